@@ -17,6 +17,7 @@ use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 
 use crate::disk::Device;
+use crate::metrics::Durations;
 pub use arrival::{Arrival, ArrivalState, Arrivals, Arriving, ArrivingBody};
 pub use open_store::OpenStore;
 
@@ -46,6 +47,7 @@ pub struct KeptStore {
     broke_off: Mutex<Option<Instant>>,
     passed: Mutex<Passed>,
     errors: AtomicU64,
+    fill_times: Durations,
     /// By [`CacheOutcome`].
     responses: [AtomicU64; CacheOutcome::ALL.len()],
 }
@@ -174,6 +176,7 @@ impl KeptStore {
             broke_off: Mutex::default(),
             passed: Mutex::default(),
             errors: AtomicU64::new(0),
+            fill_times: Durations::default(),
             responses: Default::default(),
         }
     }
@@ -276,6 +279,11 @@ impl KeptStore {
             let directory = self.directory.display();
             tracing::warn!(cache = %self.name, %directory, %error, "a response is not kept");
         }
+    }
+
+    /// Counts an object that the store has now, so long after it was asked for.
+    pub(crate) fn filled(&self, time: Duration) {
+        self.fill_times.observe(time);
     }
 
     /// Notes that the disk or the store took no more in the middle of a body.

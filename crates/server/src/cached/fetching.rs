@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use kettle_cache::{Fill, Head as Stored, Name, StoreError, Writer};
@@ -41,6 +41,7 @@ pub(super) struct Fetching {
     /// Whether it is for those who come later: nobody reads it, and it is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: Arriving,
+    pub(super) begun: Instant,
     /// Lets the worker wait for it when it stops.
     pub(super) shared: Shared,
 }
@@ -276,7 +277,7 @@ impl Fetching {
                 Ok((Some(rest), Ok(()))) => writer = rest,
                 Ok((Some(rest), Err(error))) => return self.break_off(rest, &error).await,
                 Ok((None, Err(error))) => return self.route.failed(&error),
-                Ok((None, Ok(()))) => return,
+                Ok((None, Ok(()))) => return self.route.store.filled(self.begun.elapsed()),
                 Err(why) => return self.route.unanswered(why),
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use kettle_cache::Head as Stored;
 use kettle_http::Method;
@@ -326,6 +326,7 @@ impl Looking<'_> {
             may_be_stale,
             is_ahead,
             arriving,
+            begun: Instant::now(),
             shared: self.pool.share(),
         };
         spawn_local(fetching.run(leader));

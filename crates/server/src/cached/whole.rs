@@ -49,10 +49,11 @@ impl Fetching {
         if !is_kept {
             return self.route.failed(&StoreError::Crowded);
         }
-        let Self { route, open, device, arriving, .. } = self;
+        let Self { route, open, device, arriving, begun, .. } = self;
         device.run_later(held_bytes, move || {
-            if let Err(error) = open.store.keep(&whole.0, &bytes) {
-                route.failed(&error);
+            match open.store.keep(&whole.0, &bytes) {
+                Ok(_) => route.store.filled(begun.elapsed()),
+                Err(error) => route.failed(&error),
             }
             // From here on the store has it.
             drop(arriving);

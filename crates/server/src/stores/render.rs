@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use kettle_cache::Status;
 
 use super::{CacheOutcome, KeptStore, Stores};
-use crate::metrics::{Metric, NamedCounters, Writer};
+use crate::metrics::{Metric, NamedCounters, Shape, Writer};
 
 impl NamedCounters for Stores {
     fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -26,6 +26,11 @@ impl NamedCounters for Stores {
         writer.counters(&DAMAGED, self.by_store(|it| it.damaged))?;
         let errors = |it: &KeptStore| it.errors.load(Ordering::Relaxed);
         writer.counters(&ERRORS, self.iter().map(|it| (vec![&*it.name], errors(it))))?;
+        let fills = self.iter().map(|it| {
+            let times = it.fill_times.read();
+            (vec![&*it.name], times.by_bound(), times.sum)
+        });
+        writer.durations_by(&FILL_SECONDS, fills)?;
         let waiting = |it: &KeptStore| it.get().map_or(0, |open| open.arrivals.waiting());
         writer.gauges(&WAITERS, self.iter().map(|it| (vec![&*it.name], waiting(it))))
     }
@@ -70,6 +75,12 @@ const DAMAGED: Metric = Metric {
 const ERRORS: Metric = Metric {
     name: "cache_store_errors",
     help: "Responses that the disk did not let a store keep or give back",
+    labels: &["store"],
+};
+
+const FILL_SECONDS: Metric = Metric {
+    name: "cache_fill_seconds",
+    help: "Time from asking a backend for an object until a store has it",
     labels: &["store"],
 };
 

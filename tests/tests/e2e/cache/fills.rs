@@ -3,9 +3,12 @@
 use std::io::Write;
 use std::thread;
 
+use kettle_tests::backend::Backend;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::scrape;
 
 use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
 
@@ -160,4 +163,18 @@ fn a_fill_goes_on_over_sixty_reloads() {
     }
     assert_eq!(cached.get("/app/x").body, [b'x'; 60]);
     assert_unasked(&server);
+}
+
+#[test]
+fn what_objects_take_until_the_store_has_them_is_counted() {
+    let metrics = Backend::listen().address();
+    let setup = Setup::default().metrics(metrics).set("limits", "revalidate = \"0s\"");
+    let cached = Cached::set_up(setup, "", "", "");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/unkept", "", &ok("Cache-Control: no-store\r\n", "x"));
+    for (target, bytes) in [("/app/small", 10), ("/app/large", 200_000)] {
+        cached.get_through(&mut server, target, "", &ok(FRESH, &"x".repeat(bytes)));
+        cached.wait_until_kept(target);
+    }
+    while !scrape(metrics).contains("kettle_cache_fill_seconds_count{store=\"main\"} 2\n") {}
 }
