@@ -62,6 +62,11 @@ impl Index {
         self.with_slot(name, serial, |_| ()).is_some()
     }
 
+    /// Whether no object has this name; that is no use of one.
+    pub(crate) fn lacks(&self, name: Name) -> bool {
+        !self.read().by_name.contains_key(&name)
+    }
+
     fn with_slot<T>(&self, name: Name, serial: u64, look: impl FnOnce(&Slot) -> T) -> Option<T> {
         let entries = self.read();
         let slot = entries.by_name.get(&name).and_then(|place| entries.slot(*place));

@@ -64,6 +64,12 @@ impl Name {
         format!("{}/{self}", self.folder())
     }
 
+    /// In which of so many parts of all names it is.
+    pub(crate) fn part_of(self, parts: usize) -> usize {
+        let [first, ..] = self.key;
+        usize::from(first) % parts
+    }
+
     /// Whether both are objects of one key.
     pub(crate) fn has_key_of(self, other: Self) -> bool {
         self.key == other.key

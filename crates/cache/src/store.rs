@@ -17,8 +17,8 @@ mod writer;
 use std::fmt::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
@@ -54,6 +54,8 @@ pub struct Store {
     purges: Purges,
     /// How long the file of purges is; held while it grows.
     purge_log: Mutex<u64>,
+    /// Each for some of the names: held while one is given to a file, or its file is removed.
+    naming: [Mutex<()>; NAMING_LOCKS],
     /// Held while a head is rewritten, and by whoever reads one that seems damaged again.
     rewriting: Mutex<()>,
     has_unnamed_files: bool,
@@ -124,6 +126,7 @@ impl Store {
             index: Index::default(),
             purges,
             purge_log: Mutex::new(log_bytes),
+            naming: Default::default(),
             rewriting: Mutex::default(),
             has_unnamed_files: true,
             temporary_files: AtomicU64::new(0),
@@ -261,20 +264,42 @@ impl Store {
         while is_too_much() {
             let Some(name) = self.index.evict() else { return };
             self.evictions.fetch_add(1, Ordering::Relaxed);
-            self.unlink(name);
+            self.remove_left(name);
         }
     }
 
     /// Removes an object, if it is still that one.
     fn remove(&self, name: Name, serial: Option<u64>) {
         if serial.is_none() || self.index.remove(name, serial) {
+            self.remove_left(name);
+        }
+    }
+
+    /// Removes the file of an object that the index does not know any more.
+    fn remove_left(&self, name: Name) {
+        let _alone = self.alone_with(name);
+        // Another that got the name meanwhile has taken the place of this one's file.
+        if self.index.lacks(name) {
             self.unlink(name);
         }
+    }
+
+    /// Removes whatever has this name.
+    fn remove_any(&self, name: Name) {
+        let _alone = self.alone_with(name);
+        self.index.remove(name, None);
+        self.unlink(name);
     }
 
     /// A file that stays is found again at the next start, with a head that is checked as any.
     fn unlink(&self, name: Name) {
         let _ = rustix::fs::unlinkat(&self.directory, name.path(), AtFlags::empty());
+    }
+
+    /// Keeps others from giving this name to a file, and from removing that.
+    fn alone_with(&self, name: Name) -> Option<MutexGuard<'_, ()>> {
+        let lock = self.naming.get(name.part_of(NAMING_LOCKS))?;
+        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the file system has files without names, which can be given one.
@@ -347,5 +372,8 @@ fn make_folder(directory: BorrowedFd<'_>, path: &str) -> Result<(), Errno> {
 /// Nobody else's to read: responses may be for few.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const FOLDER_MODE: Mode = FILE_MODE.union(Mode::XUSR);
+
+/// Removing a file of many gigabytes may take a while: most other names have nothing to do with it.
+const NAMING_LOCKS: usize = 32;
 
 const TEMPORARY: &str = "temporary";

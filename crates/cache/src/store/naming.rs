@@ -189,6 +189,7 @@ impl Claim {
             // A name promises the whole, after a loss of power too.
             rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
         }
+        let _alone = self.store.alone_with(name);
         let named = self.store.give_name(file, self.temporary.take(), name);
         named.map_err(StoreError::disk("give an object its name"))?;
         // From here on it is counted in the index.
@@ -209,3 +210,6 @@ impl Drop for Claim {
 /// Bodies up to this length have a sum, and are compared with it when they are met for the first time. For longer ones that would take
 /// longer than a client should wait; what it takes to have them on the disk first is little beside their length.
 pub(super) const SUMMED_BYTES_MAX: u64 = 1_024 * 1_024;
+
+#[cfg(test)]
+mod tests;

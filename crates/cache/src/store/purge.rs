@@ -52,8 +52,7 @@ impl Store {
         let names = names.iter().filter_map(|name| Name::parse(name));
         let mut removed = 0;
         for name in names.filter(|name| name.has_key_of(key)) {
-            self.index.remove(name, None);
-            self.unlink(name);
+            self.remove_any(name);
             removed += 1;
         }
         Ok(removed)

@@ -1,0 +1,41 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::store::StoreSettings;
+
+const KEY: &str = "https://example.org/a";
+
+fn store(folder: &TempDir) -> Arc<Store> {
+    let directory = folder.path().to_owned();
+    let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
+    Arc::new(Store::open(settings).unwrap())
+}
+
+fn keep(store: &Arc<Store>) -> Reference {
+    let generation = store.generation();
+    let head = Head { key: KEY.into(), status: 200, generation, ..Head::default() };
+    store.keep(&head, b"body").unwrap()
+}
+
+fn is_there(store: &Store) -> bool {
+    store.find(KEY, &|_| Vec::new()).unwrap().is_some()
+}
+
+/// Each is what a thread does that is held up between the index and the disk.
+#[test]
+fn what_got_the_name_of_an_object_that_goes_stays() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let old = keep(&store);
+    let evicted = store.index.evict().unwrap();
+    assert_eq!(evicted, old.name);
+    keep(&store);
+    store.remove_left(evicted);
+    assert!(is_there(&store), "behind an eviction");
+    // It was not known when it was found damaged or purged.
+    store.remove(old.name, None);
+    assert!(is_there(&store), "behind a look");
+    store.remove_any(old.name);
+    assert!(!is_there(&store));
+    assert_eq!(store.status().objects, 0);
+}
