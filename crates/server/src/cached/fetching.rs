@@ -16,8 +16,9 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::asked::Asked;
+use super::kept::{self, ObjectVersion};
 use super::unread::Unread;
-use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure, kept};
+use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
 use crate::disk::{Device, Disks};
 use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
 use crate::upstream::{
@@ -34,8 +35,8 @@ pub(super) struct Fetching {
     pub(super) pool: Rc<Pool>,
     pub(super) asked: Arc<Asked>,
     pub(super) outgoing: OutgoingRequest,
-    /// Whether the backend is asked if what is there is still good.
-    pub(super) is_validating: bool,
+    /// What is there, where the backend is asked if that is still good.
+    pub(super) validated: Option<ObjectVersion>,
     /// Whether what is there is better than an error.
     pub(super) may_be_stale: bool,
     /// Whether it is for those who come later: nobody reads it, and it is wanted.
@@ -88,8 +89,8 @@ impl Fetching {
                 return self.fail(status, leader, trace);
             }
         };
-        if response.head.status() == 304 && self.is_validating {
-            let (state, led) = match self.validate(&response.head, asked, answered).await {
+        if let (304, Some(version)) = (response.head.status(), &self.validated) {
+            let (state, led) = match self.validate(version, &response.head, asked, answered).await {
                 true => (ArrivalState::Validated, Led::Validated(Some(trace))),
                 false => (ArrivalState::Ended, Led::Again),
             };
@@ -192,7 +193,7 @@ impl Fetching {
 
     /// Forgets what the backend was asked about, which has another answer now that is not kept (RFC 9111 §4.3.3).
     async fn displace(&self) {
-        if self.is_validating {
+        if self.validated.is_some() {
             let keys: Arc<[Name]> = [Name::of_key(&self.asked.key)].into();
             self.route.invalidate(&keys, &self.disks, &self.device, &self.open).await;
         }

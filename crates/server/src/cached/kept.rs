@@ -168,6 +168,19 @@ pub(super) fn is_for_everybody(head: &Stored, targeted: Option<&str>) -> bool {
     Control::of(&lines::fields(&head.lines), targeted).is_for_everybody()
 }
 
+/// What tells an object from another that takes its name: what a backend is asked about it by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ObjectVersion {
+    etag: Vec<u8>,
+    modified: Option<u64>,
+}
+
+impl ObjectVersion {
+    pub(super) fn of(head: &Stored) -> Self {
+        Self { etag: head.etag.clone(), modified: head.modified }
+    }
+}
+
 /// The fields by which a backend is asked whether it is still good.
 pub(super) fn validators(head: &Stored) -> Vec<(String, Vec<u8>)> {
     let etag = (!head.etag.is_empty()).then(|| ("if-none-match".to_owned(), head.etag.clone()));

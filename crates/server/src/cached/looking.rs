@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::asked::Asked;
 use super::fetching::{Fetching, Led};
 use super::interim::while_asked;
-use super::kept::{self, Kept};
+use super::kept::{self, Kept, ObjectVersion};
 use super::{ANSWER_TIME_MAX, CachedRoute, device, hit, refused, with_status};
 use crate::disk::Disks;
 use crate::error_page::HttpError;
@@ -322,7 +322,7 @@ impl Looking<'_> {
             pool: Rc::clone(self.pool),
             asked: Arc::clone(asked),
             outgoing,
-            is_validating: validated.is_some(),
+            validated: validated.map(|object| ObjectVersion::of(&object.head)),
             may_be_stale,
             is_ahead,
             arriving,

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::asked::Asked;
 use super::fetching::Fetching;
+use super::kept::ObjectVersion;
 use super::{CALL_BYTES, CachedRoute, kept, lines};
 use crate::disk::{Device, Disks};
 use crate::response::Response;
@@ -22,6 +23,8 @@ use crate::upstream::Shared;
 
 /// What a backend said in its 304.
 struct Validation {
+    /// What it said that of.
+    version: ObjectVersion,
     /// Its fields as they came.
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     /// Those that clients see.
@@ -36,6 +39,7 @@ impl Fetching {
     /// Gives what is there the fields of the 304, and new time; whether it is still what was asked about.
     pub(super) async fn validate(
         &self,
+        version: &ObjectVersion,
         head: &ResponseHead<Bytes>,
         asked: SystemTime,
         answered: SystemTime,
@@ -43,7 +47,8 @@ impl Fetching {
         let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let lines = self.own_lines(head, answered);
         let generation = self.arriving.generation();
-        let validation = Validation { fields, lines, asked, answered, generation };
+        let version = version.clone();
+        let validation = Validation { version, fields, lines, asked, answered, generation };
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
@@ -128,8 +133,10 @@ impl Validation {
         let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
             return Ok(false);
         };
-        if object.head.generation > self.generation {
-            // What was asked about was purged, and this has come since.
+        if object.head.generation > self.generation
+            || ObjectVersion::of(&object.head) != self.version
+        {
+            // What was asked about was purged, or replaced for who takes another coding, and this has come since.
             return Ok(false);
         }
         let fresher = self.fresher(&object, route);

@@ -1,11 +1,13 @@
 //! What RFC 9111 says of kept responses, beyond whether they are kept.
 
+use std::io::Write;
+
 use kettle_tests::backend::Backend;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
 
-use super::{Cached, answer, assert_unasked, ok, status};
+use super::{Cached, answer, assert_unasked, ok, read_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
@@ -204,5 +206,34 @@ fn errors_say_where_they_come_from_too() {
         answer(&mut cached.backend.accept(), "no status line\r\n\r\n");
         let response = client.response();
         assert_eq!((response.status, status(&response)), (502, expected));
+    }
+}
+
+#[test]
+fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
+    let cached = Cached::start("");
+    let stale = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\nX-App: old\r\n";
+    cached.get_through(&mut None, "/app/x", "", &ok(stale, "old"));
+    // It is written behind its answer, and those who name a coding do not join that.
+    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 objects") {}
+    let asks = |coding: &str| {
+        let mut client = cached.client();
+        let fields = format!("Accept-Encoding: {coding}\r\n");
+        client.send(&request("GET", "/app/x", &fields)).unwrap();
+        let mut server = cached.backend.accept();
+        let head = read_head(&mut server);
+        assert!(head.contains("if-none-match: \"v1\""), "{head}");
+        (client, server)
+    };
+    // One object for both, which the backend is asked about twice.
+    let ((mut first, mut slow), (mut second, mut quick)) = (asks("br"), asks("gzip"));
+    let new = "Cache-Control: max-age=1000\r\nETag: \"v2\"\r\nX-App: new\r\n";
+    quick.write_all(ok(new, "new").as_bytes()).unwrap();
+    assert_eq!(second.response().body, b"new");
+    cached.wait_until_kept("/app/x");
+    let late = "HTTP/1.1 304 Not Modified\r\nX-App: older\r\nCache-Control: max-age=9\r\n\r\n";
+    slow.write_all(late.as_bytes()).unwrap();
+    for response in [first.response(), cached.get("/app/x")] {
+        assert_eq!((&*response.body, response.header("x-app")), (&b"new"[..], Some("new")));
     }
 }
