@@ -7,6 +7,7 @@
 //! |---|---|
 //! | close_notify, or FIN without TLS | the same, behind all that came before; the other direction goes on |
 //! | the client's FIN without close_notify | as `truncation` says: the same as above, or a reset |
+//! | nothing, but the key that protects what is sent there has reached its limit | what came before, and no close_notify; without TLS a reset |
 //! | anything else: a reset, a server's FIN without close_notify, an alert, what breaks TLS | what came before, and no close_notify; without TLS a reset |
 
 mod direction;
@@ -145,7 +146,13 @@ impl Relay {
             (Fault::Refused, _) => self.finish(source),
             (Fault::Sink(error), _) => {
                 let sink = source.other();
-                let end = TunnelEnd::failed(sink, &error);
+                let end = match (&error, self.side(sink)) {
+                    // Its answer to the peer is queued; whoever sends finds out first.
+                    (StreamError::KeyExhausted, Side::Tls(stream)) if stream.is_key_refused() => {
+                        TunnelEnd::KeyRefused(sink)
+                    }
+                    _ => TunnelEnd::failed(sink, &error),
+                };
                 if is_gone(&error) && self.may_still_speak(sink) {
                     self.note(end);
                     self.finish(source);
@@ -173,6 +180,11 @@ impl Relay {
             Party::Client if is_violation => {
                 self.finish(party);
                 self.backend.reset();
+            }
+            // The client is there still, and may have more to say: that it ends is our doing.
+            Party::Client if matches!(end, TunnelEnd::KeyExhausted(_)) => {
+                self.client.cut();
+                self.to_backend.end(CloseKind::Cut);
             }
             Party::Client => {
                 self.client.cut();
@@ -217,6 +229,13 @@ impl Relay {
         self.direction_from(source).finish(&pipes);
     }
 
+    fn side(&self, party: Party) -> &Side {
+        match party {
+            Party::Client => &self.client,
+            Party::Backend => &self.backend,
+        }
+    }
+
     fn direction_from(&mut self, source: Party) -> &mut Direction {
         match source {
             Party::Client => &mut self.to_backend,
@@ -227,11 +246,7 @@ impl Relay {
     /// Whether the kernel may hold what was sent there before its connection broke: an answer that came before a request was
     /// over, most often. A stream that is taken back has nothing more to say.
     fn may_still_speak(&mut self, party: Party) -> bool {
-        let side = match party {
-            Party::Client => &self.client,
-            Party::Backend => &self.backend,
-        };
-        let has_socket = matches!(side, Side::Tls(_) | Side::Plain(_));
+        let has_socket = matches!(self.side(party), Side::Tls(_) | Side::Plain(_));
         has_socket && self.direction_from(party).stage == Stage::Flowing
     }
 

@@ -28,6 +28,9 @@ pub(crate) enum TunnelEnd {
     Violation(Party, &'static str),
     /// One of them asked for a key that the kernel cannot change to.
     KeyRefused(Party),
+    /// What is sent to one of them has reached the limit of its key, which cannot be changed: in TLS 1.2, and by a kernel that does
+    /// not change keys.
+    KeyExhausted(Party),
     /// What is sent to one of them could not be encrypted any longer, for this reason.
     Failed(Party, &'static str),
     /// Nothing went either way for too long.
@@ -60,6 +63,7 @@ impl TunnelEnd {
             Self::Violation(Party::Client, _) => "client_violation",
             Self::Violation(Party::Backend, _) => "backend_violation",
             Self::KeyRefused(_) => "key_refused",
+            Self::KeyExhausted(_) => "key_exhausted",
             Self::Failed(_, _) => "failed",
             Self::Idle => "idle",
             Self::TooLong => "too_long",
@@ -77,6 +81,7 @@ impl TunnelEnd {
             (StreamError::Io(_) | StreamError::AlertReceived(_), Party::Backend) => {
                 Self::BackendReset
             }
+            (StreamError::KeyExhausted, _) => Self::KeyExhausted(party),
             (error, _) => Self::Failed(party, error.reason()),
         }
     }

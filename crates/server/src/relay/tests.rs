@@ -3,4 +3,5 @@
 mod bytes;
 mod ends;
 mod kernel;
+mod keys;
 pub(crate) mod stage;

@@ -53,6 +53,11 @@ impl RecordOpener {
         Ok(())
     }
 
+    /// Goes on so many records later, as if those between had come.
+    pub(crate) fn skip_records(&mut self, records: u64) {
+        self.sequence = self.sequence.saturating_add(records);
+    }
+
     /// Opens one whole record (see [`super::whole_record_bytes`]) in place.
     ///
     /// # Errors

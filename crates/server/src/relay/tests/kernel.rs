@@ -162,7 +162,7 @@ async fn a_slow_reader_keeps_one_pipe_and_gives_it_back() {
 }
 
 /// A runner that is known to have it fails without.
-fn has_kernel_tls() -> bool {
+pub(super) fn has_kernel_tls() -> bool {
     let reason = capabilities().tx_reason();
     let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some();
     assert!(reason.is_none() || !is_required, "no kTLS here: {reason:?}");
