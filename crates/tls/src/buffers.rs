@@ -58,7 +58,6 @@ pub struct Queue {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    taken_bytes: u64,
 }
 
 impl Queue {
@@ -129,17 +128,10 @@ impl Queue {
 
     /// Takes `bytes` bytes from the front; an emptied queue gives its buffer back.
     pub fn consume(&mut self, bytes: usize) {
-        let start = (self.start + bytes).min(self.end);
-        self.taken_bytes += (start - self.start) as u64;
-        self.start = start;
+        self.start = (self.start + bytes).min(self.end);
         if self.is_empty() {
             self.clear();
         }
-    }
-
-    /// How many bytes have ever been taken from the front.
-    pub(crate) fn taken_bytes(&self) -> u64 {
-        self.taken_bytes
     }
 
     /// How much memory it holds.
@@ -160,7 +152,7 @@ impl Queue {
 
 impl From<Vec<u8>> for Queue {
     fn from(buffer: Vec<u8>) -> Self {
-        Self { start: 0, end: buffer.len(), buffer, taken_bytes: 0 }
+        Self { start: 0, end: buffer.len(), buffer }
     }
 }
 

@@ -38,21 +38,25 @@ impl TlsWriter {
         if !matches!(self.sending, Sending::User(_)) {
             return Poll::Ready(Ok(()));
         }
+        let written = socket::written_bytes_exactly(socket.as_fd());
+        let written_bytes = ready!(poll_written(written, context));
         if let Err(refusal) = ktls::attach(socket.as_fd()) {
             return Poll::Ready(Err(OffloadError::Refused(refusal)));
         }
         let Sending::User(sealer) = std::mem::replace(&mut self.sending, Sending::Ended) else {
             return Poll::Ready(Ok(()));
         };
-        Poll::Ready(self.install(socket, *sealer, can_rekey).map_err(OffloadError::Ended))
+        let installed = self.install(socket, *sealer, can_rekey, written_bytes);
+        Poll::Ready(installed.map_err(OffloadError::Ended))
     }
 
-    /// Hands a sealer's key to the kernel. On failure the connection stays ended.
+    /// Hands a sealer's key to the kernel, which TCP was given so much before. On failure the connection stays ended.
     fn install(
         &mut self,
         socket: &TcpStream,
         sealer: RecordSealer,
         can_rekey: bool,
+        written_bytes: u64,
     ) -> Result<(), StreamError> {
         let sending = KernelSending {
             version: sealer.version(),
@@ -65,12 +69,7 @@ impl TlsWriter {
             cipher: sealer.cipher(),
             record_overhead_bytes: (sealer.prefix_bytes() + sealer.suffix_bytes()) as u64,
             sequence_first: sealer.sequence(),
-            // Under an earlier key in the kernel, or all that was sent before: by us, and by others before TLS.
-            bytes: match self.kernel_output_bytes(socket)? {
-                Some(bytes) => bytes,
-                None => socket::written_bytes_exactly(socket.as_fd())
-                    .unwrap_or(self.outgoing.taken_bytes()),
-            },
+            bytes: written_bytes,
         };
         let keys =
             sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;
@@ -195,7 +194,9 @@ impl TlsWriter {
             let may_send = !matches!(self.sending, Sending::Ended);
             self.sending = Sending::Ended;
             let next = self.next_sealer()?;
-            self.install(socket, next, true)?;
+            // All under an earlier key in the kernel, and before.
+            let written_bytes = self.kernel_output_bytes(socket)?.unwrap_or(0);
+            self.install(socket, next, true, written_bytes)?;
             if !may_send {
                 self.sending = Sending::Ended;
             }
@@ -207,6 +208,19 @@ impl TlsWriter {
             self.due.alert = None;
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+/// What TCP was given before the kernel encrypts: by us, and by others before TLS. Were it taken for less than it is, the end
+/// could come before the last bytes, so where acknowledgements hide it it is asked for again, in a later turn.
+pub(super) fn poll_written(written: io::Result<u64>, context: &Context<'_>) -> Poll<u64> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+        // What cannot be asked for now cannot be asked for at the end either.
+        written => Poll::Ready(written.unwrap_or(0)),
     }
 }
 

@@ -266,6 +266,18 @@ async fn records_made_of_small_pieces_are_never_counted_too_low() {
     assert_eq!(received, (0..60).collect::<Vec<u8>>());
 }
 
+/// Too few, and the end could come before the last bytes.
+#[tokio::test]
+async fn what_acknowledgements_hide_is_asked_for_again() {
+    let mut answers =
+        vec![Ok(4_711), Err(io::ErrorKind::WouldBlock), Err(io::ErrorKind::WouldBlock)];
+    let written = poll_fn(|context| {
+        let answer = answers.pop().expect("nobody asks again after an answer");
+        offload::poll_written(answer.map_err(io::Error::from), context)
+    });
+    assert_eq!(written.await, 4_711);
+}
+
 #[tokio::test]
 async fn without_keys_the_kernel_gets_nothing() {
     let (mut stream, mut peer) = connection_at(TLS13, 1);
