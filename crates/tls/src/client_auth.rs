@@ -8,13 +8,11 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
-use x509_parser::certificate::X509Certificate;
-use x509_parser::prelude::FromDer;
 
 use crate::error::PolicyError;
 use crate::observed;
 use crate::peer_identity::PeerIdentity;
-use crate::trust::{RevocationLists, Roots, chain_error};
+use crate::trust::{RevocationLists, Roots, chain_error, valid_until};
 
 /// Whether a client must show a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +86,8 @@ impl ClientCertVerifier for NotingVerifier {
         let verified = verified.map_err(chain_error)?;
         let bad = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
         PeerIdentity::of(std::slice::from_ref(end_entity)).map_err(bad)?;
-        let mut last = self.lists_until;
-        for der in std::iter::once(end_entity).chain(intermediates) {
-            if let Ok((_, certificate)) = X509Certificate::from_der(der) {
-                let not_after = certificate.validity().not_after.timestamp();
-                last = last.min(u64::try_from(not_after).unwrap_or(0));
-            }
-        }
-        observed::note_certificate_until(last);
+        let certificates_until = valid_until(end_entity, intermediates, now);
+        observed::note_certificate_until(certificates_until.min(self.lists_until));
         Ok(verified)
     }
 

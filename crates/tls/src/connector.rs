@@ -1,6 +1,7 @@
 //! The client's side: whom it trusts, what it offers, and the sessions it remembers.
 
 mod handshake;
+mod sessions;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trust;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, SignatureScheme};
 use rustls_pki_types::{DnsName, ServerName};
 
@@ -21,6 +23,7 @@ use crate::policy::{self, Policy};
 pub use crate::refusal::CertificateRefusal;
 
 pub(crate) use handshake::{ClientHandshake, ClientStep};
+use sessions::Sessions;
 pub use trust::Trust;
 
 /// What a client asks for and shows, beside what [`Policy`] says.
@@ -93,7 +96,7 @@ impl Connector {
         config.enable_secret_extraction = true;
         config.key_log = observed::key_log();
         config.enable_early_data = resume_by == ResumeBy::EarlyData;
-        config.resumption = memory(resume_by);
+        config.resumption = memory(resume_by, &config.time_provider);
         let sent_name = match &name {
             ServerName::DnsName(name) => Some(Arc::from(name.as_ref())),
             _ => None,
@@ -120,7 +123,7 @@ impl Connector {
     #[must_use]
     pub fn forget_sessions(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
-        config.resumption = memory(self.resume_by);
+        config.resumption = memory(self.resume_by, &config.time_provider);
         Self { config: Arc::new(config), ..self.clone() }
     }
 }
@@ -140,9 +143,9 @@ fn server_name(name: Option<&str>, is_needed: bool) -> Result<ServerName<'static
     DnsName::try_from(relative).map(ServerName::DnsName).map_err(bad)
 }
 
-/// rustls gives out each TLS 1.3 ticket once, and a TLS 1.2 session as often as it is asked.
-fn memory(resume_by: ResumeBy) -> Resumption {
-    let memory = Resumption::in_memory_sessions(SERVERS_MAX);
+/// Each TLS 1.3 ticket is given out once, and a TLS 1.2 session as often as it is asked for.
+fn memory(resume_by: ResumeBy, clock: &Arc<dyn TimeProvider>) -> Resumption {
+    let memory = Resumption::store(Arc::new(Sessions::new(clock)));
     match resume_by {
         ResumeBy::Nothing => Resumption::disabled(),
         ResumeBy::SessionId => memory.tls12_resumption(Tls12Resumption::SessionIdOnly),
@@ -168,7 +171,5 @@ impl ResolvesClientCert for NotingResolver {
     }
 }
 
-/// One server is talked to; rustls keeps eight TLS 1.3 tickets or one TLS 1.2 session for it.
-const SERVERS_MAX: usize = 1;
 /// `opaque ProtocolName<1..2^8-1>` (RFC 7301 §3.1).
 const ALPN_BYTES_MAX: usize = 255;

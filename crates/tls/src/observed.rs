@@ -63,7 +63,8 @@ pub(crate) struct Observed {
     pub(crate) ticket_epoch: Option<TicketEpoch>,
     /// Of the session that the client offered, by ticket or in the cache.
     session: Option<SessionOrigin>,
-    /// Until when the certificate may be relied on that the client has shown.
+    /// Until when the certificate may be relied on that the peer has shown; to a client, in the full handshake that its session
+    /// began with.
     certificate_until: Option<u64>,
     /// What the keys of a resumed session come from (TLS 1.2).
     pub(crate) master_secret: Option<MasterSecret>,
@@ -80,6 +81,17 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
+    /// Of a connection whose session ends then, for what follows its handshake.
+    pub(crate) fn of_session_until(until: u64) -> Self {
+        Self { certificate_until: Some(until), ..Self::default() }
+    }
+
+    /// As the function of this name.
+    pub(crate) fn session_until(&self) -> u64 {
+        let session = self.session.map(|session| session.until);
+        session.or(self.certificate_until).unwrap_or(u64::MAX)
+    }
+
     /// Runs a step of the handshake these notes belong to.
     pub(crate) fn during<T>(&mut self, step: impl FnOnce() -> T) -> T {
         OBSERVED.set(Some(std::mem::take(self)));
@@ -106,13 +118,9 @@ pub(crate) fn session_key() -> Option<KeyName> {
     OBSERVED.with_borrow(|observed| Some(observed.as_ref()?.session?.key))
 }
 
-/// When the session of this handshake has to end, in seconds since 1970: with the certificate that its client showed.
+/// When the session of this handshake has to end, in seconds since 1970: with the certificate that was shown.
 pub(crate) fn session_until() -> u64 {
-    let until = |observed: &Observed| match observed.session {
-        Some(session) => Some(session.until),
-        None => observed.certificate_until,
-    };
-    OBSERVED.with_borrow(|observed| until(observed.as_ref()?)).unwrap_or(u64::MAX)
+    OBSERVED.with_borrow(|observed| observed.as_ref().map_or(u64::MAX, Observed::session_until))
 }
 
 /// Notes where a session came from that a client offered.
@@ -129,7 +137,7 @@ pub(crate) fn note_ticket_epoch(epoch: TicketEpoch) {
     });
 }
 
-/// Notes until when a client's certificate may be relied on, in seconds since 1970.
+/// Notes until when the peer's certificate may be relied on, in seconds since 1970.
 pub(crate) fn note_certificate_until(until: u64) {
     note(|observed| observed.certificate_until = Some(until));
 }

@@ -7,6 +7,7 @@ use rustls::kernel::KernelConnection;
 
 use crate::control::{Alert, Violation, unexpected};
 use crate::hello::MESSAGE_HEADER_BYTES;
+use crate::observed::Observed;
 
 /// The tickets that a TLS 1.3 server has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,13 +21,15 @@ pub struct Tickets {
 /// Takes tickets, with what came of one that is not complete yet.
 pub(crate) struct TicketReader {
     connection: KernelConnection<ClientConnectionData>,
+    /// When the session ends that the tickets go on with, in seconds since 1970.
+    until: u64,
     partial: Vec<u8>,
     pub(crate) tickets: Tickets,
 }
 
 impl TicketReader {
-    pub(crate) fn new(connection: KernelConnection<ClientConnectionData>) -> Self {
-        Self { connection, partial: Vec::new(), tickets: Tickets::default() }
+    pub(crate) fn new(connection: KernelConnection<ClientConnectionData>, until: u64) -> Self {
+        Self { connection, until, partial: Vec::new(), tickets: Tickets::default() }
     }
 
     /// Takes the tickets at the front of a handshake record; returns what follows them, which is another message.
@@ -73,8 +76,8 @@ impl TicketReader {
         let payload = message.get(MESSAGE_HEADER_BYTES..).unwrap_or_default();
         let seconds = payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
         self.tickets.lifetime = Duration::from_secs(seconds.into());
-        self.connection
-            .handle_new_session_ticket(payload)
+        Observed::of_session_until(self.until)
+            .during(|| self.connection.handle_new_session_ticket(payload))
             .map_err(|_| Violation { alert: Alert::DECODE_ERROR, what: "malformed ticket" })
     }
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::{CertificateError, Error, RootCertStore};
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
+use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::{FromDer, X509Version};
 use x509_parser::revocation_list::CertificateRevocationList;
 
@@ -96,6 +97,20 @@ impl fmt::Debug for Roots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Roots({})", self.digests.len())
     }
+}
+
+/// Until when a chain is good that was verified now, in seconds since 1970. One that is over already is not among those it was
+/// verified by: servers send them still.
+pub(crate) fn valid_until(
+    end_entity: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    now: UnixTime,
+) -> u64 {
+    let ends = std::iter::once(end_entity).chain(intermediates).filter_map(|der| {
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        u64::try_from(certificate.validity().not_after.timestamp()).ok()
+    });
+    ends.filter(|end| now.as_secs() <= *end).min().unwrap_or(0)
 }
 
 /// Why a chain is not taken: whoever has the name of a trusted authority and not its key is another authority, such as one

@@ -63,11 +63,14 @@ impl<'a> ClientHandshake<'a> {
         early_data: Option<&'a [u8]>,
     ) -> Result<Self, HandshakeError> {
         let config = Arc::clone(&connector.config);
-        let connection = UnbufferedClientConnection::new(config, connector.name.clone())
+        // Here the session is chosen that is resumed.
+        let mut observed = Observed::default();
+        let connection = observed
+            .during(|| UnbufferedClientConnection::new(config, connector.name.clone()))
             .map_err(HandshakeError::Rustls)?;
         Ok(Self {
             connection,
-            observed: Observed::default(),
+            observed,
             proves_peer: connector.proves_peer,
             sent_name: connector.sent_name.clone(),
             shows_certificate: connector.config.client_auth_cert_resolver.has_certs(),
@@ -198,6 +201,7 @@ impl<'a> ClientHandshake<'a> {
             ..
         } = *self;
         let agreed = Agreed::of(&connection)?;
+        let until = observed.session_until();
         let Observed { client_secret, server_secret, is_certificate_requested, .. } = observed;
         let secrets = traffic_secrets(&connection, client_secret, server_secret)?;
         let peer = if proves_peer { peer_identity(&connection)? } else { None };
@@ -209,7 +213,7 @@ impl<'a> ClientHandshake<'a> {
             true => Resumption::SessionId,
             false => Resumption::Full,
         };
-        let tickets = is_tls13.then(|| Box::new(TicketReader::new(connection)));
+        let tickets = is_tls13.then(|| Box::new(TicketReader::new(connection, until)));
         let sent_name = sent_name.as_deref().map(Box::from);
         let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, sent_name)?;
         session.is_certificate_asked = is_certificate_requested;

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod openssl;
+mod sessions;
 mod trust;
 mod wire;
 

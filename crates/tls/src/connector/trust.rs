@@ -14,12 +14,13 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use super::sessions::last_second;
 use crate::error::ConnectorError;
 use crate::observed;
 use crate::peer_identity::{PeerIdentity, sha256};
 use crate::pin::Pin;
 use crate::refusal::CertificateRefusal;
-use crate::trust::{Roots, chain_error};
+use crate::trust::{Roots, chain_error, valid_until};
 
 /// Whom a client trusts.
 #[derive(Clone, Debug)]
@@ -165,6 +166,12 @@ impl ServerCertVerifier for Verifier {
             observed::note_refusal(refusal);
             error
         })?;
+        let certificates_until = match self.accepts {
+            Accepts::Signed(_) => valid_until(end_entity, intermediates, now),
+            // Dates do not count.
+            Accepts::Keys(_) => u64::MAX,
+        };
+        observed::note_certificate_until(certificates_until.min(last_second(now)));
         Ok(ServerCertVerified::assertion())
     }
 

@@ -124,7 +124,7 @@ async fn a_client_without_a_certificate_learns_that_one_is_wanted() {
 }
 
 /// How the next session begins, after one exchange on it.
-async fn resumed(connector: &Connector, acceptors: &Acceptors) -> Resumption {
+pub(super) async fn resumed(connector: &Connector, acceptors: &Acceptors) -> Resumption {
     let (mut client, mut server) = connect(connector, acceptors).await;
     talk(&mut client, &mut server).await;
     assert!(client.session().peer.is_some());

@@ -1,0 +1,116 @@
+//! The sessions that a client remembers, each with the time it ends.
+//!
+//! Every connection that resumes brings new tickets, so without an end a session would go on for ever, and nobody would look at the
+//! server's certificate again. The full handshake sets the end, and what follows from it by resumption inherits it: the notes
+//! of [`observed`] carry it from where a session is taken, or a certificate verified, to where the next one is kept.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::time_provider::TimeProvider;
+use rustls_pki_types::{ServerName, UnixTime};
+
+use crate::observed;
+
+/// The memory of one [`Connector`](super::Connector), which asks for one name and no other.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    clock: Arc<dyn TimeProvider>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    group: Option<NamedGroup>,
+    tls12: Option<Kept<Tls12ClientSessionValue>>,
+    /// The newest is at the back.
+    tls13: VecDeque<Kept<Tls13ClientSessionValue>>,
+}
+
+#[derive(Debug)]
+struct Kept<S> {
+    session: S,
+    /// In seconds since 1970.
+    until: u64,
+}
+
+/// When a session ends at the latest whose certificate is verified now, in seconds since 1970.
+pub(super) fn last_second(verified: UnixTime) -> u64 {
+    verified.as_secs().saturating_add(SESSION_SECONDS_MAX)
+}
+
+impl Sessions {
+    pub(super) fn new(clock: &Arc<dyn TimeProvider>) -> Self {
+        Self { clock: Arc::clone(clock), memory: Mutex::default() }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        // What is in it is whole after every call.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The memory, without what has ended.
+    fn current(&self) -> MutexGuard<'_, Memory> {
+        // A clock that tells nothing ends them all.
+        let now = self.clock.current_time().map_or(u64::MAX, |now| now.as_secs());
+        let mut memory = self.memory();
+        memory.tls12.take_if(|kept| kept.until <= now);
+        memory.tls13.retain(|kept| now < kept.until);
+        memory
+    }
+}
+
+impl<S> Kept<S> {
+    /// By a connection whose notes tell for how long.
+    fn new(session: S) -> Self {
+        Self { session, until: observed::session_until() }
+    }
+}
+
+impl ClientSessionStore for Sessions {
+    fn set_kx_hint(&self, _name: ServerName<'static>, group: NamedGroup) {
+        self.memory().group = Some(group);
+    }
+
+    fn kx_hint(&self, _name: &ServerName<'_>) -> Option<NamedGroup> {
+        self.memory().group
+    }
+
+    fn set_tls12_session(&self, _name: ServerName<'static>, session: Tls12ClientSessionValue) {
+        self.memory().tls12 = Some(Kept::new(session));
+    }
+
+    fn tls12_session(&self, _name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        let memory = self.current();
+        let kept = memory.tls12.as_ref()?;
+        observed::note_certificate_until(kept.until);
+        Some(kept.session.clone())
+    }
+
+    fn remove_tls12_session(&self, _name: &ServerName<'static>) {
+        self.memory().tls12 = None;
+    }
+
+    fn insert_tls13_ticket(&self, _name: ServerName<'static>, session: Tls13ClientSessionValue) {
+        let mut memory = self.memory();
+        if memory.tls13.len() >= TICKETS_MAX {
+            memory.tls13.pop_front();
+        }
+        memory.tls13.push_back(Kept::new(session));
+    }
+
+    fn take_tls13_ticket(&self, _name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        let kept = self.current().tls13.pop_back()?;
+        observed::note_certificate_until(kept.until);
+        Some(kept.session)
+    }
+}
+
+/// A day: the certificate of a server may be replaced or revoked, and there are no revocation lists for servers. RFC 8446 §4.6.1 allows
+/// seven for a ticket, and says nothing of those that follow from it.
+const SESSION_SECONDS_MAX: u64 = 24 * 60 * 60;
+
+/// TLS 1.3 tickets, each of which is used once; servers send two to four at a time.
+const TICKETS_MAX: usize = 8;

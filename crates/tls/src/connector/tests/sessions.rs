@@ -1,0 +1,94 @@
+//! How long a session may be resumed: by a clock that the test sets.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustls::time_provider::TimeProvider;
+use rustls_pki_types::UnixTime;
+
+use super::agreement::resumed;
+use super::*;
+use crate::session::Resumption::{Full, Ticket};
+
+/// Seconds since 1970.
+#[derive(Debug)]
+struct SetClock(AtomicU64);
+
+impl TimeProvider for SetClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(self.0.load(Relaxed))))
+    }
+}
+
+/// A connector that goes by a clock, which shows the beginning of 2030.
+fn by_clock(version: Version, trust: Trust) -> (Connector, Arc<SetClock>) {
+    let clock = Arc::new(SetClock(AtomicU64::new(START)));
+    let mut connector = connector(&only(version), with_trust(trust, Some("a.example")));
+    let mut config = ClientConfig::clone(&connector.config);
+    config.time_provider = Arc::clone(&clock) as Arc<dyn TimeProvider>;
+    config.resumption = memory(connector.resume_by, &config.time_provider);
+    connector.config = Arc::new(config);
+    (connector, clock)
+}
+
+/// A server whose tickets are good for longer than any of the tests.
+fn serving_long(identity: &Arc<Identity>) -> Acceptors {
+    let mut identities = Identities::new();
+    identities.add_site(&["a.example".to_owned()], true, vec![Arc::clone(identity)]);
+    let week = Duration::from_secs(7 * DAY);
+    let resumption = SharedResumption::new(week, 64).expect("a key");
+    let (policy, group) = (Policy::default(), SiteGroup::default());
+    Acceptor::for_group(&policy, identities.into(), &resumption, &group).expect("valid").into()
+}
+
+#[tokio::test]
+async fn a_session_and_those_that_follow_from_it_end_a_day_after_the_full_handshake() {
+    let authority = Authority::new("ca.example");
+    let identity = signed(&authority, &lasting(&["a.example"]));
+    let acceptors = serving_long(&identity);
+    for version in VERSIONS {
+        for trust in [Trust::roots(roots(&authority)), Trust::pins(&[pin_of(&identity)])] {
+            let (connector, clock) = by_clock(version, trust);
+            let times = [
+                (0, Full),
+                (DAY - 60, Ticket),
+                (DAY - 1, Ticket),
+                (DAY, Full),
+                (2 * DAY - 1, Ticket),
+            ];
+            for (passed, expected) in times {
+                clock.0.store(START + passed, Relaxed);
+                let found = resumed(&connector, &acceptors).await;
+                assert_eq!(found, expected, "{version:?} after {passed} s");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_ends_with_the_certificate_of_its_server() {
+    let authority = Authority::new("ca.example");
+    let mut parameters = lasting(&["a.example"]);
+    parameters.not_after = rcgen::date_time_ymd(2030, 1, 1) + Duration::from_secs(3_600);
+    let identity = signed(&authority, &parameters);
+    let acceptors = serving_long(&identity);
+    for version in VERSIONS {
+        let (connector, clock) = by_clock(version, Trust::roots(roots(&authority)));
+        for (passed, expected) in [(0, Full), (3_599, Ticket)] {
+            clock.0.store(START + passed, Relaxed);
+            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
+        }
+        clock.0.store(START + 3_601, Relaxed);
+        let refused = refusal(&connector, &acceptors).await;
+        assert_eq!(refused.reason(), "certificate_expired", "{version:?}");
+        // With a key that is trusted, dates do not count.
+        let (connector, clock) = by_clock(version, Trust::pins(&[pin_of(&identity)]));
+        for (passed, expected) in [(0, Full), (3_601, Ticket)] {
+            clock.0.store(START + passed, Relaxed);
+            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
+        }
+    }
+}
+
+/// 1 January 2030.
+const START: u64 = 1_893_456_000;
+const DAY: u64 = 24 * 60 * 60;
