@@ -192,11 +192,11 @@ impl Tunnel {
             self.failure = Some(alert.into());
         }
         self.record();
-        self.linger(end).await;
+        self.linger(end, &time).await;
     }
 
     /// Takes leave of both sides, and gives them the time to receive what was sent to them, as long as they do.
-    async fn linger(&mut self, end: TunnelEnd) {
+    async fn linger(&mut self, end: TunnelEnd, time: &Time) {
         let Self { carried: Some(Carried { relay, slot, .. }), deadline, worker, .. } = self else {
             return;
         };
@@ -214,7 +214,7 @@ impl Tunnel {
             };
             let is_left = deadline.within(LINGER, leave).await.is_ok();
             let before = replace(&mut unacknowledged_bytes, relay.unacknowledged_bytes());
-            if is_left || !goes_on_lingering(end, before, unacknowledged_bytes) {
+            if is_left || !goes_on_lingering(end, time, before, unacknowledged_bytes) {
                 return;
             }
         }
@@ -404,9 +404,15 @@ impl Time {
 }
 
 /// Whether both sides are given as much time again to receive what was sent to them. Who receives a segment now and then
-/// could make a tunnel last for days: one whose time is over anyway ends after the first round.
-fn goes_on_lingering(end: TunnelEnd, before_bytes: usize, unacknowledged_bytes: usize) -> bool {
-    let is_time_over = matches!(end, TunnelEnd::Idle | TunnelEnd::TooLong);
+/// could make a tunnel last for days: one whose time is over, or was before its end, has no second round.
+fn goes_on_lingering(
+    end: TunnelEnd,
+    time: &Time,
+    before_bytes: usize,
+    unacknowledged_bytes: usize,
+) -> bool {
+    let is_cut = matches!(end, TunnelEnd::Idle | TunnelEnd::TooLong);
+    let is_time_over = is_cut || time.is_over_within(Duration::ZERO);
     !is_time_over && 0 < unacknowledged_bytes && unacknowledged_bytes < before_bytes
 }
 
