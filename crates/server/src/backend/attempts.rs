@@ -89,7 +89,7 @@ impl Attempts {
         let slot = match choice {
             Choice::Taken(slot) => slot,
             Choice::Full => self.wait(&successor).await?,
-            Choice::Nobody => return Err(self.exhausted()),
+            Choice::Nobody | Choice::Drained => return Err(self.exhausted()),
         };
         let (server, started) = (Arc::clone(slot.server()), Instant::now());
         let deadline = started + self.backend.settings.connect_timeout;
@@ -173,6 +173,8 @@ impl Attempts {
                 Choice::Taken(slot) => return Ok(slot),
                 // Its successor may have some as soon as this worker sees it.
                 Choice::Nobody if self.backend.is_replaced() => waiter.pass_on(),
+                // Whoever waits has a place before a server that is only ready again in a moment, and its time to wait for that.
+                Choice::Drained => waiter.pass_on(),
                 Choice::Nobody => return Err(self.exhausted()),
                 // Others may use what those cannot who have tried it, or whose configuration does not have it.
                 Choice::Full if !self.tried.is_empty() || self.backend.is_replaced() => {

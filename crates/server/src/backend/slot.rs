@@ -26,6 +26,8 @@ pub(super) enum Choice {
     Taken(Slot),
     /// There will be one: whoever has it gives it back, or a name is being looked up.
     Full,
+    /// There may be one again: the operator lets those that are left have no new connections.
+    Drained,
     /// No server is left that may be tried.
     Nobody,
 }
@@ -57,8 +59,10 @@ impl Backend {
         // Round again only if another worker took the last slot in between. Whoever loses so often may as well wait.
         for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
-            if matches!(group, Group::Nobody) {
-                return Choice::Nobody;
+            match group {
+                Group::Nobody => return Choice::Nobody,
+                Group::Drained => return Choice::Drained,
+                Group::In { .. } | Group::Out { .. } | Group::Later => {}
             }
             let candidates = self.candidates(&group, tried, now);
             let Some((index, server)) = self
@@ -78,9 +82,9 @@ impl Backend {
         Choice::Full
     }
 
-    /// Whether no server is left to try, now or later.
+    /// Whether no server is left to try for one that does not wait yet.
     pub(super) fn has_nobody_but(&self, tried: &[usize]) -> bool {
-        matches!(self.group(tried, Instant::now()), Group::Nobody)
+        matches!(self.group(tried, Instant::now()), Group::Nobody | Group::Drained)
     }
 
     /// When the next of the servers that failed connects keep out is back.
@@ -101,6 +105,7 @@ impl Backend {
                     Group::Out { bad_in_a_row, is_backup: server.is_backup }
                 }
                 Standing::Out { .. } | Standing::Pending => Group::Later,
+                Standing::Unusable if server.state.is_draining() => Group::Drained,
                 Standing::Unusable => Group::Nobody,
             };
             best.min(group)
@@ -150,6 +155,8 @@ enum Group {
     Out { bad_in_a_row: u32, is_backup: bool },
     /// There will be one.
     Later,
+    /// There will be one if the operator says so.
+    Drained,
     /// There is none.
     Nobody,
 }

@@ -77,6 +77,43 @@ async fn the_queue_has_a_bound_and_an_end() {
     app.connect(CLIENT).await.unwrap();
 }
 
+/// As before a restart of the server: new clients find nobody, those that wait find it when it is ready.
+#[tokio::test(start_paused = true)]
+async fn who_waits_goes_on_waiting_while_the_server_is_drained() {
+    let listeners = some_listeners(1).await;
+    let mut settings = settings(servers_of(&listeners));
+    settings.servers[0].connections = Some(1);
+    settings.servers[0].name = Some("one".to_owned());
+    let backends = Backends::new(&[settings.clone()], None);
+    let app = Arc::clone(backends.find("app").unwrap());
+    let held = app.connect(CLIENT).await.unwrap();
+    let mut waiting = Box::pin(app.connect(CLIENT));
+    let mut stays = async || {
+        for _ in 0..3 {
+            tokio::select! {
+                biased;
+                left = &mut waiting => panic!("{left:?}"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    };
+    stays().await;
+    backends.set_draining("app", "one", true).unwrap();
+    stays().await;
+    drop(held);
+    stays().await;
+    assert_eq!(app.connect(CLIENT).await.unwrap_err(), ConnectError::NoServer);
+    backends.set_draining("app", "one", false).unwrap();
+    let held = waiting.await.unwrap();
+    // One that is not ready in time was waited for as long as any other.
+    let begun = Instant::now();
+    let wait = async { app.connect(CLIENT).await.unwrap_err() };
+    let drain = async { backends.set_draining("app", "one", true).unwrap() };
+    assert_eq!(tokio::join!(wait, drain).0, ConnectError::QueueTimeout);
+    assert_eq!(begun.elapsed().as_secs(), settings.queue_timeout.as_secs());
+    drop(held);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_has_tried_all_is_told_at_once_though_others_wait() {
     let listeners = some_listeners(1).await;
