@@ -233,11 +233,19 @@ impl Socket {
                 None if socket::pending_output_bytes(self.as_fd())? == 0 => {
                     return Poll::Ready(Ok(()));
                 }
+                None if self.poll_end_arrived(context).is_ready() => {}
                 None => ready!(self.poll_readable(context))?,
             }
         }
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Waits for news of the end that we sent: the kernel tells that it has arrived as room to send, so it is forgotten first that
+    /// there was some.
+    fn poll_end_arrived(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let _ = self.try_io(Interest::WRITABLE, || Err::<(), _>(would_block()));
+        self.poll_write_ready(context)
     }
 
     /// Sends what the socket takes at once.

@@ -2,15 +2,20 @@
 
 use std::future::poll_fn;
 use std::io::ErrorKind;
+use std::os::fd::AsFd;
 use std::task::Poll;
+use std::time::Duration;
 
 use kettle_config::Truncation;
 use kettle_kernel::transfer;
 
-use super::stage::{Kind, Peer, Seen, Setup, Tcp, Tls12, Tls13, Unix, locally, pattern};
+use super::stage::{
+    Kind, Peer, Seen, Setup, Tcp, Tls12, Tls13, Unix, connection, locally, pattern,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
 use crate::relay::direction::{Fault, Stage};
 use crate::relay::{Party, Relay, Side, TunnelEnd};
@@ -391,6 +396,17 @@ async fn who_is_left_talking_receives_all_that_was_sent() {
         assert_eq!(far.read(&mut [0]).await.expect("no reset"), 0);
     };
     tokio::join!(leave, receive);
+}
+
+/// It keeps its side open, and tells by nothing but an acknowledgement that it has the end.
+#[tokio::test]
+async fn who_has_everything_is_not_waited_for() {
+    let (mut side, peer) = connection(Tcp, true).await;
+    let Side::Plain(socket) = &side else { panic!("no TCP") };
+    kettle_kernel::socket::shutdown_write(socket.as_fd()).expect("open");
+    let leave = poll_fn(|context| side.poll_leave(context));
+    timeout(Duration::from_secs(5), leave).await.expect("in time");
+    drop(peer);
 }
 
 async fn poll_once(relay: &mut Relay) {
