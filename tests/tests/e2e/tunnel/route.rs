@@ -6,13 +6,17 @@ use std::thread;
 
 use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::certificate::{Kind, issue};
-use kettle_tests::client::{Dialer, End, Wire, end_of};
+use kettle_tests::client::{Client, Dialer, End, Wire, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::RawHello;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustls::AlertDescription;
+use rustls::crypto::SupportedKxGroup;
+use rustls::crypto::aws_lc_rs::kx_group;
+
+use super::before;
 
 /// Sends its name to whoever connects.
 fn saying(name: &'static str) -> SocketAddr {
@@ -262,6 +266,52 @@ fn a_hello_in_pieces_goes_through_whole() {
         let received = read_exactly(&mut server, hello.len() + 21);
         assert_eq!(&received[..hello.len()], hello.as_slice(), "cut at {cut}");
     }
+}
+
+/// A hello with a post-quantum key share is longer than a segment: it comes in several reads, and some send it in several records.
+/// Cut at each border of a record, inside each header, and at a spread of bytes.
+#[test]
+fn a_post_quantum_hello_in_records_and_pieces_makes_a_connection() {
+    let groups: [&'static dyn SupportedKxGroup; 2] = [kx_group::X25519MLKEM768, kx_group::X25519];
+    for (version, group) in [("tls1.3", "X25519MLKEM768"), ("tls1.2", "X25519")] {
+        let versions = format!("versions = [\"{version}\"]");
+        let ending = Kettle::start(before("tls", "", &[Backend::echoing()]).set("tls", &versions));
+        let passing = Kettle::start(before("passthrough", "", &[ending.address()]));
+        for address in [ending.address(), passing.address()] {
+            // A client that speaks both versions; the server chooses.
+            let dialer = Dialer::default().groups(&groups);
+            let (_, hello, borders) = begin(&dialer, address);
+            assert!(borders.len() > 3, "{} bytes", hello.len());
+            let around = borders.iter().flat_map(|border| [*border, border + 3, border + 5]);
+            let spread = (1..hello.len()).step_by(97);
+            for cut in around.chain(spread).filter(|cut| (1..hello.len()).contains(cut)) {
+                let (mut client, hello, _) = begin(&dialer, address);
+                client.wire.write_all(&hello[..cut]).unwrap();
+                client.wire.write_all(&hello[cut..]).unwrap();
+                client.send(b"ping").unwrap();
+                assert_eq!(client.receive_exactly(4), b"ping", "{version}: cut at {cut}");
+                let agreed = client.tls.negotiated_key_exchange_group().unwrap().name();
+                assert_eq!(format!("{agreed:?}"), group, "cut at {cut}");
+            }
+        }
+    }
+}
+
+/// A client that has not said its hello, the hello in records of 300 bytes, and where each begins.
+fn begin(dialer: &Dialer, address: SocketAddr) -> (Client, Vec<u8>, Vec<usize>) {
+    let mut client = dialer.begin(address);
+    let mut hello = Vec::new();
+    client.tls.write_tls(&mut hello).unwrap();
+    let (header, message) = hello.split_at(5);
+    assert_eq!(u16::from_be_bytes([header[3], header[4]]) as usize, message.len(), "one record");
+    let (mut records, mut borders) = (Vec::new(), Vec::new());
+    for piece in message.chunks(300) {
+        borders.push(records.len());
+        records.extend_from_slice(&header[..3]);
+        records.extend_from_slice(&(piece.len() as u16).to_be_bytes());
+        records.extend_from_slice(piece);
+    }
+    (client, records, borders)
 }
 
 #[test]
