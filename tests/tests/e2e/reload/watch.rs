@@ -2,11 +2,14 @@
 
 use std::os::unix::fs::symlink;
 
-use kettle_tests::certificate::{Issued, Kind, issue};
+use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
+use kettle_tests::client::{Dialer, End, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite, TLS13_AES_128};
+use rustls::client::Resumption;
+use rustls::{AlertDescription, HandshakeKind};
 
 fn watching() -> Kettle {
     Kettle::start(Setup::default().file("www/a", "content").set("tls", "watch = true"))
@@ -157,3 +160,73 @@ fn changed_users_and_secrets_of_urls_are_taken_without_a_command() {
     wait_for(&kettle, "reloaded", 2);
     assert_eq!(status("bob:secret"), "200");
 }
+
+/// How a connection ends, or begins: resumed or by a full handshake.
+fn begins(dialer: &Dialer, kettle: &Kettle) -> Result<HandshakeKind, End> {
+    let mut client = dialer.try_connect(kettle.address()).map_err(|error| end_of(&error))?;
+    // What a server of TLS 1.3 says of the certificate comes behind the handshake, and so do its tickets.
+    let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let _ = client.send(request.as_bytes());
+    match client.end() {
+        End::Orderly => Ok(client.tls.handshake_kind().unwrap()),
+        end => Err(end),
+    }
+}
+
+fn resuming(suite: Suite) -> Dialer {
+    Dialer::suite(suite).resuming(Resumption::in_memory_sessions(64))
+}
+
+#[test]
+fn a_changed_revocation_list_is_taken_without_a_command() {
+    let authority = ClientAuthority::new("clients");
+    let setup = Setup::default()
+        .file("www/a", "content")
+        .set("tls", "watch = true")
+        .site("client_auth = { roots = \"clients.pem\", crl = \"clients.crl\" }")
+        .file("clients.pem", authority.pem())
+        .file("clients.crl", authority.revoke(&[7], GOOD));
+    let kettle = Kettle::start(setup);
+    let certificate = || authority.issue("alice", 1, GOOD);
+    let clients = ONE_OF_EACH_VERSION.map(|suite| resuming(suite).certificate(certificate()));
+    for client in &clients {
+        assert_eq!(begins(client, &kettle), Ok(HandshakeKind::Full));
+    }
+    kettle.folder.replace("clients.crl", "nonsense");
+    wait_for(&kettle, NOT_TAKEN, 1);
+    for client in &clients {
+        assert_eq!(begins(client, &kettle), Ok(HandshakeKind::Resumed), "by the old list");
+    }
+    kettle.folder.replace("clients.crl", authority.revoke(&[1, 7], GOOD));
+    wait_for(&kettle, "reloaded", 1);
+    for (client, suite) in clients.iter().zip(ONE_OF_EACH_VERSION) {
+        let refused = Err(End::Alert(AlertDescription::CertificateRevoked));
+        assert_eq!(begins(client, &kettle), refused, "{}", suite.name);
+    }
+}
+
+#[test]
+fn a_changed_secret_of_tickets_is_taken_without_a_command() {
+    let setup = Setup::default()
+        .file("www/a", "content")
+        .set("tls", "watch = true\nticket_secret = \"cluster.secret\"")
+        .file("cluster.secret", "secret".repeat(8));
+    let kettle = Kettle::start(setup);
+    let clients = ONE_OF_EACH_VERSION.map(resuming);
+    let all_begin = |kind: HandshakeKind| {
+        for (client, suite) in clients.iter().zip(ONE_OF_EACH_VERSION) {
+            assert_eq!(begins(client, &kettle), Ok(kind), "{}", suite.name);
+        }
+    };
+    all_begin(HandshakeKind::Full);
+    kettle.folder.replace("cluster.secret", "short");
+    wait_for(&kettle, NOT_TAKEN, 1);
+    all_begin(HandshakeKind::Resumed);
+    kettle.folder.replace("cluster.secret", "another".repeat(8));
+    wait_for(&kettle, "reloaded", 1);
+    all_begin(HandshakeKind::Full);
+    all_begin(HandshakeKind::Resumed);
+}
+
+/// A year that no test sees.
+const GOOD: i32 = 2100;

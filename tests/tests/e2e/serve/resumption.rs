@@ -3,6 +3,7 @@
 use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 
+use kettle_tests::backend::{Backend, backend};
 use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
@@ -109,7 +110,7 @@ fn openssl_resumes_in_both_versions() {
 }
 
 #[test]
-fn a_ticket_of_one_site_does_not_open_another() {
+fn a_session_of_one_site_does_not_open_another() {
     let second = issue(&["second.test"], Kind::Ecdsa);
     let setup = Setup::default()
         .file("www/a", "content")
@@ -123,14 +124,31 @@ fn a_ticket_of_one_site_does_not_open_another() {
     let kettle = Kettle::start(setup);
     let session = kettle.folder.path("session.pem").display().to_string();
     let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    for version in ["-tls1_2", "-tls1_3"] {
-        let mut openssl = kettle.openssl(&[version, "-sess_out", &session]).start();
+    for version in BY_TICKET_AND_BY_ID {
+        let save = [version, &["-sess_out", &session]].concat();
+        let mut openssl = kettle.openssl(&save).start();
         openssl.type_in(request);
         let _ = openssl.ended();
-        let words = [version, "-sess_in", &session, "-servername", "second.test"];
-        let said = kettle.openssl(&words).output();
-        assert!(!said.text().contains("Reused, "), "{version}: {}", said.text());
+        for (name, is_resumed) in [("second.test", false), ("localhost", true)] {
+            let words = [version, &["-sess_in", &session, "-servername", name]].concat();
+            let text = kettle.openssl(&words).output().text();
+            assert_eq!(text.contains("Reused, "), is_resumed, "{version:?} {name}: {text}");
+        }
     }
+}
+
+#[test]
+fn a_session_id_of_one_listener_opens_no_other() {
+    let app = backend("app", "", &[Backend::echoing()]);
+    let setup = Setup::default().file("www/a", "content").listener("");
+    let kettle = Kettle::start(setup.listener("kind = \"tls\"\nbackend = \"app\"").more(&app));
+    let ids = sessions().tls12_resumption(Tls12Resumption::SessionIdOnly);
+    let dialer = Dialer::suite(TLS12_AES_128).resuming(ids);
+    use_once(&dialer, &kettle);
+    let again = use_once(&dialer, &kettle);
+    assert_eq!(again.tls.handshake_kind(), Some(HandshakeKind::Resumed));
+    let tunnel = dialer.connect(kettle.addresses[1]);
+    assert_eq!(tunnel.tls.handshake_kind(), Some(HandshakeKind::Full));
 }
 
 /// A connection that has read a response, and with it the tickets before it.
@@ -143,3 +161,6 @@ fn use_once(dialer: &Dialer, kettle: &Kettle) -> Client {
 fn sessions() -> Resumption {
     Resumption::in_memory_sessions(64)
 }
+
+/// For `openssl s_client`.
+const BY_TICKET_AND_BY_ID: [&[&str]; 3] = [&["-tls1_2"], &["-tls1_2", "-no_ticket"], &["-tls1_3"]];
