@@ -1,4 +1,5 @@
-//! A kettle.toml while it is written: its text, what was not carried over, and what is wrong.
+//! A kettle.toml while it is written: its text, what was not carried over, what is wrong, and what the packaged unit asks
+//! of it.
 
 use std::path::{Path, PathBuf};
 
@@ -65,10 +66,40 @@ impl Draft {
             place(one).cmp(&place(other))
         });
         self.warnings.iter().for_each(|warning| text.remark(warning));
+        fit_unit(&mut text);
         text.append(self.text);
         let (toml, origins) = text.finish();
         let (path, process) = (path.to_path_buf(), Process::default());
         let (warnings, folders) = (self.warnings, Vec::new());
         Ok(Imported { toml, path, warnings, process, folders, origins })
+    }
+}
+
+/// Adds the control socket by which the packaged unit reloads, and what else it asks for: it starts kettle as a user of its
+/// own, who may write below few folders.
+pub(crate) fn fit_unit(text: &mut TomlText) {
+    text.line("", None);
+    UNIT_ASKS.iter().for_each(|line| text.comment(line));
+    text.line("[admin]", None);
+    text.set("socket", quoted(CONTROL_SOCKET), None);
+}
+
+/// As `packaging/kettle.toml` has it.
+const CONTROL_SOCKET: &str = "/run/kettle/admin.sock";
+const UNIT_ASKS: [&str; 4] = [
+    "In the packaged unit, which starts kettle as the user kettle: take `user` and `group` away, write logs below",
+    "/var/log/kettle, and let the group kettle read the keys. Its reload needs this socket; where there is no folder",
+    "/run/kettle, name another. https://github.com/kettle-tls/kettle/blob/main/docs/migrating.md, \"Start what was",
+    "made\", has each step.",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_control_socket_is_that_of_the_packaged_configuration() {
+        let packaged = include_str!("../../../packaging/kettle.toml");
+        assert!(packaged.contains(&format!("[admin]\nsocket = \"{CONTROL_SOCKET}\"\n")));
     }
 }

@@ -36,6 +36,15 @@ impl Dialect {
     }
 }
 
+/// What runs the text that is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runner {
+    /// The packaged unit, `kettle run` with a file of that text.
+    Unit,
+    /// `kettle hitch` or `kettle stud` itself, which has no control socket.
+    Program,
+}
+
 /// Something that a file or a command line says.
 #[derive(Clone, Debug)]
 struct Statement {
@@ -62,7 +71,7 @@ pub fn import_file(
 ) -> Result<Imported, Vec<Diagnostic>> {
     let statements = file::read(path, surroundings)?;
     let model = model::of(dialect, statements)?;
-    write::write(&model, path, surroundings)
+    write::write(&model, path, surroundings, Runner::Unit)
 }
 
 /// Reads a command line, without the program's name, and the file that it names.
@@ -79,7 +88,7 @@ pub fn command_line(
         return Ok(asked);
     }
     let model = model::of(dialect, line.statements)?;
-    let imported = Box::new(write::write(&model, &line.path, surroundings)?);
+    let imported = Box::new(write::write(&model, &line.path, surroundings, Runner::Program)?);
     Ok(if line.is_test { Asked::Test(imported) } else { Asked::Run(imported) })
 }
 

@@ -320,6 +320,15 @@ fn mistakes_are_told_with_their_place() {
     assert!(missing.contains("no certificate is named for [*]:8443"), "{missing}");
 }
 
+/// One is for the packaged unit, which reloads by it; the other takes SIGHUP, as hitch does.
+#[test]
+fn a_file_gets_a_control_socket_and_a_command_line_does_not() {
+    let file = from_file("pem-file = \"/a\"").unwrap().config().unwrap();
+    assert_eq!(file.admin.socket.as_deref(), Some(Path::new("/run/kettle/admin.sock")));
+    let line = run(Dialect::Hitch, &["/a"]).config().unwrap();
+    assert_eq!(line.admin.socket, None);
+}
+
 #[test]
 fn the_command_line_of_the_source_document_is_understood() {
     let words =

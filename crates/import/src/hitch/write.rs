@@ -7,9 +7,9 @@ use std::path::Path;
 
 use kettle_config::{Diagnostic, Origin, quoted};
 
-use super::Dialect;
 use super::model::{Frontend, Model, Setting, Settings, Target};
-use crate::draft::Draft;
+use super::{Dialect, Runner};
+use crate::draft::{Draft, fit_unit};
 use crate::offer::Offer;
 use crate::toml_text::TomlText;
 use crate::{Imported, Process, Surroundings};
@@ -19,6 +19,7 @@ pub(super) fn write(
     model: &Model,
     path: &Path,
     surroundings: &dyn Surroundings,
+    runner: Runner,
 ) -> Result<Imported, Vec<Diagnostic>> {
     let mut writer = Writer { model, surroundings, draft: Draft::default() };
     writer.all();
@@ -37,6 +38,9 @@ pub(super) fn write(
     }
     warnings.iter().for_each(|warning| text.remark(warning));
     remark_process(&process, &mut text, name);
+    if runner == Runner::Unit {
+        fit_unit(&mut text);
+    }
     text.append(body);
     let (toml, origins) = text.finish();
     let folder = model.settings.text("pem-dir").map(|dir| surroundings.folder().join(&dir.text));
