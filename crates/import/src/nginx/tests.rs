@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::files_in_memory::{Files, shown};
 
+mod challenge;
 mod guards;
 mod hidden;
 mod lost;

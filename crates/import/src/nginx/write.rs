@@ -1,5 +1,6 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
+mod challenge;
 mod cors;
 mod exact;
 mod global;
@@ -18,7 +19,7 @@ mod tls;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Diagnostic, quoted};
+use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::listen::Listen;
 use super::location::refuses;
@@ -50,6 +51,7 @@ pub(super) fn write(
         backend_names: BTreeSet::new(),
         error_pages: Vec::new(),
         takes_any_header: false,
+        challenges: Vec::new(),
         logs: Logs::default(),
     };
     writer.all(main);
@@ -72,6 +74,8 @@ struct Writer<'s> {
     error_pages: Vec<String>,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
+    /// The locations for certificate authorities that became routes.
+    challenges: Vec<Origin>,
     logs: Logs,
 }
 

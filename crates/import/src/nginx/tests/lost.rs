@@ -113,15 +113,15 @@ fn what_holds_all_the_same_is_not() {
     }
 }
 
-/// What a server without TLS says, and whether its place for authorities is told of.
+/// What a server without TLS says, and whether the comments name a place of it.
 #[test]
 fn places_beside_a_redirect_are_told() {
-    let acme = "location /.well-known/acme-challenge/ { root /acme; }";
+    let place = "location /status/ { root /status; }";
     let redirect = "return 301 https://$host$request_uri;";
     for (words, is_told) in [
-        (format!("{acme} location / {{ {redirect} }}"), true),
+        (format!("{place} location / {{ {redirect} }}"), true),
         // Whoever is sent away first gets to no location.
-        (format!("{acme} {redirect}"), false),
+        (format!("{place} {redirect}"), false),
         (format!("location /a/ {{ {redirect} }} location / {{ {redirect} }}"), false),
     ] {
         let plain = format!("http {{ server {{ listen 80; {words} }}");

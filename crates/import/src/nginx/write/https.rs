@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 
 use kettle_config::{Origin, quoted};
 
+use super::challenge::is_about_challenges;
 use super::route::spoken;
-use super::site::{ServerBlock, redirect_of};
+use super::site::{ServerBlock, default_of, redirect_of};
 use super::{Writer, trust_alike};
 use crate::nginx::listen::Listen;
 use crate::nginx::location::{self, LocationKind};
@@ -58,7 +59,10 @@ impl Writer<'_> {
             server.is_default = default == Some(index);
         }
         for server in servers.iter().filter(|server| server.is_kept) {
-            self.site(server);
+            self.site(server, servers);
+        }
+        for server in servers.iter().filter(|server| server.redirect().is_some()) {
+            self.tell_of_others(server);
         }
     }
 
@@ -176,7 +180,6 @@ impl Writer<'_> {
             match server.redirect() {
                 Some(redirect) => {
                     target = target.or(Some((redirect.status, redirect.port)));
-                    self.tell_of_others(server);
                     if let Some(host) = redirect.host.filter(|host| !server.names.contains(host)) {
                         let message = format!("clients are not sent to {host}");
                         let help = "a redirect leads to the name that the client asked for";
@@ -222,10 +225,15 @@ impl Writer<'_> {
             return;
         }
         for location in location::all(&server.scope) {
-            if location.kind != LocationKind::Named && !leads(location.directive.inner()) {
-                let message = format!("`{}` is not carried over", spoken(location.directive));
-                let help = "all of plain HTTP leads to HTTPS, what certificate authorities ask for (ACME), too";
-                self.draft.warn(&location.directive.origin, message, help);
+            let (directive, origin) = (location.directive, &location.directive.origin);
+            let is_left = location.kind != LocationKind::Named && !leads(directive.inner());
+            if is_left && !self.challenges.contains(origin) {
+                let message = format!("`{}` is not carried over", spoken(directive));
+                let help = match is_about_challenges(&location) {
+                    true => CHALLENGES_LOST,
+                    false => "all of plain HTTP leads to HTTPS",
+                };
+                self.draft.warn(origin, message, help);
             }
         }
     }
@@ -254,16 +262,6 @@ impl Writer<'_> {
     }
 }
 
-/// The server that answers on an address for names that nobody has.
-fn default_of(servers: &[ServerBlock<'_>], address: SocketAddr) -> Option<usize> {
-    let listens = |server: &ServerBlock<'_>, is_default: bool| {
-        let mut own = server.listens.iter();
-        own.any(|listen| listen.address == address && (listen.is_default || !is_default))
-    };
-    let said = servers.iter().position(|server| listens(server, true));
-    said.or_else(|| servers.iter().position(|server| listens(server, false)))
-}
-
 /// Where kernel TLS was turned off by name.
 fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
     let options = commands.iter().find(|command| command.word(0) == "Options")?;
@@ -271,5 +269,7 @@ fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
     is_off.then(|| options.origin.clone())
 }
 
+const CHALLENGES_LOST: &str = "all of plain HTTP leads to HTTPS, and certificates are not renewed unless a route of the site with \
+                               prefix = \"/.well-known/acme-challenge\" answers there";
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;

@@ -116,6 +116,7 @@ pub(super) fn nearest<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> 
 }
 
 /// What holds for all routes of a server.
+#[derive(Default)]
 pub(super) struct Common<'t> {
     pub(super) cached: Vec<Cached<'t>>,
     pub(super) has_no_dotfiles: bool,

@@ -1,5 +1,6 @@
 //! A server of `http` as a site: its names, its certificates, its pages for errors.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use kettle_config::{Origin, quoted};
@@ -50,6 +51,16 @@ impl ServerBlock<'_> {
             .or_else(|| own.iter().filter(|it| of_if(it)).find_map(|it| of_block(it.inner())))
             .or_else(|| own.iter().find(whole).and_then(|location| of_block(location.inner())))
     }
+}
+
+/// The server that answers on an address for names that nobody has.
+pub(super) fn default_of(servers: &[ServerBlock<'_>], address: SocketAddr) -> Option<usize> {
+    let listens = |server: &ServerBlock<'_>, is_default: bool| {
+        let mut own = server.listens.iter();
+        own.any(|listen| listen.address == address && (listen.is_default || !is_default))
+    };
+    let said = servers.iter().position(|server| listens(server, true));
+    said.or_else(|| servers.iter().position(|server| listens(server, false)))
 }
 
 /// `return 301 https://$host$request_uri`, or the same as a `rewrite`.
@@ -135,7 +146,8 @@ impl Writer<'_> {
         names
     }
 
-    pub(super) fn site(&mut self, server: &ServerBlock<'_>) {
+    /// `servers` are all of them, some of which lead there.
+    pub(super) fn site(&mut self, server: &ServerBlock<'_>, servers: &[ServerBlock<'_>]) {
         let mut names = server.names.clone();
         names.retain(|name| !self.known_names.contains(name));
         for name in server.names.iter().filter(|name| !names.contains(name)) {
@@ -173,12 +185,13 @@ impl Writer<'_> {
         self.error_pages = error_pages(scope).into_iter().map(|(_, path, _)| path).collect();
         let Some(certificates) = self.certificates(server) else { return };
         let log = self.site_log(scope);
-        let Some(routes) = self.routes(scope) else { return };
+        let Some(mut routes) = self.routes(scope) else { return };
         if routes.is_empty() {
             let message = "the server is left out: no place of it is served";
             self.draft.warn(server.origin, message, "its locations say why");
             return;
         }
+        self.challenges(servers, server, &mut routes);
         if names.is_empty() {
             names.push("_".to_owned());
         }
