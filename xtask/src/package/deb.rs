@@ -26,7 +26,7 @@ fn make_one(release: &Release, part: Part) -> Result<PathBuf, String> {
     let program = tree.join("usr/bin").join(name);
     write(&control.join("control"), &control_text(release, part, &glibc(&program)?))?;
     if part == Part::Kettle {
-        write(&control.join("conffiles"), "/etc/kettle/kettle.toml\n")?;
+        write(&control.join("conffiles"), CONFFILES)?;
     }
     let sums =
         "find . -path ./DEBIAN -prune -o -type f -printf '%P\\n' | LC_ALL=C sort | xargs md5sum";
@@ -108,6 +108,8 @@ fn write(file: &Path, text: &str) -> Result<(), String> {
 
 const MAINTAINER: &str = "The kettle contributors <kettle@packages.invalid>";
 const HOMEPAGE: &str = env!("CARGO_PKG_REPOSITORY");
+/// What an upgrade leaves as it was edited.
+const CONFFILES: &str = "/etc/kettle/kettle.toml\n/etc/logrotate.d/kettle\n";
 const DESCRIPTION: &str = "\
 HTTPS server that encrypts where it costs least
  kettle serves files and carries connections to other servers over HTTPS.

@@ -116,6 +116,7 @@ const FILES: &[(&str, &str)] = &[
     ("packaging/sysusers.d/kettle.conf", "usr/lib/sysusers.d/kettle.conf"),
     ("packaging/tmpfiles.d/kettle.conf", "usr/lib/tmpfiles.d/kettle.conf"),
     ("packaging/kettle.toml", "etc/kettle/kettle.toml"),
+    ("packaging/logrotate.d/kettle", "etc/logrotate.d/kettle"),
     ("packaging/kettle.schema.json", "usr/share/kettle/kettle.schema.json"),
     ("packaging/welcome.html", "usr/share/kettle/welcome/index.html"),
     ("packaging/kettle.example.toml", "usr/share/doc/kettle/examples/kettle.example.toml"),

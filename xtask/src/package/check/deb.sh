@@ -23,17 +23,57 @@ mkdir -p "$root/srv/www"
 echo 'a page of our own' >"$root/srv/www/index.html"
 sed -i 's|^root = .*|root = "/srv/www"|; s|"localhost"|"localhost", "example.test"|' "$root/etc/kettle/kettle.toml"
 inside kettle check /etc/kettle/kettle.toml
-command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/kettle.service")
-inside setpriv --reuid kettle --regid kettle --init-groups --inh-caps +net_bind_service --ambient-caps +net_bind_service \
-    $command >"$root/tmp/serving" 2>&1 &
-server=$!
+unit() { sed -n "s/^$1=//p" "$root/usr/lib/systemd/system/kettle.service"; }
+serve() {
+    inside setpriv --reuid kettle --regid kettle --init-groups --inh-caps +net_bind_service --ambient-caps +net_bind_service \
+        $(unit ExecStart) >"$root/tmp/serving" 2>&1 &
+    server=$!
+}
+reload() { inside setpriv --reuid kettle --regid kettle --init-groups $(unit ExecReload); }
+stop() {
+    inside kettle ctl stop >/dev/null
+    wait $server || { cat "$root/tmp/serving"; fail "the server ended badly"; }
+}
+serve
 fetch() { inside curl --silent --insecure --retry 20 --retry-connrefused --retry-delay 1 --max-time 20 "$@"; }
 [ "$(fetch https://localhost/)" = 'a page of our own' ] || { cat "$root/tmp/serving"; fail "no page"; }
-inside sh -c "$(sed -n 's/^ExecReload=//p' "$root/usr/lib/systemd/system/kettle.service")"
+reload
 fetch http://127.0.0.1:9443/metrics | grep -q '^kettle_'
 inside kettle ctl status >/dev/null
-inside kettle ctl stop >/dev/null
-wait $server || { cat "$root/tmp/serving"; fail "the server ended badly"; }
+rotated=$(sed -n '/postrotate/,/endscript/{//!p}' "$root/etc/logrotate.d/kettle")
+mv "$root/var/log/kettle/access.log" "$root/var/log/kettle/access.log.1"
+inside setpriv --reuid kettle --regid kettle --init-groups sh -ec "$rotated"
+[ -f "$root/var/log/kettle/access.log" ] || fail "a rotated log is not opened anew"
+stop
+
+say "serve: what was made of an nginx.conf, as docs/migrating.md has it"
+mv "$root/etc/kettle/kettle.toml" "$root/tmp/packaged.toml"
+cat >"$root/tmp/nginx.conf" <<'END'
+user www-data;
+events { }
+http {
+    access_log /var/log/nginx/access.log;
+    server {
+        listen 80;
+        server_name localhost;
+        root /srv/www;
+        location /.well-known/acme-challenge/ { root /srv/acme; }
+    }
+}
+END
+mkdir "$root/srv/acme"
+inside kettle import nginx /tmp/nginx.conf >"$root/etc/kettle/kettle.toml"
+sed -i '/^user = /d; s|"/var/log/nginx/|"/var/log/kettle/|' "$root/etc/kettle/kettle.toml"
+inside kettle check /etc/kettle/kettle.toml >/dev/null
+serve
+[ "$(fetch --location http://localhost/)" = 'a page of our own' ] || { cat "$root/tmp/serving"; fail "no page"; }
+# certbot makes this folder when it needs it.
+mkdir -p "$root/srv/acme/.well-known/acme-challenge"
+echo proof >"$root/srv/acme/.well-known/acme-challenge/token"
+[ "$(fetch --location http://localhost/.well-known/acme-challenge/token)" = proof ] || fail "no proof for authorities"
+reload
+stop
+mv "$root/tmp/packaged.toml" "$root/etc/kettle/kettle.toml"
 
 say "serve: the longer example, adapted"
 inside sh -c 'sed "s|/srv/example.org|/srv/www|; s|^user = .*||; s|^access = .*|access = \"off\"|" \
@@ -57,7 +97,7 @@ inside dpkg -r kettle-bench kettle >/dev/null 2>&1
 [ -f "$root/etc/kettle/kettle.toml" ] && [ -d "$root/var/lib/kettle" ] || fail "remove took too much"
 inside dpkg -P kettle kettle-bench >/dev/null 2>&1
 files >"$root/tmp/after"
-rm -rf "$root/srv/www"
+rm -rf "$root/srv/www" "$root/srv/acme"
 left=$(files | diff "$root/tmp/before" - || true)
 # The account stays (packaging/deb/postrm), and with it the copies that the account files have.
 left=$(echo "$left" | grep '^[<>]' | grep -v -e '/etc/\(passwd\|group\|shadow\|gshadow\)-$' -e '/etc/\.pwd\.lock$' || true)
