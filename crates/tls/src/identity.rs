@@ -26,6 +26,7 @@ pub(crate) use warning::Utc;
 
 pub use crate::error::{FileRole, IdentityError};
 use inspect::Facts;
+use pem::ChainFile;
 use staple::Staple;
 
 /// A certificate chain with its key, ready for handshakes.
@@ -73,11 +74,14 @@ impl Identity {
         ocsp_path: Option<&Path>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let chain = pem::read_certificates(chain_path, FileRole::Chain)?;
+        let ChainFile { chain, has_dh_parameters } = pem::read_chain(chain_path)?;
         let facts = inspect::inspect(&chain, chain_path, now)?;
         let key_file = pem::read_key(key_path)?;
         let (certified, key_kind) = certify(chain, &facts, key_file.key, key_path, chain_path)?;
         let mut warnings = facts.warnings.clone();
+        if has_dh_parameters {
+            warnings.push(IdentityWarning::DhParameters { path: chain_path.into() });
+        }
         if key_file.mode & READABLE_BY_OTHERS != 0 {
             warnings.push(IdentityWarning::KeyReadableByOthers {
                 path: key_path.into(),

@@ -12,6 +12,12 @@ use zeroize::Zeroizing;
 
 use crate::error::{FileRole, IdentityError};
 
+/// A chain, and whether DH parameters are in its file.
+pub(super) struct ChainFile {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) has_dh_parameters: bool,
+}
+
 /// A private key with the permissions of the file it came from.
 pub(super) struct KeyFile {
     pub(super) key: PrivateKeyDer<'static>,
@@ -24,6 +30,13 @@ pub(crate) fn read_certificates(
     role: FileRole,
 ) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
     parse_certificates(&read(path, role)?.0, path, role)
+}
+
+/// Reads a server's chain.
+pub(super) fn read_chain(path: &Path) -> Result<ChainFile, IdentityError> {
+    let (text, _) = read(path, FileRole::Chain)?;
+    let chain = parse_certificates(&text, path, FileRole::Chain)?;
+    Ok(ChainFile { chain, has_dh_parameters: contains(&text, DH_PARAMETERS_MARK) })
 }
 
 /// Takes the certificates from the text of `path`.
@@ -171,6 +184,8 @@ fn binary_kind(bytes: &[u8]) -> Option<BinaryKind> {
 fn contains(text: &[u8], mark: &[u8]) -> bool {
     text.windows(mark.len()).any(|window| window == mark)
 }
+
+const DH_PARAMETERS_MARK: &[u8] = b"-----BEGIN DH PARAMETERS-----";
 
 /// PKCS#8 with a passphrase, and the older form that says so in a header.
 const ENCRYPTED_MARKS: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];

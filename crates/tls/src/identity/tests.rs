@@ -309,6 +309,20 @@ fn leaf_marked_as_authority_gets_a_mild_warning() {
     assert!(!warnings[0].is_serious());
 }
 
+/// Many files may have them, and what is said of each is the same, so that it is said once.
+#[test]
+fn dh_parameters_get_a_warning_that_names_no_file() {
+    let files = Files::new();
+    let (leaf, issuer, key) = issued(&["a.example"]);
+    let parameters = "-----BEGIN DH PARAMETERS-----\nMAYCAQsCAQI=\n-----END DH PARAMETERS-----\n";
+    let both = files.write("both.pem", leaf + &issuer + &key + parameters);
+
+    let (_, warnings) = load(&both, &both).expect("an identity");
+    assert_eq!(warnings, [IdentityWarning::DhParameters { path: both.clone() }]);
+    let said = warnings[0].to_string();
+    assert!(!warnings[0].is_serious() && !said.contains(&both.display().to_string()), "{said}");
+}
+
 #[test]
 fn leaf_without_its_issuer_gets_a_warning() {
     let files = Files::new();

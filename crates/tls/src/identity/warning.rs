@@ -57,6 +57,11 @@ pub enum IdentityWarning {
         /// The issuer's name.
         issuer: String,
     },
+    /// The file has DH parameters, as hitch and older servers want them.
+    DhParameters {
+        /// The certificate file.
+        path: PathBuf,
+    },
     /// Users other than the owner may read the key.
     KeyReadableByOthers {
         /// The key file.
@@ -120,6 +125,7 @@ impl IdentityWarning {
             Self::MarkedAsAuthority { .. }
             | Self::ChainOutOfOrder { .. }
             | Self::MissingIntermediate { .. }
+            | Self::DhParameters { .. }
             | Self::KeyReadableByOthers { .. }
             | Self::SecretReadableByOthers { .. }
             | Self::StapleExpired { .. }
@@ -137,6 +143,7 @@ impl IdentityWarning {
             | Self::MarkedAsAuthority { path }
             | Self::ChainOutOfOrder { path, .. }
             | Self::MissingIntermediate { path, .. }
+            | Self::DhParameters { path }
             | Self::KeyReadableByOthers { path, .. }
             | Self::SecretReadableByOthers { path, .. }
             | Self::StapleExpired { path, .. }
@@ -187,6 +194,7 @@ impl fmt::Display for IdentityWarning {
                 "the issuer of certificate {position} in {path} ({issuer}) is not in the file; \
                  unless it is a root that clients have, append its certificate"
             ),
+            Self::DhParameters { .. } => f.write_str(DH_PARAMETERS_UNUSED),
             Self::KeyReadableByOthers { mode, .. } => exposed(f, "private key", self.path(), *mode),
             Self::SecretReadableByOthers { mode, .. } => {
                 exposed(f, "ticket secret", self.path(), *mode)
@@ -240,3 +248,7 @@ impl fmt::Display for Utc {
         write!(f, "{} {hour:02}:{minute:02}:{second:02} UTC", moment.date())
     }
 }
+
+/// Without the path: many files have them, and one warning says it for all.
+const DH_PARAMETERS_UNUSED: &str = "DH parameters in certificate files are not used: keys are exchanged by elliptic curves \
+                                    and ML-KEM only; they may stay there";
