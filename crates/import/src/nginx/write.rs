@@ -121,6 +121,9 @@ impl Writer<'_> {
                 ("limit_except", _) => "kettle answers GET, HEAD and OPTIONS",
                 // Who passes connections on by name looks at it.
                 ("map", _) if directive.word(0) == "$ssl_preread_server_name" => continue,
+                ("map", _) if directive.word(0) == "$http_upgrade" => {
+                    "`websocket = true` of a route says it: kettle writes `Connection` itself"
+                }
                 ("map", _) => "kettle has no variables",
                 ("real_ip_header", _) if directive.word(0) != "proxy_protocol" => {
                     "only a PROXY header says for whom a connection is: `accept_proxy` of its listener"

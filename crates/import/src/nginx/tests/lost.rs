@@ -100,6 +100,21 @@ fn a_name_of_a_stream_that_is_for_all_depths_is_told_of() {
     }
 }
 
+/// What nginx.conf says for WebSocket and for streams, and what of kettle does it.
+#[test]
+fn what_kettle_does_anyway_is_told_with_its_name() {
+    let map = "map $http_upgrade $connection_upgrade { default upgrade; '' close; }";
+    let pass = "location / { proxy_pass http://10.0.0.1; proxy_buffering off; \
+                proxy_set_header Upgrade $http_upgrade; \
+                proxy_set_header Connection $connection_upgrade; }";
+    let made = imported(&server(pass).replace("http {", &format!("http {{ {map}")));
+    for told in
+        ["`websocket = true` of a route says it", "bodies go on as they come", "websocket = true\n"]
+    {
+        assert!(made.toml.contains(told), "{told}\n{}", made.toml);
+    }
+}
+
 #[test]
 fn what_holds_all_the_same_is_not() {
     for words in [

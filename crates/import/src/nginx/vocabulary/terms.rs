@@ -11,6 +11,7 @@ const NO_PLUGINS: &str = "kettle has no modules";
 const PROBED: &str =
     "kettle chooses how it sends each response, and `path` of the listener says otherwise";
 const BODIES: &str = "bodies stream to backends, up to `request_body` of their route; of others `body_discard` below [limits] is thrown away";
+const STREAMED: &str = "bodies go on as they come, in both directions, and what is kept for later is the matter of a `cache`";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
 const COMPRESSED: &str =
@@ -285,6 +286,8 @@ pub(super) static TERMS: &[Term] = &[
     carried("proxy_read_timeout", "hsl"),
     told("proxy_send_timeout", "hsl", "`timeout` of the route is for both directions"),
     told("proxy_http_version", "hsl", "HTTP/1.1 is spoken"),
+    told("proxy_buffering", "hsl", STREAMED),
+    told("proxy_request_buffering", "hsl", STREAMED),
     told("proxy_redirect", "hsl", "`Location` comes as the backend wrote it"),
     told("client_body_buffer_size", "hsl", BODIES),
     told("client_body_temp_path", "hsl", BODIES),
