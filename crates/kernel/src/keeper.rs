@@ -59,6 +59,9 @@ pub trait Permits {
 pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
     // Nobody waits for its end, and it should not stay behind as a process that has ended.
     process::forget_children()?;
+    // Nobody is asked for credentials (SO_PEERCRED): a pair has no name to connect to, `open(2)` of its ends in /proc fails, and
+    // whoever may take one over (pidfd_getfd(2), as ptrace(2)) may do all that the server may. Those of a pair are also its maker's,
+    // root's, on both ends.
     let (ours, its) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     match process::fork()? {
