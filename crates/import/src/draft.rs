@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Diagnostic, Origin, quoted};
 
 use crate::toml_text::TomlText;
-use crate::{Imported, Process};
+use crate::{Imported, Process, Surroundings};
 
 /// What an importer has so far.
 #[derive(Default)]
@@ -55,6 +55,7 @@ impl Draft {
         mut self,
         program: &str,
         path: &Path,
+        surroundings: &dyn Surroundings,
     ) -> Result<Imported, Vec<Diagnostic>> {
         if !self.diagnostics.is_empty() {
             return Err(self.diagnostics);
@@ -66,7 +67,7 @@ impl Draft {
             place(one).cmp(&place(other))
         });
         self.warnings.iter().for_each(|warning| text.remark(warning));
-        fit_unit(&mut text);
+        fit_unit(&mut text, surroundings);
         text.append(self.text);
         let (toml, origins) = text.finish();
         let (path, process) = (path.to_path_buf(), Process::default());
@@ -76,21 +77,27 @@ impl Draft {
 }
 
 /// Adds the control socket by which the packaged unit reloads, and what else it asks for: it starts kettle as a user of its
-/// own, who may write below few folders.
-pub(crate) fn fit_unit(text: &mut TomlText) {
+/// own, who may write below few folders. Where no package made the socket's folder, it stays a comment, or no start would pass.
+pub(crate) fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
     text.line("", None);
     UNIT_ASKS.iter().for_each(|line| text.comment(line));
-    text.line("[admin]", None);
-    text.set("socket", quoted(CONTROL_SOCKET), None);
+    let is_packaged = surroundings.is_there(Path::new(CONTROL_FOLDER));
+    for line in ["[admin]".to_owned(), format!("socket = {}", quoted(CONTROL_SOCKET))] {
+        match is_packaged {
+            true => text.line(line, None),
+            false => text.comment(line),
+        }
+    }
 }
 
+const CONTROL_FOLDER: &str = "/run/kettle";
 /// As `packaging/kettle.toml` has it.
 const CONTROL_SOCKET: &str = "/run/kettle/admin.sock";
 const UNIT_ASKS: [&str; 4] = [
     "In the packaged unit, which starts kettle as the user kettle: take `user` and `group` away, write logs below",
-    "/var/log/kettle, and let the group kettle read the keys. Its reload needs this socket; where there is no folder",
-    "/run/kettle, name another. https://github.com/kettle-tls/kettle/blob/main/docs/migrating.md, \"Start what was",
-    "made\", has each step.",
+    "/var/log/kettle, and let the group kettle read the keys. Its reload needs this socket, which is written where the package",
+    "has made /run/kettle. https://github.com/kettle-tls/kettle/blob/main/docs/migrating.md, \"Start what was made\", has",
+    "each step.",
 ];
 
 #[cfg(test)]

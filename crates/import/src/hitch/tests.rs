@@ -320,13 +320,19 @@ fn mistakes_are_told_with_their_place() {
     assert!(missing.contains("no certificate is named for [*]:8443"), "{missing}");
 }
 
-/// One is for the packaged unit, which reloads by it; the other takes SIGHUP, as hitch does.
+/// A file is for the packaged unit, which reloads by it; a command line takes SIGHUP, as hitch does.
 #[test]
-fn a_file_gets_a_control_socket_and_a_command_line_does_not() {
-    let file = from_file("pem-file = \"/a\"").unwrap().config().unwrap();
-    assert_eq!(file.admin.socket.as_deref(), Some(Path::new("/run/kettle/admin.sock")));
-    let line = run(Dialect::Hitch, &["/a"]).config().unwrap();
-    assert_eq!(line.admin.socket, None);
+fn a_file_gets_the_control_socket_of_the_package_and_a_command_line_does_not() {
+    let mut machine = Files::with("/etc/hitch.conf", MINIMAL);
+    let import = |machine: &Files| {
+        let made = import_file(Dialect::Hitch, Path::new("/etc/hitch.conf"), machine).unwrap();
+        (made.config().unwrap().admin.socket, made.toml.contains("/run/kettle/admin.sock"))
+    };
+    assert_eq!(import(&machine), (None, true));
+    machine.0.insert("/run/kettle/folder".into(), String::new());
+    assert_eq!(import(&machine), (Some(PathBuf::from("/run/kettle/admin.sock")), true));
+    let line = run(Dialect::Hitch, &["/a"]);
+    assert!(line.config().unwrap().admin.socket.is_none() && !line.toml.contains("/run/kettle"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) fn write(
     warnings.iter().for_each(|warning| text.remark(warning));
     remark_process(&process, &mut text, name);
     if runner == Runner::Unit {
-        fit_unit(&mut text);
+        fit_unit(&mut text, surroundings);
     }
     text.append(body);
     let (toml, origins) = text.finish();

@@ -55,7 +55,7 @@ pub(super) fn write(
         logs: Logs::default(),
     };
     writer.all(main);
-    writer.draft.finish("nginx", path)
+    writer.draft.finish("nginx", path, surroundings)
 }
 
 struct Writer<'s> {

@@ -30,7 +30,7 @@ pub(super) fn write(
             writer.draft.find(&global.origin, message, "write [NAME] and what it accepts");
         }
     }
-    writer.draft.finish("stunnel", path)
+    writer.draft.finish("stunnel", path, surroundings)
 }
 
 struct Writer<'s> {
