@@ -48,14 +48,6 @@ impl Offloads {
             .or_else(|| self.capabilities.splice.is_err().then_some(Reason::KernelLacksSplice))
     }
 
-    /// Why one that may last for any time had better not try: here its key is changed before it is used up, there it could not be.
-    /// TLS 1.2 changes no keys anywhere, and a key of ChaCha20 is never used up.
-    pub(crate) fn rekey_obstacle(&self, session: &Session) -> Option<Reason> {
-        let changes_keys =
-            session.version == Version::Tls13 && session.cipher != Cipher::Chacha20Poly1305;
-        (changes_keys && !self.can_rekey()).then_some(Reason::KernelLacksRekey)
-    }
-
     /// Whether this kernel changes keys (Linux 6.14).
     pub(crate) fn can_rekey(&self) -> bool {
         self.capabilities.carries_rekey()

@@ -64,8 +64,6 @@ pub enum Reason {
     SlowDisk,
     /// The probe at start-up found that this kernel does not splice into kernel TLS.
     KernelLacksSplice,
-    /// This kernel cannot change a key, and a tunnel must not end for want of one.
-    KernelLacksRekey,
     /// What a tunnel receives in TLS is opened in this process.
     ReceivedHere,
     /// Less has gone through this direction of a tunnel than pays for the kernel's help.
@@ -87,7 +85,6 @@ impl Reason {
             Reason::Http2 => "http2",
             Reason::SlowDisk => "slow_disk",
             Reason::KernelLacksSplice => "kernel_lacks_splice",
-            Reason::KernelLacksRekey => "kernel_lacks_rekey",
             Reason::ReceivedHere => "received_here",
             Reason::SmallTunnel => "small_tunnel",
             Reason::TlsToTls => "tls_to_tls",

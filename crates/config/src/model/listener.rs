@@ -111,7 +111,7 @@ words! {
     /// Where what a tunnel sends in TLS is encrypted.
     pub enum TunnelPathChoice {
         /// In user space until `crossover` bytes have gone that way, then in the kernel if it can carry the
-        /// connection's cipher and, for TLS 1.3 with AES, change its key (Linux 6.14).
+        /// connection's cipher.
         Auto = "auto",
         /// Always in user space. No kernel TLS is needed.
         User = "user",

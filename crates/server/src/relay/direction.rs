@@ -80,10 +80,8 @@ pub(super) enum CloseKind {
 pub(super) enum Placement {
     /// Through this process's memory, for good.
     User,
-    /// Likewise, until so many bytes have gone, and then where that does not shorten its life.
+    /// Likewise, until so many bytes have gone.
     UserUntil(u64),
-    /// Through a pipe from the first byte on, because the configuration says so.
-    KernelAtOnce,
     /// Through a pipe.
     Kernel,
 }
@@ -121,7 +119,7 @@ impl Direction {
             (Side::Tls(_) | Side::Stream(_), _, _) => (Placement::User, Some(Reason::ReceivedHere)),
             _ if is_offloaded => (Placement::Kernel, None),
             (_, _, TunnelPathChoice::User) => (Placement::User, None),
-            (_, _, TunnelPathChoice::KernelSplice) => (Placement::KernelAtOnce, None),
+            (_, _, TunnelPathChoice::KernelSplice) => (Placement::UserUntil(0), None),
             (_, _, TunnelPathChoice::Auto) => {
                 (Placement::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
             }
@@ -197,9 +195,6 @@ impl Direction {
             (Side::Tls(from), to, _) => self.poll_open(from, to, context),
             (Side::Plain(from), Side::Stream(_), _) => self.poll_receive_plain(from, context),
             (Side::Plain(from), to, Placement::UserUntil(bytes)) if self.flow.bytes >= bytes => {
-                self.poll_move(from, to, shared.offloads, context)
-            }
-            (Side::Plain(from), to, Placement::KernelAtOnce) => {
                 self.poll_move(from, to, shared.offloads, context)
             }
             (Side::Plain(from), to, Placement::Kernel) => {

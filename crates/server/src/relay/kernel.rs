@@ -26,11 +26,7 @@ impl Direction {
         if let Side::Tls(to) = to
             && !to.is_offloaded()
         {
-            let obstacle = offloads.splice_obstacle(to.session()).or_else(|| {
-                let is_ordered = self.placement == Placement::KernelAtOnce;
-                offloads.rekey_obstacle(to.session()).filter(|_| !is_ordered)
-            });
-            if let Some(obstacle) = obstacle {
+            if let Some(obstacle) = offloads.splice_obstacle(to.session()) {
                 self.stay(obstacle, offloads);
                 return Poll::Ready(Ok(()));
             }

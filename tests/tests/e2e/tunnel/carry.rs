@@ -7,11 +7,11 @@ use std::thread;
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, scaled};
+use kettle_tests::environment::{kernel_tls_or_skip, scaled};
 use kettle_tests::http::Connection;
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, Suite};
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES};
 use kettle_tests::tool::Tool;
 
 use super::{before, terminator};
@@ -187,17 +187,8 @@ fn the_kernel_moves_and_encrypts_what_goes_to_the_client() {
             assert_same(client.beyond(), &body, "by splice");
             drop(client);
             let entry = kettle.tunnel();
-            let lacks_key = path == "auto" && !kernel_changes_keys() && has_keys_to_change(suite);
-            let (expected, moved) = if lacks_key { ("user", 0) } else { ("kernel-splice", 1) };
-            assert_eq!(entry.text("path_sent"), expected, "{} {path}", suite.name);
-            let reason = if lacks_key { "kernel_lacks_rekey" } else { "" };
-            assert_eq!(entry.text("reason_sent"), reason, "{} {path}", suite.name);
-            assert_eq!(counts.growth("TlsTxSw"), moved, "{} {path}", suite.name);
+            assert_eq!(entry.text("path_sent"), "kernel-splice", "{} {path}", suite.name);
+            assert_eq!(counts.growth("TlsTxSw"), 1, "{} {path}", suite.name);
         }
     }
-}
-
-/// Whether a long connection needs a new key some time, and can have one.
-fn has_keys_to_change(suite: Suite) -> bool {
-    suite.version_name == "TLSv1.3" && !suite.name.contains("CHACHA20")
 }

@@ -6,8 +6,7 @@ use std::rc::Rc;
 use kettle_config::TunnelPathChoice;
 
 use super::stage::{
-    Kind, Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, connection, locally, offloads,
-    pattern,
+    Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, connection, locally, offloads, pattern,
 };
 use crate::relay::{Relay, Side};
 use crate::tx_path::{Reason, TxPath};
@@ -42,7 +41,6 @@ async fn the_kernel_encrypts_what_comes_through_a_pipe() {
     for (client, backend) in [(Tls13, Tcp), (Tls12, Tcp), (Tls13, Unix), (Tcp, Tls13)] {
         for crossover in [0, 1, 100_000, 3_000_000] {
             let before = moved_into_kernel();
-            let is_moved = crossover < 3_000_000 && may_move(client, backend);
             locally(async {
                 let mut setup = Setup::new(client, backend);
                 setup.settings.path = TunnelPathChoice::Auto;
@@ -64,6 +62,7 @@ async fn the_kernel_encrypts_what_comes_through_a_pipe() {
                 drop((from, to));
                 let ended = tunnel.await.expect("ended");
                 let flow = ended.flows[usize::from(!is_originated)];
+                let is_moved = crossover < 3_000_000;
                 let path = if is_moved { TxPath::KernelSplice } else { TxPath::User };
                 assert_eq!((flow.path, flow.bytes), (path, 3_000_000));
                 assert_eq!(ended.pipes_in_use, 0);
@@ -160,40 +159,6 @@ async fn a_slow_reader_keeps_one_pipe_and_gives_it_back() {
         assert_eq!(tunnel.await.expect("ended").pipes_in_use, 0);
     })
     .await;
-}
-
-/// TLS 1.3 stays where its key can be changed.
-fn may_move(client: Kind, backend: Kind) -> bool {
-    capabilities().carries_rekey() || ![client, backend].contains(&Tls13)
-}
-
-/// What is said where a long tunnel would end for want of a key.
-#[tokio::test]
-async fn a_kernel_that_changes_no_keys_gets_tls_1_3_only_by_order() {
-    if !has_kernel_tls() || capabilities().carries_rekey() {
-        eprintln!("skipped: no kTLS in this kernel, or one that changes keys");
-        return;
-    }
-    let lacks = Some(Reason::KernelLacksRekey);
-    for (kind, path, expected) in [
-        (Tls13, TunnelPathChoice::Auto, (TxPath::User, lacks)),
-        (Tls13, TunnelPathChoice::KernelSplice, (TxPath::KernelSplice, None)),
-        (Tls12, TunnelPathChoice::Auto, (TxPath::KernelSplice, None)),
-    ] {
-        locally(async {
-            let mut setup = Setup::new(kind, Tcp);
-            setup.settings.path = path;
-            let (mut client, mut backend, tunnel) = setup.open().await;
-            backend.send(b"all").await;
-            backend.close().await;
-            assert_eq!(client.rest().await, (b"all".to_vec(), Seen::Closed));
-            client.close().await;
-            drop(client);
-            let flow = tunnel.await.expect("ended").flows[1];
-            assert_eq!((flow.path, flow.reason), expected, "{kind:?}");
-        })
-        .await;
-    }
 }
 
 /// A runner that is known to have it fails without.
