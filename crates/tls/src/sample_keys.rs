@@ -1,21 +1,10 @@
-//! Record keys without a handshake, to measure what records cost and to fuzz them.
+//! Record keys without a handshake, to test and to fuzz records.
 
-use aws_lc_rs::rand;
 use kettle_kernel::ktls::{Cipher, Version};
 use rustls::ConnectionTrafficSecrets;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
 use crate::records::{Keys, ProtectionError};
-
-/// Keys that no peer knows.
-///
-/// # Errors
-/// [`ProtectionError`] if the system gives no random numbers.
-pub fn sample_keys(version: Version, cipher: Cipher) -> Result<Keys, ProtectionError> {
-    let mut secret = [0; SECRET_BYTES];
-    rand::fill(&mut secret).map_err(|_| ProtectionError)?;
-    keys_of(version, cipher, secret)
-}
 
 /// Keys that are the same in every run; the fuzzer needs that.
 ///

@@ -56,26 +56,12 @@ impl BodySource {
         self.memory.get(offset..offset + bytes).unwrap_or_default()
     }
 
-    /// Fills the rooms one after the other with what begins at this offset.
-    pub(super) fn fill(
-        &self,
-        rooms: &mut [IoSliceMut<'_>],
-        offset: usize,
-        is_hot: bool,
-    ) -> io::Result<()> {
-        let wanted_bytes: usize = rooms.iter().map(|room| room.len()).sum();
-        if is_hot {
-            let mut offset = offset;
-            for room in rooms {
-                let content = self.slice(offset, room.len());
-                room.copy_from_slice(content);
-                offset += content.len();
-            }
-            return Ok(());
-        }
-        let read_bytes = transfer::read_at(self.file(), rooms, offset as u64, Wait::Allowed)?;
+    /// Fills the room with what begins at this offset of the file.
+    pub(super) fn read(&self, room: &mut [u8], offset: usize) -> io::Result<()> {
+        let mut rooms = [IoSliceMut::new(room)];
+        let read_bytes = transfer::read_at(self.file(), &mut rooms, offset as u64, Wait::Allowed)?;
         // A read of cached bytes is short only at the end of the file, beyond which no body goes.
-        if read_bytes == wanted_bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        if read_bytes == room.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -106,10 +92,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let source = BodySource::new(directory.path()).expect("a source");
         for offset in [0, 12_345, SOURCE_BYTES - 100] {
-            let mut rooms = [vec![0; 40], vec![0; 60]];
-            let mut slices = rooms.each_mut().map(|room| IoSliceMut::new(room));
-            source.fill(&mut slices, offset, false).expect("bytes");
-            assert_eq!(rooms.concat(), source.slice(offset, 100));
+            let mut room = [0; 100];
+            source.read(&mut room, offset).expect("bytes");
+            assert_eq!(room, source.slice(offset, 100));
         }
     }
 

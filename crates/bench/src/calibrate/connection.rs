@@ -1,70 +1,92 @@
-//! A loopback connection with both ends in this thread, and the clock of its sending side.
+//! A TLS connection over loopback with both ends in this thread, and the clock of its sending side.
 //!
 //! With a second thread at the far end, waking it costs as much as a small response, and more
 //! or less so by chance. Here nobody waits: the thread sends until the socket is full, then
 //! stops the clock and throws away what has arrived.
 
+use std::error::Error;
+use std::future::poll_fn;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::Ipv4Addr;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kettle_kernel::{process, socket};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, recv};
+use kettle_kernel::{process, socket, transfer};
+use kettle_loadgen::offer::{Offer, ResumeBy};
+use kettle_tls::identity::Identities;
+use kettle_tls::policy::{Group, Policy, SiteGroup};
+use kettle_tls::stream::{Accepting, Handshaking, StreamError, TlsStream};
+use kettle_tls::tickets::SharedResumption;
+use kettle_tls::{Acceptor, Acceptors, Cipher, Version, self_signed};
+use tokio::io::Interest;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 
 /// Both ends of a connection, and the processor time that sending has taken.
 pub(super) struct Loopback {
-    sender: TcpStream,
-    receiver: TcpStream,
-    discard: Vec<u8>,
+    pub(super) sender: Box<TlsStream>,
+    pub(super) receiver: Box<TlsStream>,
     spent: Duration,
-    /// The thread's processor time when the clock was started.
-    started: Duration,
+    /// The thread's processor time when the clock was started; `None` while it is stopped.
+    started: Option<Duration>,
 }
 
 impl Loopback {
-    pub(super) fn new() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let receiver = TcpStream::connect_timeout(&listener.local_addr()?, WAIT_MAX)?;
-        let (sender, peer) = listener.accept()?;
-        if peer != receiver.local_addr()? {
-            return Err(io::Error::other("another process took the connection"));
+    /// Connects, and shakes hands on this version and cipher.
+    pub(super) async fn new(version: Version, cipher: Cipher) -> Result<Self, Box<dyn Error>> {
+        let offer = Offer {
+            version,
+            cipher,
+            group: Group::X25519,
+            resume_by: ResumeBy::Nothing,
+            http2: None,
+        };
+        let connector = offer.dangerous_connector("localhost")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let connected = TcpStream::connect(listener.local_addr()?).await?;
+        let (accepted, peer) = listener.accept().await?;
+        if peer != connected.local_addr()? {
+            return Err("another process took the connection".into());
         }
-        for end in [&sender, &receiver] {
-            end.set_nonblocking(true)?;
+        for end in [&accepted, &connected] {
             end.set_nodelay(true)?;
         }
-        socket::raise_not_sent_low_water(sender.as_fd())?;
-        let discard = vec![0; DISCARD_BYTES];
-        Ok(Self { sender, receiver, discard, spent: Duration::ZERO, started: Duration::ZERO })
-    }
-
-    pub(super) fn sender(&self) -> BorrowedFd<'_> {
-        self.sender.as_fd()
+        let acceptors = acceptors(version, cipher)?;
+        let handshakes = async {
+            tokio::try_join!(
+                accept(accepted, &acceptors),
+                TlsStream::connect(connected, &connector)
+            )
+        };
+        let (sender, receiver) = timeout(WAIT_MAX, handshakes).await??;
+        socket::raise_not_sent_low_water(sender.socket())?;
+        Ok(Self { sender, receiver, spent: Duration::ZERO, started: None })
     }
 
     /// Starts the clock at zero.
     pub(super) fn start_clock(&mut self) {
         self.spent = Duration::ZERO;
-        self.started = process::thread_cpu_time();
+        self.started = Some(process::thread_cpu_time());
     }
 
     /// Stops the clock: the processor time since its start, without what discarding took.
     pub(super) fn stop_clock(&mut self) -> Duration {
-        self.spent += process::thread_cpu_time().saturating_sub(self.started);
+        if let Some(started) = self.started.take() {
+            self.spent += process::thread_cpu_time().saturating_sub(started);
+        }
         self.spent
     }
 
-    /// Repeats a call that sends without waiting until the socket takes something.
-    pub(super) fn send<T>(
+    /// Repeats a call that sends until the socket takes something.
+    pub(super) async fn send<T>(
         &mut self,
-        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
-    ) -> io::Result<T> {
+        mut call: impl FnMut(&mut TlsStream, &mut Context<'_>) -> Poll<Result<T, StreamError>>,
+    ) -> Result<T, StreamError> {
         loop {
-            match call(self.sender.as_fd()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.make_room()?,
-                outcome => return outcome,
+            let polled = poll_fn(|context| Poll::Ready(call(&mut self.sender, context))).await;
+            match polled {
+                Poll::Ready(outcome) => return outcome,
+                Poll::Pending => self.make_room().await?,
             }
         }
     }
@@ -72,48 +94,71 @@ impl Loopback {
     /// Throws away what has arrived, with the clock stopped.
     pub(super) fn discard(&mut self) -> io::Result<()> {
         self.stop_clock();
-        self.receive_all()?;
-        self.started = process::thread_cpu_time();
+        self.discard_arrived()?;
+        self.started = Some(process::thread_cpu_time());
         Ok(())
     }
 
-    fn make_room(&mut self) -> io::Result<()> {
+    async fn make_room(&mut self) -> io::Result<()> {
         self.stop_clock();
-        if self.receive_all()? == 0 {
+        if self.discard_arrived()? == 0 {
             // What was sent is still on its way to the other end.
-            let mut ends = [
-                PollFd::new(&self.receiver, PollFlags::IN),
-                PollFd::new(&self.sender, PollFlags::OUT),
-            ];
-            let deadline = Timespec { tv_sec: WAIT_MAX.as_secs().cast_signed(), tv_nsec: 0 };
-            if rustix::io::retry_on_intr(|| poll(&mut ends, Some(&deadline)))? == 0 {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
+            let (sender, receiver) = (self.sender.tcp(), self.receiver.tcp());
+            let moves = poll_fn(|context| {
+                let is_ready = receiver.poll_read_ready(context).is_ready()
+                    | sender.poll_write_ready(context).is_ready();
+                if is_ready { Poll::Ready(()) } else { Poll::Pending }
+            });
+            timeout(WAIT_MAX, moves).await?;
         }
-        self.started = process::thread_cpu_time();
+        self.started = Some(process::thread_cpu_time());
         Ok(())
     }
 
-    fn receive_all(&mut self) -> io::Result<usize> {
+    fn discard_arrived(&mut self) -> io::Result<usize> {
         let mut total_bytes = 0;
         loop {
-            // With MSG_TRUNC, TCP drops the bytes instead of copying them (tcp(7)).
-            match recv(&self.receiver, self.discard.as_mut_slice(), RecvFlags::TRUNC) {
-                Ok((_, 0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok((_, bytes)) => total_bytes += bytes,
-                Err(rustix::io::Errno::AGAIN) => return Ok(total_bytes),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            let discard = || transfer::discard(self.receiver.socket(), DISCARD_BYTES);
+            match self.receiver.tcp().try_io(Interest::READABLE, discard) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => total_bytes += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(total_bytes),
+                Err(error) => return Err(error),
             }
         }
     }
+}
 
-    /// The far end, for tests that look at what arrives.
-    #[cfg(test)]
-    pub(super) fn receiver(&self) -> io::Result<TcpStream> {
-        let receiver = self.receiver.try_clone()?;
-        receiver.set_nonblocking(false)?;
-        Ok(receiver)
+/// The server's side, which agrees to nothing else.
+fn acceptors(version: Version, cipher: Cipher) -> Result<Acceptors, Box<dyn Error>> {
+    let names = self_signed::default_names(None);
+    let mut identities = Identities::new();
+    identities.add_site(&names, true, vec![self_signed::generate_in_memory(&names)?.into()]);
+    let policy = Policy {
+        versions: vec![version],
+        suites: vec![cipher],
+        tickets_per_handshake: 0,
+        ..Policy::default()
+    };
+    let resumption = SharedResumption::new(WAIT_MAX, 0)?;
+    let acceptor =
+        Acceptor::for_group(&policy, identities.into(), &resumption, &SiteGroup::default())?;
+    Ok(acceptor.into())
+}
+
+async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Result<Box<TlsStream>, StreamError> {
+    let mut accepting = Accepting::begin(socket, &[], acceptors)?;
+    loop {
+        poll_fn(|context| accepting.poll_progress(context)).await?;
+        match accepting.advance() {
+            Handshaking::Continues(next) => accepting = next,
+            Handshaking::Complete(mut stream) => {
+                poll_fn(|context| stream.poll_flush(context)).await?;
+                return Ok(stream);
+            }
+            Handshaking::Failed(error, _) => return Err(error),
+            Handshaking::PlainHttp(..) => return Err(StreamError::Bug("a client without TLS")),
+        }
     }
 }
 

@@ -1,19 +1,19 @@
 //! Takes the samples: rounds over all sizes, each size by each path in a changing order, so that
 //! whatever slows the machine for a while touches all of them alike.
 
+use std::fmt::Display;
 use std::io;
 use std::time::{Duration, Instant};
 
+use kettle_kernel::ktls::{self, Direction};
 use kettle_kernel::process;
-use kettle_tls::records::ProtectionError;
 use kettle_tls::{Cipher, Version};
+use tokio::runtime::Builder;
 
 use super::body::BodySource;
 use super::connection::Loopback;
 use super::crossover::{self, Row, Verdict};
-use super::paths::{
-    KernelSendfilePath, KernelWritePath, ResponsePath, UserPath, kernel_records, move_into_kernel,
-};
+use super::paths::{ResponsePath, move_into_kernel};
 use super::{Calibration, Options, Progress};
 use crate::stats::Estimate;
 
@@ -32,32 +32,38 @@ pub(super) fn measure(
             "cannot make the file to send in {directory}: {error}; name a directory with 32 MiB to spare by --directory"
         )
     })?;
-    let (version, cipher) = (options.version, options.cipher);
-    let connection = || Loopback::new().map_err(not_over_loopback);
-    let user = UserPath::new(version, cipher).map_err(no_keys)?;
-    let mut paths: Vec<ConnectedPath> = vec![(connection()?, Box::new(user))];
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(not_over_loopback)?;
+    runtime.block_on(measure_paths(options, source, start, progress))
+}
 
-    let (write, sendfile) = (connection()?, connection()?);
+async fn measure_paths(
+    options: &Options,
+    source: BodySource,
+    start: Instant,
+    progress: &dyn Fn(Progress),
+) -> Result<Calibration, String> {
+    let (version, cipher) = (options.version, options.cipher);
+    let connection = async || Loopback::new(version, cipher).await.map_err(not_over_loopback);
+    let mut paths = vec![(connection().await?, ResponsePath::User)];
+
     let mut kernel_refusal = None;
-    for connection in [&write, &sendfile] {
-        let moved = move_into_kernel(connection.sender(), version, cipher);
-        if let Err(refusal) = moved.map_err(no_keys)? {
-            kernel_refusal = Some(refusal.in_words());
+    for path in [ResponsePath::kernel_write(), ResponsePath::KernelSendfile] {
+        let mut connection = connection().await?;
+        match move_into_kernel(&mut connection).await.map_err(not_over_loopback)? {
+            Ok(()) => paths.push((connection, path)),
+            Err(refusal) => kernel_refusal = Some(refusal.in_words()),
         }
     }
     let mut switch_cost = None;
     if kernel_refusal.is_none() {
-        paths.push((write, Box::new(KernelWritePath::new())));
-        paths.push((sendfile, Box::new(KernelSendfilePath)));
-        switch_cost = measure_switch(version, cipher)?;
+        switch_cost = measure_switch(version, cipher).await?;
     }
 
     let mut sampler = Sampler::new(paths, source, options.hot_file_bytes);
-    let rounds = sampler.run(start, options.time, progress).map_err(not_over_loopback)?;
+    let rounds = sampler.run(start, options.time, progress).await.map_err(not_over_loopback)?;
     for (connection, _) in sampler.paths.iter().skip(1) {
-        let records = kernel_records(connection.sender(), version, cipher);
-        let records = records.map_err(not_over_loopback)?;
-        if records < rounds as u64 {
+        let records = ktls::sequence(connection.sender.socket(), Direction::Tx, version, cipher);
+        if records.map_err(not_over_loopback)? < rounds as u64 {
             return Err("the kernel took the keys but counts no records sent with them".to_owned());
         }
     }
@@ -105,31 +111,26 @@ fn check_clock() -> Result<(), String> {
     ))
 }
 
-fn not_over_loopback(error: io::Error) -> String {
+fn not_over_loopback(error: impl Display) -> String {
     format!("cannot send over loopback: {error}; check that `lo` is up")
 }
 
-fn no_keys(error: ProtectionError) -> String {
-    format!("cannot make keys: {error}")
-}
-
 /// The median processor time of attaching kernel TLS and handing over a key.
-fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, String> {
+async fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, String> {
     let mut samples = Vec::with_capacity(SWITCHES);
     for _ in 0..SWITCHES {
-        let mut connection = Loopback::new().map_err(not_over_loopback)?;
+        let mut connection = Loopback::new(version, cipher).await.map_err(not_over_loopback)?;
         connection.start_clock();
-        let moved = move_into_kernel(connection.sender(), version, cipher);
+        let moved = move_into_kernel(&mut connection).await;
         let cost = connection.stop_clock();
-        let moved = moved.map_err(no_keys)?;
-        if moved.is_ok() {
+        if moved.map_err(not_over_loopback)?.is_ok() {
             samples.push(cost.as_secs_f64());
         }
     }
     Ok(Estimate::of(&samples).map(|estimate| Duration::from_secs_f64(estimate.median)))
 }
 
-type ConnectedPath = (Loopback, Box<dyn ResponsePath>);
+type ConnectedPath = (Loopback, ResponsePath);
 
 /// The paths with the samples taken of them.
 struct Sampler {
@@ -148,7 +149,7 @@ impl Sampler {
 
     /// Runs whole rounds until the time is over; returns how many. The first, in which buffers
     /// and windows grow, is not counted.
-    fn run(
+    async fn run(
         &mut self,
         start: Instant,
         time: Duration,
@@ -157,7 +158,7 @@ impl Sampler {
         let mut longest = Duration::ZERO;
         for round in 0..=ROUNDS_MAX {
             let round_start = Instant::now();
-            self.round(round)?;
+            self.round(round).await?;
             if round == 0 {
                 for path_samples in self.samples.iter_mut().flatten() {
                     path_samples.clear();
@@ -173,7 +174,7 @@ impl Sampler {
         Ok(ROUNDS_MAX)
     }
 
-    fn round(&mut self, round: usize) -> io::Result<()> {
+    async fn round(&mut self, round: usize) -> io::Result<()> {
         let paths = self.paths.len();
         for (bytes, samples) in BODY_BYTES.into_iter().zip(&mut self.samples) {
             let responses = (BATCH_BYTES / bytes).clamp(1, BATCH_RESPONSES_MAX);
@@ -189,7 +190,7 @@ impl Sampler {
                 let mut unread_bytes = 0;
                 for _ in 0..responses {
                     let body = self.source.next(bytes, is_hot);
-                    path.respond(connection, &self.source, body)?;
+                    path.respond(connection, &self.source, body).await?;
                     unread_bytes += bytes;
                     if unread_bytes >= UNREAD_BYTES_MAX {
                         connection.discard()?;

@@ -1,16 +1,25 @@
 //! Each path sends the bytes it should, in full records.
 
-use std::io::Read;
-use std::thread;
+use std::future::poll_fn;
 
-use kettle_tls::records::{RecordOpener, whole_record_bytes};
+use kettle_kernel::ktls::{self, Cipher, Direction, Version};
+use kettle_tls::stream::Fill;
 
 use super::*;
 
 const SIZES: [usize; 8] = [1, 1024, 16_103, 16_104, 16_105, 65_536, 200_000, 1_100_000];
+const SUITE: (Version, Cipher) = (Version::Tls13, Cipher::Aes128Gcm);
 
-fn loopback() -> Loopback {
-    Loopback::new().expect("a connection")
+async fn loopback() -> Loopback {
+    Loopback::new(SUITE.0, SUITE.1).await.expect("a connection")
+}
+
+/// A connection whose sending side is in the kernel; without kernel TLS the test is skipped.
+async fn kernel_loopback() -> Option<Loopback> {
+    let mut connection = loopback().await;
+    let moved = move_into_kernel(&mut connection).await.expect("a connection that goes on");
+    moved.inspect_err(|refusal| eprintln!("skipped: {refusal}")).ok()?;
+    Some(connection)
 }
 
 fn source() -> BodySource {
@@ -18,90 +27,83 @@ fn source() -> BodySource {
     BodySource::new(directory.path()).expect("a source")
 }
 
-/// What arrives of one response.
-fn received(mut path: impl ResponsePath, source: &BodySource, body: Body) -> Vec<u8> {
-    let mut connection = loopback();
-    let mut receiver = connection.receiver().expect("the far end");
-    thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let mut bytes = Vec::new();
-            receiver.read_to_end(&mut bytes).expect("bytes");
-            bytes
-        });
-        path.respond(&mut connection, source, body).expect("a response");
-        kettle_kernel::socket::shutdown_write(connection.sender()).expect("an end");
-        reader.join().expect("a reader")
-    })
+/// What arrives of one response, and in how many records.
+async fn received(
+    mut connection: Loopback,
+    mut path: ResponsePath,
+    source: &BodySource,
+    body: Body,
+) -> (Vec<u8>, usize) {
+    // The far end reads while this one sends, so that there is always room.
+    let far_end = loopback().await;
+    let mut receiver = std::mem::replace(&mut connection.receiver, far_end.receiver);
+    let send = async {
+        path.respond(&mut connection, source, body).await.expect("a response");
+        connection.sender.queue_close_notify();
+        poll_fn(|context| connection.sender.poll_close(context)).await.expect("an end");
+    };
+    let receive = async {
+        let (mut plaintext, mut records) = (Vec::new(), 0);
+        let mut fill = Fill::Data;
+        while fill == Fill::Data {
+            let visited = poll_fn(|context| {
+                receiver.poll_visit(context, |record| {
+                    plaintext.extend_from_slice(record);
+                    records += 1;
+                })
+            });
+            fill = visited.await.expect("a plaintext");
+        }
+        assert_eq!(fill, Fill::Closed);
+        (plaintext, records)
+    };
+    tokio::join!(send, receive).1
 }
 
 fn expected(source: &BodySource, body: Body) -> Vec<u8> {
     [HEAD.as_slice(), source.slice(body.offset, body.bytes)].concat()
 }
 
-#[test]
-fn user_path_sends_head_and_body_in_as_few_records_as_possible() {
+#[tokio::test]
+async fn user_path_sends_head_and_body_in_as_few_records_as_possible() {
     let mut source = source();
     for is_hot in [true, false] {
         for bytes in SIZES {
             let body = source.next(bytes, is_hot);
-            let keys = sample_keys(Version::Tls13, Cipher::Aes128Gcm).expect("keys");
-            let mut opener = RecordOpener::new(&keys).expect("an opener");
-            let (version, cipher) = (Version::Tls13, Cipher::Aes128Gcm);
-            let mut path = UserPath::new(version, cipher).expect("a path");
-            path.sealer = RecordSealer::new(keys).expect("a sealer");
-            let mut wire = received(path, &source, body);
-
-            let (mut plaintext, mut records) = (Vec::new(), 0);
-            let mut rest = wire.as_mut_slice();
-            while let Some(record_bytes) = whole_record_bytes(rest).expect("a record") {
-                let (record, later) = rest.split_at_mut(record_bytes);
-                let opened = opener.open(record).expect("a plaintext");
-                plaintext.extend_from_slice(&record[opened.plaintext]);
-                records += 1;
-                rest = later;
-            }
+            let (plaintext, records) =
+                received(loopback().await, ResponsePath::User, &source, body).await;
             assert!(plaintext == expected(&source, body), "{bytes} bytes, hot: {is_hot}");
             assert_eq!(records, (HEAD.len() + bytes).div_ceil(PLAINTEXT_BYTES_MAX));
         }
     }
 }
 
-/// Without keys, what the kernel paths write goes out as it is.
-#[test]
-fn kernel_paths_send_head_and_body() {
+#[tokio::test]
+async fn kernel_paths_send_head_and_body() {
     let mut source = source();
     for is_hot in [true, false] {
         for bytes in SIZES {
-            let body = source.next(bytes, is_hot);
-            let written = received(KernelWritePath::new(), &source, body);
-            assert!(written == expected(&source, body), "write, {bytes} bytes, hot: {is_hot}");
-            let sent = received(KernelSendfilePath, &source, body);
-            assert!(sent == expected(&source, body), "sendfile, {bytes} bytes");
+            for path in [ResponsePath::kernel_write(), ResponsePath::KernelSendfile] {
+                let Some(connection) = kernel_loopback().await else { return };
+                let body = source.next(bytes, is_hot);
+                let (plaintext, _) = received(connection, path, &source, body).await;
+                assert!(plaintext == expected(&source, body), "{bytes} bytes, hot: {is_hot}");
+            }
         }
     }
 }
 
-#[test]
-fn kernel_paths_are_encrypted_in_as_few_records_as_the_kernel_makes() {
+#[tokio::test]
+async fn kernel_paths_are_encrypted_in_as_few_records_as_the_kernel_makes() {
     let mut source = source();
-    let (version, cipher) = (Version::Tls13, Cipher::Aes128Gcm);
     let body = source.next(200_000, false);
     let least_records = (HEAD.len() + body.bytes).div_ceil(PLAINTEXT_BYTES_MAX) as u64;
-    for by_sendfile in [false, true] {
-        let mut connection = loopback();
-        let moved = move_into_kernel(connection.sender(), version, cipher).expect("keys");
-        if let Err(refusal) = moved {
-            eprintln!("skipped: {refusal}");
-            return;
-        }
-        let mut path: Box<dyn ResponsePath> = if by_sendfile {
-            Box::new(KernelSendfilePath)
-        } else {
-            Box::new(KernelWritePath::new())
-        };
-        path.respond(&mut connection, &source, body).expect("a response");
+    for mut path in [ResponsePath::KernelSendfile, ResponsePath::kernel_write()] {
+        let Some(mut connection) = kernel_loopback().await else { return };
+        path.respond(&mut connection, &source, body).await.expect("a response");
 
-        let records = kernel_records(connection.sender(), version, cipher).expect("a number");
+        let socket = connection.sender.socket();
+        let records = ktls::sequence(socket, Direction::Tx, SUITE.0, SUITE.1).expect("a number");
         // Before Linux 6.5, sendfile ends a record every 64 KiB.
         assert!((least_records..=least_records + 5).contains(&records), "{records} records");
     }
