@@ -70,7 +70,11 @@ pub struct Calibration {
     pub verdict: Verdict,
 }
 
-/// Measures, or says why that is not possible; `progress` is called after each round, on the calling thread.
+/// Measures; `progress` is called after each round, on the calling thread.
+///
+/// # Errors
+/// A sentence for the user: there is no room for the file to send, loopback does not carry the connections, this kernel's
+/// clock is too coarse, or the kernel sent none of the records it took keys for.
 pub fn run(options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Calibration, String> {
     let (sender, receiver) = mpsc::sync_channel(PROGRESS_QUEUED_MAX);
     let measured = thread::scope(|scope| {

@@ -60,7 +60,10 @@ pub struct Row {
     pub rounds_to_decide: Option<u32>,
 }
 
-/// Holds `b` against `a`, or says why they cannot be compared.
+/// Holds `b` against `a`.
+///
+/// # Errors
+/// A sentence for the user: a file holds no run, or one holds times and the other counted work.
 pub fn compare(a: &Results, b: &Results) -> Result<Diff, String> {
     let (Some(clock), Some(other)) = (a.clock(), b.clock()) else {
         return Err("a file without a run has nothing to compare".to_owned());

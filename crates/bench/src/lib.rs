@@ -3,11 +3,7 @@
 //! A `scenario` starts `peers`, puts loads on them, reads what that cost (both with `kettle_loadgen`) and writes `results`;
 //! `report` draws them, `diff` compares two of them. `calibrate` asks a smaller question: where each record path wins.
 #![forbid(unsafe_code)]
-#![allow(
-    missing_docs,
-    clippy::missing_errors_doc,
-    reason = "a program: names say what its items are, and errors are sentences for whoever started it"
-)]
+#![allow(missing_docs, reason = "a program: names say what its items are")]
 
 mod calibrate;
 mod cli;

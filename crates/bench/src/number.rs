@@ -148,6 +148,9 @@ pub fn count(value: u64) -> String {
 }
 
 /// Reads `65536`, `64KiB`, `64 KiB`, `64k` or `1MiB`; all units are binary.
+///
+/// # Errors
+/// A sentence for the command line: the text is no size in bytes, or one above 1 GiB.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let refused = || "write a size up to 1GiB such as 65536, 64KiB or 1MiB".to_owned();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -164,11 +167,17 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a whole number from 1 on.
+///
+/// # Errors
+/// A sentence for the command line: the text is no whole number, or it is zero.
 pub fn parse_count(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write 1 or more".to_owned())
 }
 
 /// Reads a number above zero.
+///
+/// # Errors
+/// A sentence for the command line: the text is no number, or it is not above zero.
 pub fn parse_positive(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number
@@ -177,6 +186,9 @@ pub fn parse_positive(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a time in seconds, or in the unit behind it: `2`, `2s`, `500ms`, `1.5min`.
+///
+/// # Errors
+/// A sentence for the command line: the text is no time in a known unit, it is not above zero, or it is longer than a day.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     let unit_at = text.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -189,6 +201,9 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
 }
 
 /// The same, or no time at all.
+///
+/// # Errors
+/// As [`parse_time`].
 pub fn parse_time_or_none(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") { Ok(Duration::ZERO) } else { parse_time(text) }
 }

@@ -62,6 +62,9 @@ pub fn run(load: &Load, on_progress: &mut dyn FnMut(&Progress)) -> Result<Outcom
 }
 
 /// As [`run`], but ends when `stop` becomes true, and keeps what was measured until then.
+///
+/// # Errors
+/// As [`run`].
 pub fn run_with(
     load: &Load,
     stop: &AtomicBool,
@@ -75,6 +78,9 @@ pub fn run_with(
 
 /// Carries out a load for as long as `during` takes. `during` is called once every connection is open, its first requests
 /// are made (idle connections) and the warm-up is over; the load's own end does not matter.
+///
+/// # Errors
+/// As [`run`].
 pub fn hold<T>(load: &Load, during: impl FnOnce() -> T) -> Result<(Outcome, T), LoadError> {
     let never = AtomicBool::new(false);
     let mut threads = Threads::start(load, true)?;

@@ -3,11 +3,7 @@
 //! [`load`] and [`offer`] say what is asked for, [`client`] carries it out, [`measure`] reads the cost. Which servers are compared, and what
 //! becomes of the figures, is the crate `bench`.
 #![forbid(unsafe_code)]
-#![allow(
-    missing_docs,
-    clippy::missing_errors_doc,
-    reason = "for one program, which tells its user what errors say; names say what items are"
-)]
+#![allow(missing_docs, reason = "for one program; names say what items are")]
 
 pub mod client;
 pub mod load;

@@ -24,7 +24,10 @@ pub struct Offer {
 
 impl Offer {
     /// A client that takes any certificate and checks no signature: it knows nothing of who answers. For measuring,
-    /// where that would only be work of the client. An error where there is no such combination, or no such host.
+    /// where that would only be work of the client.
+    ///
+    /// # Errors
+    /// A sentence for the user: TLS has no such combination, or the host is no name for a certificate.
     pub fn dangerous_connector(&self, host: &str) -> Result<Connector, String> {
         self.check()?;
         let mut groups = vec![self.group];

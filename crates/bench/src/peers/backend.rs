@@ -34,6 +34,9 @@ pub struct Backend {
 impl Backend {
     /// Starts one on a processor that answers `/N` with the same random body of N bytes each time, for each of these sizes,
     /// `/paced/N` with the same over [`PACED_TIME`], and every other path with the smallest. A query changes nothing.
+    ///
+    /// # Errors
+    /// What the system says: random bytes, a port or a thread cannot be had.
     pub fn start(cpu: usize, sizes: &[u64]) -> io::Result<Self> {
         let mut random = File::open("/dev/urandom")?;
         let mut hashes = BTreeMap::new();

@@ -51,6 +51,9 @@ pub fn file_name(program: Program) -> &'static str {
 }
 
 /// A template with the words of this place for a program filled in. A server can be given another one's configuration.
+///
+/// # Errors
+/// [`PeerError::Unprepared`] if the template has a word in braces that stands for nothing.
 pub fn filled_for(
     program: Program,
     input: &ConfigInput<'_>,

@@ -11,6 +11,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 /// Waits until the process has ended, at most this long. Whether it has.
+///
+/// # Errors
+/// What pidfd_open(2), poll(2) or waitpid(2) says.
 pub fn within(child: &mut Child, patience: Duration) -> io::Result<bool> {
     if child.try_wait()?.is_some() {
         return Ok(true);
@@ -81,6 +84,9 @@ fn is_member(stat: &str, leader: u32) -> bool {
 }
 
 /// Everything a command prints before it ends by itself, both streams.
+///
+/// # Errors
+/// What the system says: the program cannot be started or read from; `TimedOut` if it does not end by itself.
 pub fn output(command: &mut Command) -> io::Result<String> {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

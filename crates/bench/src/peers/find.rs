@@ -55,6 +55,9 @@ pub fn find(program: Program) -> Result<Found, String> {
 }
 
 /// The server whose executable is this one.
+///
+/// # Errors
+/// A sentence for the user: the executable cannot be run, or does not say its version.
 pub fn at(program: Program, executable: &Path) -> Result<Found, String> {
     described(bare(program, executable.to_owned()))
 }

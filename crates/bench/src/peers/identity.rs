@@ -23,6 +23,9 @@ pub struct Identity {
 
 /// The certificate with this kind of key in the folder, made if it is not there: a comparison has one, whatever the server, and
 /// RSA keys take long to make.
+///
+/// # Errors
+/// [`PeerError::Unprepared`] if the certificate cannot be made or its files cannot be written.
 pub fn obtain(folder: &Path, key: Key) -> Result<Identity, PeerError> {
     let path = |kind: &str| folder.join(format!("{}-{kind}.pem", key.word()));
     let identity =

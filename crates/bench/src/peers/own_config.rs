@@ -17,6 +17,9 @@ pub struct OwnNginx {
 
 impl OwnNginx {
     /// `None` for a file that is a template already.
+    ///
+    /// # Errors
+    /// A sentence for the user: the file cannot be read, kettle is not to be found, or kettle cannot import it.
     pub fn of(file: &Path) -> Result<Option<Self>, String> {
         let unreadable = |error: io::Error| format!("cannot read {}: {error}", file.display());
         let text = std::fs::read_to_string(file).map_err(unreadable)?;
@@ -31,6 +34,9 @@ impl OwnNginx {
 }
 
 /// What `kettle import nginx` prints for a file.
+///
+/// # Errors
+/// A sentence for the user: kettle cannot be run, refuses the file, or prints what is not UTF-8.
 pub fn import(kettle: &Found, file: &Path, options: &[&str]) -> Result<String, String> {
     let mut command = kettle.command();
     let output = command.args(["import", "nginx"]).arg(file).args(options).output();

@@ -20,6 +20,9 @@ impl Site {
     ///
     /// What is in a file matters twice: a sparse file would be read without a disk or a cache, and bytes that repeat would pass
     /// a hash check after a mix-up.
+    ///
+    /// # Errors
+    /// A sentence for the user: a file cannot be written or read back, or the page cache does not keep it.
     pub fn make(folder: &Path, sizes: &[u64]) -> Result<Self, String> {
         fs::create_dir_all(folder).map_err(about(folder))?;
         let mut hashes = BTreeMap::new();

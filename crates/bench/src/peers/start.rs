@@ -36,6 +36,9 @@ pub struct Running {
 }
 
 /// Starts a server and waits until it has answered a first request, by the path it is to take.
+///
+/// # Errors
+/// [`PeerError`]: something it needs cannot be had, it takes no connections, or it does not answer as it is to be measured.
 pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running, PeerError> {
     let backend = match setup.backend {
         None if subject.role.has_backend() => {

@@ -23,13 +23,18 @@ pub struct Results {
     pub cut_off: bool,
 }
 
-/// Reads a file; the error names it.
+/// Reads a file.
+///
+/// # Errors
+/// A sentence with the path: the file cannot be read, or [`parse`] refuses a line of it.
 pub fn read(path: &Path) -> Result<Results, String> {
     let read = std::fs::read(path).map_err(|error| error.to_string());
     let parsed = read.and_then(|bytes| parse(&bytes));
     parsed.map_err(|why| format!("{}: {why}", path.display()))
 }
 
+/// # Errors
+/// A sentence with the number of the line that is not one of a results file, or that [`Results::keep`] refuses.
 pub fn parse(bytes: &[u8]) -> Result<Results, String> {
     let mut results = Results::default();
     for (number, bytes) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
@@ -67,6 +72,9 @@ impl Results {
     }
 
     /// Takes in one more line.
+    ///
+    /// # Errors
+    /// A sentence for the user: the first line is not a `run`, or a `run` has a newer format or another clock than this file.
     pub fn keep(&mut self, line: Line) -> Result<(), String> {
         if self.runs.is_empty() && !matches!(line, Line::Run(_)) {
             return Err("a results file begins with a line `run`".to_owned());

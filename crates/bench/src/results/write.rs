@@ -25,12 +25,18 @@ fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> String {
 
 impl Writer {
     /// Begins a new file. One that is there is never overwritten: it may be a day's work.
+    ///
+    /// # Errors
+    /// A sentence with the path: the file exists already, or cannot be made.
     pub fn create(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         Ok(Self { file: file.map_err(unwritten(path))?, path: path.to_owned() })
     }
 
     /// Goes on in a file. A last line that was cut off is removed; [`super::read::Results::cut_off`] has told of it.
+    ///
+    /// # Errors
+    /// A sentence with the path: the file does not exist, or cannot be read or cut to whole lines.
     pub fn append(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path);
         let mut writer = Self { file: file.map_err(unwritten(path))?, path: path.to_owned() };
@@ -40,6 +46,9 @@ impl Writer {
 
     /// Writes a line, so that it survives this process. Figures that are no numbers are left out, with a warning in the
     /// sample, because JSON has no word for them.
+    ///
+    /// # Errors
+    /// A sentence with the path: the line cannot be written.
     pub fn write(&mut self, line: &Line) -> Result<(), String> {
         let written = match line {
             Line::Sample(sample) if sample.figures.values().any(|value| !value.is_finite()) => {

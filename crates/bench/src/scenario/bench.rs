@@ -98,13 +98,20 @@ impl<'a> Bench<'a> {
         self.taken.has(key)
     }
 
-    /// An error if the user wants no further sample; for `bench.go_on()?`.
+    /// Whether a further sample may be taken; for `bench.go_on()?`.
+    ///
+    /// # Errors
+    /// [`BenchError::Stopped`] if the user wants no further sample.
     pub fn go_on(&self) -> Result<(), BenchError> {
         if self.stop.is_asked() { Err(BenchError::Stopped) } else { Ok(()) }
     }
 
     /// Measures each server in turn, round after round, and writes the samples down; those that are there are not measured
     /// again, those that cannot be are. A server that fails at this point is left out of its other rounds.
+    ///
+    /// # Errors
+    /// [`BenchError::Stopped`] if the user wants no further sample, [`BenchError::Results`] if a line cannot be written, and what
+    /// `measure` returns unless the server or the load is to blame.
     pub fn interleave(
         &mut self,
         servers: &[StartedServer],
@@ -133,6 +140,9 @@ impl<'a> Bench<'a> {
     }
 
     /// The same at each of these sizes of bodies, each sample taking about so long.
+    ///
+    /// # Errors
+    /// As [`interleave`](Self::interleave).
     pub fn interleave_sizes(
         &mut self,
         servers: &[StartedServer],
@@ -174,12 +184,18 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes a sample down.
+    ///
+    /// # Errors
+    /// [`BenchError::Results`] if the line cannot be written.
     pub fn record(&mut self, sample: Sample, took: Duration) -> Result<(), BenchError> {
         self.remaining.took(took);
         self.record_part(sample)
     }
 
     /// Writes a sample down that is a part of another one, or prepares the others: the time left is not counted by it.
+    ///
+    /// # Errors
+    /// [`BenchError::Results`] if the line cannot be written.
     pub fn record_part(&mut self, sample: Sample) -> Result<(), BenchError> {
         self.taken.add(&Key::of(&sample));
         (self.on_event)(Event::Sampled(&sample));
@@ -189,6 +205,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes down what cannot be shown, and why; what would mend it belongs into the reason.
+    ///
+    /// # Errors
+    /// [`BenchError::Results`] if the line cannot be written.
     pub fn absent(&mut self, what: impl ToString, why: impl ToString) -> Result<(), BenchError> {
         let absent = Absent {
             scenario: self.scenario.to_owned(),
@@ -200,6 +219,9 @@ impl<'a> Bench<'a> {
     }
 
     /// What came of an attempt; one that the server made fail is a line on what this run cannot show.
+    ///
+    /// # Errors
+    /// An error of `outcome` for which neither the server nor the load is to blame; [`BenchError::Results`] if the line cannot be written.
     pub fn or_absent<T>(
         &mut self,
         what: impl ToString,
@@ -235,6 +257,9 @@ impl<'a> Bench<'a> {
     }
 
     /// A folder of this name below the run's own; it is removed at the end.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] if the folder cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf, BenchError> {
         let path = self.folder.join(name);
         std::fs::create_dir_all(&path).map_err(BenchError::file(&path))?;
@@ -242,6 +267,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes the folder that servers serve, with a file of each size, named by its bytes, in the page cache.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] if the folder cannot be made, [`BenchError::Machine`] if a file cannot be written or is not kept in the page cache.
     pub fn make_site(&mut self, sizes: &[u64]) -> Result<(), BenchError> {
         let total: u64 = sizes.iter().sum();
         self.preparing(&format!("writing {} of files to serve", number::size(total)));
@@ -252,6 +280,9 @@ impl<'a> Bench<'a> {
 
     /// Starts the backend if any of the subjects needs it; it has a body of each size. It runs on the client's first processor,
     /// because the server's are the server's.
+    ///
+    /// # Errors
+    /// [`BenchError::Machine`] if there is no port or thread for it.
     pub fn start_backend(&mut self, subjects: &[Subject], sizes: &[u64]) -> Result<(), BenchError> {
         if subjects.iter().any(|subject| subject.role.has_backend()) {
             self.preparing("starting the backend of terminators");
@@ -265,6 +296,9 @@ impl<'a> Bench<'a> {
     }
 
     /// The numbers of connections to compare. What the machine cannot hold is said instead.
+    ///
+    /// # Errors
+    /// [`BenchError::Results`] if a line on what the machine cannot hold cannot be written.
     pub fn numbers_of_connections(&mut self) -> Result<Vec<u32>, BenchError> {
         let usual = self.options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
         let mut held = Vec::new();
@@ -282,6 +316,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Refuses more connections than this process and a server of the same limits can have open.
+    ///
+    /// # Errors
+    /// [`BenchError::Machine`] if the limit of open files is too low.
     pub fn require_descriptors(&self, connections: u32) -> Result<(), BenchError> {
         capacity::refuse_connections(connections)
             .map_or(Ok(()), |why| Err(BenchError::Machine(why)))

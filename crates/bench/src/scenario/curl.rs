@@ -16,6 +16,9 @@ use crate::peers::subject::Key;
 use crate::word::Word;
 
 /// Downloads once what the load asks for, on its processors.
+///
+/// # Errors
+/// [`BenchError::Machine`] if curl cannot be run, [`BenchError::Load`] if the download fails or curl's figures cannot be read.
 pub fn download(load: &Load) -> Result<Outcome, BenchError> {
     let output = thread::scope(|scope| {
         // A process inherits its processors from the thread that starts it.

@@ -42,6 +42,9 @@ pub struct Ended {
 }
 
 /// Runs; `on_event` is told what happens, on the calling thread.
+///
+/// # Errors
+/// [`BenchError`] if the options do not fit together, or a file cannot be read or written. A scenario that fails is in [`Ended::failed`].
 pub fn run(
     request: &Request,
     stop: &Stop,

@@ -41,6 +41,10 @@ impl Bench<'_> {
     }
 
     /// Makes files of these sizes and starts those of the usual subjects that the user wants and that can run here.
+    ///
+    /// # Errors
+    /// As [`start_all`](Self::start_all); [`BenchError::Options`] if the user wants none of the subjects, [`BenchError::Machine`] if the files
+    /// cannot be made.
     pub fn start_file_servers(
         &mut self,
         usual: &[Subject],
@@ -52,6 +56,9 @@ impl Bench<'_> {
     }
 
     /// Starts those of the subjects that can run here. The others become lines on what this run cannot show.
+    ///
+    /// # Errors
+    /// [`BenchError::Machine`] if none of them can be measured here, [`BenchError::Results`] if a line cannot be written.
     pub fn start_all(
         &mut self,
         subjects: &[Subject],
@@ -77,6 +84,9 @@ impl Bench<'_> {
 
     /// Starts a server with a folder of its own. One that this machine lacks or that does not start becomes a line on what
     /// this run cannot show.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written.
     pub fn start(
         &mut self,
         subject: Subject,
@@ -161,6 +171,10 @@ impl Bench<'_> {
 
     /// Puts the load on the server and reads what it cost. A server that did not do what is being measured is an error, not
     /// a figure.
+    ///
+    /// # Errors
+    /// [`BenchError::Server`] if the server fails or its cost cannot be read, [`BenchError::Load`] if the load cannot be carried out,
+    /// [`BenchError::Stopped`] if the user ends it.
     pub fn measure(
         &mut self,
         server: &StartedServer,
@@ -173,6 +187,9 @@ impl Bench<'_> {
     }
 
     /// The same whatever becomes of sessions.
+    ///
+    /// # Errors
+    /// As [`measure`](Self::measure), except that sessions may be resumed or not.
     pub fn measure_any_mix(
         &mut self,
         server: &StartedServer,
@@ -186,6 +203,9 @@ impl Bench<'_> {
     }
 
     /// The same with another client, which tells its progress if it can.
+    ///
+    /// # Errors
+    /// As [`measure_any_mix`](Self::measure_any_mix), and what `client` returns.
     pub fn measure_by(
         &mut self,
         server: &StartedServer,
@@ -252,6 +272,9 @@ impl Bench<'_> {
 
 impl StartedServer {
     /// Refuses an outcome in which sessions were not resumed as this load asks.
+    ///
+    /// # Errors
+    /// [`BenchError::Server`] with a sentence on what differs.
     pub fn check_mix(&self, load: &Load, outcome: &Outcome) -> Result<(), BenchError> {
         outcome.check_mix(load).map_err(|error| BenchError::server(&self.name, error))
     }

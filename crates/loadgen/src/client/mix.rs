@@ -6,7 +6,9 @@ use crate::offer::ResumeBy;
 
 impl Outcome {
     /// Whether handshakes were full ones and resumed ones as the load asked, as far as failures do not explain it.
-    /// If not, a sentence on what differs.
+    ///
+    /// # Errors
+    /// A sentence on what differs.
     pub fn check_mix(&self, load: &Load) -> Result<(), String> {
         let Some(offer) = load.tls else { return Ok(()) };
         let counts = &self.handshakes;

@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Counts the calls of all threads of these processes, and of those they start, while something runs. That does not run if
-/// the processes cannot be watched; then a sentence says why.
+/// the processes cannot be watched.
+///
+/// # Errors
+/// A sentence on why the processes cannot be watched.
 pub fn count<T>(
     processes: &[u32],
     during: impl FnOnce() -> T,

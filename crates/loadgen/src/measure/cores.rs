@@ -19,6 +19,9 @@ pub struct Cores {
 
 /// Divides the processors this process may use. The server gets as many as it asks for or there is no division at all; the
 /// client may get fewer than it asks for, which is then a warning.
+///
+/// # Errors
+/// A sentence for the user: this process may use too few processors for both.
 pub fn choose(server: usize, client: usize) -> Result<Cores, String> {
     let processors: Vec<Processor> = cpus_allowed().into_iter().map(Processor::read).collect();
     divide(&processors, server, client)

@@ -19,6 +19,9 @@ pub struct Memory {
 
 impl Memory {
     /// Reads it now. It takes milliseconds for each GiB a process has mapped.
+    ///
+    /// # Errors
+    /// [`MeasureError`] if a process has ended or `/proc` does not show its memory.
     pub fn read(processes: &[u32]) -> Result<Self, MeasureError> {
         let mut pss_bytes = 0_u64;
         let mut descriptors = 0;

@@ -65,6 +65,9 @@ impl SystemUnderTest {
     }
 
     /// Reads everything. It takes some milliseconds on a machine with hundreds of processes.
+    ///
+    /// # Errors
+    /// [`MeasureError`] if a process has ended, or a counter of the kernel cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, MeasureError> {
         let at = Instant::now();
         let cpu = self.cpu()?;
@@ -93,6 +96,9 @@ impl SystemUnderTest {
     }
 
     /// Processor time of all its threads so far, those that ended included.
+    ///
+    /// # Errors
+    /// [`MeasureError::Gone`] if a process has ended.
     pub fn cpu(&self) -> Result<Duration, MeasureError> {
         self.processes.iter().try_fold(Duration::ZERO, |sum, process| match cpu_time_of(*process) {
             Ok(cpu) => Ok(sum.saturating_add(cpu)),
@@ -101,6 +107,9 @@ impl SystemUnderTest {
     }
 
     /// Waits until the server has done what was still to do: its clocks stand still. False when the time is over first.
+    ///
+    /// # Errors
+    /// [`MeasureError::Gone`] if a process has ended.
     #[allow(
         clippy::disallowed_methods,
         reason = "another process' clock gives no event to wait for"

@@ -15,6 +15,9 @@ use crate::scenario::tps_ramp::points::Points;
 use crate::scenario::tps_ramp::step::Step;
 
 /// The most new connections a second that every one of the servers served in a short ramp.
+///
+/// # Errors
+/// As [`Bench::interleave`].
 pub fn held_by_all(
     bench: &mut Bench<'_>,
     servers: &[StartedServer],

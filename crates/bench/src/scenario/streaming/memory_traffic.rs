@@ -12,7 +12,10 @@ pub struct MemoryTraffic {
 }
 
 impl MemoryTraffic {
-    /// Finds the counters below where resctrl is mounted; if there are none, says what is missing and what would mend it.
+    /// Finds the counters below where resctrl is mounted.
+    ///
+    /// # Errors
+    /// A sentence for the user on what is missing, resctrl or its counters, and what would mend it.
     pub fn find(resctrl: &Path) -> Result<Self, String> {
         let monitors = resctrl.join("mon_data");
         let entries = fs::read_dir(&monitors).map_err(|error| missing(resctrl, &error))?;
@@ -30,6 +33,9 @@ impl MemoryTraffic {
     }
 
     /// Bytes moved since the machine started, by everyone on it; only differences mean something.
+    ///
+    /// # Errors
+    /// A sentence that names the counter which cannot be read.
     pub fn bytes(&self) -> Result<u64, String> {
         let read = |path: &PathBuf| {
             let text =
