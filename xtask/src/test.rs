@@ -110,7 +110,7 @@ fn plain(command: &mut Command) -> Result<Totals, String> {
 fn check_tidiness() -> Result<Totals, String> {
     // Not as a program: the build stage may just have replaced the file we run from.
     let is_tidy = tidy::run(&checkout::workspace()) == ExitCode::SUCCESS;
-    if is_tidy { Ok(Totals::default()) } else { Err("the findings are above".into()) }
+    if is_tidy { Ok(Totals::default()) } else { Err("the violations are above".into()) }
 }
 
 /// Counts as one test.

@@ -1,7 +1,7 @@
 //! The rules of STYLE.md that a compiler or clippy does not hold, as code.
 //!
 //! `cargo xtask tidy` runs them, and so does `cargo test -p xtask`. Each rule is a function from
-//! the text of the tree to findings, so that its tests can show it a bad snippet.
+//! the text of the tree to violations, so that its tests can show it a bad snippet.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -42,15 +42,15 @@ pub fn run(root: &Path) -> ExitCode {
         eprintln!("{violation}");
     }
     if violations.is_empty() {
-        println!("tidy: {} files, no findings", tree.files.len());
+        println!("tidy: {} files, no violations", tree.files.len());
         ExitCode::SUCCESS
     } else {
-        eprintln!("tidy: {} findings; the rules are in STYLE.md", violations.len());
+        eprintln!("tidy: {} violations; the rules are in STYLE.md", violations.len());
         ExitCode::FAILURE
     }
 }
 
-/// Every finding in the tree that no exception covers, and every exception that covers nothing.
+/// Every violation in the tree that no exception covers, and every exception that covers nothing.
 fn check(tree: &Tree) -> Vec<Violation> {
     let (workspace, mut violations) = Workspace::scan(tree);
     for rule in RULES {

@@ -1,5 +1,5 @@
 //! `cargo xtask uml`: User Mode Linux, the quick loop. A kernel with kTLS runs as an ordinary process on this machine's own root file
-//! system, read-only, at native speed: right for behaviour, useless for cost. QEMU with stock kernels stays the judge.
+//! system, read-only, at native speed: right for behaviour, useless for cost. QEMU with stock kernels decides.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Calibrate,
     /// Compare kettle with other servers on this machine, or put a load on one
     Bench,
-    /// Steer a running server
+    /// Control a running server
     Ctl(CtlArguments),
     /// Print the JSON schema of the configuration, for editors
     Schema,
@@ -241,7 +241,7 @@ pub(crate) enum CtlCommand {
     Path {
         /// auto or user
         #[arg(value_name = "auto|user")]
-        placement: kettle_server::kill_switch::Placement,
+        placement: kettle_server::kill_switch::SwitchPosition,
     },
     /// Open the access log again, after a rotation
     Reopen,

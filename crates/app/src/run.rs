@@ -36,7 +36,7 @@ pub(crate) fn start(config: Config, loader: Option<Loader>) -> Result<Supervisor
     })
 }
 
-/// Steers a server to its end, and says how the command exits. `ready` is called once it serves.
+/// Runs a server to its end, and says how the command exits. `ready` is called once it serves.
 pub(crate) fn run_to_end(supervisor: Supervisor, ready: impl FnOnce(&Supervisor)) -> ExitCode {
     let outcome = supervisor.run(ready);
     outcome.unwrap_or_else(|error| fail(format_args!("the server cannot go on: {error}")))

@@ -1,6 +1,6 @@
 //! Two results files held against each other: the same subject at the same point, a verdict for each figure.
 //!
-//! Time is judged by intervals over the rounds, counted work by fixed tolerances, and the two never by each other.
+//! Time is compared by intervals over the rounds, counted work by fixed tolerances, and the two never by each other.
 
 mod circumstances;
 pub mod text;

@@ -30,7 +30,7 @@ pub struct Phrase {
 pub enum Better {
     Higher,
     Lower,
-    /// It is context, not a result: never judged.
+    /// It is context, not a result: never compared.
     Neither,
 }
 

@@ -20,7 +20,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Judges samples in the order they were taken; `None` without any.
+    /// Summarises samples in the order they were taken; `None` without any.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

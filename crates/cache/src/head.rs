@@ -47,7 +47,7 @@ pub struct Times {
 
 /// Where the body lies in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct BodyExtent {
     /// Its first byte: a multiple of [`BODY_ALIGNMENT`], so that pages go out as they are, or in the head's own page if all of it fits.
     pub offset: u64,
     /// How many bytes.
@@ -79,7 +79,7 @@ impl Head {
     /// `None` if the head is too large.
     #[must_use]
     pub fn body_offset(&self, body_bytes: Option<u64>) -> Option<u64> {
-        let head = self.encode(Placement { offset: 0, bytes: 0, sum: None })?;
+        let head = self.encode(BodyExtent { offset: 0, bytes: 0, sum: None })?;
         let offset = (head.len() + SLACK_BYTES) as u64;
         // One page for both is half of what is written for a small object, and one read when it is looked for.
         let is_in_one_page =
@@ -89,16 +89,16 @@ impl Head {
 
     /// The bytes of the head; `None` if one of its parts is too large.
     #[must_use]
-    pub fn encode(&self, placement: Placement) -> Option<Vec<u8>> {
+    pub fn encode(&self, extent: BodyExtent) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(512);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&[0; 8]);
         let Times { arrived, age, fresh_for, stale_while_revalidate, stale_if_error } = self.times;
         let modified = self.modified.unwrap_or(u64::MAX);
         for number in [
-            placement.offset,
-            placement.bytes,
-            placement.sum.map_or(u64::MAX, u64::from),
+            extent.offset,
+            extent.bytes,
+            extent.sum.map_or(u64::MAX, u64::from),
             self.generation,
             modified,
             arrived,
@@ -144,7 +144,7 @@ impl Head {
     ///
     /// # Errors
     /// If it is damaged in any way that shows.
-    pub fn decode(file: &[u8]) -> Result<(Self, Placement), DamagedHead> {
+    pub fn decode(file: &[u8]) -> Result<(Self, BodyExtent), DamagedHead> {
         let head = file.get(..Self::bytes(file)?).ok_or(DamagedHead)?;
         let summed = head.get(SUMMED_FROM..).ok_or(DamagedHead)?;
         let sum = head.get(MAGIC.len() + 4..).and_then(|rest| rest.first_chunk().copied());
@@ -154,7 +154,7 @@ impl Head {
         let mut rest = Reader(summed);
         let (offset, bytes, sum) = (rest.u64()?, rest.u64()?, rest.u64()?);
         // No sum is a number that no sum is.
-        let placement = Placement { offset, bytes, sum: u32::try_from(sum).ok() };
+        let extent = BodyExtent { offset, bytes, sum: u32::try_from(sum).ok() };
         let (generation, modified) = (rest.u64()?, rest.u64()?);
         let times = Times {
             arrived: rest.u64()?,
@@ -175,7 +175,7 @@ impl Head {
         }
         let modified = (modified != u64::MAX).then_some(modified);
         let head = Self { key, vary, status, lines, etag, modified, times, tags, generation };
-        Ok((head, placement))
+        Ok((head, extent))
     }
 }
 

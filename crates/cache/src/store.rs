@@ -60,7 +60,7 @@ pub struct Store {
     rewriting: Mutex<()>,
     has_unnamed_files: bool,
     temporary_files: AtomicU64,
-    /// Set aside for objects that are arriving.
+    /// Reserved for objects that are arriving.
     arriving_bytes: AtomicU64,
     is_scanned: AtomicBool,
     evictions: AtomicU64,
@@ -230,7 +230,7 @@ impl Store {
         }
     }
 
-    /// Sets room aside, evicting what is needed least.
+    /// Reserves room, evicting what is needed least.
     fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
         let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
         if arriving > self.bytes_max() {
@@ -241,7 +241,7 @@ impl Store {
         Ok(())
     }
 
-    /// Sets room aside that nobody has.
+    /// Reserves room that is free, evicting nothing.
     fn reserve_free(&self, bytes: u64) -> Result<(), StoreError> {
         let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
         if self.index.bytes() + arriving > self.bytes_max() {

@@ -4,7 +4,7 @@ use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
 use crate::model::Config;
 
-/// Looks over a valid configuration. What was made of another program's is that program's way, and is not judged.
+/// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     if config.is_made() {

@@ -1,4 +1,4 @@
-//! Requests for the tests of this crate, and the one way to judge them as the server does.
+//! Requests for the tests of this crate, and the one way to parse and check them as the server does.
 
 use crate::h1::framing::{BodyFraming, body_framing};
 use crate::h1::parse::{Parse, parse_request};

@@ -123,7 +123,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-/// Reads the header at the front of what was received. Judged from left to right: more bytes never mend an error, and
+/// Reads the header at the front of what was received. Checked from left to right: more bytes never mend an error, and
 /// what follows the header does not change the outcome.
 ///
 /// # Errors

@@ -25,8 +25,8 @@ mod slot;
 mod socket;
 mod state;
 mod status;
+mod tasks;
 mod upstream_counts;
-mod watch;
 
 pub use attempts::{Attempt, Attempts, Connected};
 pub use check::{Handshake, Stream};
@@ -35,8 +35,8 @@ pub use slot::Slot;
 pub use socket::Socket;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
+pub use tasks::BackendTasks;
 pub use upstream_counts::UseCount;
-pub use watch::Watch;
 
 use queue::Queue;
 use state::Tolerance;

@@ -81,7 +81,7 @@ impl CachedRoute {
         })
     }
 
-    /// What a backend said, as it is judged here.
+    /// A response of the backend, with what decides here whether it may be kept.
     fn answer<'a>(
         &'a self,
         status: u16,

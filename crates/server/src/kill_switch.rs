@@ -17,7 +17,7 @@ pub struct KillSwitch {
 /// What the switch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Placement {
+pub enum SwitchPosition {
     /// As the configuration says.
     Auto,
     /// In user space, whatever the configuration says.
@@ -26,14 +26,14 @@ pub enum Placement {
 
 impl KillSwitch {
     /// Sets the switch, for every decision from now on.
-    pub fn set(&self, placement: Placement) {
-        self.user_only.store(placement == Placement::User, Relaxed);
+    pub fn set(&self, placement: SwitchPosition) {
+        self.user_only.store(placement == SwitchPosition::User, Relaxed);
     }
 
     /// What the switch says now.
     #[must_use]
-    pub fn placement(&self) -> Placement {
-        if self.is_user_only() { Placement::User } else { Placement::Auto }
+    pub fn placement(&self) -> SwitchPosition {
+        if self.is_user_only() { SwitchPosition::User } else { SwitchPosition::Auto }
     }
 
     /// Whether no further connection may move into the kernel.
@@ -43,18 +43,18 @@ impl KillSwitch {
     }
 }
 
-impl Placement {
+impl SwitchPosition {
     /// The word used on the command line and in the status.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Placement::Auto => "auto",
-            Placement::User => "user",
+            SwitchPosition::Auto => "auto",
+            SwitchPosition::User => "user",
         }
     }
 }
 
-impl fmt::Display for Placement {
+impl fmt::Display for SwitchPosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -62,24 +62,24 @@ impl fmt::Display for Placement {
 
 /// The word was neither `auto` nor `user`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownPlacement;
+pub struct UnknownSwitchPosition;
 
-impl fmt::Display for UnknownPlacement {
+impl fmt::Display for UnknownSwitchPosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the path is either `auto` or `user`")
     }
 }
 
-impl std::error::Error for UnknownPlacement {}
+impl std::error::Error for UnknownSwitchPosition {}
 
-impl FromStr for Placement {
-    type Err = UnknownPlacement;
+impl FromStr for SwitchPosition {
+    type Err = UnknownSwitchPosition;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
-            "auto" => Ok(Placement::Auto),
-            "user" => Ok(Placement::User),
-            _ => Err(UnknownPlacement),
+            "auto" => Ok(SwitchPosition::Auto),
+            "user" => Ok(SwitchPosition::User),
+            _ => Err(UnknownSwitchPosition),
         }
     }
 }

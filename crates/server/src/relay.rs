@@ -125,7 +125,7 @@ impl Relay {
 
     /// Does what a fault of the direction from `source` means for both.
     fn take_fault(&mut self, source: Party, fault: Fault) {
-        if let (Fault::SourceState(error @ StreamError::AlertReceived(_)), Party::Backend) =
+        if let (Fault::Source(error @ StreamError::AlertReceived(_)), Party::Backend) =
             (&fault, source)
         {
             self.backend_alert = Some(error.to_string().into());
@@ -142,7 +142,7 @@ impl Relay {
                 self.end_truncated();
             }
             (Fault::KeyRefused, _) => self.lose(source, TunnelEnd::KeyRefused(source)),
-            (Fault::SourceState(error), _) => self.lose(source, TunnelEnd::failed(source, &error)),
+            (Fault::Source(error), _) => self.lose(source, TunnelEnd::failed(source, &error)),
             (Fault::Refused, _) => self.finish(source),
             (Fault::Sink(error), _) => {
                 let sink = source.other();
@@ -291,7 +291,7 @@ impl Relay {
     /// Whether the backend has gone, and only what it had said is still on its way.
     pub(crate) fn has_lost_backend(&self) -> bool {
         self.to_backend.stage == Stage::Finished
-            && self.to_client.stage == Stage::Ending(CloseKind::Cut)
+            && self.to_client.stage == Stage::Closing(CloseKind::Cut)
     }
 
     /// The client's and the backend's connection, for what is to be told of them.

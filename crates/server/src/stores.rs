@@ -291,7 +291,7 @@ impl KeptStore {
         *self.broke_off.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether a body may begin for which the disk cannot be asked to set room aside.
+    /// Whether a body may begin although room for it cannot be reserved on the disk.
     pub(crate) fn takes_unannounced(&self) -> bool {
         let broke_off = self.broke_off.lock().unwrap_or_else(PoisonError::into_inner);
         is_long_ago(*broke_off, TRIED_AGAIN)

@@ -11,8 +11,8 @@
 
 mod body;
 mod error;
-mod exchange;
 mod fetch;
+mod in_flight;
 mod link;
 mod outgoing;
 mod pool;
@@ -29,8 +29,8 @@ use crate::backend::{Backend, Backends, Server};
 
 pub use body::{UpstreamBody, UpstreamResponse};
 pub use error::UpstreamError;
-pub use exchange::Exchange;
 pub use fetch::fetch;
+pub use in_flight::InFlight;
 pub use link::Link;
 pub use outgoing::OutgoingRequest;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};

@@ -217,7 +217,7 @@ impl Supervisor {
         placement::line(config, &self.capabilities, self.obstacle.as_deref(), placement)
     }
 
-    /// Steers the server until it is told to stop and has finished. `ready` is called once
+    /// Runs the main loop until the server is told to stop and has finished. `ready` is called once
     /// signals and the control socket are answered.
     ///
     /// # Errors

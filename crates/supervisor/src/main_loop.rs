@@ -26,7 +26,7 @@ use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor};
 use kettle_server::backend::Backends;
-use kettle_server::kill_switch::Placement;
+use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Numbers;
 use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
@@ -36,7 +36,7 @@ mod reloads;
 
 use reloads::{Asker, Reloads};
 
-/// Steers until the server has ended.
+/// Runs until the server has ended.
 pub(super) async fn run(
     mut supervisor: Supervisor,
     ready: impl FnOnce(&Supervisor),
@@ -281,8 +281,8 @@ impl MainLoop {
 
     /// Watches what the configuration in force names, if it says so.
     fn watch_files(&mut self) {
-        let look = self.supervisor.live.prepared().look.clone();
-        if let Err(error) = self.files.watch(look) {
+        let file_states = self.supervisor.live.prepared().file_states.clone();
+        if let Err(error) = self.files.watch(file_states) {
             tracing::error!(%error, "no thread can be started, so no file is watched");
         }
     }
@@ -378,14 +378,14 @@ impl MainLoop {
         });
     }
 
-    fn set_placement(&self, placement: Placement) -> Reply {
+    fn set_placement(&self, placement: SwitchPosition) -> Reply {
         self.supervisor.kill_switch.set(placement);
         tracing::info!("path switched to {placement}");
         let message = match placement {
-            Placement::User => {
+            SwitchPosition::User => {
                 "no further connection moves into the kernel; those that are there stay"
             }
-            Placement::Auto => "connections move into the kernel as the configuration says",
+            SwitchPosition::Auto => "connections move into the kernel as the configuration says",
         };
         Reply::Done { message: message.to_owned() }
     }

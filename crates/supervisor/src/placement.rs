@@ -7,14 +7,14 @@ use kettle_kernel::netlink::{self, Offload};
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::{Cipher, Version};
 
-use kettle_server::kill_switch::Placement;
+use kettle_server::kill_switch::SwitchPosition;
 
 /// The line, from what is configured and what the kernel carries.
 pub(super) fn line(
     config: &Config,
     capabilities: &Capabilities,
     obstacle: Option<&str>,
-    placement: Placement,
+    placement: SwitchPosition,
 ) -> String {
     let ours: Vec<_> = config.listeners.iter().filter(|it| speaks_tls(config, it)).collect();
     if ours.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn line(
     let Some(how) = ours.into_iter().find_map(how) else {
         return "TLS: user space — as configured".to_owned();
     };
-    if placement == Placement::User {
+    if placement == SwitchPosition::User {
         return "TLS: user space — switched off (kettle ctl path auto switches it on)".to_owned();
     }
     if let Some(obstacle) = obstacle {

@@ -60,7 +60,7 @@ pub struct Prepared {
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
     /// The files to watch, as they were before they were read: what changes later shows.
-    pub look: FileStates,
+    pub file_states: FileStates,
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Diagnostic>,
@@ -96,7 +96,7 @@ pub fn prepare(
     resumption: &SharedResumption,
     in_force: Option<&Prepared>,
 ) -> Result<Prepared, Vec<Diagnostic>> {
-    let look = FileStates::of(&config);
+    let file_states = FileStates::of(&config);
     let mut diagnostics = Diagnostics::of_files(&config);
     diagnostics.of_open_doors(&config);
     if in_force.is_none() && config.server.user.is_some() {
@@ -143,7 +143,7 @@ pub fn prepare(
                 stores: Arc::new(stores),
                 identities: loaded.all,
                 ticket_secret,
-                look,
+                file_states,
                 generated,
                 warnings,
             })

@@ -14,7 +14,7 @@ pub struct Exception {
     pub reason: &'static str,
 }
 
-/// Drops the findings the list covers; adds one for each entry that covers none or gives no reason.
+/// Drops the violations the list covers; adds one for each entry that covers none or gives no reason.
 pub fn apply(list: &[Exception], violations: Vec<Violation>) -> Vec<Violation> {
     let mut is_used = vec![false; list.len()];
     let mut kept = Vec::new();

@@ -26,7 +26,7 @@ pub enum Verdict {
         /// The sizes whose figures are uncertain or changed while measuring.
         body_bytes: Vec<u64>,
     },
-    /// There were too few rounds to judge the noise.
+    /// There were too few rounds to tell the noise.
     TooShort,
     /// The kernel has no TLS for this suite.
     NoKernelTls,

@@ -16,7 +16,7 @@ pub struct Trust {
     pub kernel: Option<String>,
 }
 
-/// Judges the runs. `scatter` is how far the same code came out apart, if it was measured twice.
+/// Rates the runs. `scatter` is how far the same code came out apart, if it was measured twice.
 pub fn assess(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Trust {
     let timed = || files.iter().filter(|file| !file.is_work());
     let kernel = kernel(files);

@@ -71,7 +71,7 @@ pub enum Outcome {
 }
 
 impl Verdict {
-    /// Judges what was measured as time.
+    /// Compares what was measured as time.
     pub fn of(files: &[Gathered]) -> Self {
         let scenarios: Vec<&ScenarioResults> = files
             .iter()

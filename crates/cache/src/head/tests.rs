@@ -33,16 +33,16 @@ fn head() -> impl Strategy<Value = Head> {
 proptest! {
     #[test]
     fn a_head_is_read_as_it_was_written(head in head(), pages in 1..9_u64, bytes: u32, sum: Option<u32>, more in vec(any::<u8>(), 0..9)) {
-        let placement = Placement { offset: pages * BODY_ALIGNMENT, bytes: bytes.into(), sum };
-        let mut file = head.encode(placement).unwrap();
+        let extent = BodyExtent { offset: pages * BODY_ALIGNMENT, bytes: bytes.into(), sum };
+        let mut file = head.encode(extent).unwrap();
         file.extend(more);
-        prop_assert_eq!(Head::decode(&file), Ok((head, placement)));
+        prop_assert_eq!(Head::decode(&file), Ok((head, extent)));
     }
 
     #[test]
     fn a_changed_or_missing_byte_is_noticed(head in head(), at: prop::sample::Index, change in 1..=255_u8) {
-        let placement = Placement { offset: BODY_ALIGNMENT, bytes: 5, sum: None };
-        let whole = head.encode(placement).unwrap();
+        let extent = BodyExtent { offset: BODY_ALIGNMENT, bytes: 5, sum: None };
+        let whole = head.encode(extent).unwrap();
         let mut changed = whole.clone();
         let at = at.index(whole.len());
         changed[at] ^= change;
@@ -59,21 +59,21 @@ proptest! {
             let sum = crc32fast::hash(&bytes[SUMMED_FROM..]);
             bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         }
-        if let Ok((head, placement)) = Head::decode(&bytes) {
-            prop_assert!(head.encode(placement).is_some());
+        if let Ok((head, extent)) = Head::decode(&bytes) {
+            prop_assert!(head.encode(extent).is_some());
         }
     }
 }
 
 #[test]
 fn a_head_beyond_the_limit_is_not_written() {
-    let placement = Placement { offset: HEAD_BYTES_MAX as u64, bytes: 0, sum: None };
+    let extent = BodyExtent { offset: HEAD_BYTES_MAX as u64, bytes: 0, sum: None };
     let mut head = Head { status: 200, ..Head::default() };
-    let empty = head.encode(placement).unwrap().len();
+    let empty = head.encode(extent).unwrap().len();
     head.lines = vec![b'x'; HEAD_BYTES_MAX - empty];
-    let whole = head.encode(placement).unwrap();
-    assert_eq!(Head::decode(&whole), Ok((head.clone(), placement)));
+    let whole = head.encode(extent).unwrap();
+    assert_eq!(Head::decode(&whole), Ok((head.clone(), extent)));
     head.lines.push(b'x');
-    assert_eq!(head.encode(placement), None);
+    assert_eq!(head.encode(extent), None);
     assert_eq!(head.body_offset(None), None);
 }

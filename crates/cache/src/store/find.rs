@@ -9,7 +9,7 @@ use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
 use super::{Reference, Store};
 use crate::error::StoreError;
-use crate::head::{DamagedHead, Head, PREFIX_BYTES, Placement};
+use crate::head::{BodyExtent, DamagedHead, Head, PREFIX_BYTES};
 use crate::name::Name;
 
 /// An object that was found.
@@ -20,7 +20,7 @@ pub struct Object {
     /// Its open file.
     pub file: OwnedFd,
     /// Where its body is in the file.
-    pub body: Placement,
+    pub body: BodyExtent,
     /// By which the store says whether it is still current.
     pub reference: Reference,
 }
@@ -158,7 +158,7 @@ impl Store {
 }
 
 /// The head of a file, if it is whole and the body has its length.
-fn read_head(file: &OwnedFd) -> Result<Result<(Head, Placement), DamagedHead>, Errno> {
+fn read_head(file: &OwnedFd) -> Result<Result<(Head, BodyExtent), DamagedHead>, Errno> {
     let mut bytes = vec![0; READ_BYTES];
     let read_bytes = read_at(file, &mut bytes, 0)?;
     bytes.truncate(read_bytes);
@@ -182,7 +182,7 @@ fn read_head(file: &OwnedFd) -> Result<Result<(Head, Placement), DamagedHead>, E
 }
 
 /// Whether a body is the one whose sum is in its head: power may have failed, or the disk, after it got its name.
-fn is_as_written(file: &OwnedFd, body: Placement) -> Result<bool, Errno> {
+fn is_as_written(file: &OwnedFd, body: BodyExtent) -> Result<bool, Errno> {
     let Some(expected) = body.sum else { return Ok(true) };
     let mut piece = vec![0; usize::try_from(body.bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES)];
     let (mut at, mut sum) = (body.offset, 0);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::find::write_all;
 use super::{Reference, Store, link, make_folder};
 use crate::error::StoreError;
-use crate::head::{Head, Placement};
+use crate::head::{BodyExtent, Head};
 use crate::index::bytes_on_disk;
 use crate::name::Name;
 
@@ -43,13 +43,13 @@ impl Store {
         let bytes = body.len() as u64;
         let offset = head.body_offset(Some(bytes)).ok_or(StoreError::HeadTooLarge)?;
         let sum = (bytes <= SUMMED_BYTES_MAX).then(|| crc32fast::hash(body));
-        let placement = Placement { offset, bytes, sum };
-        let mut whole = head.encode(placement).ok_or(StoreError::HeadTooLarge)?;
+        let extent = BodyExtent { offset, bytes, sum };
+        let mut whole = head.encode(extent).ok_or(StoreError::HeadTooLarge)?;
         whole.resize(usize::try_from(offset).unwrap_or_default(), 0);
         whole.extend_from_slice(body);
         let (file, mut claim) = self.claim(whole.len() as u64, false)?;
         write_all(&file, &whole, 0).map_err(StoreError::disk("write an object"))?;
-        claim.name(&file, name, placement)
+        claim.name(&file, name, extent)
     }
 
     /// A new file, and room for so many bytes; on the disk, too, if others are to rely on it before they are written.
@@ -183,7 +183,7 @@ impl Claim {
         &mut self,
         file: &OwnedFd,
         name: Name,
-        body: Placement,
+        body: BodyExtent,
     ) -> Result<u64, StoreError> {
         if body.sum.is_none() {
             // A name promises the whole, after a loss of power too.

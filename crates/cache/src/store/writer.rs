@@ -7,7 +7,7 @@ use super::naming::{Claim, SUMMED_BYTES_MAX};
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::fill::{Fill, FillState};
-use crate::head::{Head, Placement};
+use crate::head::{BodyExtent, Head};
 use crate::index::bytes_on_disk;
 use crate::name::Name;
 
@@ -136,7 +136,7 @@ impl Writer {
         if store.purges.mean_arriving(head) {
             return Err(StoreError::Purged);
         }
-        let body = Placement { offset: fill.body_offset(), bytes: *filled_bytes, sum: *sum };
+        let body = BodyExtent { offset: fill.body_offset(), bytes: *filled_bytes, sum: *sum };
         let bytes = head.encode(body).ok_or(StoreError::HeadTooLarge)?;
         let file = fill.shared_file();
         write_all(file, &bytes, 0).map_err(StoreError::disk("write an object's head"))?;

@@ -1,4 +1,4 @@
-//! What was found out about a server, before any judgement.
+//! What was found out about a server, before it is assessed.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -45,7 +45,7 @@ impl RecordCounter {
         }
     }
 
-    /// All records but alerts. Nothing else follows the handshakes that are counted, tickets aside.
+    /// All records but alerts. Nothing but tickets follows the handshakes that are counted.
     pub(super) fn handshake_bytes(&self) -> usize {
         self.handshake_bytes.0
     }

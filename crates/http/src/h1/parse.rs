@@ -1,7 +1,7 @@
 //! From bytes to a request head, strictly: what RFC 9112 lets a server refuse is refused.
 //!
 //! The request line is read here; field lines are read by httparse and checked for what it
-//! tolerates. Input is judged from left to right, so that it does not matter how it arrives.
+//! tolerates. Input is checked from left to right, so that it does not matter how it arrives.
 
 use crate::error::RequestError;
 use crate::field;

@@ -1,4 +1,4 @@
-//! sendfile and splice into a kernel TLS socket, judged by the records they leave on the wire.
+//! sendfile and splice into a kernel TLS socket, checked by the records they leave on the wire.
 
 use std::io;
 use std::net::TcpStream;

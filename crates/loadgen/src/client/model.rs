@@ -1,4 +1,4 @@
-//! The rhythms of a load on one thread: each ends when its last transaction is over.
+//! The load models on one thread: each ends when its last transaction is over.
 
 mod closed;
 mod idle;

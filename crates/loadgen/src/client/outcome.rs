@@ -15,7 +15,7 @@ pub struct Outcome {
     /// Transactions with a right answer.
     pub succeeded: u64,
     /// The others, by the words of [`Failure`](super::Failure): `connect_refused`, `timeout`, `reset`, `wrong_status` and the
-    /// like. A session that was not resumed is no failure of its transaction; [`check_mix`](Self::check_mix) judges it.
+    /// like. A session that was not resumed is no failure of its transaction; [`check_mix`](Self::check_mix) counts it.
     pub failures: BTreeMap<&'static str, u64>,
     /// The same in words for people, and with the status where it was the wrong one.
     pub causes: BTreeMap<String, u64>,

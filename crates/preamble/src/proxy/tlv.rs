@@ -44,7 +44,7 @@ impl<'b> Tlvs<'b> {
             let (kind, value, behind) = split(rest)?;
             if kind == TLS {
                 let values = value.get(TLS_PREFIX_BYTES..)?;
-                // Their form is judged here too, so that who reads them need not.
+                // Their form is checked here too, so that their reader need not.
                 let mut rest = values;
                 while !rest.is_empty() {
                     rest = split(rest)?.2;

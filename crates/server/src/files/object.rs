@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{Head, Moment, Object, Placement, Reference, Store, StoreError};
+use kettle_cache::{BodyExtent, Head, Moment, Object, Reference, Store, StoreError};
 
 use super::OpenFile;
 use super::entry::Content;
@@ -22,7 +22,7 @@ pub struct ReadyObject {
     /// Its body where that is in memory, or else its file, with its head before its body.
     pub content: Content,
     /// Where its body is in the file.
-    pub body: Placement,
+    pub body: BodyExtent,
     store: Arc<Store>,
     reference: Reference,
     /// When it was current.

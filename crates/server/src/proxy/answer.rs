@@ -15,7 +15,7 @@ use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Departed, Head, Request};
 use crate::response::{Body, Notes, Response, Upgraded};
-use crate::upstream::{Exchange, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
+use crate::upstream::{InFlight, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
 
 /// Why there is no response of a server's.
 enum ProxyError {
@@ -94,19 +94,19 @@ async fn ask(
     let is_bound = request.head.header_values("authorization").any(binds_connection);
     let mut may_reuse = !is_bound;
     loop {
-        let begin = Exchange::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
-        let mut exchange = request.body.while_there(begin).await??;
-        let (head, sent) = match converse(route, &mut exchange, outgoing, request).await {
+        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
+        let mut in_flight = request.body.while_there(begin).await??;
+        let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
             Ok(answered) => answered,
-            Err(ProxyError::Upstream(error)) if exchange.retries(outgoing, &error, trace) => {
+            Err(ProxyError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
                 may_reuse = false;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        exchange.note(&head, trace);
+        in_flight.note(&head, trace);
         if head.status() == 101 {
-            let upgraded = upgraded(route, exchange, &head, &request.head, asks_upgrade);
+            let upgraded = upgraded(route, in_flight, &head, &request.head, asks_upgrade);
             return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
         }
         // Its client would take whatever follows for the server's side of a tunnel.
@@ -122,7 +122,7 @@ async fn ask(
             request.body.go_beside(unsent, has_ended, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;
-        let mut response = exchange.answer(head, outgoing.is_head(), may_keep)?;
+        let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
         if takes_trailers(&request.head) {
             response.body.keep_trailers(route.response_trailers(&response.head));
         }
@@ -141,11 +141,11 @@ enum Sent {
 /// Sends the request, and returns the head of the final response and how much of the request had been sent by then.
 async fn converse(
     route: &ProxyRoute,
-    exchange: &mut Exchange,
+    in_flight: &mut InFlight,
     outgoing: &OutgoingRequest,
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), ProxyError> {
-    exchange.send_head(outgoing).await?;
+    in_flight.send_head(outgoing).await?;
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let trailers = route.request_trailers(&request.head);
@@ -154,7 +154,7 @@ async fn converse(
             biased;
             // The body's end comes with it.
             () = taken_back => return Err(ProxyError::Departed),
-            uploaded = upload(exchange, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
+            uploaded = upload(in_flight, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
         };
         match uploaded {
             Ok(Upload::Complete) => {}
@@ -168,7 +168,7 @@ async fn converse(
         }
     }
     loop {
-        let head = request.body.while_there(exchange.next_head()).await??;
+        let head = request.body.while_there(in_flight.next_head()).await??;
         match head.status() {
             100 => {}
             102..=199 if request.head.version() != Version::Http10 => {
@@ -185,7 +185,7 @@ async fn converse(
 /// request. A client of HTTP/2 made no handshake of its own, so the server's is looked at here.
 fn upgraded(
     route: &ProxyRoute,
-    exchange: Exchange,
+    in_flight: InFlight,
     head: &ResponseHead<Bytes>,
     request: &Head,
     is_asked: bool,
@@ -200,7 +200,7 @@ fn upgraded(
     } else {
         (101, route.fields(head).with("connection", "upgrade").with("upgrade", protocol))
     };
-    let (link, received, slot) = exchange.into_tunnel();
+    let (link, received, slot) = in_flight.into_tunnel();
     let backend = Arc::clone(&route.upstream.backend);
     let path = kettle_config::TxPathChoice::Auto;
     let (in_use, log) = (None, Destination::Common);

@@ -14,7 +14,7 @@ use kettle_http::trailers::TrailerFilter;
 use tokio::time::{sleep, timeout};
 
 use crate::request::{BodyError, RequestBody, chunk, last_chunk};
-use crate::upstream::{Exchange, UpstreamError};
+use crate::upstream::{InFlight, UpstreamError};
 
 /// How far a body got.
 pub(super) enum Upload {
@@ -70,7 +70,7 @@ enum Next {
 
 /// A body on its way.
 struct Sending<'e> {
-    exchange: &'e mut Exchange,
+    in_flight: &'e mut InFlight,
     is_head: bool,
     early: Option<Early>,
     /// Whether a response can go out while the body goes on.
@@ -84,7 +84,7 @@ struct Sending<'e> {
 /// Sends a body of at most `bytes_max` bytes. A client that waits to be told to go on is told when the server has said so, or
 /// has said nothing for a moment (RFC 9110 §10.1.1).
 pub(super) async fn upload(
-    exchange: &mut Exchange,
+    in_flight: &mut InFlight,
     is_head: bool,
     body: &mut RequestBody<'_>,
     bytes_max: u64,
@@ -93,9 +93,9 @@ pub(super) async fn upload(
     let is_two_way = body.stream().is_some();
     let (unsent, has_ended, mut early) = (Vec::new(), false, None);
     if body.is_awaited() {
-        if let Some(head) = await_go_on(exchange).await? {
+        if let Some(head) = await_go_on(in_flight).await? {
             let mut answer = Early::new(head, is_head)?;
-            if !is_success(&answer.head) || answer.is_whole(exchange.received()) {
+            if !is_success(&answer.head) || answer.is_whole(in_flight.received()) {
                 return Ok(Upload::Answered { head: answer.head, is_complete: false });
             }
             early = Some(answer);
@@ -103,7 +103,7 @@ pub(super) async fn upload(
         // Also behind the beginning of an answer: the rest of that may be made of the body.
         body.go_on().await.map_err(UploadError::Client)?;
     }
-    let mut sending = Sending { exchange, is_head, early, is_two_way, unsent, has_ended };
+    let mut sending = Sending { in_flight, is_head, early, is_two_way, unsent, has_ended };
     let next = if is_two_way && sending.early.is_some() {
         Next::IsAnswered
     } else {
@@ -121,12 +121,12 @@ pub(super) async fn upload(
 
 /// Waits until the server wants the body; or for its answer, if it wants none.
 async fn await_go_on(
-    exchange: &mut Exchange,
+    in_flight: &mut InFlight,
 ) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
-    let limit = GO_ON_TIME.min(exchange.timeout() / 2);
+    let limit = GO_ON_TIME.min(in_flight.timeout() / 2);
     let heads = async {
         loop {
-            let head = poll_fn(|context| exchange.poll_head(context)).await?;
+            let head = poll_fn(|context| in_flight.poll_head(context)).await?;
             match head.status() {
                 100 => return Ok(None),
                 102..=199 => {}
@@ -183,17 +183,17 @@ impl Sending<'_> {
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
     async fn send(&mut self, piece: &[u8]) -> Result<Next, UpstreamError> {
         let mut left = piece;
-        let limit = self.exchange.timeout();
+        let limit = self.in_flight.timeout();
         let mut stuck = pin!(sleep(STUCK_TIME));
         let sending = poll_fn(|context| {
             if let Poll::Ready(answered) = self.poll_answer(context) {
                 return Poll::Ready(answered.map(|()| Next::IsAnswered));
             }
-            if let Poll::Ready(sent) = self.exchange.poll_send(context, &mut left) {
+            if let Poll::Ready(sent) = self.in_flight.poll_send(context, &mut left) {
                 return Poll::Ready(sent.map(|()| Next::GoesOn));
             }
             // Perhaps it waits for us to take its answer.
-            if self.early.is_none() || self.exchange.received().len() < EARLY_BYTES_MAX {
+            if self.early.is_none() || self.in_flight.received().len() < EARLY_BYTES_MAX {
                 return Poll::Pending;
             }
             stuck.as_mut().poll(context).map(|()| Ok(Next::IsAnswered))
@@ -204,7 +204,7 @@ impl Sending<'_> {
             Ok(Err(UpstreamError::Ended(_))) if self.early.is_some() => Ok(Next::IsAnswered),
             Ok(Err(UpstreamError::Ended(error))) => {
                 // It may have said why before it closed.
-                match self.exchange.next_head().await {
+                match self.in_flight.next_head().await {
                     Ok(head) if head.status() >= 200 => {
                         self.early = Some(Early { head, reader: None, seen_bytes: 0 });
                         Ok(Next::IsAnswered)
@@ -222,7 +222,7 @@ impl Sending<'_> {
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
         loop {
             let Some(early) = &mut self.early else {
-                let head = ready!(self.exchange.poll_head(context))?;
+                let head = ready!(self.in_flight.poll_head(context))?;
                 if matches!(head.status(), 100 | 102..=199) {
                     continue;
                 }
@@ -234,14 +234,14 @@ impl Sending<'_> {
                 }
                 return Poll::Ready(Ok(()));
             };
-            let received = self.exchange.received();
+            let received = self.in_flight.received();
             if early.is_whole(received) {
                 return Poll::Ready(Ok(()));
             }
             if received.len() >= EARLY_BYTES_MAX {
                 return Poll::Pending;
             }
-            if ready!(self.exchange.poll_receive(context))? == 0 {
+            if ready!(self.in_flight.poll_receive(context))? == 0 {
                 return Poll::Ready(Ok(()));
             }
         }

@@ -25,7 +25,7 @@ pub(super) struct Direction {
     pub(super) stage: Stage,
     pub(super) source: SourceState,
     pub(super) flow: Flow,
-    pub(super) placement: Placement,
+    pub(super) path: RelayPath,
     /// Received, not yet taken by the other side, and not sealed.
     pub(super) queue: Queue,
     /// As `queue`, in the kernel.
@@ -61,7 +61,7 @@ pub(super) enum Stage {
     /// More may come.
     Flowing,
     /// Nothing more comes: what is held goes out, then the end.
-    Ending(CloseKind),
+    Closing(CloseKind),
     /// The other side has been told, or cannot be told any more.
     Finished,
 }
@@ -77,7 +77,7 @@ pub(super) enum CloseKind {
 
 /// How bytes that are not opened here get to the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placement {
+pub(super) enum RelayPath {
     /// Through this process's memory, for good.
     User,
     /// Likewise, until so many bytes have gone.
@@ -94,7 +94,7 @@ pub(super) enum Fault {
     /// The source wants a key that the kernel cannot change to: nothing can be received or sent on that side.
     KeyRefused,
     /// The source failed.
-    SourceState(StreamError),
+    Source(StreamError),
     /// The other side takes nothing more. Whether it ended well before, what comes from there tells.
     Refused,
     /// The other side failed.
@@ -111,27 +111,27 @@ impl Direction {
     /// From one side to the other; `received` is what came from there already.
     pub(super) fn new(from: &Side, to: &Side, received: Queue, settings: &RelaySettings) -> Self {
         let is_offloaded = matches!(to, Side::Tls(stream) if stream.is_offloaded());
-        let (placement, reason) = match (from, to, settings.path) {
-            (_, Side::Stream(_), _) => (Placement::User, Some(Reason::Http2)),
+        let (path, reason) = match (from, to, settings.path) {
+            (_, Side::Stream(_), _) => (RelayPath::User, Some(Reason::Http2)),
             (Side::Tls(_) | Side::Stream(_), Side::Tls(_), _) => {
-                (Placement::User, Some(Reason::TlsToTls))
+                (RelayPath::User, Some(Reason::TlsToTls))
             }
-            (Side::Tls(_) | Side::Stream(_), _, _) => (Placement::User, Some(Reason::ReceivedHere)),
-            _ if is_offloaded => (Placement::Kernel, None),
-            (_, _, TunnelPathChoice::User) => (Placement::User, None),
-            (_, _, TunnelPathChoice::KernelSplice) => (Placement::UserUntil(0), None),
+            (Side::Tls(_) | Side::Stream(_), _, _) => (RelayPath::User, Some(Reason::ReceivedHere)),
+            _ if is_offloaded => (RelayPath::Kernel, None),
+            (_, _, TunnelPathChoice::User) => (RelayPath::User, None),
+            (_, _, TunnelPathChoice::KernelSplice) => (RelayPath::UserUntil(0), None),
             (_, _, TunnelPathChoice::Auto) => {
-                (Placement::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
+                (RelayPath::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
             }
         };
         // Whether it was opened here or not: what was moved once, the kernel encrypts.
-        let path = if is_offloaded { TxPath::KernelWrite } else { TxPath::User };
-        let flow = Flow { bytes: 0, path, reason };
+        let tx_path = if is_offloaded { TxPath::KernelWrite } else { TxPath::User };
+        let flow = Flow { bytes: 0, path: tx_path, reason };
         Self {
             stage: Stage::Flowing,
             source: SourceState::Open,
             flow,
-            placement,
+            path,
             queue: received,
             pipe: None,
             full_reads: 0,
@@ -159,7 +159,7 @@ impl Direction {
                     }
                     ready!(self.poll_receive(from, to, shared, context))?;
                 }
-                Stage::Ending(close_kind) => {
+                Stage::Closing(close_kind) => {
                     ready!(self.poll_pass_on(to, shared, context))?;
                     ready!(self.poll_end(to, close_kind, context))?;
                     self.stage = Stage::Finished;
@@ -186,7 +186,7 @@ impl Direction {
             let gone = io::Error::from(io::ErrorKind::ConnectionReset);
             return Poll::Ready(Err(Fault::refused_by(gone)));
         }
-        match (from, to, self.placement) {
+        match (from, to, self.path) {
             (Side::Closed, _, _) | (_, Side::Closed, _) => {
                 self.stage = Stage::Finished;
                 Poll::Ready(Ok(()))
@@ -194,10 +194,10 @@ impl Direction {
             (Side::Stream(from), _, _) => self.poll_receive_stream(from, context),
             (Side::Tls(from), to, _) => self.poll_open(from, to, context),
             (Side::Plain(from), Side::Stream(_), _) => self.poll_receive_plain(from, context),
-            (Side::Plain(from), to, Placement::UserUntil(bytes)) if self.flow.bytes >= bytes => {
+            (Side::Plain(from), to, RelayPath::UserUntil(bytes)) if self.flow.bytes >= bytes => {
                 self.poll_move(from, to, shared.offloads, context)
             }
-            (Side::Plain(from), to, Placement::Kernel) => {
+            (Side::Plain(from), to, RelayPath::Kernel) => {
                 self.poll_splice(from, to, shared.pipes, context)
             }
             (Side::Plain(from), Side::Tls(to), _) => self.poll_seal(from, to, context),
@@ -273,7 +273,7 @@ impl Direction {
     /// Whether the other side has everything that ever came, and only has to be told so.
     pub(super) fn has_only_its_end_left(&self) -> bool {
         let holds_nothing = self.queue.is_empty() && self.pipe.as_ref().is_none_or(Pipe::is_empty);
-        self.stage == Stage::Ending(CloseKind::Close) && holds_nothing
+        self.stage == Stage::Closing(CloseKind::Close) && holds_nothing
     }
 
     /// The source has said all it wanted.
@@ -294,7 +294,7 @@ impl Direction {
     /// Ends it after what is held, unless its end has come already.
     pub(super) fn end(&mut self, close_kind: CloseKind) {
         if self.stage == Stage::Flowing {
-            self.stage = Stage::Ending(close_kind);
+            self.stage = Stage::Closing(close_kind);
         }
     }
 
@@ -375,7 +375,7 @@ impl Fault {
     }
 
     pub(super) fn source(error: io::Error) -> Self {
-        Self::SourceState(error.into())
+        Self::Source(error.into())
     }
 }
 

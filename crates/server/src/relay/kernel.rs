@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::socket;
 
-use super::direction::{Direction, Fault, Placement};
+use super::direction::{Direction, Fault, RelayPath};
 use super::side::Side;
 use crate::backend::Socket;
 use crate::offload::Offloads;
@@ -39,13 +39,13 @@ impl Direction {
             // Accepted sockets have it from their listener. One that refuses is slower.
             let _ = socket::raise_not_sent_low_water(to.socket());
         }
-        (self.placement, self.flow.reason) = (Placement::Kernel, None);
+        (self.path, self.flow.reason) = (RelayPath::Kernel, None);
         Poll::Ready(Ok(()))
     }
 
     fn stay(&mut self, reason: Reason, offloads: &Offloads) {
         offloads.not_preferred(reason);
-        (self.placement, self.flow.reason) = (Placement::User, Some(reason));
+        (self.path, self.flow.reason) = (RelayPath::User, Some(reason));
     }
 
     /// Receives into a pipe. Without one, into memory: then the kernel encrypts what is written from there.

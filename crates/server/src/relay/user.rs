@@ -61,7 +61,7 @@ impl Direction {
             }
             Ok(Fill::Closed) => self.close(),
             Ok(Fill::Truncated) => return Poll::Ready(Err(Fault::Truncated)),
-            Err(error) => return Poll::Ready(Err(Fault::SourceState(error))),
+            Err(error) => return Poll::Ready(Err(Fault::Source(error))),
         }
         Poll::Ready(Ok(()))
     }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::open::begin_tls;
 use crate::backend::{
-    Backend, Backends, Failure, Handshake, Outcome, Server, Socket, Stream, Watch,
+    Backend, BackendTasks, Backends, Failure, Handshake, Outcome, Server, Socket, Stream,
 };
 use crate::tunnel_routes::TunnelRoutes;
 use crate::upstream::Upstreams;
@@ -19,7 +19,7 @@ use crate::upstream::Upstreams;
 /// Checks servers and looks up names. Once in a process is enough, on a runtime that nobody's connections wait for: names
 /// are looked up by its blocking threads.
 #[derive(Default)]
-pub struct BackendWatch(Watch<AsUsed>);
+pub struct BackendWatch(BackendTasks<AsUsed>);
 
 /// TLS as the tunnels of these listeners speak it, and routes that pass requests.
 struct AsUsed(Vec<Option<Arc<TunnelRoutes>>>, Arc<Upstreams>);

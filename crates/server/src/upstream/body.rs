@@ -13,7 +13,7 @@ use kettle_http::h1::response::{ResponseError, ResponseFraming, ResponseHead, re
 use kettle_http::trailers::TrailerFilter;
 use tokio::time::timeout;
 
-use super::exchange::Exchange;
+use super::in_flight::InFlight;
 use super::{Link, UpstreamError, binds_connection};
 use crate::backend::Socket;
 
@@ -30,7 +30,7 @@ pub struct UpstreamResponse {
 /// The body of a server's response. Dropped before its end, it closes the connection.
 pub struct UpstreamBody {
     /// Until the body has ended.
-    exchange: Option<Exchange>,
+    in_flight: Option<InFlight>,
     /// What was taken in already, and is taken next.
     ahead: VecDeque<Bytes>,
     rest: Rest,
@@ -53,7 +53,7 @@ enum Rest {
     UntilClose,
 }
 
-impl Exchange {
+impl InFlight {
     /// What `head` begins. The connection is kept for another request after the end of it if `may_keep`: the request went
     /// out whole, and was of the usual kind.
     ///
@@ -73,7 +73,7 @@ impl Exchange {
 
 impl UpstreamBody {
     fn new(
-        exchange: Exchange,
+        in_flight: InFlight,
         head: &ResponseHead<Bytes>,
         framing: ResponseFraming,
         is_head: bool,
@@ -100,11 +100,11 @@ impl UpstreamBody {
         // Who asked has shown who it is, and the server may take the next request for the same client's.
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
         let persists = head.persists() && !has_stray && !is_bound;
-        let (exchange, may_keep) = (Some(exchange), may_keep && persists);
+        let (in_flight, may_keep) = (Some(in_flight), may_keep && persists);
         let ahead = VecDeque::new();
         let (is_cut, filter, trailers) = (false, None, Vec::new());
         let mut body =
-            Self { exchange, ahead, rest, length, may_keep, persists, is_cut, filter, trailers };
+            Self { in_flight, ahead, rest, length, may_keep, persists, is_cut, filter, trailers };
         if body.rest.is_done() {
             body.finish();
         }
@@ -144,7 +144,7 @@ impl UpstreamBody {
     /// How long the server may send nothing.
     #[must_use]
     pub fn timeout(&self) -> Duration {
-        self.exchange.as_ref().map_or(Duration::MAX, |exchange| exchange.timeout)
+        self.in_flight.as_ref().map_or(Duration::MAX, |in_flight| in_flight.timeout)
     }
 
     /// As [`chunk`](Self::chunk), without a limit of time.
@@ -208,23 +208,23 @@ impl UpstreamBody {
             return Poll::Ready(Err(ended_early()));
         }
         loop {
-            let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(None)) };
-            let received = &exchange.received;
+            let Some(in_flight) = &mut self.in_flight else { return Poll::Ready(Ok(None)) };
+            let received = &in_flight.received;
             let (coding_bytes, data_bytes) = self.rest.next_piece(received)?;
-            exchange.received.advance(coding_bytes);
-            let data = exchange.received.split_to(data_bytes).freeze();
+            in_flight.received.advance(coding_bytes);
+            let data = in_flight.received.split_to(data_bytes).freeze();
             if self.rest.is_done() {
                 self.finish();
             }
             if data_bytes > 0 {
                 return Poll::Ready(Ok(Some(data)));
             }
-            let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(None)) };
-            if ready!(exchange.poll_receive(context))? == 0 {
+            let Some(in_flight) = &mut self.in_flight else { return Poll::Ready(Ok(None)) };
+            if ready!(in_flight.poll_receive(context))? == 0 {
                 if !matches!(self.rest, Rest::UntilClose) {
                     return Poll::Ready(Err(ended_early()));
                 }
-                self.exchange = None;
+                self.in_flight = None;
             }
         }
     }
@@ -239,8 +239,8 @@ impl UpstreamBody {
         context: &mut Context<'_>,
         left: &mut &[u8],
     ) -> Poll<Result<(), UpstreamError>> {
-        match &mut self.exchange {
-            Some(exchange) => exchange.poll_send(context, left),
+        match &mut self.in_flight {
+            Some(in_flight) => in_flight.poll_send(context, left),
             None => Poll::Ready(Err(io::Error::from(io::ErrorKind::NotConnected).into())),
         }
     }
@@ -253,22 +253,22 @@ impl UpstreamBody {
     /// Whether all of it was taken.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.exchange.is_none() && self.ahead.is_empty() && !self.is_cut
+        self.in_flight.is_none() && self.ahead.is_empty() && !self.is_cut
     }
 
     /// Whether what is not here yet can be received by whoever has use for it where it wants it: it has a known length,
     /// and comes without TLS.
     pub(crate) fn is_spliceable(&self) -> bool {
-        let link = self.exchange.as_ref().map(|exchange| &exchange.link);
+        let link = self.in_flight.as_ref().map(|in_flight| &in_flight.link);
         matches!((&self.rest, link), (Rest::Length(_), Some(Link::Plain(_))))
     }
 
     /// The socket and how many bytes of the body come from there, for who receives them by calls of its own and reports it
     /// by [`took`](Self::took). Not before what is here already was taken.
     pub(crate) fn direct(&self) -> Option<(&Socket, u64)> {
-        let exchange =
-            self.exchange.as_ref().filter(|it| self.ahead.is_empty() && it.received.is_empty())?;
-        match (&self.rest, &exchange.link) {
+        let in_flight =
+            self.in_flight.as_ref().filter(|it| self.ahead.is_empty() && it.received.is_empty())?;
+        match (&self.rest, &in_flight.link) {
             (Rest::Length(bytes), Link::Plain(socket)) => Some((socket, *bytes)),
             _ => None,
         }
@@ -308,18 +308,18 @@ impl UpstreamBody {
 
     /// Nothing more comes, and that was not all.
     pub(crate) fn cut(&mut self) {
-        (self.exchange, self.is_cut) = (None, true);
+        (self.in_flight, self.is_cut) = (None, true);
     }
 
     /// The end was read: keeps the connection, or closes it.
     fn finish(&mut self) {
-        let Some(exchange) = self.exchange.take() else { return };
+        let Some(in_flight) = self.in_flight.take() else { return };
         if let (Some(filter), Rest::Coded(reader)) = (&self.filter, &self.rest) {
             self.trailers = filter.passed_on(reader.trailers());
         }
         // What came behind the response is no answer to anything.
-        if self.may_keep && exchange.received.is_empty() && !exchange.link.must_close() {
-            exchange.lease.keep(exchange.link);
+        if self.may_keep && in_flight.received.is_empty() && !in_flight.link.must_close() {
+            in_flight.lease.keep(in_flight.link);
         }
     }
 }

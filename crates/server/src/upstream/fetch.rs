@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kettle_http::h1::response::ResponseHead;
 
-use super::{Exchange, OutgoingRequest, Pool, Trace, Upstream, UpstreamError, UpstreamResponse};
+use super::{InFlight, OutgoingRequest, Pool, Trace, Upstream, UpstreamError, UpstreamResponse};
 
 /// Sends a request to a server of `upstream` and waits for the head of its response. Interim ones are for `on_interim`. What
 /// could not have been seen by the server is sent once more.
@@ -35,27 +35,27 @@ async fn try_fetch(
     let mut attempts = upstream.backend.attempts(request.client);
     let mut may_reuse = true;
     loop {
-        let begin = Exchange::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
-        let mut exchange = begin.await?;
-        match ask(&mut exchange, request, on_interim).await {
+        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
+        let mut in_flight = begin.await?;
+        match ask(&mut in_flight, request, on_interim).await {
             Ok(head) => {
-                exchange.note(&head, trace);
-                return exchange.answer(head, request.is_head(), true);
+                in_flight.note(&head, trace);
+                return in_flight.answer(head, request.is_head(), true);
             }
-            Err(error) if exchange.retries(request, &error, trace) => may_reuse = false,
+            Err(error) if in_flight.retries(request, &error, trace) => may_reuse = false,
             Err(error) => return Err(error),
         }
     }
 }
 
 async fn ask(
-    exchange: &mut Exchange,
+    in_flight: &mut InFlight,
     request: &OutgoingRequest,
     on_interim: &impl Fn(&ResponseHead<Bytes>),
 ) -> Result<ResponseHead<Bytes>, UpstreamError> {
-    exchange.send_head(request).await?;
+    in_flight.send_head(request).await?;
     loop {
-        let head = exchange.next_head().await?;
+        let head = in_flight.next_head().await?;
         match head.status() {
             101 => return Err(UpstreamError::UnaskedUpgrade),
             100 => {}

@@ -8,7 +8,7 @@ use super::backends::BackendsStatus;
 use super::caches::{CachesStatus, PurgeBy};
 use super::status::Status;
 use super::tunnels::TunnelsScreen;
-use kettle_server::kill_switch::Placement;
+use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::open_tunnels::TunnelOrder;
 
 /// What `kettle ctl` can ask of a running server.
@@ -24,7 +24,7 @@ pub enum Request {
     /// Set the switch for new connections.
     Path {
         /// Where their records may be encrypted.
-        placement: Placement,
+        placement: SwitchPosition,
     },
     /// The backends and their servers.
     Backends,

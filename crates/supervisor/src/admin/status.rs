@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::backends::BackendsStatus;
-use kettle_server::kill_switch::Placement;
+use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
 use kettle_server::tx_path::TxPath;
 
@@ -24,7 +24,7 @@ pub struct Status {
     /// What it listens on.
     pub listeners: Vec<ListenerStatus>,
     /// What the switch says.
-    pub placement: Placement,
+    pub placement: SwitchPosition,
     /// Where TLS is done on this machine, in one line.
     pub tls: String,
     /// What the serving process cannot do any more, in one line.
@@ -200,7 +200,7 @@ impl fmt::Display for Status {
         if !self.sandbox.is_empty() {
             writeln!(out, "sandbox      {}", self.sandbox)?;
         }
-        if self.placement == Placement::User {
+        if self.placement == SwitchPosition::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;
         }
         writeln!(out)?;

@@ -9,7 +9,7 @@ use super::backends::BackendsStatus;
 use super::protocol::{Reply, Request, parse_request, to_line};
 use super::status::{Counts, ListenerStatus, Status};
 use super::{AdminSocket, Asked, client};
-use kettle_server::kill_switch::Placement;
+use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Metrics;
 use kettle_server::tx_path::{Reason, TxPath};
 
@@ -34,7 +34,7 @@ fn status() -> Status {
             kind: "https".to_owned(),
             path: Some("auto".to_owned()),
         }],
-        placement: Placement::User,
+        placement: SwitchPosition::User,
         tls: "TLS: user space".to_owned(),
         sandbox: "off".to_owned(),
         reloads_done: 1,
@@ -52,8 +52,8 @@ fn requests_survive_the_way_there() {
         Request::Status,
         Request::Reload,
         Request::Reopen,
-        Request::Path { placement: Placement::User },
-        Request::Path { placement: Placement::Auto },
+        Request::Path { placement: SwitchPosition::User },
+        Request::Path { placement: SwitchPosition::Auto },
         Request::Backends,
         Request::Drain { backend: "a".to_owned(), server: "b".to_owned(), is_draining: true },
         Request::Stop,
@@ -67,7 +67,7 @@ fn requests_look_as_documented() {
     assert_eq!(parse_request(b"{\"command\":\"status\"}\n"), Ok(Request::Status));
     assert_eq!(
         parse_request(br#"{"command":"path","placement":"user"}"#),
-        Ok(Request::Path { placement: Placement::User })
+        Ok(Request::Path { placement: SwitchPosition::User })
     );
 }
 

@@ -39,7 +39,7 @@ fn kernel(chacha20: bool, rekey: bool) -> Capabilities {
 
 #[test]
 fn auto_says_from_where_on_and_with_what() {
-    let line = line(&config(TxPathChoice::Auto), &kernel(true, true), None, Placement::Auto);
+    let line = line(&config(TxPathChoice::Auto), &kernel(true, true), None, SwitchPosition::Auto);
     let expected = "TLS: auto — kernel sendfile from 64 KiB \
                     (AES-128-GCM, AES-256-GCM, ChaCha20; rekey: yes; NIC: ";
     assert!(line.starts_with(expected), "{line}");
@@ -48,7 +48,7 @@ fn auto_says_from_where_on_and_with_what() {
 #[test]
 fn a_kernel_without_rekey_or_chacha20_says_so() {
     let line =
-        line(&config(TxPathChoice::KernelWrite), &kernel(false, false), None, Placement::Auto);
+        line(&config(TxPathChoice::KernelWrite), &kernel(false, false), None, SwitchPosition::Auto);
     let expected = "TLS: kernel-write (AES-128-GCM, AES-256-GCM; rekey: no; NIC: ";
     assert!(line.starts_with(expected), "{line}");
 }
@@ -58,12 +58,13 @@ fn user_space_has_its_reason() {
     let auto = config(TxPathChoice::Auto);
     let obstacle = Some("CONFIG_TLS is not set");
     assert_eq!(
-        line(&auto, &kernel(true, true), obstacle, Placement::Auto),
+        line(&auto, &kernel(true, true), obstacle, SwitchPosition::Auto),
         "TLS: user space — this kernel has no kTLS (CONFIG_TLS is not set); see kettle doctor"
     );
-    let switched = line(&auto, &kernel(true, true), None, Placement::User);
+    let switched = line(&auto, &kernel(true, true), None, SwitchPosition::User);
     assert!(switched.contains("switched off"), "{switched}");
-    let configured = line(&config(TxPathChoice::User), &kernel(true, true), None, Placement::Auto);
+    let configured =
+        line(&config(TxPathChoice::User), &kernel(true, true), None, SwitchPosition::Auto);
     assert_eq!(configured, "TLS: user space — as configured");
 }
 
@@ -72,7 +73,7 @@ fn tunnels_have_words_of_their_own() {
     let line = |kind| {
         let mut config = config(TxPathChoice::Auto);
         config.listeners[0].kind = kind;
-        line(&config, &kernel(true, true), None, Placement::Auto)
+        line(&config, &kernel(true, true), None, SwitchPosition::Auto)
     };
     let tls = line(ListenerKind::Tls(TlsListener::default()));
     assert!(tls.starts_with("TLS: auto — kernel splice from 256 KiB (AES"), "{tls}");

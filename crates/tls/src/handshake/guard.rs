@@ -38,13 +38,13 @@ pub(super) struct Guard {
     has_changed_cipher: bool,
 }
 
-/// How much there is still to say about ClientHellos.
+/// Which ClientHellos have been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hello {
     Due,
-    Judged,
+    Checked,
     /// The one behind a HelloRetryRequest, too.
-    JudgedAgain,
+    CheckedAgain,
 }
 
 /// What the handshake knows by now.
@@ -117,13 +117,13 @@ impl Guard {
         }
         // A HelloRetryRequest is the one thing that leaves TLS 1.3 without a secret here.
         let asks_again = known.is_tls13 && known.client_handshake_secret.is_none();
-        if (self.hello == Hello::Due || asks_again && self.hello == Hello::Judged)
+        if (self.hello == Hello::Due || asks_again && self.hello == Hello::Checked)
             && waiting.first() == Some(&ContentType::Handshake.byte())
         {
             if !self.read_hello(waiting)? {
                 return Ok(Verdict::Wait);
             }
-            self.hello = if asks_again { Hello::JudgedAgain } else { Hello::Judged };
+            self.hello = if asks_again { Hello::CheckedAgain } else { Hello::Checked };
             (self.hello_records_bytes, self.hello_records_bytes_min) = (0, 0);
         }
         let Some((content_type, record)) = self.whole_record(waiting, known.is_tls13)? else {

@@ -139,7 +139,7 @@ fn admit(key: KeyName, mut plain: Vec<u8>) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// By the clock that certificates are judged by.
+/// By the clock that decides whether certificates are valid.
 pub(super) fn seconds_since_epoch() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
 }

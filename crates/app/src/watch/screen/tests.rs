@@ -7,7 +7,7 @@ fn status(total: Counts) -> Status {
         uptime_seconds: 3_725,
         config: String::new(),
         listeners: Vec::new(),
-        placement: Placement::Auto,
+        placement: SwitchPosition::Auto,
         tls: String::new(),
         sandbox: String::new(),
         reloads_done: 0,

@@ -49,7 +49,7 @@ impl Bound {
         }
     }
 
-    /// The latency it judges in a step and the most it allows; none for a bound on losses.
+    /// The latency it bounds in a step and the most it allows; none for a bound on losses.
     pub fn latency_us(self, step: &Step) -> Option<(f64, f64)> {
         match self {
             Bound::Mean100 => Some((step.mean_us, 100_000.0)),
@@ -79,7 +79,7 @@ impl Step {
         is_quick && self.may_count(bound)
     }
 
-    /// Whether this step can keep the bound, its latency aside.
+    /// Whether this step can keep the bound, apart from its latency.
     pub fn may_count(&self, bound: Bound) -> bool {
         self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
     }

@@ -54,7 +54,7 @@ fn a_process_number_used_again_counts_from_zero() {
 }
 
 #[test]
-fn the_busiest_neighbour_comes_first() {
+fn the_busiest_process_comes_first() {
     let mut later = machine(2);
     later.insert(21, (stat("make", 1, 80), milliseconds(100)));
     let shares = Census::of(&later, &[11], 10).since(&Census::of(&machine(1), &[11], 10));
@@ -63,7 +63,7 @@ fn the_busiest_neighbour_comes_first() {
 }
 
 #[test]
-fn processes_of_one_name_are_one_neighbour() {
+fn processes_of_one_name_are_one_entry() {
     let mut later = machine(2);
     for process in 21..25 {
         later.insert(process, (stat("rustc", 1, 80), milliseconds(5)));

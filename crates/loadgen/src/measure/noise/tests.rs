@@ -36,7 +36,7 @@ fn steal_time_counts_above_half_a_percent() {
 }
 
 #[test]
-fn neighbours_are_named_above_three_percent() {
+fn other_processes_are_named_above_three_percent() {
     let background_process = |name: &str, cpu| BackgroundProcess {
         name: name.to_owned(),
         cpu: Duration::from_millis(cpu),

@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::sleep;
 
 use super::*;
-use crate::backend::{Backends, Health, Watch};
+use crate::backend::{BackendTasks, Backends, Health};
 
 async fn listener() -> TcpListener {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
@@ -199,7 +199,7 @@ async fn a_server_goes_and_comes_back() {
     let check = Check { interval: Duration::from_secs(10), fall: 3, rise: 2, ..Check::default() };
     let backends = Backends::new(&[settings(address, check)], None);
     let backend = Arc::clone(backends.find("app").unwrap());
-    let mut watching = Watch::default();
+    let mut watching = BackendTasks::default();
     watching.adopt(&backends, NoTls);
     let story = async {
         sleep(Duration::from_mins(1)).await;
@@ -219,7 +219,7 @@ async fn a_server_goes_and_comes_back() {
 }
 
 /// Lets a story happen while servers are watched.
-async fn during(watching: &mut Watch<NoTls>, story: impl Future<Output = ()>) {
+async fn during(watching: &mut BackendTasks<NoTls>, story: impl Future<Output = ()>) {
     tokio::select! {
         () = watching.watch() => {}
         () = story => {}
@@ -232,7 +232,7 @@ async fn reload_again_and_again(
     change: impl Fn(&mut kettle_config::Backend),
 ) -> Health {
     let mut backends = Backends::new(std::slice::from_ref(&settings), None);
-    let mut watching = Watch::default();
+    let mut watching = BackendTasks::default();
     for _ in 0..20 {
         watching.adopt(&backends, NoTls);
         during(&mut watching, sleep(Duration::from_secs(1))).await;
@@ -275,7 +275,7 @@ async fn who_is_no_longer_watched_is_asked_no_more() {
     let listener = listener().await;
     let settings = settings(listener.local_addr().unwrap(), Check::default());
     let backends = Backends::new(&[settings], None);
-    let mut watching = Watch::default();
+    let mut watching = BackendTasks::default();
     watching.adopt(&backends, NoTls);
     during(&mut watching, sleep(Duration::from_secs(10))).await;
     let asked = || backends.find("app").unwrap().servers[0].state.last_check();

@@ -18,7 +18,7 @@ fn record(content_type: u8, body_bytes: usize) -> Vec<u8> {
 
 /// One that has passed the ClientHello.
 fn behind_the_hello() -> Guard {
-    Guard { is_first: false, hello: Hello::JudgedAgain, ..Guard::new(acceptors()) }
+    Guard { is_first: false, hello: Hello::CheckedAgain, ..Guard::new(acceptors()) }
 }
 
 fn alert_of(verdict: Result<Verdict, HandshakeError>) -> Alert {

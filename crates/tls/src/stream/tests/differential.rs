@@ -44,7 +44,7 @@ pub(super) fn record(content_type: u8, content: &[u8]) -> Said {
     Said::Record { content_type, content: content.to_vec(), padding: 0 }
 }
 
-/// Judged by both, where they differ up to the first thing said that made them differ.
+/// What both make of the same records; where they differ, up to the first record that made them differ.
 pub(super) struct Comparison {
     pub(super) version: Version,
     pub(super) said: Vec<Said>,

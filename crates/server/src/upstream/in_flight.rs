@@ -19,8 +19,8 @@ use super::pool::{Destination, Lease};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
 use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
 
-/// A connection to a server with a request on it.
-pub struct Exchange {
+/// A request in flight: the connection to a server that carries it.
+pub struct InFlight {
     pub(super) link: Link,
     /// What came and was not used yet.
     pub(super) received: BytesMut,
@@ -35,7 +35,7 @@ pub struct Exchange {
     interim: usize,
 }
 
-impl Exchange {
+impl InFlight {
     /// Takes a connection to the next server of `attempts`, a kept one if `may_reuse` and there is one. If a reload has put
     /// another in the place of `upstream` meanwhile, that is what it is from then on: `attempts` are at its servers.
     ///

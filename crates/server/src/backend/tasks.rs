@@ -16,7 +16,7 @@ use super::names::{keep_looking_up, look_up};
 use super::{Backend, Backends, Server, Watched};
 
 /// The tasks that look after servers.
-pub struct Watch<H> {
+pub struct BackendTasks<H> {
     tasks: LocalSet,
     duties: Vec<Duty<H>>,
 }
@@ -35,13 +35,13 @@ enum Work {
     Check,
 }
 
-impl<H> Default for Watch<H> {
+impl<H> Default for BackendTasks<H> {
     fn default() -> Self {
         Self { tasks: LocalSet::new(), duties: Vec::new() }
     }
 }
 
-impl<H: Handshake + 'static> Watch<H> {
+impl<H: Handshake + 'static> BackendTasks<H> {
     /// Looks after these from here on, and after no others. Names are looked up by the blocking threads of the runtime.
     pub fn adopt(&mut self, backends: &Backends, handshake: H) {
         let handshake = Rc::new(handshake);
