@@ -171,7 +171,7 @@ struct Pending {
 }
 
 impl AccessLog {
-    /// Opens the log, and those of sites and routes, and starts their writer for so many workers.
+    /// Opens the log, and those of sites and routes, and starts their writer for this many workers.
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ impl AccessLog {
     }
 }
 
-/// Standard output may be a pipe that nobody reads: whoever asks must not wait with it.
+/// Standard output may be a pipe that nobody reads: the caller must not wait with it.
 fn held_up() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "what the access log goes to takes nothing")
 }

@@ -110,7 +110,7 @@ impl Backends {
         Self { backends: config.iter().map(backend).collect() }
     }
 
-    /// Takes the place of those they were made from. Whoever waits there goes on here, or, where nothing leads here any
+    /// Takes the place of those they were made from. Requests that wait there go on here, or, where nothing leads here any
     /// more, by what was in force before; then it lets those pass that came later and find room.
     pub fn put_in_force(&self) {
         self.iter().for_each(|backend| backend.put_in_force());
@@ -160,7 +160,7 @@ impl Backend {
     fn put_in_force(&self) {
         let is_checked = self.settings.check.is_some();
         self.servers.iter().for_each(|server| server.state.set_checked(is_checked));
-        // Whoever sees this sees the configuration that was sent before.
+        // A task that sees this sees the configuration that was sent before.
         self.shared.generation.store(self.generation, Release);
         // Those that wait may find that there is more room now.
         self.shared.queue.call_front();

@@ -1,5 +1,5 @@
 //! Routes whose backend's responses are kept: from the store where it may answer, from what is arriving where another client
-//! has asked, and else from the backend, by a task that outlives whoever asked.
+//! has asked, and else from the backend, by a task that outlives the request.
 //!
 //! `asked` says what a request has in common with others, `looking` what answers it, `fetching` lets an object arrive, `kept` makes
 //! a response of one.
@@ -163,7 +163,7 @@ pub async fn respond(
                     Some(open) => device(files.disks(), open),
                     None => Arc::clone(&route.store.opening),
                 };
-                // In a task of its own: whoever takes the request back does not take back what it did.
+                // In a task of its own: a client that takes the request back does not undo what it did.
                 let invalidate = |over, disks| {
                     let (keys, device, route) = (keys.clone(), device.clone(), route.clone());
                     spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))

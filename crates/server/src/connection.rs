@@ -156,7 +156,7 @@ impl Connection {
         self.snapshot.config.tls.handshake_timeout.saturating_sub(self.accepted.elapsed())
     }
 
-    /// What a client is in the middle of that has said this since it connected, or behind its PROXY header.
+    /// The stage of a client of which `received` is all that came since it connected, or since the end of its PROXY header.
     fn stage(&self, received: &[u8]) -> Stage {
         match received.is_empty() && self.proxy_header.is_none() {
             true => Stage::Idle,
@@ -164,7 +164,8 @@ impl Connection {
         }
     }
 
-    /// The handshake. `received` is what came before it and is read first; where that is nothing, the client is at this stage.
+    /// The handshake. `received` was read from the socket already and comes first; as long as it is empty, the client is at
+    /// `stage`.
     async fn handshake(
         &self,
         mut socket: TcpStream,
@@ -228,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// Answers who speaks in plain text: in HTTP only where HTTP is spoken.
+    /// Answers a client that does not speak TLS: with an HTTP response on an HTTPS listener, with an alert on others.
     async fn not_tls(&self, socket: TcpStream, received: Vec<u8>) {
         if self.listener().is_some_and(|listener| listener.https().is_some()) {
             self.worker.metrics.handshake_failed("plain_http");

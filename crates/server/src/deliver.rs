@@ -95,7 +95,7 @@ impl<'d> Delivery<'d> {
         Self { worker, stream, deadline, write_timeout, is_last, pace, request, delivered }
     }
 
-    /// With the rest of the request's body, which goes on beside the response.
+    /// The same delivery with the rest of the request's body, which is received while the response is sent.
     #[must_use]
     pub fn beside(self, request: Option<Beside<'d>>) -> Self {
         Self { request, ..self }
@@ -108,7 +108,7 @@ impl<'d> Delivery<'d> {
     }
 
     /// Sends a response. After an error the connection must end without close_notify, because the
-    /// peer must not take what it has for whole. A body whose length nobody knows is sent in chunks if `is_chunked`.
+    /// peer must not take what it has for whole. A body of unknown length is sent in chunks if `is_chunked`.
     ///
     /// # Errors
     /// [`DeliveryError`].
@@ -152,7 +152,7 @@ impl<'d> Delivery<'d> {
         deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes)
     }
 
-    /// The kernel took so many bytes for the client without queueing them here.
+    /// The kernel took this many bytes for the client without queueing them here.
     fn note_taken(&mut self, bytes: usize) {
         if let Some(pace) = &mut self.pace {
             pace.took(bytes as u64);
@@ -208,7 +208,7 @@ impl<'d> Delivery<'d> {
     }
 }
 
-/// A stretch of a body that lies in one place.
+/// A part of a body: bytes in memory, or a range of a file.
 #[derive(Clone, Copy)]
 enum Piece<'b> {
     Memory(&'b [u8]),

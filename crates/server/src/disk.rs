@@ -1,7 +1,7 @@
 //! Waiting for disks: on threads of their own, few for each device, in a bounded queue and for a bounded time.
 //!
 //! Whatever may wait for a device goes through here, looks for files as much as their bytes. A device that never answers
-//! ties up its own threads and nobody else's.
+//! ties up its own threads only.
 
 mod later;
 mod pace;
@@ -40,7 +40,7 @@ enum DeviceKey {
     Behind(u64, Box<str>),
 }
 
-/// When whoever asked for something gives up. All waits for one answer share one.
+/// When a caller gives up. All waits for one response share one.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskDeadline(Instant);
 
@@ -296,14 +296,14 @@ impl Device {
         self.pace.took(waited);
     }
 
-    /// Closes a file of so many bytes without waiting: FUSE and NFS tell their server, and wait for its answer; where it was
+    /// Closes a file of this many bytes without waiting: FUSE and NFS tell their server, and wait for its answer; where it was
     /// the last name of a large file, all of its blocks are given back.
     pub fn close(self: &Arc<Self>, file: impl fmt::Debug + Send + 'static, bytes: u64) {
         if !self.is_remote() && bytes <= CLOSED_AT_ONCE_BYTES_MAX {
             return;
         }
         self.left().push(Box::new(file));
-        // Without a runtime or a place, whoever comes next closes it.
+        // Without a runtime or a free thread, the next call closes it.
         let place = Arc::clone(&self.places).try_acquire_owned();
         if let (Ok(runtime), Ok(place)) = (Handle::try_current(), place) {
             let device = Arc::clone(self);
@@ -356,7 +356,7 @@ const QUEUE_MAX: usize = 4_096;
 /// Files up to this size are closed by the worker: giving back their blocks takes no longer than sending a part of them.
 const CLOSED_AT_ONCE_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
 
-/// A deadline for those who wait as long as it takes.
+/// A deadline for calls that wait as long as it takes.
 const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);
 
 /// Devices a worker remembers. Each btrfs subvolume and each overlay is one.

@@ -1,4 +1,4 @@
-//! What a route asks of a request before anything is looked for: where it comes from, and who asks.
+//! What a route asks of a request before anything is looked for: where it comes from, and which user it is.
 //!
 //! The rules are the route's and shared by all workers; what is remembered of clients is a worker's own.
 
@@ -24,7 +24,7 @@ use networks::Networks;
 use rate::{Exceeded, RateLimit};
 use signed::SignedUrls;
 
-/// Who may ask a route.
+/// Which requests a route takes.
 #[derive(Debug)]
 pub struct Guard {
     networks: Option<Networks>,
@@ -60,7 +60,7 @@ impl Guard {
         Ok(has_any.then_some(guard))
     }
 
-    /// Lets a request pass, and notes who asks; or notes why not. A preflight, which carries no credentials, is answered
+    /// Lets a request pass, and notes its user; or notes why not. A preflight, which carries no credentials, is answered
     /// here.
     ///
     /// # Errors

@@ -228,7 +228,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Zeroed counters for so many workers.
+    /// Zeroed counters for this many workers.
     #[must_use]
     pub fn new(workers: usize) -> Self {
         Self {

@@ -25,7 +25,7 @@ pub struct OpenFile {
 enum Descriptor {
     /// This file's.
     Own(OwnedFd),
-    /// That of whoever fills it.
+    /// The one of its writer.
     Filled(Fill),
 }
 

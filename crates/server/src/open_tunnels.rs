@@ -1,6 +1,6 @@
 //! The tunnels that are open on a worker, for the operator to look at (`kettle ctl tunnels`).
 //!
-//! A tunnel leaves what can be seen of it in cells of its own worker. Whoever wants to see it asks the worker: what nobody
+//! A tunnel leaves what can be seen of it in cells of its own worker. A caller that wants to see it asks the worker: what nobody
 //! looks at costs a few stores.
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -213,7 +213,7 @@ impl OpenTunnels {
     ) {
         while let Some(TunnelsQuestion { top, order, answer }) = questions.recv().await {
             let status = self.status(top, order, &tick).await;
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = answer.send(status);
         }
     }
@@ -284,7 +284,7 @@ impl TunnelOrder {
 }
 
 impl TunnelsStatus {
-    /// Puts together what several workers say, and tells so many one by one.
+    /// Puts together what several workers say, and lists at most this many one by one.
     #[must_use]
     pub fn of_all(parts: impl IntoIterator<Item = Self>, top: usize, order: TunnelOrder) -> Self {
         let mut all = Self::default();

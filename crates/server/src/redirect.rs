@@ -1,5 +1,5 @@
-//! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so. And a path as it goes on, to whoever
-//! is asked for the same.
+//! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so. And a path as it is
+//! passed on to another server.
 
 pub mod pattern;
 
@@ -65,7 +65,7 @@ pub fn path_and_query(target: Target<'_>, after_path: &str) -> String {
     reference
 }
 
-/// Path and query for whoever is asked for the same. A path that was only encoded in its own way stays as it was sent, since `;`
+/// Path and query as another server is asked for them. A path that was only encoded in its own way stays as it was sent, since `;`
 /// and `%3B` need not be the same (RFC 3986 §2.2): decoded once it is the one that was understood here. Any other, rewritten or with
 /// segments that were resolved, is encoded anew.
 ///

@@ -33,7 +33,7 @@ pub struct Responder {
 pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<'_>) -> Response {
     let files = &worker.files;
     let head = &request.head;
-    // Who sends a target without meaning gets no site's page: whose it is, is not known.
+    // A target without meaning belongs to no known site, so no site's error page is sent.
     let target = match head.target() {
         Ok(target) => target,
         Err(error) => return error_page::plain(&error.status().into()),
@@ -178,7 +178,7 @@ async fn respond_by_route(
 /// Whether a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
 fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
     match proxy::as_read_otherwise(path) {
-        // There is one way to read it, and was found by this path.
+        // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),
         None => false,

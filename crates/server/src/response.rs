@@ -1,6 +1,6 @@
 //! What a response is: a status, its fields, and a body that says where its bytes are.
 //!
-//! Whoever answers a request decides these; how they are written is the matter of `http1`, and only
+//! A handler decides these; how they are written is the matter of `http1`, and only
 //! `deliver` reads the body.
 
 use std::fmt;

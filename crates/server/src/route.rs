@@ -74,7 +74,7 @@ pub struct Route {
 /// What a route does before its handler is asked.
 #[derive(Debug)]
 pub struct Rules {
-    /// Who may ask.
+    /// Which clients may ask.
     pub guard: Option<Guard>,
     /// Where clients are sent, and what is looked for, in place of what they ask for.
     pub paths: Option<Paths>,
@@ -89,7 +89,7 @@ pub enum Handler {
     Proxy(Arc<ProxyRoute>),
     /// A server of a backend, or what is kept of its responses.
     Cached(Arc<CachedRoute>),
-    /// Nobody: all there is was said before.
+    /// Nothing: the route has no root and no backend, so what its guard and its redirects do not answer gets 404.
     Nothing(ConfiguredFields),
     /// Whatever a test wants to know of a body.
     #[cfg(test)]
@@ -243,7 +243,7 @@ impl Router {
         let number = self.number_of(host.or(server_name))?;
         let site = &self.sites[number];
         if site.client_auth.is_some() {
-            // Who was asked for one by the acceptor has shown it. This does not rely on that.
+            // A client that the acceptor asked for one has shown it. This does not rely on that.
             let is_let_in = is_client_verified || site.is_certificate_optional;
             if !is_let_in || self.client_auth_of(server_name) != site.client_auth {
                 return None;

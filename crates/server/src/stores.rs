@@ -1,5 +1,5 @@
-//! The disk stores of a configuration, as all workers share them: opened by whoever needs one first, and gone without where
-//! that fails. What is on its way into one is here, too, so that many who ask for it cost one request.
+//! The disk stores of a configuration, as all workers share them: opened when one is first needed, and gone without where
+//! that fails. What is on its way into one is here, too, so that many requests for it cost one to the backend.
 
 mod arrival;
 mod open_store;
@@ -33,7 +33,7 @@ pub struct Stores {
 pub struct KeptStore {
     /// What routes call it.
     pub name: Box<str>,
-    /// Where it is opened: nothing is known of its device before, and of all who wait for it few do so on a thread.
+    /// Where it is opened: nothing is known of its device before, and few of the requests that wait for it hold a thread.
     pub(crate) opening: Arc<Device>,
     directory: PathBuf,
     settings: Mutex<StoreSettings>,
@@ -206,7 +206,7 @@ impl KeptStore {
     /// Whether it is worth a try to open it: it was not tried in vain a moment ago. Waits for nobody.
     #[must_use]
     pub fn may_open(&self) -> bool {
-        // Whoever has it is opening it.
+        // Its holder is opening it.
         self.tried.try_lock().is_ok_and(|it| is_long_ago(*it, TRIED_AGAIN)) || self.is_opening()
     }
 

@@ -434,7 +434,7 @@ async fn run(
             *slot = None;
         }
         if relay.progress() != progress {
-            // Whoever always has something to say is not let go on for ever.
+            // A tunnel that is never idle ends at its time limit all the same.
             if polled.is_pending() && time.is_over_within(Duration::ZERO) {
                 return Poll::Ready(None);
             }

@@ -1,6 +1,6 @@
 //! Requests to the servers of backends, as an HTTP/1.1 client: a connection, kept or new, one request and its response.
 //!
-//! Nothing here knows a client of ours: what is fetched belongs to whoever asked for it, a task of its own included. A
+//! Nothing here knows a client of ours: what is fetched belongs to its caller, which may be a task of its own. A
 //! connection is kept for the next request only if the response was read to its end, its length was beyond doubt, and
 //! nothing came behind it; it counts against its server's limits only while it is in use.
 //!

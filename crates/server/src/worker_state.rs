@@ -40,7 +40,7 @@ pub(crate) struct WorkerState {
     date_line: DateLine,
     snapshot: RefCell<Arc<Snapshot>>,
     connections: Cell<usize>,
-    /// Told when a connection ends and when a tick passes: whoever waits for room looks again.
+    /// Told when a connection ends and when a tick passes: a task that waits for room looks again.
     room: Notify,
     /// Told when the last connection ends.
     emptied: Notify,

@@ -126,7 +126,7 @@ impl Unplaced {
             }
             refuse_other(path)?;
             match rename(RenameFlags::EXCHANGE) {
-                // Whoever was there has just gone.
+                // The other server has just gone.
                 Err(Errno::NOENT) => continue,
                 outcome => outcome?,
             }

@@ -1,7 +1,7 @@
 //! The plain HTTP endpoint that Prometheus scrapes: `GET /metrics`, one request a connection, in the
 //! format that the scraper asks for.
 //!
-//! It runs on the main thread. Every connection has a deadline, and only so many live at once.
+//! It runs on the main thread. Every connection has a deadline, and the number of open ones is bounded.
 
 use std::io;
 use std::sync::Arc;

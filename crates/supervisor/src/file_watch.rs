@@ -20,7 +20,7 @@ mod file_states;
 /// Looks at files while there are any to look at. The thread ends with this.
 pub(crate) struct FileWatch {
     shared: Arc<Mutex<Shared>>,
-    /// Whoever waits at its other end learns when this is gone.
+    /// The task that waits at its other end learns when this is gone.
     alive: Option<Sender<Infallible>>,
     changes: mpsc::Sender<Change>,
 }
@@ -111,7 +111,7 @@ impl Watched {
     }
 
     /// Takes in another look. Files are to be read again when they are not what was read, and as they were at the look
-    /// before: whoever writes several of them, or a long one, should have come to an end.
+    /// before: a program that writes several of them, or a long one, should have finished.
     fn see(&mut self, look: FileStates) -> Option<Change> {
         let has_settled = look == self.last;
         if look == self.read {

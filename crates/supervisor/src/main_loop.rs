@@ -134,7 +134,7 @@ struct Draining {
 
 impl Draining {
     /// `timeout` and some supervisors signal the process and then its whole group, this process
-    /// once more: only who asks again later means it.
+    /// once more: only a later signal counts as a second one.
     fn may_be_cut_short(&self) -> bool {
         self.began.elapsed() >= SECOND_STOP_MIN
     }
@@ -186,7 +186,7 @@ impl MainLoop {
                 return;
             }
         };
-        // Whoever asked may be gone.
+        // The caller may be gone.
         let _ = reply.send(answer);
     }
 
@@ -207,7 +207,7 @@ impl MainLoop {
         while self.waiting_for_others.try_join_next().is_some() {}
         self.waiting_for_others.spawn(async move {
             let tunnels = TunnelsScreen(tunnels::ask(workers, top, order).await);
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = asker.send(Reply::Tunnels { tunnels });
         });
     }
@@ -318,7 +318,7 @@ impl MainLoop {
             }
         };
         for asker in askers.into_iter().flatten() {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = asker.send(reply.clone());
         }
         matches!(reply, Reply::Done { .. })

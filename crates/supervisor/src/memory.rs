@@ -24,8 +24,8 @@ impl Crowd {
         has_left | std::mem::replace(&mut self.had_left, has_left)
     }
 
-    /// Takes the number of open connections of now, and the most there were since it was asked before; says whether a crowd has left, and nobody more
-    /// is on the way out, since the last time that this was said.
+    /// Takes the number of connections that are open now, and the most that were open since the last call. Says whether a crowd
+    /// has left since this was last said, and no more connections are closing.
     fn has_left(&mut self, open: u64, most: u64) -> bool {
         self.most = self.most.max(open).max(most);
         let is_settled = self.last.saturating_sub(open) <= self.most / 10;

@@ -61,7 +61,7 @@ impl Pinning {
         self.processors.get(worker % self.processors.len().max(1)).copied()
     }
 
-    /// What it does with so many workers, in one line.
+    /// What it does with this many workers, in one line.
     #[must_use]
     pub fn line(&self, workers: usize) -> String {
         let pinned: Vec<_> = (0..workers).filter_map(|worker| self.nth(worker)).collect();

@@ -60,7 +60,7 @@ pub struct Candidate {
 }
 
 impl Live {
-    /// Puts the first configuration in force for so many workers.
+    /// Puts the first configuration in force for this many workers.
     pub fn new(
         prepared: Prepared,
         bound: Vec<BoundAddress>,
@@ -127,9 +127,9 @@ impl Live {
         self.resumption.rotate_if_due();
     }
 
-    /// Reads the subject of a reload again, on a thread of its own, and lets the log go where it says: the one step
-    /// that stays where the candidate is not taken, since the server stops by then. A server that was configured by its command line reads
-    /// its certificates again.
+    /// Reads `subject` again on a thread of its own, and opens the log at its new place. Opening the log is the one step that is
+    /// not undone if the candidate is not put in force: that only happens when the server stops. A server without a
+    /// configuration file reads its certificates again.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Live {
             let read = move || {
                 let outcome = query.run();
                 drop(turn);
-                // Whoever asked may have given up.
+                // The caller may have given up.
                 let _ = answer.send(outcome);
             };
             // Not one of the runtime's threads: their end would be waited for when the process ends.

@@ -37,7 +37,7 @@ impl Sandbox {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
         }
         for need in needs(config).iter().filter(|need| need.act == Act::Keep) {
-            // What is not there cannot be allowed. That it cannot be made is found by whoever needs it.
+            // What is not there cannot be allowed. That it cannot be made is found where it is needed.
             let _ = DirBuilder::new().recursive(true).mode(0o700).create(need.path);
         }
         let files = files_of(config);
@@ -158,7 +158,7 @@ fn files_of(config: &Config) -> Files {
         files.read.push(PathBuf::from("/"));
     }
     if looks_up_names(config) {
-        // Whoever writes resolv.conf anew puts another file in its place, there or where a link leads to.
+        // A program that writes resolv.conf anew puts another file in its place, there or where a link leads to.
         files.read.push(PathBuf::from("/etc"));
         files.read.extend(around(Path::new("/etc/resolv.conf"), true));
     }
@@ -194,7 +194,7 @@ fn files_of(config: &Config) -> Files {
 fn around(path: &Path, is_file: bool) -> Vec<PathBuf> {
     let mut around = vec![path.to_owned()];
     let Ok(path) = std::path::absolute(path) else { return around };
-    // Whoever edits a file puts another in its place, wherever that is.
+    // An editor may put another file in its place.
     let beside =
         path.parent().filter(|parent| if is_file { has_parent(parent) } else { is_own(parent) });
     around.extend(beside.map(Path::to_owned));
@@ -227,12 +227,12 @@ fn written_around(path: &Path) -> Vec<PathBuf> {
     around
 }
 
-/// Whether what lies beside a file there may be had with it: devices, and all that there is, may not.
+/// Whether a file's folder may be allowed with the file: `/` and `/dev` may not.
 fn has_parent(folder: &Path) -> bool {
     folder != Path::new("/") && folder != Path::new("/dev")
 }
 
-/// Whether a folder is for what is served, rather than one of the system's or somebody's home.
+/// Whether a folder is for what is served, rather than one of the system's or a home directory.
 fn is_own(folder: &Path) -> bool {
     let is_home = folder.parent() == Some(Path::new("/home"));
     !is_home && !NOT_OWN.iter().any(|of_system| folder == Path::new(of_system))
@@ -327,7 +327,7 @@ const NOT_OWN: &[&str] = &[
     "/run/user",
 ];
 
-/// Where logs are rotated, whoever writes them.
+/// Where logs of all programs are rotated.
 const LOGS: &str = "/var/log";
 
 const SINCE_THE_START: &str = "since its start it is confined to what its configuration named then";

@@ -119,8 +119,8 @@ impl Acceptors {
         Self { is_alpn_required: true, ..self.clone() }
     }
 
-    /// Whether who made a session would be let in now: since then other acceptors may have come. Who was asked for no
-    /// certificate, and is asked for none now, is as good as anybody, whatever else has changed.
+    /// Whether the client of an established session would be accepted now: a reload may have changed the acceptors. A client
+    /// that was asked for no certificate, and would be asked for none now, is accepted whatever else has changed.
     #[must_use]
     pub fn takes(&self, session: &Session) -> bool {
         let acceptor = self.choose(session.server_name.as_deref());
@@ -158,7 +158,7 @@ impl Acceptors {
     }
 }
 
-/// Clients that ask for a name that nobody has, or for none.
+/// What becomes of clients that ask for a name that was not added, or for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
     Taken,

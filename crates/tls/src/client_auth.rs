@@ -28,7 +28,7 @@ pub enum ClientAuthMode {
 pub struct ClientAuth {
     /// Whether they must have one.
     pub mode: ClientAuthMode,
-    /// Who may have issued it.
+    /// The authorities that may have issued it.
     pub roots: Roots,
     /// What was revoked. With lists, each certificate below the root needs one that is valid now and knows of it.
     pub revocation: Option<RevocationLists>,

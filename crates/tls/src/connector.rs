@@ -104,9 +104,9 @@ impl Connector {
         Ok(Self { config: Arc::new(config), name, sent_name, resume_by, proves_peer })
     }
 
-    /// The same for who has agreed on a protocol, or on none, with somebody whose words go on over this connection: of several
-    /// that are offered only that one is left. The memory of sessions is shared. Nothing where that makes no difference, or where
-    /// a protocol was agreed on that is not among them.
+    /// The same connector for a tunnel whose client has agreed with us on `agreed`, or on no protocol: of several offered
+    /// protocols only that one is left. The memory of sessions is shared. `None` if that makes no difference, or if the agreed
+    /// protocol is not among those offered.
     #[must_use]
     pub fn bound_to(&self, agreed: Option<&[u8]>) -> Option<Self> {
         let offered = &self.config.alpn_protocols;

@@ -11,7 +11,7 @@ use crate::records::{ContentType, HEADER_BYTES};
 /// What the first bytes of a connection are.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Peeked<'a> {
-    /// Not enough of them to tell: at least so many more are needed.
+    /// Not enough of them to tell: at least this many more are needed.
     More(usize),
     /// A whole ClientHello; it borrows from what was received unless it is spread over records.
     Hello(Cow<'a, [u8]>),
@@ -225,7 +225,7 @@ fn take<'a>(from: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Takes a vector whose length stands before it in so many bytes.
+/// Takes a vector whose length stands before it in this many bytes.
 fn take_vector<'a>(from: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
     let mut rest = *from;
     let length = take(&mut rest, length_bytes)?;

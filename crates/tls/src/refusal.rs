@@ -15,12 +15,12 @@ use crate::pin::Pin;
 /// Why a server's certificate is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateRefusal {
-    /// Nobody who is trusted vouches for it.
+    /// No trusted authority vouches for it.
     UnknownIssuer {
         /// Who signed it, by its own account (RFC 4514).
         issuer: Box<str>,
     },
-    /// It is for somebody else.
+    /// It is for another name.
     WrongName {
         /// The name or address that it should be for.
         expected: Box<str>,

@@ -57,7 +57,7 @@ pub struct TlsStream {
 pub struct KeyChanges {
     /// The peer changed its key.
     pub received: u32,
-    /// We changed ours, whoever encrypts.
+    /// We changed ours, here or in the kernel.
     pub sent: u32,
     /// Of those, how many the kernel was given.
     pub kernel: u32,
@@ -217,7 +217,7 @@ impl TlsStream {
         self.socket.as_fd()
     }
 
-    /// The same to wait for: whoever received or sent here would break the stream.
+    /// The socket, to wait for. To receive or send on it would break the stream.
     pub fn tcp(&self) -> &TcpStream {
         &self.socket
     }

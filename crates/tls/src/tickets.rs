@@ -73,7 +73,7 @@ impl SharedResumption {
 
     /// Takes over what a start or a reload has read: a period, which counts for random keys from the next rotation on, and
     /// the secret that keys are made of, if there is one. Sessions made under another secret, or by its keys of another
-    /// period, are not resumed any more: whoever changes a secret may do so because somebody else knows it.
+    /// period, are not resumed any more: a secret may be changed because it became known.
     pub fn configure(&self, rotation_period: Duration, secret: Option<&TicketSecret>) {
         self.tickets.configure(rotation_period, secret);
     }

@@ -113,7 +113,7 @@ pub(crate) fn valid_until(
     ends.filter(|end| now.as_secs() <= *end).min().unwrap_or(0)
 }
 
-/// Why a chain is not taken: whoever has the name of a trusted authority and not its key is another authority, such as one
+/// Why a chain is not taken: an issuer with the name of a trusted authority and another key is another authority, such as one
 /// that was made anew.
 pub(crate) fn chain_error(error: Error) -> Error {
     use CertificateError::{BadSignature, UnsupportedSignatureAlgorithmForPublicKeyContext};

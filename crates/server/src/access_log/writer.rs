@@ -77,7 +77,7 @@ impl Writer {
             self.write_pending();
             match command {
                 Ok(Command::Flush) | Err(RecvTimeoutError::Timeout) => {}
-                // Whoever asked may have given up waiting; the work is done all the same.
+                // The caller may have given up waiting; the work is done all the same.
                 Ok(Command::Reopen(reply)) => drop(reply.send(self.reopen())),
                 Ok(Command::Reconfigure(settings, own, reply)) => {
                     self.reconfigure(settings, own, reply);
@@ -98,7 +98,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Goes on with other settings if whoever asked still waits: else they were refused meanwhile, with all that would
+    /// Goes on with other settings if the caller still waits: else they were refused meanwhile, with all that would
     /// have changed with them. Writing what was pending may have taken long, and opening may as well.
     fn reconfigure(
         &mut self,

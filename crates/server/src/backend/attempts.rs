@@ -50,7 +50,7 @@ pub struct Attempt {
 #[derive(Debug)]
 struct Record {
     server: Arc<Server>,
-    /// Nothing where nobody tried.
+    /// `None` where none was tried.
     outcome: Option<Outcome>,
 }
 
@@ -70,7 +70,7 @@ impl Backend {
 
 impl Attempts {
     /// A slot on the next server, waited for where all are full. Where a reload has replaced the backend, `successor` says
-    /// whose servers come next, if the client may go on there; whoever waits keeps its place in the queue, and its deadline.
+    /// whose servers come next, if the client may go on there; a waiter keeps its place in the queue, and its deadline.
     ///
     /// # Errors
     /// [`ConnectError`]: nothing is left to try.
@@ -83,7 +83,7 @@ impl Attempts {
             0 => self.backend.take(self.client, &self.tried),
             // To wait for nobody would only keep others from waiting.
             _ if self.backend.has_nobody_but(&self.tried) => Choice::Nobody,
-            // Whoever waits was here first.
+            // The waiters were here first.
             _ => Choice::Full,
         };
         let slot = match choice {
@@ -158,7 +158,7 @@ impl Attempts {
             return Err(ConnectError::QueueFull);
         };
         loop {
-            // Nobody calls when a server's time out is over, so whoever waits looks at the clock.
+            // The end of a server's time out wakes no waiter, so waiters look at the clock.
             let until = self.backend.next_return().map_or(deadline, |back| back.min(deadline));
             match timeout_at(until, waiter.called()).await {
                 Ok(()) => {}

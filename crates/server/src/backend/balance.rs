@@ -1,6 +1,6 @@
 //! Which of several servers gets the next connection: pure functions over their weights and connections.
 //!
-//! Who may be chosen at all is decided elsewhere; none of these waits, and none looks at a clock.
+//! Which servers may be chosen at all is decided elsewhere; none of these waits, and none looks at a clock.
 
 use std::net::IpAddr;
 

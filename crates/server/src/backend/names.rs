@@ -35,7 +35,7 @@ pub(super) async fn keep_looking_up<H>(
         take_note(&backend, &server, found);
     };
     loop {
-        // Whoever gives up the wait leaves the permit with the thread: that is what is scarce.
+        // A caller that gives up leaves the permit with the thread: threads are what is scarce.
         let Ok(permit) = LOOKUPS.acquire().await else { return };
         let asked = name.clone();
         let mut lookup = spawn_blocking(move || {
@@ -81,7 +81,7 @@ fn take_note(backend: &Backend, server: &Server, found: Result<Vec<SocketAddr>, 
 /// Lookups under way at once, in the whole process.
 static LOOKUPS: Semaphore = Semaphore::const_new(4);
 
-/// Of a name's addresses so many are tried.
+/// How many of a name's addresses are tried.
 const ADDRESSES_MAX: usize = 16;
 
 /// The resolver's own patience with one server (resolv.conf(5)).

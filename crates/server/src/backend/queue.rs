@@ -1,8 +1,8 @@
 //! The queue before a backend whose servers are all at their limit: first come, first served, whatever their worker.
 //!
-//! A slot that becomes free is not handed over but left free, and whoever is in front is called to take it. So a waiter
+//! A slot that becomes free is not handed over but left free, and the front waiter is called to take it. So a waiter
 //! that leaves, at whatever moment, can take no slot with it: it only has to call the next. Newcomers queue up as long
-//! as somebody waits. The lock is taken by those who wait, and by those who leave while somebody does.
+//! as there is a waiter. The lock is taken by waiters, and by connections that end while there are some.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Who waits, in the order they came.
+/// The waiters, in the order they came.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: whoever gives a slot
-    /// back and sees nobody here came before the waiter, who will then see the slot.
+    /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: a connection that gives
+    /// its slot back and sees no waiter came before the waiter, which will then see the slot.
     waiting: AtomicUsize,
     line: Mutex<Line>,
 }
@@ -47,7 +47,7 @@ impl Queue {
         Some(Waiter { queue: self, ticket, called })
     }
 
-    /// Calls whoever is in front: a slot may be free.
+    /// Calls the front waiter: a slot may be free.
     pub(super) fn call_front(&self) {
         if self.waiting() > 0 {
             self.line().call_after(None);
@@ -69,7 +69,7 @@ impl Line {
     }
 }
 
-/// One that waits. Dropped, it leaves the queue and calls whoever is in front then.
+/// A waiter. When it is dropped, it leaves the queue and calls the new front.
 pub(super) struct Waiter<'q> {
     queue: &'q Queue,
     ticket: u64,

@@ -1,4 +1,4 @@
-//! A slot on a server, counted for as long as it is held, and who gets the next one.
+//! A slot on a server, counted for as long as it is held, and which connection gets the next one.
 
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use super::balance::{self, Candidate};
 use super::state::Standing;
 use super::{Backend, Server, Shared};
 
-/// A slot on a server. Dropped, it goes to whoever waits.
+/// A slot on a server. When it is dropped, the next waiter gets it.
 #[derive(Debug)]
 pub struct Slot {
     server: Arc<Server>,
@@ -24,7 +24,7 @@ pub struct Slot {
 pub(super) enum Choice {
     /// Here it is.
     Taken(Slot),
-    /// There will be one: whoever has it gives it back, or a name is being looked up.
+    /// There will be one: its holder gives it back, or a name is being looked up.
     Full,
     /// There may be one again: the operator lets those that are left have no new connections.
     Drained,
@@ -56,7 +56,7 @@ impl Backend {
     /// Takes a slot on one of the servers that were not tried yet.
     pub(super) fn take(&self, client: IpAddr, tried: &[usize]) -> Choice {
         let now = Instant::now();
-        // Round again only if another worker took the last slot in between. Whoever loses so often may as well wait.
+        // Round again only if another worker took the last slot in between. A connection that loses so often may as well wait.
         for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
             match group {
@@ -100,7 +100,7 @@ impl Backend {
         untried.fold(Group::Nobody, |best, (_, server)| {
             let group = match server.state.standing(now) {
                 Standing::In => Group::In { is_backup: server.is_backup },
-                // The least bad, but of those that are full others are the least.
+                // One that is out and full is not chosen: of the others, the one with the fewest failures is.
                 Standing::Out { bad_in_a_row } if server.has_room() => {
                     Group::Out { bad_in_a_row, is_backup: server.is_backup }
                 }

@@ -25,13 +25,13 @@ pub enum Socket {
     Unix(UnixStream),
 }
 
-/// Connects to a server, and makes of the connection what is wanted: of that to the first of its addresses with which that can
-/// be done. For a connection each has an equal share of the time that is left, so that one that does not answer leaves some to
-/// the others, but enough for a long way; for what is made of it half of what is left, as long as there are others.
+/// Connects to a server's addresses one after the other until `make`, given the connection, succeeds. To connect, each
+/// address has an equal share of the time that is left, so that one that does not answer leaves time for the others, but never
+/// less than [`ADDRESS_TIME_MIN`]. `make` has half of the time that is left while other addresses follow, else all of it.
 ///
 /// # Errors
-/// What came of the last address with which there was a connection, else of the last one. A server that turned its client away has
-/// spoken for all of them.
+/// The failure of the last address that could be connected to, or of the last address if none could. A server that turns its
+/// client away ends the attempts: its other addresses are not tried.
 pub(super) async fn connect<S>(
     server: &ServerAddress,
     addresses: &[SocketAddr],

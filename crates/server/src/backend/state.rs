@@ -125,7 +125,7 @@ impl ServerState {
         self.connections.load(SeqCst)
     }
 
-    /// Counts one connection more, unless that were more than the limit. Exact, whoever does the same elsewhere.
+    /// Counts one connection more, unless that were more than the limit. Exact, also while other workers do the same.
     pub(super) fn reserve(&self, limit: Option<u32>) -> bool {
         let limit = limit.unwrap_or(u32::MAX);
         let one_more = |now| (now < limit).then_some(now + 1);
@@ -290,7 +290,7 @@ impl ServerState {
         locked(&self.last_failure).clone()
     }
 
-    /// Something is wrong with it that takes it out for nobody.
+    /// Notes a failure for the status; it does not keep any client from this server.
     pub(crate) fn note(&self, failure: Failure) {
         *locked(&self.last_failure) = Some(failure);
     }

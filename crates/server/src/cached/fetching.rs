@@ -1,4 +1,4 @@
-//! Letting an object arrive: one request, whoever asked for it, and a body that is written as it comes. The task belongs to
+//! Letting an object arrive: one request, for whichever client, and a body that is written as it comes. The task belongs to
 //! nobody: a client that goes away holds up nobody, and leaves nothing undone.
 
 use std::future::poll_fn;
@@ -39,7 +39,7 @@ pub(super) struct Fetching {
     pub(super) validated: Option<ObjectVersion>,
     /// Whether what is there is better than an error.
     pub(super) may_be_stale: bool,
-    /// Whether it is for those who come later: nobody reads it, and it is wanted.
+    /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: Arriving,
     pub(super) begun: Instant,
@@ -47,7 +47,7 @@ pub(super) struct Fetching {
     pub(super) shared: Shared,
 }
 
-/// What came of it, for whoever asked first.
+/// What came of it, for the request that began it.
 pub(super) enum Led {
     Growing(Arc<(Stored, ArrivingBody)>, Option<Box<Trace>>),
     Validated(Option<Box<Trace>>),
@@ -172,7 +172,7 @@ impl Fetching {
         }
     }
 
-    /// Lets those who come next go past the store with all their fields, where nothing will be kept for them.
+    /// Lets the next requests go past the store with all their fields, where nothing will be kept for them.
     fn remember(&self, status: u16, not_kept: NotKept) {
         // A failure may be over at once.
         if status < 500 && not_kept != NotKept::Status {
@@ -239,7 +239,7 @@ impl Fetching {
         fill: &Fill,
         unread: &mut Unread,
     ) -> Option<Vec<Bytes>> {
-        // One wait with one deadline, however often it is looked who reads.
+        // One wait with one deadline, however often the readers are counted.
         let mut next = pin!(pieces(body));
         loop {
             let next = timeout(LOOK_TIME, &mut next).await;
@@ -286,7 +286,7 @@ impl Fetching {
 
     /// Ends in the middle of a body.
     async fn break_off(&self, mut writer: Writer, error: &StoreError) {
-        // Whoever comes next is answered past the store, and it may be a reader of this one at once.
+        // The next request is answered past the store, and may be a reader of this one at once.
         match error {
             StoreError::TooLarge => self.outgrown().await,
             StoreError::NoRoom if writer.is_too_large() => self.outgrown().await,

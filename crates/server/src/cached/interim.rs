@@ -1,4 +1,4 @@
-//! Interim responses (RFC 9110 §15.2) of a backend, for all who wait for its answer: nothing of one client's was asked for, so
+//! Interim responses (RFC 9110 §15.2) of a backend, for all clients that wait for its response: nothing of one client's was asked for, so
 //! what is said meanwhile is for everybody, too.
 
 use std::pin::pin;
@@ -30,7 +30,7 @@ pub(super) async fn while_asked<T>(
         told += heads.len();
         for head in heads {
             if request.body.send_interim(&head).await.is_err() {
-                // Whoever sends the response finds out why.
+                // The sender of the response finds out why.
                 return request.body.while_there(known).await;
             }
         }

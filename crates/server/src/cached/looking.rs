@@ -175,7 +175,7 @@ impl Looking<'_> {
             && is_late
             && !kept::is_fresh(&arriving.0)
         {
-            // It was good for those who had asked before it came, and has to be validated for others.
+            // It was good for requests that came before it arrived, and has to be validated for others.
             if !arriving.1.is_whole() {
                 return None;
             }

@@ -36,7 +36,7 @@ fn is_given_up(
         Some(bytes) => bytes.saturating_sub(filled_bytes) <= filled_bytes.max(UNREAD_BYTES_MAX),
         None => unread_bytes <= UNREAD_BYTES_MAX,
     };
-    // Whoever is about to read has a moment to begin.
+    // A reader that is about to begin has a moment to do so.
     unread_for >= UNREAD_TIME_MIN && (is_draining || !is_small || unread_for >= UNREAD_TIME_MAX)
 }
 

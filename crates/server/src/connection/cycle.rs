@@ -79,8 +79,8 @@ impl Connection {
         };
         state.is_started = false;
         state.answered += 1;
-        // Answered by the newest configuration; what was agreed with this client, such as its limits, stays the connection's own until
-        // that changes nothing about it.
+        // The newest configuration answers. If a reload changed what the connection was made with, such as its limits, the
+        // connection keeps its own.
         let Some(snapshot) = self.adopt(stream.session()) else {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
@@ -97,7 +97,7 @@ impl Connection {
         let mut response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         if proxy::is_for_nobody(&response) {
-            // Nor does anybody wait for what was asked for behind it.
+            // The client has gone, so its next requests need no answer either.
             let Request { head, body, .. } = request;
             drop(body);
             self.log_unsent(stream.session(), &head, &response, &arrival);
@@ -111,7 +111,7 @@ impl Connection {
                 return Err(End::Upgraded(upgraded));
             }
         }
-        // None of them is kept while a client takes its time with the rest of its body.
+        // Their memory is given back before the rest of the request's body is waited for.
         drop((request.head, response));
         if framing != BodyFraming::None {
             request.body.discard().await.map_err(|error| self.body_failed(error))?;
@@ -122,8 +122,8 @@ impl Connection {
     /// Follows a reload. Where that changed nothing the connection was made with, the new
     /// configuration is the connection's from here on; otherwise it keeps its own to its end.
     ///
-    /// Returns what the next request is answered by; nothing if that does not take the connection's session: who was asked for
-    /// no certificate, or showed what is no longer taken, has to come again.
+    /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
+    /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
     pub(super) fn adopt(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
         let next = self.worker.snapshot();
         if Arc::ptr_eq(&next, &self.snapshot) {
@@ -141,8 +141,8 @@ impl Connection {
         Some(next)
     }
 
-    /// Whether a reload gave its listener other settings, so that it ends with what is under way. Asked often: what all workers
-    /// count is touched after a reload only.
+    /// Whether a reload gave the listener other settings, so that the connection ends after the response under way. This is
+    /// asked often: the counter that all workers share is touched only after a reload.
     pub(super) fn is_left_behind(&mut self, session: &Session) -> bool {
         if !self.worker.is_current(&self.snapshot) {
             let _ = self.adopt(session);
@@ -203,10 +203,10 @@ impl Connection {
         }
         let limits = &self.snapshot.config.limits;
         !request.head.persists()
-            // Its end is the end of a body that nobody knows the length of.
+            // A body of unknown length ends where the connection does.
             || (request.head.version() == Version::Http10 && body.length().is_none())
             || state.answered >= limits.requests_per_connection
-            // Who sends a target without meaning may mean something else by what follows, too.
+            // Where the target has no meaning, what follows may not be what it seems either.
             || !request.head.has_target()
             || request.body.is_last()
             || self.worker.deadlines.is_draining()

@@ -1,6 +1,6 @@
 //! A PROXY header in front of a connection: for whom a load balancer speaks.
 //!
-//! Nothing is answered to who gets it wrong: that is a load balancer with other settings, or somebody who would like to
+//! A wrong header gets no answer: that is a load balancer with other settings, or somebody who would like to
 //! be one.
 
 use std::time::Duration;

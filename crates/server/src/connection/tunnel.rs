@@ -55,7 +55,7 @@ impl Connection {
         match &routes.start {
             Start::Tls { acceptors, starttls } => {
                 let received = self.answer_starttls(&mut socket, received, *starttls).await?;
-                // Nothing is left of a dialogue: who has said something already began TLS without one. PostgreSQL 17 takes
+                // Nothing is left of a dialogue: a client that has sent something already began TLS without one. PostgreSQL 17 takes
                 // that only from clients that say what they speak (ALPACA), and so do we.
                 let is_direct = *starttls == StartTls::Postgres && !received.is_empty();
                 let demanding = is_direct.then(|| acceptors.demanding_protocol());

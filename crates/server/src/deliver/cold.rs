@@ -147,7 +147,7 @@ async fn read_on_thread(
 ) -> io::Result<FileBytes> {
     let shared = Arc::clone(file);
     let read = move || {
-        // Who waits for a thread holds no buffer: it is taken here.
+        // A delivery that waits for a thread holds no buffer: it is taken here.
         let (read, waited) =
             disk::waited(|| FileBytes::read(&shared, offset, bytes, Wait::Allowed));
         shared.device().took(waited);

@@ -32,7 +32,7 @@ struct Queue {
 type Call = Box<dyn FnOnce() + Send>;
 
 impl Device {
-    /// Whether a call that holds so many bytes still fits. Only threads that have made one make room, so it stays true until this
+    /// Whether a call that holds this many bytes still fits. Only threads that have made one make room, so it stays true until this
     /// worker hands one over.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {
@@ -40,7 +40,7 @@ impl Device {
         queue.bytes.saturating_add(bytes) <= BYTES_MAX && queue.calls.len() < CALLS_MAX
     }
 
-    /// Makes a call that holds so many bytes and may wait for the device, behind those before it. Who hands it over has asked whether
+    /// Makes a call that holds this many bytes and may wait for the device, behind those before it. The caller has asked whether
     /// it [fits](Self::has_room), and does not learn what comes of it: at the latest with the process it ends.
     pub fn run_later(self: &Arc<Self>, bytes: usize, call: impl FnOnce() + Send + 'static) {
         let mut queue = self.later.lock();

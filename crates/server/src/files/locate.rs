@@ -55,7 +55,7 @@ pub struct Found {
     pub file_system: FileSystem,
     /// What is known about it.
     pub facts: Facts,
-    /// When whoever looked for it gives up.
+    /// When the caller gives up.
     pub deadline: Option<DiskDeadline>,
 }
 

@@ -73,7 +73,7 @@ impl FoundObject {
         &self.object.head
     }
 
-    /// The same, for who has another idea of it.
+    /// The same, to change what is known of it.
     pub fn head_mut(&mut self) -> &mut Head {
         &mut self.object.head
     }
@@ -115,7 +115,7 @@ impl ReadyObject {
         is_current
     }
 
-    /// Whether its file still has its name, and so its room on the disk. Who asks does not use it.
+    /// Whether its file still has its name, and so its room on the disk. Asking does not count as a use.
     #[must_use]
     pub fn has_its_name(&self) -> bool {
         self.moment.get() == self.store.moment() || self.store.holds(&self.reference)

@@ -92,7 +92,7 @@ impl Weighter<Key, Remembered> for ByMemory {
 }
 
 impl OpenCache {
-    /// Stores for at most so many descriptors and so much memory; zero of either keeps none.
+    /// Stores for at most this many descriptors and this much memory; zero of either keeps none.
     #[must_use]
     pub fn new(open_files_max: usize, hot_memory_bytes_max: usize) -> Self {
         let hot_items = hot_memory_bytes_max / EXPECTED_HOT_BYTES;

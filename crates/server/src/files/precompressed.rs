@@ -40,15 +40,15 @@ impl CodingPreference {
         Self(preference)
     }
 
-    /// Those of these codings.
+    /// The same preference without codings other than these.
     #[must_use]
     pub fn among(self, codings: &[Coding]) -> Self {
         let kept = self.codings().filter(|coding| codings.contains(coding)).enumerate();
         Self(kept.fold(0, |bits, (place, coding)| bits | digit(coding) << (2 * place)))
     }
 
-    /// Those of these codings that are on disk, where nothing is to be compressed. It is another preference than the same one without
-    /// that, since what was compressed is remembered.
+    /// The same preference without codings other than these, and for files on disk only: nothing is to be compressed. It differs from
+    /// the preference without that mark, since compressed files are remembered under theirs.
     #[must_use]
     pub fn on_disk(self, codings: &[Coding]) -> Self {
         match self.among(codings) {

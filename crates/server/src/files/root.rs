@@ -170,7 +170,7 @@ impl Root {
             Reach::Cached => open_cached(&self.directory, path, flags, own),
             Reach::Device => {
                 let opened = open_twice(&self.directory, path, flags, own);
-                // What raced with a rename is tried again by who goes further.
+                // A lookup that raced with a rename is tried again with a longer reach.
                 opened.map_err(|error| match error {
                     Errno::AGAIN | Errno::INTR => Errno::XDEV,
                     error => error,

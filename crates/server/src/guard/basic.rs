@@ -1,4 +1,4 @@
-//! Names and passwords (RFC 7617): who was right a moment ago is believed again, others are checked elsewhere.
+//! Names and passwords (RFC 7617): credentials that were right a moment ago are taken again, others are checked on another thread.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -56,7 +56,7 @@ impl Verdicts {
         Self { key: MacKey::random(), right, under_way: RefCell::default() }
     }
 
-    /// What was or is being found out about these credentials; else whoever asks is to find it out.
+    /// What was or is being found out about these credentials; else the caller is to find it out.
     async fn known(&self, tag: &Mac, now: Duration) -> Result<Verdict, Check<'_>> {
         loop {
             let known = self.right.borrow().get(tag).cloned();
@@ -69,7 +69,7 @@ impl Verdicts {
                 self.under_way.borrow_mut().insert(*tag, told);
                 return Err(Check { verdicts: self, tag: *tag, tell });
             };
-            // Whoever checked may have gone without a word.
+            // The task that checked may have gone without a result.
             if let Ok(verdict) = under_way.wait_for(Option::is_some).await
                 && let Some(verdict) = &*verdict
             {

@@ -53,7 +53,7 @@ impl Cors {
     pub(super) fn add(&self, head: &Head, fields: ResponseFields) -> ResponseFields {
         let mut fields = match self.is_any {
             true => fields,
-            // Whoever keeps the response keeps it for one origin only.
+            // A cache keeps the response for one origin only.
             false => fields.with("vary", "origin"),
         };
         let Some(origin) = self.allowed(head) else { return fields };
@@ -69,7 +69,7 @@ impl Cors {
 
     /// The origin to name to a page that may read; `*` where every one may.
     fn allowed(&self, head: &Head) -> Option<&str> {
-        // Whoever keeps a response shows it to pages, too, though none asked for it.
+        // A cache may show a response to pages, although no page asked for it.
         if self.is_any {
             return Some("*");
         }

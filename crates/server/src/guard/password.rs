@@ -77,6 +77,6 @@ static QUEUE: OnceLock<Option<SyncSender<Job>>> = OnceLock::new();
 const QUEUE_MAX: usize = 64;
 /// How long a request waits for its turn and its answer.
 const TIME_MAX: Duration = Duration::from_secs(10);
-/// Of so many processors one checks passwords while they are guessed.
+/// Of this many processors one checks passwords while they are guessed.
 const PROCESSORS_PER_THREAD: usize = 4;
 const THREADS_MAX: usize = 4;

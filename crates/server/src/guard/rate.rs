@@ -1,8 +1,8 @@
 //! How much one client may ask, counted for all workers together.
 //!
 //! A client is a network. Its bucket is one time: when it would be full again. The table is made of small sets, chosen by a
-//! keyed hash, each with its own lock, which is held for a few instructions. A set that is full forgets who is nearest to
-//! being unknown anyway; nobody who is near a limit gets out of it by others coming.
+//! keyed hash, each with its own lock, which is held for a few instructions. A set that is full forgets the client whose
+//! bucket is full again first: a client near its limit is not forgotten because others come.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -24,7 +24,8 @@ struct Table {
     sets: Box<[Mutex<[Client; WAYS]>]>,
 }
 
-/// What is known of a client. Nobody is one without bits: an IPv4 network has those of its mapped form.
+/// What is known of a client. An empty place has network zero, which no client has: IPv4 networks have the bits of their mapped
+/// form.
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     network: u128,
@@ -37,7 +38,7 @@ struct Client {
 /// Why a request was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exceeded {
-    /// The client may ask again after so many seconds.
+    /// The client may ask again after this many seconds.
     Client { seconds: u64 },
     /// There is no place to count it in: all of its set are of clients with requests under way.
     Crowd,
@@ -91,7 +92,7 @@ impl RateLimit {
             }
             IpAddr::V6(address) => (address.to_bits(), u32::from(self.settings.ipv6_prefix)),
         };
-        // Nobody is at zero: an address of zeros is a client as well.
+        // Zero marks an empty place in the table, so the network of address 0 is entered as 1.
         (bits & u128::MAX.checked_shl(128 - prefix).unwrap_or(0)).max(1)
     }
 }

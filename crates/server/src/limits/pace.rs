@@ -25,12 +25,12 @@ impl Pace {
         Self { left_bytes: max_bytes, max_bytes }
     }
 
-    /// It took so many bytes.
+    /// It took this many bytes.
     pub fn took(&mut self, bytes: u64) {
         self.left_bytes = self.left_bytes.saturating_add(bytes).min(self.max_bytes);
     }
 
-    /// It was waited for through so many ticks.
+    /// It was waited for through this many ticks.
     pub fn waited(&mut self, ticks: u32) {
         let due = u64::from(ticks).saturating_mul(BYTES_PER_SECOND_MIN);
         self.left_bytes = self.left_bytes.saturating_sub(due);

@@ -1,4 +1,4 @@
-//! Fairness between connections that send: whose turn is over goes on when all others that can send have had theirs.
+//! Fairness between connections that send: after its turn a connection waits until all others that can send have had theirs.
 
 use std::cell::Cell;
 
@@ -8,11 +8,11 @@ use tokio::task::yield_now;
 /// The turns of a worker's connections. After a round the runtime looks at the sockets, so that new requests have their first
 /// turn in the next one.
 ///
-/// `yield_now` alone does that too, but tokio (1.54, `runtime::scheduler::defer`) calls back last first those who used it: who
-/// ended his turn first waited for two rounds, and who was last for none.
+/// `yield_now` alone does that too, but tokio (1.54, `runtime::scheduler::defer`) resumes the tasks that used it in reverse order:
+/// the connection that ended its turn first would wait for two rounds, and the last for none.
 #[derive(Debug, Default)]
 pub struct SendTurns {
-    /// Somebody waits for the round to end and will call the others.
+    /// A connection waits for the round to end and will wake the others.
     is_led: Cell<bool>,
     others: Notify,
 }
@@ -29,7 +29,7 @@ impl SendTurns {
     }
 }
 
-/// A round, for whoever ended the first turn of it.
+/// A round, held by the connection that ended its turn first.
 struct Round<'t>(&'t SendTurns);
 
 impl Drop for Round<'_> {

@@ -1,6 +1,6 @@
-//! Fairness between handshakes and established connections: so many steps a turn, and a queue for the rest.
+//! Fairness between handshakes and established connections: a bounded number of steps a turn, and a queue for the rest.
 //!
-//! Who waits is woken once, when a step is there for it: the cost of a turn does not grow with the number that wait.
+//! A waiting handshake is woken once, when there is a step for it: the cost of a turn does not grow with the number that wait.
 
 #[cfg(test)]
 mod tests;
@@ -18,14 +18,14 @@ use tokio::task::yield_now;
 /// Bounds the handshake steps that a worker takes before it looks after other connections.
 pub struct HandshakeTurns {
     steps_max: usize,
-    /// Steps of this turn that nobody has taken or been given.
+    /// Steps of this turn that were neither taken nor granted.
     steps_left: Cell<usize>,
     /// First come, first served.
     queue: RefCell<VecDeque<Rc<Waiter>>>,
     someone_waits: Notify,
 }
 
-/// Who waits in the queue.
+/// A handshake that waits in the queue.
 #[derive(Default)]
 struct Waiter {
     state: Cell<State>,
@@ -38,7 +38,7 @@ enum State {
     Waiting,
     /// A step is there, and not taken yet.
     Granted,
-    /// Nobody waits here any more.
+    /// It no longer waits.
     Left,
 }
 
@@ -60,7 +60,7 @@ impl HandshakeTurns {
         Take { turns: self, waiter: None }
     }
 
-    /// Lets turn after turn begin for those who wait, for ever.
+    /// Begins one turn after the other while handshakes wait; never returns.
     pub async fn run(&self) {
         loop {
             self.someone_waits.notified().await;
@@ -73,7 +73,7 @@ impl HandshakeTurns {
         }
     }
 
-    /// Gives the steps that are left to who waits longest.
+    /// Grants the steps that are left, to those that have waited longest.
     fn grant(&self) {
         while self.steps_left.get() > 0 {
             let Some(waiter) = self.queue.borrow_mut().pop_front() else { return };

@@ -33,7 +33,7 @@ pub trait Shape {
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Counts so many more.
+    /// Counts this many more.
     pub fn add_many(&self, more: u64) {
         self.0.fetch_add(more, Relaxed);
     }
@@ -60,7 +60,7 @@ impl Shape for Count {
 pub struct Gauge(AtomicU64);
 
 impl Gauge {
-    /// There are so many now.
+    /// There are this many now.
     pub fn set(&self, now: u64) {
         self.0.store(now, Relaxed);
     }
@@ -188,7 +188,7 @@ pub trait Label: Copy {
 pub struct By<L, const VALUES: usize>([AtomicU64; VALUES], PhantomData<L>);
 
 impl<L: Label, const VALUES: usize> By<L, VALUES> {
-    /// Counts so many more under this value.
+    /// Counts this many more under this value.
     pub fn add_many(&self, value: L, more: u64) {
         if let Some(count) = self.0.get(value.index()) {
             count.fetch_add(more, Relaxed);

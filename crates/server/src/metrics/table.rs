@@ -1,6 +1,6 @@
 //! Every counter of a worker, declared once: its shape, its name and help for Prometheus, its labels.
 //!
-//! Whoever adds one adds a line here, and a call where it is counted.
+//! A new one is a line here, and a call where it is counted.
 
 use std::fmt;
 

@@ -222,7 +222,7 @@ fn is_websocket(protocol: &[u8]) -> bool {
 }
 
 /// Whether a client gets trailers. Over HTTP/2 they are frames that each client has to read past; over HTTP/1.1 they are something
-/// that many cannot, so only those who ask get them.
+/// that many cannot, so only clients that ask for them get them.
 fn takes_trailers(head: &Head) -> bool {
     match head.version() {
         Version::Http2 => true,
@@ -234,7 +234,7 @@ fn takes_trailers(head: &Head) -> bool {
 /// What servers are asked with.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
-/// Whether nobody is there for it any more. A server may have said 499 itself, to somebody who is.
+/// Whether its client has gone. A server may have said 499 itself, to a client that is there.
 pub(crate) fn is_for_nobody(response: &Response) -> bool {
     let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
     trace.is_some_and(|trace| trace.failure == Some(DEPARTED))
@@ -248,6 +248,6 @@ pub(crate) fn departed(route: &ProxyRoute, notes: &mut Notes) -> HttpError {
     CLIENT_GONE.into()
 }
 
-/// For the log: nobody was there to be told (the number is nginx's).
+/// For the log: the client had gone (the number is nginx's).
 pub(crate) const CLIENT_GONE: u16 = 499;
 const DEPARTED: &str = "client_gone";

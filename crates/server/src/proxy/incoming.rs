@@ -28,7 +28,7 @@ impl ProxyRoute {
         fields
     }
 
-    /// An interim response as the client gets it, or as all those get it who wait for the same.
+    /// An interim response as the client gets it, or as all clients get it that wait for the same.
     pub(crate) fn interim(
         &self,
         head: &ResponseHead<impl AsRef<[u8]>>,

@@ -102,7 +102,7 @@ impl ProxyRoute {
         names.any(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes()))
     }
 
-    /// Says who asks, by both sets of fields in use (RFC 7239, and what came before it), unless the operator says it.
+    /// Names the client, by both sets of fields in use (RFC 7239, and what came before it), unless the operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: IpAddr, host: Option<&str>) {
         let client = client.to_canonical();
         let node = match client {

@@ -71,7 +71,7 @@ pub(super) enum Stage {
 pub(super) enum CloseKind {
     /// As its source did: it has said all it wanted.
     Close,
-    /// So that nobody takes what came for the whole.
+    /// So that the other side does not take what came for the whole.
     Cut,
 }
 
@@ -80,7 +80,7 @@ pub(super) enum CloseKind {
 pub(super) enum RelayPath {
     /// Through this process's memory, for good.
     User,
-    /// Likewise, until so many bytes have gone.
+    /// Likewise, until this many bytes have gone.
     UserUntil(u64),
     /// Through a pipe.
     Kernel,

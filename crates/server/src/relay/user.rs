@@ -200,5 +200,5 @@ thread_local! {
 /// Two full records, as the queue holds them at most.
 const SCRATCH_BYTES: usize = 36 * 1_024;
 
-/// After so many full reads in a row each has room for two records: as with files, more at once is no faster.
+/// After this many full reads in a row each has room for two records: as with files, more at once is no faster.
 const FULL_READS: u8 = 1;

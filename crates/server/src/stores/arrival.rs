@@ -1,4 +1,4 @@
-//! What is on its way into a store, for all who ask for it meanwhile, on whatever worker.
+//! What is on its way into a store, for all requests that ask for it meanwhile, on any worker.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -81,7 +81,7 @@ impl ArrivingBody {
     }
 }
 
-/// Whoever lets an object arrive. Dropped, there is no more to come: nobody waits for ever.
+/// Lets an object arrive. When it is dropped, all requests that wait for the object learn that no more comes.
 #[derive(Debug)]
 pub struct Arriving {
     arrivals: Arc<Arrivals>,
@@ -89,11 +89,11 @@ pub struct Arriving {
 }
 
 impl Arrivals {
-    /// What is on its way under a key; or else it is the caller's to let it arrive, as it is where a purge may have meant what
-    /// is on its way.
+    /// The object that is arriving under a key. If there is none, or a purge may have covered it, the caller has to fetch the
+    /// object.
     ///
     /// # Errors
-    /// [`Arriving`], which is no error.
+    /// [`Arriving`], which is no failure: with it the caller lets the object arrive.
     pub fn join(self: &Arc<Self>, key: &str, store: &Store) -> Result<Arc<Arrival>, Arriving> {
         let generation = store.generation();
         let mut under_way = self.lock();
@@ -108,7 +108,7 @@ impl Arrivals {
         Err(Arriving { arrivals: Arc::clone(self), arrival })
     }
 
-    /// What is on its way under a key, for who would not let it arrive.
+    /// The object that is arriving under a key, for callers that would not fetch it themselves.
     #[must_use]
     pub fn find(&self, key: &str, store: &Store) -> Option<Arc<Arrival>> {
         self.lock().get(key).filter(|it| !it.is_purged(store)).cloned()
@@ -211,7 +211,7 @@ impl Drop for Arriving {
         self.arrival.has_ended.store(true, Ordering::Release);
         self.arrival.state.send_modify(|state| match state {
             ArrivalState::Asked => *state = ArrivalState::Alone,
-            // Who has joined and not looked yet is answered from memory all the same.
+            // A request that has joined and not read yet is answered from memory all the same.
             ArrivalState::Growing(arriving) if arriving.1.is_in_memory() => {}
             ArrivalState::Growing(_) => *state = ArrivalState::Ended,
             _ => {}

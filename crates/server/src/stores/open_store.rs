@@ -25,7 +25,7 @@ pub struct OpenStore {
 }
 
 impl OpenStore {
-    /// The one that has this folder, if somebody still has it.
+    /// The store of this folder, opened if it is not open yet.
     pub(super) fn find_or_open(settings: StoreSettings) -> Result<Self, StoreError> {
         let disk = |errno| StoreError::Disk { action: "look at the directory of the store", errno };
         if let Ok(stat) = rustix::fs::stat(&settings.directory) {
@@ -108,7 +108,7 @@ fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
     Some(OpenStore { store, arrivals: known, device, file_system, inode })
 }
 
-/// Held for no look at a disk.
+/// The stores that are open. The lock is never held while a disk is asked.
 fn living() -> MutexGuard<'static, Vec<Living>> {
     LIVING.lock().unwrap_or_else(PoisonError::into_inner)
 }

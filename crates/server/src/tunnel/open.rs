@@ -20,7 +20,7 @@ pub(crate) struct Opened {
     pub(crate) greeting: Vec<u8>,
 }
 
-/// Says what is to be said first, and makes the handshake. Whoever calls watches a deadline.
+/// Says what is to be said first, and makes the handshake. The caller watches a deadline.
 pub(super) async fn open(
     mut socket: Socket,
     server: &Server,
@@ -32,7 +32,7 @@ pub(super) async fn open(
         return begin(socket, server, settings, client).await;
     }
     socket.write_all(introduction).await?;
-    // Whoever closes on one client's address may be well for all others. Whether it is, checks find out.
+    // A server that closes on one client's address may be well for all others; checks find out.
     begin(socket, server, settings, client).await.map_err(|failure| match failure.outcome {
         Outcome::Closed => Failure { outcome: Outcome::TurnedAway, ..failure },
         _ => failure,

@@ -57,7 +57,7 @@ impl Handshake for AsUsed {
         let (mut stream, _) = begin_tls(socket, connector, starttls, Outcome::Tls).await?;
         let time_max = backend.settings.check.as_ref().map_or(VERDICT_MAX, |it| it.timeout / 4);
         let verdict = timeout(time_max.min(VERDICT_MAX), verdict_on_us(&mut stream)).await;
-        // Silence is consent.
+        // A server that says nothing in this time has taken the certificate.
         verdict.unwrap_or(Ok(()))?;
         Ok(stream as Box<dyn Stream>)
     }

@@ -46,7 +46,7 @@ pub struct UpstreamBody {
 }
 
 enum Rest {
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// None, or what its coding says.
     Coded(BodyReader),
@@ -169,8 +169,8 @@ impl UpstreamBody {
         Poll::Ready(next.inspect_err(|_| self.cut()))
     }
 
-    /// Takes in what comes until all of it is here, if it is no longer than so many bytes, and says whether it is. Whoever
-    /// takes it afterwards gets it from its beginning.
+    /// Takes in what comes until all of it is here, if it is at most `bytes_max` long, and says whether it is. What is
+    /// taken afterwards begins with the first byte.
     ///
     /// # Errors
     /// [`UpstreamError`].
@@ -229,8 +229,8 @@ impl UpstreamBody {
         }
     }
 
-    /// Sends what is left of `left` of the request, which goes on while this comes. After the end of this there is nobody to
-    /// send it to.
+    /// Sends what is left of `left` of the request, while the response comes. After the end of the response the server
+    /// takes no more.
     ///
     /// # Errors
     /// [`UpstreamError::Ended`]: the server takes no more.
@@ -256,15 +256,14 @@ impl UpstreamBody {
         self.in_flight.is_none() && self.ahead.is_empty() && !self.is_cut
     }
 
-    /// Whether what is not here yet can be received by whoever has use for it where it wants it: it has a known length,
-    /// and comes without TLS.
+    /// Whether the caller may receive the rest from the socket itself: its length is known, and it comes without TLS.
     pub(crate) fn is_spliceable(&self) -> bool {
         let link = self.in_flight.as_ref().map(|in_flight| &in_flight.link);
         matches!((&self.rest, link), (Rest::Length(_), Some(Link::Plain(_))))
     }
 
-    /// The socket and how many bytes of the body come from there, for who receives them by calls of its own and reports it
-    /// by [`took`](Self::took). Not before what is here already was taken.
+    /// The socket and how many bytes of the body come from there, for a caller that receives them itself and reports it
+    /// by [`took`](Self::took). `None` until what was received already is taken.
     pub(crate) fn direct(&self) -> Option<(&Socket, u64)> {
         let in_flight =
             self.in_flight.as_ref().filter(|it| self.ahead.is_empty() && it.received.is_empty())?;

@@ -1,4 +1,4 @@
-//! A request without a body, from whoever wants its response.
+//! A request without a body, and its response.
 
 use std::rc::Rc;
 use std::sync::Arc;

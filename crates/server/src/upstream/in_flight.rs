@@ -50,7 +50,7 @@ impl InFlight {
     ) -> Result<Self, UpstreamError> {
         loop {
             trace.backend = Some(Arc::clone(&upstream.backend));
-            // Whoever waits over a reload goes on with the servers that the backend has then.
+            // A request that waits during a reload goes on with the servers that the backend has then.
             let followed = Cell::new(None);
             let successor = || {
                 let next = pool.successor(upstream)?;

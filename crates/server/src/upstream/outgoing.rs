@@ -48,7 +48,7 @@ impl OutgoingRequest {
         write_field(&mut self.bytes, name, value.as_ref());
     }
 
-    /// Announces a body, which whoever sends the request sends behind it.
+    /// Announces a body, which the sender of the request sends behind it.
     pub fn announce_body(&mut self, framing: BodyFraming) {
         match framing {
             BodyFraming::None => {}
@@ -64,7 +64,7 @@ impl OutgoingRequest {
         self.is_head
     }
 
-    /// Whether it may be sent again if nobody answered it.
+    /// Whether it may be sent again if it got no response.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.is_idempotent
     }

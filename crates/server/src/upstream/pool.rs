@@ -24,11 +24,11 @@ pub struct Pool {
     is_draining: Cell<bool>,
 }
 
-/// A request whose response is for more than the one who asked, as long as it is under way.
+/// A request under way whose response is for several clients.
 pub struct Shared(Rc<Pool>);
 
 impl Shared {
-    /// Whether the worker goes on only for those who are being answered.
+    /// Whether the worker ends and only finishes what is under way.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.0.is_draining.get()
@@ -42,7 +42,7 @@ impl Drop for Shared {
     }
 }
 
-/// To whom a connection leads, and in which way: over a reload both may stay, and where the way changed nobody takes it.
+/// Which server a connection leads to, and by which connectors. After a reload that changed the connectors it is not reused.
 #[derive(Clone)]
 pub(super) struct Destination {
     server: Arc<ServerState>,
@@ -87,7 +87,7 @@ impl Lease {
         let Self { pool, destination, backend, slot, count } = self;
         drop(count);
         pool.give(link, destination, &backend);
-        // Whoever waits for the slot finds the connection.
+        // The connection that waits for the slot finds this one.
         drop(slot);
     }
 }
@@ -105,7 +105,7 @@ impl Pool {
         next.backend.is_successor_of(&upstream.backend).then(|| Arc::clone(next))
     }
 
-    /// Begins a request whose response is for more than the one who asks.
+    /// Begins a request whose response is for several clients.
     #[must_use]
     pub fn share(self: &Rc<Self>) -> Shared {
         self.shared.set(self.shared.get() + 1);

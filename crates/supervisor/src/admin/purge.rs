@@ -20,7 +20,7 @@ pub(crate) fn begin(
     let stores = Arc::clone(stores);
     while tasks.try_join_next().is_some() {}
     tasks.spawn_blocking(move || {
-        // Whoever asked may be gone.
+        // The caller may be gone.
         let _ = asker.send(purge(&stores, by, &text));
     });
 }

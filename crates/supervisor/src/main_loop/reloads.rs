@@ -1,4 +1,4 @@
-//! Reloads, one after the other: which one is under way, and who waits for which.
+//! Reloads, one after the other: which one is under way, and which callers wait for it.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::reload::{Candidate, ReloadScope};
 /// What reading a configuration led to.
 pub(super) type Outcome = Result<Candidate, Vec<Diagnostic>>;
 
-/// Who wants to know how a reload went. A signal asks without wanting to know.
+/// Which caller is told how a reload went. A signal has none.
 pub(super) type Asker = Option<oneshot::Sender<Reply>>;
 
 /// A reload that has been read and is to be committed.
@@ -26,7 +26,7 @@ pub(super) struct Ended {
 #[derive(Default)]
 pub(super) struct Reloads {
     under_way: Option<UnderWay>,
-    /// Whoever asks during a reload gets another after it: files may have changed since they were read.
+    /// A request during a reload gets another after it: files may have changed since they were read.
     /// One reload answers all of them.
     next: Vec<Asker>,
     /// Files have changed that the configuration in force names. That is a reload of its own: a mistake in the

@@ -94,7 +94,7 @@ impl AcceptorSource<'_> {
                 Some((_, acceptor)) => acceptor.clone(),
                 None => {
                     let client_auth = asked.map(|asked| self.client_auth.of_listener(asked));
-                    // Whoever cannot be asked is not let in.
+                    // A client that cannot be asked is not let in.
                     let client_auth =
                         client_auth.map(|loaded| loaded.ok_or_else(|| unread("roots")));
                     let (client_auth, is_alpn_required) =
@@ -156,7 +156,7 @@ impl AcceptorSource<'_> {
             None => None,
             Some(group) => {
                 let known = self.client_auth.by_site.iter().find(|(number, _)| *number == group);
-                // Whoever cannot be asked is not let in.
+                // A client that cannot be asked is not let in.
                 Some(&known.ok_or_else(|| unread("roots"))?.1)
             }
         };

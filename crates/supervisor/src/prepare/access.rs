@@ -63,7 +63,7 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
         let message = need.message(config, &refusal);
         let help = refusal.help(config, account);
         let written = need.path.display().to_string();
-        // Who will start this server is not known here.
+        // Which user will start this server is not known here.
         let (found, message) = match account.is_some() && is_the_keepers(need) {
             true => (&mut diagnostics.warnings, format!("{message}, {UNLESS_ROOT_STARTS_IT}")),
             false => (&mut diagnostics.serious, message),

@@ -46,8 +46,8 @@ impl LoadedIdentities {
         self.of_sites.push((site, identities));
     }
 
-    /// What a listener may show that has these sites. The certificates of others are not shown, not even to who asks for
-    /// them: whoever verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
+    /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
+    /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
     pub(super) fn of_those(
         &self,
         config: &Config,

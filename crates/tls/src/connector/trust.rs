@@ -46,7 +46,7 @@ impl Trust {
         Self(Whom::WithKey(pins.into()))
     }
 
-    /// Whoever answers: no certificate and no signature is looked at. For measuring, where that would only be work of
+    /// Any server: no certificate and no signature is looked at. For measuring, where that would only be work of
     /// the client. Such a connection has no [`peer`](crate::Session::peer).
     #[must_use]
     pub fn dangerous_anyone() -> Self {

@@ -21,12 +21,12 @@ impl Feed {
         self.received.filled().get(self.shown_bytes..).unwrap_or_default()
     }
 
-    /// Lets rustls look at so many bytes more.
+    /// Lets rustls look at this many bytes more.
     pub(crate) fn show(&mut self, bytes: usize) {
         self.shown_bytes += bytes;
     }
 
-    /// rustls is done with the first so many bytes.
+    /// rustls is done with this many bytes at the front.
     pub(crate) fn discard(&mut self, bytes: usize) {
         self.received.consume(bytes);
         self.shown_bytes = self.shown_bytes.saturating_sub(bytes);
@@ -51,7 +51,7 @@ impl Feed {
         self.received.commit(bytes);
     }
 
-    /// These bytes were received by somebody else.
+    /// These bytes were received before the handshake.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.received.append(bytes);
     }

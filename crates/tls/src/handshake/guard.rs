@@ -24,7 +24,7 @@ pub(super) struct Guard {
     hello: Hello,
     /// Whole records of the ClientHello, looked at but not shown yet: rustls moves what it is shown.
     hello_records_bytes: usize,
-    /// Before there are so many of them the ClientHello cannot be complete.
+    /// With fewer of them the ClientHello cannot be complete.
     hello_records_bytes_min: usize,
     /// What is left of early data that came with the ClientHello. None is accepted; the client's first record that
     /// authenticates under its handshake key ends it (RFC 8446 §4.2.10).
@@ -60,7 +60,7 @@ pub(super) enum Verdict {
     Wait,
     /// This is no TLS but the beginning of a request of plain HTTP.
     PlainHttp,
-    /// rustls gets so many bytes, one record.
+    /// rustls gets this many bytes, one record.
     Show(usize),
     /// So many bytes, one record, are dropped.
     Skip(usize),

@@ -113,8 +113,8 @@ impl ClosingSocket {
     }
 
     /// Sends the alert if there is one, ends our side, and takes in what the peer still sends until it closes too:
-    /// closing with unread bytes would reset the connection under the alert. Who said the last word itself is not
-    /// waited for.
+    /// closing with unread bytes would reset the connection under the alert. A peer that has ended the
+    /// connection itself is not waited for.
     ///
     /// # Errors
     /// [`StreamError::Io`] if the socket fails.

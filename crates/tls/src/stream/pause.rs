@@ -1,4 +1,4 @@
-//! Pauses that get longer, for what nobody tells when it is done.
+//! Pauses that get longer, to wait for what sends no event.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

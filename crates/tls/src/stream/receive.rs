@@ -74,7 +74,8 @@ impl TlsStream {
 
     /// Waits until the peer has ended the connection on its side, whatever it sent before and was not read.
     pub async fn peer_ended(&self) {
-        // What comes out of band nobody asked the kernel about: of this interest that leaves the end.
+        // In tokio this interest stands for urgent data and for the end of what is received. No socket is registered for
+        // urgent data, so only the end is left.
         let _ = self.socket.ready(Interest::PRIORITY).await;
     }
 

@@ -38,7 +38,7 @@ pub(super) struct TlsWriter {
     pub(super) kernel_key_changes: u32,
     /// Between two looks at whether kernel TLS still holds something back; before that, how long tickets wait.
     pub(super) pause: Option<Box<Pause>>,
-    /// Who waits until the peer takes something.
+    /// The task that waits until the peer takes something.
     waiting: Option<Waker>,
 }
 
@@ -204,7 +204,7 @@ impl TlsWriter {
         }
     }
 
-    /// Sends what is queued: sealed records, or the kernel's control records. Whoever waits for it is remembered.
+    /// Sends what is queued: sealed records, or the kernel's control records. The waiting task is remembered.
     pub(super) fn poll_flush(
         &mut self,
         socket: &TcpStream,
@@ -216,7 +216,7 @@ impl TlsWriter {
         flushed
     }
 
-    /// Remembers who waits to send.
+    /// Remembers the task that waits to send.
     fn note<T>(&mut self, context: &Context<'_>, outcome: &Poll<T>) {
         match (outcome, &mut self.waiting) {
             (Poll::Ready(_), waiting) => *waiting = None,
@@ -225,7 +225,7 @@ impl TlsWriter {
         }
     }
 
-    /// Sends what the peer takes at once, for somebody who waits to receive.
+    /// Sends what the peer takes at once, for a task that waits to receive.
     pub(super) fn try_flush(
         &mut self,
         socket: &TcpStream,
@@ -287,7 +287,7 @@ impl TlsWriter {
         records: u64,
         call: impl FnMut() -> io::Result<usize>,
     ) -> Poll<Result<usize, StreamError>> {
-        // What is queued says the end, and nothing has ended yet: it must not go out before whoever sends knows.
+        // A close_notify is queued. It must not go out before the caller has learnt that the connection ends.
         if self.refuses_data() {
             return Poll::Ready(Err(StreamError::KeyExhausted));
         }

@@ -5,7 +5,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use crate::client_auth::{ClientAuth, ClientAuthMode};
 
 /// Whom a session is for: the service, and whom it takes for a client and by whose word. A session that was made for
-/// another is not resumed: without that, who is let in at one door comes in at all (CVE-2025-23419 of nginx).
+/// another is not resumed: without that, a client let in at one door comes in at all (CVE-2025-23419 of nginx).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Audience([u8; AUDIENCE_BYTES]);
 

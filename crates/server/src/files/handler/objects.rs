@@ -21,7 +21,7 @@ impl Files {
             self.cache.borrow_mut().forget(key);
             return None;
         }
-        // Whoever removes files from a store's folder is heard as soon as one who changes a file.
+        // A file removed from a store's folder is noticed as soon as a changed one.
         let age = self.clock.monotonic().saturating_sub(object.checked.get());
         (age < self.revalidate).then_some(object)
     }
