@@ -14,14 +14,14 @@ use std::process::ExitCode;
 
 use crate::vm::cache::Cache;
 use crate::{checkout, packages, process};
-use reference::Reference;
+use reference::ReferencePrograms;
 
 /// Runs one of the `measure` commands.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(USAGE.to_owned());
     };
-    let arguments = Arguments::parse(rest)?;
+    let arguments = MeasureArguments::parse(rest)?;
     match command.as_str() {
         "native" => native::run(&arguments)?,
         "work" => work::run(&arguments)?,
@@ -33,7 +33,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 
 /// What was asked for.
 #[derive(Default)]
-pub struct Arguments {
+pub struct MeasureArguments {
     /// Rounds of each scenario.
     pub rounds: Option<usize>,
     /// How long each run takes.
@@ -52,7 +52,7 @@ pub struct Arguments {
     pub is_blessing: bool,
 }
 
-impl Arguments {
+impl MeasureArguments {
     fn parse(words: &[String]) -> Result<Self, String> {
         let mut arguments = Self::default();
         let mut words = words.iter();
@@ -87,9 +87,9 @@ impl Arguments {
 }
 
 /// Whether the load generator sees what other clients see: an example of the crate `bench`, with nginx of Debian sid.
-fn cross_check(arguments: &Arguments) -> Result<(), String> {
+fn cross_check(arguments: &MeasureArguments) -> Result<(), String> {
     packages::ensure_all(&["wrk", "nghttp2-client", "openssl"])?;
-    let reference = Reference::obtain(&Cache::open()?)?;
+    let reference = ReferencePrograms::obtain(&Cache::open()?)?;
     let mut command = checkout::cargo();
     command.args(["run", "--quiet", "--release", "-p", "kettle-bench", "--example", "cross_check"]);
     command.arg("--").arg(programs::kettle_bench(arguments)?);

@@ -25,6 +25,7 @@ mod scan;
 mod text;
 mod tokens;
 mod tree;
+mod type_names;
 mod unsafety;
 mod violation;
 
@@ -72,6 +73,7 @@ const RULES: &[Rule] = &[
     order::check,
     purity::check,
     text::check,
+    type_names::check,
     unsafety::check,
 ];
 

@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use kettle_tls::{Cipher, Version};
 
-pub use crossover::{Row, Verdict};
+pub use crossover::{CostRow, CrossoverVerdict};
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CalibrateOptions {
     pub time: Duration,
     /// Where the file that is sent lies; it should be on the file system that will be served.
     pub directory: PathBuf,
@@ -32,7 +32,7 @@ pub struct Options {
     pub hot_file_bytes: u64,
 }
 
-impl Default for Options {
+impl Default for CalibrateOptions {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(15),
@@ -66,8 +66,8 @@ pub struct Calibration {
     pub rounds: usize,
     pub elapsed: Duration,
     /// The figures, smallest body first.
-    pub rows: Vec<Row>,
-    pub verdict: Verdict,
+    pub rows: Vec<CostRow>,
+    pub verdict: CrossoverVerdict,
 }
 
 /// Measures; `progress` is called after each round, on the calling thread.
@@ -75,7 +75,10 @@ pub struct Calibration {
 /// # Errors
 /// A sentence for the user: there is no room for the file to send, loopback does not carry the connections, this kernel's
 /// clock is too coarse, or the kernel sent none of the records it took keys for.
-pub fn run(options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Calibration, String> {
+pub fn run(
+    options: &CalibrateOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Calibration, String> {
     let (sender, receiver) = mpsc::sync_channel(PROGRESS_QUEUED_MAX);
     let measured = thread::scope(|scope| {
         let thread = scope.spawn(|| {

@@ -24,14 +24,14 @@ pub struct Diff {
     /// What else differs between the two, a sentence each: machine, versions, rules.
     pub circumstances: Vec<String>,
     /// A row for each figure both have; what became most worse first, undecided ones last.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DiffRow>,
     pub only_a: usize,
     pub only_b: usize,
 }
 
 /// One figure of one subject at one point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct DiffRow {
     pub scenario: String,
     pub subject: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -110,7 +110,7 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, String> {
         work::keep_what_holds_for_all_copies(&mut diff.rows);
     }
     diff.rows.sort_by(|one, other| {
-        let order = |row: &Row| (row.verdict, -row.size_of_change());
+        let order = |row: &DiffRow| (row.verdict, -row.size_of_change());
         let ((verdict, size), (other_verdict, other_size)) = (order(one), order(other));
         verdict.cmp(&other_verdict).then(size.total_cmp(&other_size))
     });
@@ -148,7 +148,7 @@ fn words(point: &Point) -> Vec<(&str, String)> {
 
 /// Adds a row, unless its figure moved exactly as another did: then it is the same one in another unit. Figures of work have
 /// tolerances of their own, so each stands for itself.
-fn keep(rows: &mut Vec<Row>, row: Row, clock: Clock) {
+fn keep(rows: &mut Vec<DiffRow>, row: DiffRow, clock: Clock) {
     let alike = rows.iter_mut().find(|other| {
         clock == Clock::Time
             && other.figure.better == row.figure.better
@@ -167,7 +167,7 @@ impl Diff {
         figure: &'static Figure,
         a: &[&Sample],
         b: &[&Sample],
-    ) -> Option<Row> {
+    ) -> Option<DiffRow> {
         let values = |samples: &[&Sample]| -> Vec<f64> {
             let values = samples.iter().filter_map(|sample| sample.figures.get(figure.name));
             values.copied().filter(|value| value.is_finite()).collect()
@@ -196,7 +196,7 @@ impl Diff {
             Verdict::Worse | Verdict::Better | Verdict::Same => None,
         };
         let doubtful = a.iter().chain(b).filter(|sample| !sample.warnings.is_empty()).count();
-        Some(Row {
+        Some(DiffRow {
             scenario: sample.scenario.clone(),
             subject: sample.subject.clone(),
             part: sample.part.clone(),
@@ -233,7 +233,7 @@ fn are_alike(one: Interval, other: Interval) -> bool {
         && is_near(one.high, other.high)
 }
 
-impl Row {
+impl DiffRow {
     /// Whether it has too few rounds to be decided, whatever they show.
     pub fn lacks_rounds(&self) -> bool {
         self.rounds.iter().any(|rounds| *rounds < SAMPLES_MIN)

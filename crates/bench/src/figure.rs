@@ -35,7 +35,7 @@ pub enum Better {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct PointAxis {
     /// The key in a point.
     pub name: &'static str,
     /// What charts call it.
@@ -84,7 +84,7 @@ pub fn find(name: &str) -> Option<&'static Figure> {
     FIGURES.iter().find(|figure| figure.name == name)
 }
 
-pub fn axis(name: &str) -> Option<&'static Axis> {
+pub fn axis(name: &str) -> Option<&'static PointAxis> {
     AXES.iter().find(|axis| axis.name == name)
 }
 
@@ -167,21 +167,21 @@ figures! {
     PAGES_ALLOCATED_PER_REQUEST: lower("pages_allocated_per_request", "Pages allocated per request", "");
 }
 
-pub const AXES: &[Axis] = &[
-    Axis { name: "size", label: "Body", unit: "B" },
-    Axis { name: "rate", label: "Attempted transactions", unit: "1/s" },
-    Axis { name: "throughput", label: "Throughput asked for", unit: "Gb/s" },
-    Axis { name: "connections", label: "Connections", unit: "" },
-    Axis { name: "requests", label: "Requests before the connection went idle", unit: "" },
-    Axis { name: "k", label: "Transactions per session", unit: "" },
-    Axis { name: "workers", label: "Workers", unit: "" },
-    Axis { name: "key", label: "Key", unit: "" },
-    Axis { name: "suite", label: "Suite", unit: "" },
-    Axis { name: "group", label: "Group", unit: "" },
-    Axis { name: "version", label: "TLS", unit: "" },
-    Axis { name: "resumption", label: "Resumption", unit: "" },
-    Axis { name: "role", label: "Role", unit: "" },
-    Axis { name: "cache", label: "Asked for", unit: "" },
-    Axis { name: "flood", label: "Handshakes beside it", unit: "1/s" },
-    Axis { name: "erms", label: "Fast string copies", unit: "" },
+pub const AXES: &[PointAxis] = &[
+    PointAxis { name: "size", label: "Body", unit: "B" },
+    PointAxis { name: "rate", label: "Attempted transactions", unit: "1/s" },
+    PointAxis { name: "throughput", label: "Throughput asked for", unit: "Gb/s" },
+    PointAxis { name: "connections", label: "Connections", unit: "" },
+    PointAxis { name: "requests", label: "Requests before the connection went idle", unit: "" },
+    PointAxis { name: "k", label: "Transactions per session", unit: "" },
+    PointAxis { name: "workers", label: "Workers", unit: "" },
+    PointAxis { name: "key", label: "Key", unit: "" },
+    PointAxis { name: "suite", label: "Suite", unit: "" },
+    PointAxis { name: "group", label: "Group", unit: "" },
+    PointAxis { name: "version", label: "TLS", unit: "" },
+    PointAxis { name: "resumption", label: "Resumption", unit: "" },
+    PointAxis { name: "role", label: "Role", unit: "" },
+    PointAxis { name: "cache", label: "Asked for", unit: "" },
+    PointAxis { name: "flood", label: "Handshakes beside it", unit: "1/s" },
+    PointAxis { name: "erms", label: "Fast string copies", unit: "" },
 ];

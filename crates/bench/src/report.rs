@@ -31,14 +31,14 @@ pub use card::Card;
 use chart::Chart;
 use gathered::{Gathered, ScenarioResults};
 use markup::Markup;
-use verdict::Verdict;
+use verdict::PageVerdict;
 
 use crate::number;
 use crate::results::read::Results;
 
 /// How a page is made.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct PageOptions {
     /// The heading; else one is made from what was measured.
     pub title: Option<String>,
     /// The folder beside the page that holds each chart as a file, if it is to be linked.
@@ -46,12 +46,12 @@ pub struct Options {
 }
 
 /// A page of everything in these results files; those that count work stay apart from those that count time.
-pub fn page(files: &[Results], options: &Options) -> String {
+pub fn page(files: &[Results], options: &PageOptions) -> String {
     let scatter = same::scatter(files);
     let merged = same::merged(files);
     let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
     let sections = drawn(&files);
-    let verdict = Verdict::of(&files);
+    let verdict = PageVerdict::of(&files);
     let trust = trust::assess(&files, &verdict, scatter);
     let mut page = Markup::new();
     page.raw("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"/>");
@@ -97,7 +97,7 @@ pub fn card(files: &[Results]) -> Option<Card> {
     let scatter = same::scatter(files);
     let merged = same::merged(files);
     let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
-    let verdict = Verdict::of(&files);
+    let verdict = PageVerdict::of(&files);
     let trust = trust::assess(&files, &verdict, scatter);
     card::draw(&files, &verdict, &trust)
 }

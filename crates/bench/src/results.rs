@@ -18,7 +18,7 @@ pub enum Line {
     /// A scenario with the rules it was run by.
     Scenario(ScenarioLine),
     /// A server as it was started.
-    Subject(Subject),
+    Subject(SubjectLine),
     /// Figures of one point in one round.
     Sample(Sample),
     /// What this run cannot show, and why.
@@ -60,7 +60,7 @@ pub struct ScenarioLine {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct SubjectLine {
     pub scenario: String,
     /// How charts name it: `kettle auto`, `nginx kernel-sendfile`, `hitch`.
     pub name: String,

@@ -59,7 +59,7 @@ impl Word for ResumeBy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::subject::{Key, Program, Role, SubjectPath};
+    use crate::peers::subject::{CertificateKey, Program, Role, SubjectPath};
 
     fn all_come_back<W: Word + std::fmt::Debug>() {
         for (value, word) in W::ALL {
@@ -75,7 +75,7 @@ mod tests {
         all_come_back::<Group>();
         all_come_back::<Version>();
         all_come_back::<ResumeBy>();
-        all_come_back::<Key>();
+        all_come_back::<CertificateKey>();
         all_come_back::<Program>();
         all_come_back::<SubjectPath>();
         all_come_back::<Role>();
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn words_may_be_hyphenated_as_standards_do() {
         assert_eq!(Group::from_word("P-256"), Ok(Group::P256));
-        assert_eq!(Key::from_word("RSA-2048"), Ok(Key::Rsa2048));
+        assert_eq!(CertificateKey::from_word("RSA-2048"), Ok(CertificateKey::Rsa2048));
         assert_eq!(Cipher::from_word("aes128gcm"), Ok(Cipher::Aes128Gcm));
-        assert!(Key::from_word("-").is_err());
+        assert!(CertificateKey::from_word("-").is_err());
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use kettle_bench::peers::backend::Backend;
 use kettle_bench::peers::site::Site;
-use kettle_bench::peers::subject::{Key, OwnConfig, Program, Role, Setup, Subject, SubjectPath};
+use kettle_bench::peers::subject::{
+    CertificateKey, OwnConfig, Program, Role, Setup, Subject, SubjectPath,
+};
 use kettle_bench::peers::{self, Found, PeerError, Running};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::offer::{Offer, ResumeBy};
@@ -34,7 +36,7 @@ impl Place {
         Self { folder, site, backend }
     }
 
-    fn setup(&self, offer: Offer, key: Key) -> Setup {
+    fn setup(&self, offer: Offer, key: CertificateKey) -> Setup {
         Setup {
             cpus: vec![cpu()],
             workers: 1,
@@ -95,7 +97,7 @@ fn caches_ask_their_backend_once() {
     for program in [Program::Kettle, Program::Nginx] {
         let place = Place::new();
         let Some((subject, found)) = able(program, Role::Cache, &place) else { continue };
-        let server = start(subject, &found, &place.setup(USUAL, Key::P256));
+        let server = start(subject, &found, &place.setup(USUAL, CertificateKey::P256));
         let before = place.backend.requests();
         for _ in 0..3 {
             let hash = <[u8; 32]>::from(Sha256::digest(body("https", server.address)));
@@ -108,7 +110,7 @@ fn caches_ask_their_backend_once() {
 /// The server in this role, or a line in the log: an nginx may lack its stream module.
 fn able(program: Program, role: Role, place: &Place) -> Option<(Subject, Found)> {
     let (subject, found) = (subject(program, SubjectPath::User, role), found(program)?);
-    let lacking = peers::unavailable(&subject, &found, &place.setup(USUAL, Key::P256));
+    let lacking = peers::unavailable(&subject, &found, &place.setup(USUAL, CertificateKey::P256));
     lacking.as_deref().map(skip);
     lacking.is_none().then_some((subject, found))
 }
@@ -159,16 +161,16 @@ fn start(subject: Subject, found: &Found, setup: &Setup) -> Running {
 }
 
 /// Keys, versions, suites and groups, with OpenSSL's names for the suite and the group.
-const OFFERS: [(Key, Offer, &str, &str); 3] = [
-    (Key::P256, USUAL, "TLS_AES_128_GCM_SHA256", "X25519"),
+const OFFERS: [(CertificateKey, Offer, &str, &str); 3] = [
+    (CertificateKey::P256, USUAL, "TLS_AES_128_GCM_SHA256", "X25519"),
     (
-        Key::Rsa2048,
+        CertificateKey::Rsa2048,
         Offer { version: Version::Tls12, cipher: Cipher::Aes256Gcm, group: Group::P256, ..USUAL },
         "ECDHE-RSA-AES256-GCM-SHA384",
         "ECDH, prime256v1",
     ),
     (
-        Key::Ed25519,
+        CertificateKey::Ed25519,
         Offer { cipher: Cipher::Chacha20Poly1305, group: Group::P256, ..USUAL },
         "TLS_CHACHA20_POLY1305_SHA256",
         "ECDH, prime256v1",
@@ -186,7 +188,7 @@ fn agrees_to_exactly_what_is_offered(program: Program, role: Role) {
         assert!(said.contains("HTTP/1.1 200 OK"), "{subject}: {said}");
         assert!(said.contains(&format!("Cipher is {suite}\n")), "{subject}: {suite} in {said}");
         assert!(
-            said.contains(&format!("Server Temp Key: {group}")),
+            said.contains(&format!("Server Temp CertificateKey: {group}")),
             "{subject}: {group} in {said}"
         );
         assert!(!said.contains("session ticket:"), "{subject} resumes: {said}");
@@ -222,7 +224,7 @@ fn resumes_as_asked(program: Program, role: Role) {
     let session = session.to_str().unwrap();
     for (version, by, arguments, reused) in WAYS {
         let offer = offer(version, Cipher::Aes128Gcm, Group::X25519, by);
-        let running = start(subject, &found, &place.setup(offer, Key::P256));
+        let running = start(subject, &found, &place.setup(offer, CertificateKey::P256));
         let first = ask(running.address, &[arguments, &["-sess_out", session]].concat());
         assert!(first.contains("New, "), "{subject}: {first}");
         let second = ask(running.address, &[arguments, &["-sess_in", session]].concat());
@@ -242,7 +244,7 @@ fn takes_early_data(program: Program, role: Role) {
     let (early, session) = (early.to_str().unwrap(), session.to_str().unwrap());
     let offer = Offer { resume_by: ResumeBy::EarlyData, ..USUAL };
     let subject = subject(program, SubjectPath::User, role);
-    let running = start(subject, &found, &place.setup(offer, Key::P256));
+    let running = start(subject, &found, &place.setup(offer, CertificateKey::P256));
     ask(running.address, &["-sess_out", session]);
     let said = ask(running.address, &["-sess_in", session, "-early_data", early]);
     assert!(said.contains("Early data was accepted"), "{subject}: {said}");
@@ -284,7 +286,7 @@ fn keeps_to_the_plan(program: Program, role: Role, workers: usize) {
     let early_data = (Version::Tls13, ResumeBy::EarlyData);
     for (version, by) in WAYS.map(|way| (way.0, way.1)).into_iter().chain([early_data]) {
         let offer = offer(version, Cipher::Aes128Gcm, Group::X25519, by);
-        let mut setup = place.setup(offer, Key::P256);
+        let mut setup = place.setup(offer, CertificateKey::P256);
         setup.workers = workers;
         setup.cpus = kettle_kernel::process::cpus_allowed().into_iter().take(workers).collect();
         if setup.cpus.len() < workers || peers::unavailable(&subject, &found, &setup).is_some() {
@@ -353,7 +355,7 @@ fn servers_agree_to_the_post_quantum_group() {
         let place = Place::new();
         let offer = Offer { group: Group::X25519MlKem768, ..USUAL };
         let subject = subject(program, SubjectPath::User, Role::Files);
-        let setup = place.setup(offer, Key::P256);
+        let setup = place.setup(offer, CertificateKey::P256);
         match peers::unavailable(&subject, &found, &setup) {
             // That it answers our client, which offers nothing else, is part of starting it.
             None => drop(start(subject, &found, &setup)),
@@ -367,7 +369,7 @@ fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
     for program in [Program::Kettle, Program::Nginx] {
         let Some(found) = found(program) else { continue };
         let place = Place::new();
-        let setup = place.setup(USUAL, Key::P256);
+        let setup = place.setup(USUAL, CertificateKey::P256);
         for path in
             [SubjectPath::KernelWrite, SubjectPath::KernelSendfile, SubjectPath::KernelSplice]
         {
@@ -408,7 +410,7 @@ fn servers_stay_on_their_processors() {
     ] {
         let Some(found) = found(program) else { continue };
         let place = Place::new();
-        let mut setup = place.setup(USUAL, Key::P256);
+        let mut setup = place.setup(USUAL, CertificateKey::P256);
         setup.cpus = vec![last];
         let running = start(subject(program, SubjectPath::User, role), &found, &setup);
         for process in running.processes() {
@@ -429,7 +431,7 @@ fn plain_servers_answer_without_tls() {
         let Some(found) = found(program) else { return };
         let place = Place::new();
         let subject = subject(program, SubjectPath::Plain, Role::Files);
-        let running = start(subject, &found, &place.setup(USUAL, Key::P256));
+        let running = start(subject, &found, &place.setup(USUAL, CertificateKey::P256));
         let body = body("http", running.address);
         assert_eq!(<[u8; 32]>::from(Sha256::digest(&body)), place.sha256(&subject), "{subject}");
     }
@@ -439,7 +441,7 @@ fn plain_servers_answer_without_tls() {
 fn a_server_that_cannot_start_is_quoted() {
     let Some(found) = found(Program::Nginx) else { return };
     let place = Place::new();
-    let mut setup = place.setup(USUAL, Key::P256);
+    let mut setup = place.setup(USUAL, CertificateKey::P256);
     let config = place.folder.path().join("own.conf");
     fs::write(&config, "brew tea;\n").unwrap();
     setup.config = Some(OwnConfig::Template(config));
@@ -453,7 +455,7 @@ fn a_server_that_cannot_start_is_quoted() {
 fn a_server_that_agrees_to_something_else_is_found_out() {
     let Some(found) = found(Program::Nginx) else { return };
     let place = Place::new();
-    let mut setup = place.setup(USUAL, Key::P256);
+    let mut setup = place.setup(USUAL, CertificateKey::P256);
     let config = place.folder.path().join("own.conf");
     let own = "ssl_certificate @CERTIFICATE@;\nssl_certificate_key @KEY@;\nssl_ecdh_curve P-521;";
     let template = peers::config::template(Program::Nginx, Role::Files);

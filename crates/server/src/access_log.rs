@@ -27,7 +27,7 @@ mod tunnel;
 mod upstream;
 mod writer;
 
-use format::Clock;
+use format::TimeTexts;
 pub use tunnel::TunnelEntry;
 pub use upstream::UpstreamEntry;
 use writer::{Command, Writer};
@@ -167,7 +167,7 @@ struct Pending {
     own: HashMap<Arc<LogTarget>, Vec<u8>>,
     own_bytes: usize,
     writer_woken: bool,
-    clock: Clock,
+    clock: TimeTexts,
 }
 
 impl AccessLog {
@@ -303,7 +303,7 @@ impl WorkerLog {
     fn add(
         &self,
         destination: &Destination,
-        write: impl FnOnce(LogFormat, &mut Vec<u8>, &mut Clock),
+        write: impl FnOnce(LogFormat, &mut Vec<u8>, &mut TimeTexts),
     ) {
         if !self.is_on(destination) {
             return;

@@ -38,7 +38,7 @@ pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
 pub use tasks::BackendTasks;
 pub use upstream_counts::UseCount;
 
-use queue::Queue;
+use queue::SlotQueue;
 use state::Tolerance;
 use upstream_counts::UpstreamCounts;
 
@@ -60,13 +60,13 @@ pub struct Backend {
     /// Whose turn it is, for [`balance::round_robin`].
     credits: Mutex<Vec<i64>>,
     generation: u64,
-    shared: Arc<Shared>,
+    shared: Arc<BackendShared>,
 }
 
 /// What backends of the same name share over reloads.
 #[derive(Debug, Default)]
-struct Shared {
-    queue: Queue,
+struct BackendShared {
+    queue: SlotQueue,
     turns: AtomicUsize,
     /// Which [`Backend`] is in force.
     generation: AtomicU64,

@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use later::Later;
-use pace::Pace;
+use pace::ReadPace;
 
 pub use pace::waited;
 
@@ -225,7 +225,7 @@ pub struct Device {
     waiting: AtomicUsize,
     /// Whether it refused to say what is in memory (`RWF_NOWAIT`).
     is_silent: AtomicBool,
-    pace: Pace,
+    pace: ReadPace,
     /// Descriptors that are closed when there is a place: closing may wait, too.
     unclosed: Mutex<Vec<Unclosed>>,
     later: Later,
@@ -255,7 +255,7 @@ impl Device {
             turns: Arc::new(Semaphore::new(TURNS)),
             waiting: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
-            pace: if file_system.is_memory() { Pace::proved() } else { Pace::default() },
+            pace: if file_system.is_memory() { ReadPace::proved() } else { ReadPace::default() },
             unclosed: Mutex::default(),
             later: Later::default(),
         }

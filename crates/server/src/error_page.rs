@@ -29,14 +29,14 @@ impl From<u16> for HttpError {
 
 /// The body of an error response.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct ErrorPage {
     /// Its bytes.
     pub bytes: Bytes,
     /// Its type.
     pub content_type: String,
 }
 
-impl Page {
+impl ErrorPage {
     /// The page for a status no site has a page for.
     #[must_use]
     pub fn plain(status: u16) -> Self {
@@ -93,7 +93,7 @@ pub fn content_type_of(path: &Path) -> String {
 
 /// An error as a response.
 #[must_use]
-pub fn response(error: &HttpError, page: Page, configured: &ConfiguredFields) -> Response {
+pub fn response(error: &HttpError, page: ErrorPage, configured: &ConfiguredFields) -> Response {
     let mut fields = ResponseFields::ready(configured.without_caching().clone());
     for (name, value) in &error.fields {
         fields = fields.with(name, value);
@@ -105,7 +105,7 @@ pub fn response(error: &HttpError, page: Page, configured: &ConfiguredFields) ->
 /// The answer to what belongs to no site.
 #[must_use]
 pub fn plain(error: &HttpError) -> Response {
-    response(error, Page::plain(error.status), &ConfiguredFields::default())
+    response(error, ErrorPage::plain(error.status), &ConfiguredFields::default())
 }
 
 /// The largest error page. It is read anew for each error response.

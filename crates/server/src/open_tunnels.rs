@@ -111,12 +111,12 @@ pub(crate) struct OpenTunnel {
 }
 
 /// A connection's number, and which of its tunnels it is: streams of HTTP/2 may be several.
-type Key = (u64, usize);
+type TunnelKey = (u64, usize);
 
 /// The open tunnels of a worker, by their numbers: the newest is the last.
 #[derive(Default)]
 pub(crate) struct OpenTunnels {
-    by_number: RefCell<BTreeMap<Key, Rc<OpenTunnel>>>,
+    by_number: RefCell<BTreeMap<TunnelKey, Rc<OpenTunnel>>>,
 }
 
 impl OpenTunnel {
@@ -147,7 +147,7 @@ impl OpenTunnel {
     }
 
     /// Where it lies is nobody else's place as long as it is open.
-    fn key(&self) -> Key {
+    fn key(&self) -> TunnelKey {
         (self.number, std::ptr::from_ref(self).addr())
     }
 

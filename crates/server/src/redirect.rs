@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use kettle_http::target::Target;
 use kettle_http::uri::percent_encode_path;
 
-use crate::error_page::{self, HttpError, Page};
+use crate::error_page::{self, ErrorPage, HttpError};
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
@@ -39,7 +39,9 @@ impl Redirect {
         let configured = ConfiguredFields::default();
         Ok(match self.status {
             Some(status) => redirect(status, &location, &configured),
-            None => error_page::response(&400.into(), Page::plain_http(&location), &configured),
+            None => {
+                error_page::response(&400.into(), ErrorPage::plain_http(&location), &configured)
+            }
         })
     }
 }

@@ -27,7 +27,7 @@ use kettle_tls::stream::StreamError;
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
 use crate::tx_path::Flow;
-use direction::{CloseKind, Direction, Fault, Shared, SourceState, Stage};
+use direction::{CloseKind, Direction, DirectionStage, Fault, RelayResources, SourceState};
 
 pub(crate) use end::{Party, TunnelEnd};
 pub(crate) use side::Side;
@@ -94,18 +94,19 @@ impl Relay {
             let polled =
                 [Party::Client, Party::Backend].map(|source| self.poll_direction(source, context));
             match polled {
-                [Poll::Ready(Outcome::Ended), Poll::Ready(Outcome::Ended)] => {
+                [Poll::Ready(RelayOutcome::Ended), Poll::Ready(RelayOutcome::Ended)] => {
                     return Poll::Ready(self.end.unwrap_or(TunnelEnd::ClientReset));
                 }
                 // Each fault ends a direction, and may end the other one too.
-                [Poll::Ready(Outcome::Failed), _] | [_, Poll::Ready(Outcome::Failed)] => {}
+                [Poll::Ready(RelayOutcome::Failed), _] | [_, Poll::Ready(RelayOutcome::Failed)] => {
+                }
                 _ => return Poll::Pending,
             }
         }
     }
 
-    fn poll_direction(&mut self, source: Party, context: &mut Context<'_>) -> Poll<Outcome> {
-        let shared = Shared { pipes: &self.pipes, offloads: &self.offloads };
+    fn poll_direction(&mut self, source: Party, context: &mut Context<'_>) -> Poll<RelayOutcome> {
+        let shared = RelayResources { pipes: &self.pipes, offloads: &self.offloads };
         let (direction, from, to) = match source {
             Party::Client => (&mut self.to_backend, &mut self.client, &mut self.backend),
             Party::Backend => (&mut self.to_client, &mut self.backend, &mut self.client),
@@ -115,10 +116,10 @@ impl Relay {
             self.end = Some(TunnelEnd::closed_by(source));
         }
         Poll::Ready(match ready!(polled) {
-            Ok(()) => Outcome::Ended,
+            Ok(()) => RelayOutcome::Ended,
             Err(fault) => {
                 self.take_fault(source, fault);
-                Outcome::Failed
+                RelayOutcome::Failed
             }
         })
     }
@@ -195,7 +196,7 @@ impl Relay {
 
     /// The client has said less than all it wanted, or nobody can tell.
     fn end_truncated(&mut self) {
-        if self.to_backend.stage != Stage::Flowing {
+        if self.to_backend.stage != DirectionStage::Flowing {
             return;
         }
         if self.truncation == Truncation::Fin && matches!(self.client, Side::Tls(_)) {
@@ -208,7 +209,7 @@ impl Relay {
             self.finish(Party::Client);
             self.backend.reset();
             // What the backend had said to its end is true all the same.
-            if self.to_client.stage == Stage::Flowing {
+            if self.to_client.stage == DirectionStage::Flowing {
                 self.finish(Party::Backend);
                 self.client.cut();
             }
@@ -217,7 +218,7 @@ impl Relay {
 
     fn note(&mut self, end: TunnelEnd) {
         // Many clients just go when they have all.
-        let had_all = self.to_client.stage == Stage::Finished && end.is_departure();
+        let had_all = self.to_client.stage == DirectionStage::Finished && end.is_departure();
         if self.end.is_none_or(|before| before.is_orderly() && !had_all) {
             self.end = Some(end);
         }
@@ -247,17 +248,17 @@ impl Relay {
     /// over, most often. A stream that is taken back has nothing more to say.
     fn may_still_speak(&mut self, party: Party) -> bool {
         let has_socket = matches!(self.side(party), Side::Tls(_) | Side::Plain(_));
-        has_socket && self.direction_from(party).stage == Stage::Flowing
+        has_socket && self.direction_from(party).stage == DirectionStage::Flowing
     }
 
     /// Ends both directions before their time. Nobody is told that this was all: `truncation` is about clients that end, and
     /// this is our doing.
     pub(crate) fn cut(&mut self, end: TunnelEnd) {
         self.note(end);
-        if self.to_client.stage != Stage::Finished {
+        if self.to_client.stage != DirectionStage::Finished {
             self.client.cut();
         }
-        if self.to_backend.stage != Stage::Finished {
+        if self.to_backend.stage != DirectionStage::Finished {
             self.backend.cut();
         }
         self.finish(Party::Client);
@@ -282,7 +283,7 @@ impl Relay {
     /// Grows whenever something went either way.
     pub(crate) fn progress(&self) -> u64 {
         let of = |direction: &Direction| {
-            let told = u64::from(direction.stage == Stage::Finished);
+            let told = u64::from(direction.stage == DirectionStage::Finished);
             direction.flow.bytes + direction.arrived_bytes + told
         };
         of(&self.to_backend) + of(&self.to_client)
@@ -290,8 +291,8 @@ impl Relay {
 
     /// Whether the backend has gone, and only what it had said is still on its way.
     pub(crate) fn has_lost_backend(&self) -> bool {
-        self.to_backend.stage == Stage::Finished
-            && self.to_client.stage == Stage::Closing(CloseKind::Cut)
+        self.to_backend.stage == DirectionStage::Finished
+            && self.to_client.stage == DirectionStage::Closing(CloseKind::Cut)
     }
 
     /// The client's and the backend's connection, for what is to be told of them.
@@ -318,7 +319,7 @@ fn is_gone(error: &StreamError) -> bool {
 }
 
 /// What became of a direction.
-enum Outcome {
+enum RelayOutcome {
     Ended,
     Failed,
 }
@@ -326,7 +327,8 @@ enum Outcome {
 /// Pipes are the worker's, and what is dropped before its end has not said all.
 impl Drop for Relay {
     fn drop(&mut self) {
-        if [&self.to_backend, &self.to_client].iter().any(|it| it.stage != Stage::Finished) {
+        if [&self.to_backend, &self.to_client].iter().any(|it| it.stage != DirectionStage::Finished)
+        {
             self.cut(TunnelEnd::Draining);
         }
     }

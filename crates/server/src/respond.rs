@@ -10,7 +10,7 @@ use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
 use crate::cached;
-use crate::error_page::{self, HttpError, Page};
+use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy;
@@ -205,7 +205,7 @@ async fn error_response(
             }
         }
     }
-    error_page::response(error, page.unwrap_or_else(|| Page::plain(error.status)), configured)
+    error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)
 }
 
 #[cfg(test)]

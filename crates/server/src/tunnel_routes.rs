@@ -17,7 +17,7 @@ pub struct TunnelRoutes {
     /// Where it listens.
     pub address: SocketAddr,
     /// What comes before anybody knows where a connection goes.
-    pub start: Start,
+    pub start: TunnelStart,
     by_name: Names<Arc<TunnelWays>>,
     others: TunnelWays,
 }
@@ -32,7 +32,7 @@ pub struct TunnelWays {
 }
 
 /// What comes before anybody knows where a connection goes.
-pub enum Start {
+pub enum TunnelStart {
     /// A handshake, and perhaps a dialogue before it.
     Tls {
         /// Who makes it.
@@ -60,7 +60,7 @@ impl TunnelRoutes {
     /// Routes of a listener that lead nowhere yet, but for connections that `others` takes: those without a name, or with
     /// one that nobody has.
     #[must_use]
-    pub fn new(address: SocketAddr, start: Start, others: TunnelWays) -> Self {
+    pub fn new(address: SocketAddr, start: TunnelStart, others: TunnelWays) -> Self {
         Self { address, start, by_name: Names::default(), others }
     }
 
@@ -85,8 +85,8 @@ impl TunnelRoutes {
     /// Whether a client that made this session, or none, would be let in as it was.
     pub(crate) fn lets_in(&self, session: Option<&Session>) -> bool {
         match (&self.start, session) {
-            (Start::Tls { acceptors, .. }, Some(session)) => acceptors.takes(session),
-            (Start::Tcp | Start::Passthrough, None) => true,
+            (TunnelStart::Tls { acceptors, .. }, Some(session)) => acceptors.takes(session),
+            (TunnelStart::Tcp | TunnelStart::Passthrough, None) => true,
             _ => false,
         }
     }

@@ -34,7 +34,7 @@ pub use in_flight::InFlight;
 pub use link::Link;
 pub use outgoing::OutgoingRequest;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
-pub use pool::{Pool, Shared};
+pub use pool::{Pool, SharedRequest};
 
 /// A backend that requests are passed to, and how TLS is spoken to its servers.
 pub struct Upstream {

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::estimate::Estimate;
-use super::reference::Reference;
-use super::{Arguments, programs};
+use super::reference::ReferencePrograms;
+use super::{MeasureArguments, programs};
 use crate::checkout;
 use crate::process;
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
@@ -57,16 +57,16 @@ struct Target {
 struct Programs {
     bench: PathBuf,
     kettle: PathBuf,
-    /// nginx as [`Reference`] has it, where it is measured.
+    /// nginx as [`ReferencePrograms`] has it, where it is measured.
     nginx: Option<PathBuf>,
 }
 
 /// Measures everything and prints the tables.
-pub fn run(arguments: &Arguments) -> Result<(), String> {
+pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     let targets: Targets = toml::from_str(TARGETS).map_err(|error| error.to_string())?;
     let has_wanted = |run: &Run| run.target.iter().any(|it| arguments.wants(&it.name));
     let reference = targets.run.iter().any(has_wanted);
-    let reference = reference.then(|| Reference::obtain(&Cache::open()?)).transpose()?;
+    let reference = reference.then(|| ReferencePrograms::obtain(&Cache::open()?)).transpose()?;
     let programs = Programs {
         nginx: reference.map(|it| it.tree().to_owned()),
         kettle: programs::kettle(arguments)?,

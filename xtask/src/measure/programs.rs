@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::Arguments;
+use super::MeasureArguments;
 use crate::{checkout, process, vm};
 
 /// kettle as a release has it, unless the command line names one.
-pub fn kettle(arguments: &Arguments) -> Result<PathBuf, String> {
+pub fn kettle(arguments: &MeasureArguments) -> Result<PathBuf, String> {
     match &arguments.kettle {
         Some(path) => path.canonicalize().map_err(|error| vm::cache::at(path, &error)),
         None => release("kettle"),
@@ -14,7 +14,7 @@ pub fn kettle(arguments: &Arguments) -> Result<PathBuf, String> {
 }
 
 /// The program that measures: beside the kettle that the command line names, if it is there, or a release build.
-pub fn kettle_bench(arguments: &Arguments) -> Result<PathBuf, String> {
+pub fn kettle_bench(arguments: &MeasureArguments) -> Result<PathBuf, String> {
     let named = kettle(arguments)?.with_file_name("kettle-bench");
     if arguments.kettle.is_some() && named.is_file() {
         return Ok(named);

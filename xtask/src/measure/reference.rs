@@ -9,11 +9,11 @@ use crate::vm::cache::{Cache, at, create_folder};
 use crate::vm::image::Image;
 
 /// The unpacked programs.
-pub struct Reference {
+pub struct ReferencePrograms {
     tree: PathBuf,
 }
 
-impl Reference {
+impl ReferencePrograms {
     /// Unpacks them on first use.
     pub fn obtain(cache: &Cache) -> Result<Self, String> {
         let image = Image::Measure.obtain(cache)?;

@@ -1,8 +1,8 @@
 use super::configs::ConfigInput;
 use super::*;
 
-fn parse(words: &str) -> Result<Arguments, String> {
-    Arguments::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+fn parse(words: &str) -> Result<MeasureArguments, String> {
+    MeasureArguments::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod window;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Arguments, commit, configs, programs};
+use super::{MeasureArguments, commit, configs, programs};
 use crate::checkout;
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::Guest;
@@ -25,10 +25,10 @@ pub use gate::{Verdict, check, complaint};
 use record::Record;
 use servers::{MeasuredServer, SERVERS};
 use table::Calls;
-use vector::{Lines, Vector};
+use vector::{GuestLines, Vector};
 
 /// Measures everything, prints the tables and writes the results.
-pub fn run(arguments: &Arguments) -> Result<(), String> {
+pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     if arguments.is_check || arguments.is_blessing {
         return gate::run(arguments);
     }
@@ -95,8 +95,8 @@ impl<'s> Bed<'s> {
         erms: bool,
         plans: &str,
         rounds: usize,
-    ) -> Result<(Lines, Vec<Vector>), String> {
-        let mut lines = Lines::default();
+    ) -> Result<(GuestLines, Vec<Vector>), String> {
+        let mut lines = GuestLines::default();
         self.follow(&self.guest(erms, plans, rounds, false)?, &mut |line| lines.take(line))?;
         let vectors = lines.vectors(&self.counter.windows()?, &self.servers, erms)?;
         Ok((lines, vectors))

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kettle_bench::peers::site::Site;
-use kettle_bench::peers::subject::{Key, Program, Role, Setup, Subject, SubjectPath};
+use kettle_bench::peers::subject::{CertificateKey, Program, Role, Setup, Subject, SubjectPath};
 use kettle_bench::peers::{self, Found, Running};
 use kettle_bench::stats::Estimate;
 use kettle_loadgen::measure::cores::{Cores, choose};
@@ -94,7 +94,7 @@ fn start(
     let setup = Setup {
         cpus: cores.server.clone(),
         workers: 1,
-        key: Key::P256,
+        key: CertificateKey::P256,
         offer: Offer {
             version,
             cipher: Cipher::Aes128Gcm,

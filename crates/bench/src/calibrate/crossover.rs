@@ -4,7 +4,7 @@ use crate::stats::Estimate;
 
 /// The cost of responses with bodies of one size, in seconds of processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct CostRow {
     pub body_bytes: u64,
     /// Records sealed in this process.
     pub user: Estimate,
@@ -16,7 +16,7 @@ pub struct Row {
 
 /// What the figures say about `crossover`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CrossoverVerdict {
     /// The kernel is surely cheaper from this body size on, at every measured size.
     From(u64),
     /// The kernel is not cheaper even for the largest body measured.
@@ -32,7 +32,7 @@ pub enum Verdict {
     NoKernelTls,
 }
 
-impl Row {
+impl CostRow {
     /// The kernel path the server would take: small hot files are in memory and are written, larger
     /// ones go by sendfile.
     pub fn kernel(&self, hot_file_bytes: u64) -> Option<&Estimate> {
@@ -58,20 +58,22 @@ impl Row {
 
 /// The smallest size from which the kernel is surely cheaper at all larger ones. Rows go from the
 /// smallest to the largest body.
-pub(super) fn find(rows: &[Row], rounds: usize, hot_file_bytes: u64) -> Verdict {
+pub(super) fn find(rows: &[CostRow], rounds: usize, hot_file_bytes: u64) -> CrossoverVerdict {
     if rounds < ROUNDS_MIN {
-        return Verdict::TooShort;
+        return CrossoverVerdict::TooShort;
     }
     let noisy: Vec<u64> =
         rows.iter().filter(|row| row.is_noisy()).map(|row| row.body_bytes).collect();
     if noisy.len() * NOISY_SHARE_MAX_OF > rows.len() {
-        return Verdict::TooNoisy { body_bytes: noisy };
+        return CrossoverVerdict::TooNoisy { body_bytes: noisy };
     }
     let winning = rows.iter().rev().take_while(|row| row.kernel_surely_wins(hot_file_bytes)).last();
     match (winning, rows.last()) {
-        (Some(row), _) => Verdict::From(row.body_bytes),
-        (None, Some(largest)) if largest.is_noisy() => Verdict::TooNoisy { body_bytes: noisy },
-        _ => Verdict::Never,
+        (Some(row), _) => CrossoverVerdict::From(row.body_bytes),
+        (None, Some(largest)) if largest.is_noisy() => {
+            CrossoverVerdict::TooNoisy { body_bytes: noisy }
+        }
+        _ => CrossoverVerdict::Never,
     }
 }
 

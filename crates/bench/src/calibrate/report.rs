@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::Calibration;
-use super::crossover::{Row, Verdict};
+use super::crossover::{CostRow, CrossoverVerdict};
 use crate::number;
 use crate::stats::Estimate;
 
@@ -30,20 +30,22 @@ impl Calibration {
     /// The line for a listener of the configuration, if the figures allow one.
     pub fn config_line(&self) -> Option<String> {
         match &self.verdict {
-            Verdict::From(bytes) => Some(format!("crossover = \"{}\"", size(*bytes))),
-            Verdict::Never => Some("path = \"user\"".to_owned()),
-            Verdict::TooNoisy { .. } | Verdict::TooShort | Verdict::NoKernelTls => None,
+            CrossoverVerdict::From(bytes) => Some(format!("crossover = \"{}\"", size(*bytes))),
+            CrossoverVerdict::Never => Some("path = \"user\"".to_owned()),
+            CrossoverVerdict::TooNoisy { .. }
+            | CrossoverVerdict::TooShort
+            | CrossoverVerdict::NoKernelTls => None,
         }
     }
 
     /// Everything in the table, in seconds, with the intervals.
     pub fn to_json(&self) -> Value {
         let (verdict, crossover_bytes) = match &self.verdict {
-            Verdict::From(bytes) => ("from", Some(*bytes)),
-            Verdict::Never => ("never", None),
-            Verdict::TooNoisy { .. } => ("too_noisy", None),
-            Verdict::TooShort => ("too_short", None),
-            Verdict::NoKernelTls => ("no_kernel_tls", None),
+            CrossoverVerdict::From(bytes) => ("from", Some(*bytes)),
+            CrossoverVerdict::Never => ("never", None),
+            CrossoverVerdict::TooNoisy { .. } => ("too_noisy", None),
+            CrossoverVerdict::TooShort => ("too_short", None),
+            CrossoverVerdict::NoKernelTls => ("no_kernel_tls", None),
         };
         json!({
             "kernel": self.kernel_release,
@@ -90,7 +92,7 @@ impl Calibration {
     }
 
     /// The kernel's cost relative to user space, by the kernel path the server would take.
-    fn comparison(&self, row: &Row) -> String {
+    fn comparison(&self, row: &CostRow) -> String {
         match row.kernel(self.hot_file_bytes) {
             Some(kernel) if row.user.median > 0.0 => {
                 format!("{:>6}", format!("{:.2}×", kernel.median / row.user.median))
@@ -106,7 +108,7 @@ impl Calibration {
                 "The kernel paths were not measured: {refusal}. `kettle doctor` says what to do."
             ));
         }
-        let noisy = self.rows.iter().any(Row::is_noisy);
+        let noisy = self.rows.iter().any(CostRow::is_noisy);
         if noisy {
             paragraphs.push(
                 "A ? marks figures that are uncertain or changed while measuring: something else \
@@ -126,23 +128,23 @@ impl Calibration {
 
     fn verdict_text(&self) -> String {
         match &self.verdict {
-            Verdict::From(bytes) => format!(
+            CrossoverVerdict::From(bytes) => format!(
                 "From {} on, the kernel is cheaper at every size measured. For the listener:",
                 size(*bytes)
             ),
-            Verdict::Never => {
+            CrossoverVerdict::Never => {
                 "The kernel is not cheaper at the largest size measured. For the listener:"
                     .to_owned()
             }
-            Verdict::TooNoisy { .. } => {
+            CrossoverVerdict::TooNoisy { .. } => {
                 "This machine is too busy to say where the kernel wins. Stop what else runs, or \
                  measure longer with --seconds, and try again."
                     .to_owned()
             }
-            Verdict::TooShort => {
+            CrossoverVerdict::TooShort => {
                 "There was not enough time for a judgement; give more with --seconds.".to_owned()
             }
-            Verdict::NoKernelTls => {
+            CrossoverVerdict::NoKernelTls => {
                 "Without kernel TLS every response is encrypted by kettle itself, so there is no \
                  crossover to set."
                     .to_owned()
@@ -187,7 +189,7 @@ fn wrap(paragraph: &str) -> String {
     text
 }
 
-fn row_json(row: &Row) -> Value {
+fn row_json(row: &CostRow) -> Value {
     let estimate = |estimate: &Estimate| {
         json!({
             "median": estimate.median,

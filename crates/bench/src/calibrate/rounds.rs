@@ -12,14 +12,14 @@ use tokio::runtime::Builder;
 
 use super::body::BodySource;
 use super::connection::Loopback;
-use super::crossover::{self, Row, Verdict};
+use super::crossover::{self, CostRow, CrossoverVerdict};
 use super::paths::{ResponsePath, move_into_kernel};
-use super::{Calibration, Options, Progress};
+use super::{CalibrateOptions, Calibration, Progress};
 use crate::stats::Estimate;
 
 /// Measures on the calling thread, which stays on one processor from then on.
 pub(super) fn measure(
-    options: &Options,
+    options: &CalibrateOptions,
     progress: &dyn Fn(Progress),
 ) -> Result<Calibration, String> {
     // A refusal only makes for more noise, which shows in the figures.
@@ -37,7 +37,7 @@ pub(super) fn measure(
 }
 
 async fn measure_paths(
-    options: &Options,
+    options: &CalibrateOptions,
     source: BodySource,
     start: Instant,
     progress: &dyn Fn(Progress),
@@ -69,7 +69,7 @@ async fn measure_paths(
     }
     let rows = sampler.rows();
     let verdict = match kernel_refusal {
-        Some(_) => Verdict::NoKernelTls,
+        Some(_) => CrossoverVerdict::NoKernelTls,
         None => crossover::find(&rows, rounds, options.hot_file_bytes),
     };
     Ok(Calibration {
@@ -204,12 +204,12 @@ impl Sampler {
         Ok(())
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<CostRow> {
         let of = |samples: &[Vec<f64>], path: usize| {
             samples.get(path).and_then(|samples| Estimate::of(samples))
         };
         let row = |(bytes, samples): (usize, &Vec<Vec<f64>>)| {
-            Some(Row {
+            Some(CostRow {
                 body_bytes: bytes as u64,
                 user: of(samples, 0)?,
                 kernel_write: of(samples, 1),

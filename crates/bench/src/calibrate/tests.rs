@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn short_run_ends_in_time_with_a_row_for_each_size() {
-    let options = Options { time: Duration::from_secs(1), ..Options::default() };
+    let options = CalibrateOptions { time: Duration::from_secs(1), ..CalibrateOptions::default() };
     let mut steps = Vec::new();
     let start = Instant::now();
     let calibration = run(&options, &mut |step| steps.push(step)).expect("a calibration");
@@ -19,13 +19,16 @@ fn short_run_ends_in_time_with_a_row_for_each_size() {
         assert!(calibration.rows.iter().all(|row| row.user.median > 0.0));
     }
     let has_kernel = calibration.kernel_refusal.is_none();
-    assert_eq!(has_kernel, calibration.verdict != Verdict::NoKernelTls);
+    assert_eq!(has_kernel, calibration.verdict != CrossoverVerdict::NoKernelTls);
     assert_eq!(has_kernel, calibration.rows.iter().any(|row| row.kernel_write.is_some()));
 }
 
 #[test]
 fn missing_directory_is_named() {
-    let options = Options { directory: PathBuf::from("/nonexistent/kettle"), ..Options::default() };
+    let options = CalibrateOptions {
+        directory: PathBuf::from("/nonexistent/kettle"),
+        ..CalibrateOptions::default()
+    };
     let error = run(&options, &mut |_| {}).expect_err("no directory");
     assert!(error.contains("cannot make the file to send in /nonexistent/kettle"), "{error}");
 }

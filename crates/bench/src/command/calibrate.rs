@@ -4,14 +4,16 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::calibrate::{Options, Progress, run};
+use crate::calibrate::{CalibrateOptions, Progress, run};
 use crate::cli::CalibrateArguments;
 use crate::command::output::{fail, print, print_line, show_progress};
 
 /// Measures, prints the table and the line for the configuration.
 pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
-    let mut options =
-        Options { time: Duration::from_secs(arguments.seconds.into()), ..Options::default() };
+    let mut options = CalibrateOptions {
+        time: Duration::from_secs(arguments.seconds.into()),
+        ..CalibrateOptions::default()
+    };
     if let Some(directory) = &arguments.directory {
         options.directory.clone_from(directory);
     }

@@ -31,7 +31,7 @@ fn make(arguments: &ReportArguments) -> Result<PathBuf, String> {
     let page = arguments.output.clone().unwrap_or_else(|| page_path(first));
     let charts_folder =
         arguments.charts.as_deref().and_then(|folder| link_to(folder, &page)).map(str::to_owned);
-    write(&page, &report::page(&all, &report::Options { title: None, charts_folder }))?;
+    write(&page, &report::page(&all, &report::PageOptions { title: None, charts_folder }))?;
     Ok(page)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path) -> Result<Results, String> {
 /// Writes the page beside its results file and returns where.
 pub(crate) fn page_beside(results: &Path, all: &[Results]) -> Result<PathBuf, String> {
     let page = page_path(results);
-    write(&page, &report::page(all, &report::Options::default()))?;
+    write(&page, &report::page(all, &report::PageOptions::default()))?;
     Ok(page)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kettle_loadgen::measure::machine::Machine;
 
 use super::*;
-use crate::results::{FORMAT, Line, Run, ScenarioLine, Subject};
+use crate::results::{FORMAT, Line, Run, ScenarioLine, SubjectLine};
 
 pub(super) fn results(clock: Clock) -> Results {
     let run = Run {
@@ -54,7 +54,7 @@ fn timed(subject: &str, figure: &str, values: &[f64]) -> Results {
     results
 }
 
-fn only_row(a: &Results, b: &Results) -> Row {
+fn only_row(a: &Results, b: &Results) -> DiffRow {
     let diff = compare(a, b).unwrap();
     assert_eq!(diff.rows.len(), 1, "{diff:?}");
     diff.rows.into_iter().next().unwrap()
@@ -187,7 +187,7 @@ fn time_and_work_are_not_compared() {
 
 #[test]
 fn what_else_differs_is_said() {
-    let subject = |version: &str| Subject {
+    let subject = |version: &str| SubjectLine {
         scenario: "web-sizes".to_owned(),
         name: "nginx user".to_owned(),
         point: Point::new(),

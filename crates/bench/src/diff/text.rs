@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Diff, Row};
+use super::{Diff, DiffRow};
 use crate::figure::Figure;
 use crate::number::{counted, digits_of, grouped};
 use crate::results::Clock;
@@ -22,7 +22,7 @@ pub fn render(diff: &Diff, all: bool) -> String {
         text += &cut(&format!("{lead:<9}{difference}"), COLUMNS);
         text.push('\n');
     }
-    let shown: Vec<&Row> = diff
+    let shown: Vec<&DiffRow> = diff
         .rows
         .iter()
         .filter(|row| all || matches!(row.verdict, Verdict::Better | Verdict::Worse))
@@ -38,9 +38,9 @@ pub fn render(diff: &Diff, all: bool) -> String {
 }
 
 /// The rows below their headings, these in the order of their first rows: the subject with the worst change comes first.
-fn by_heading<'a>(rows: &[&'a Row]) -> Vec<(String, Vec<&'a Row>)> {
+fn by_heading<'a>(rows: &[&'a DiffRow]) -> Vec<(String, Vec<&'a DiffRow>)> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<&DiffRow>)> = Vec::new();
     for row in rows {
         let heading = heading(row);
         let place = *places.entry(heading.clone()).or_insert(groups.len());
@@ -52,7 +52,7 @@ fn by_heading<'a>(rows: &[&'a Row]) -> Vec<(String, Vec<&'a Row>)> {
     groups
 }
 
-fn heading(row: &Row) -> String {
+fn heading(row: &DiffRow) -> String {
     let mut words = vec![row.scenario.clone(), row.subject.clone()];
     if !row.part.is_empty() {
         words.push(row.part.clone());
@@ -63,7 +63,7 @@ fn heading(row: &Row) -> String {
     words.join(" · ")
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &DiffRow) -> String {
     let verdict = match row.verdict {
         Verdict::Worse => "worse",
         Verdict::Better => "better",

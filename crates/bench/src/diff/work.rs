@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Row, words};
+use super::{DiffRow, words};
 use crate::figure::{Better, Figure};
 use crate::stats::comparison::Verdict;
 
@@ -31,7 +31,7 @@ pub(crate) fn verdict(figure: &Figure, a: f64, b: f64) -> Verdict {
 
 /// Emulators count each byte of a string copy as an instruction, or do not, by a flag of the processor they present. Where a
 /// figure was taken both ways, a change is real only if it has the same direction in both.
-pub(super) fn keep_what_holds_for_all_copies(rows: &mut [Row]) {
+pub(super) fn keep_what_holds_for_all_copies(rows: &mut [DiffRow]) {
     let mut both_ways: BTreeMap<String, Vec<Verdict>> = BTreeMap::new();
     for row in rows.iter() {
         both_ways.entry(without_copies(row)).or_default().push(row.verdict);
@@ -47,7 +47,7 @@ pub(super) fn keep_what_holds_for_all_copies(rows: &mut [Row]) {
 }
 
 /// What names a figure but for the way copies are counted.
-fn without_copies(row: &Row) -> String {
+fn without_copies(row: &DiffRow) -> String {
     let mut point = words(&row.point);
     point.retain(|(axis, _)| *axis != COPIES);
     format!("{:?}", (&row.scenario, &row.subject, &row.part, point, row.figure.name))

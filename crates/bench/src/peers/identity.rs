@@ -9,7 +9,7 @@ use kettle_tls::identity::KeyKind;
 use kettle_tls::self_signed;
 
 use super::error::PeerError;
-use super::subject::Key;
+use super::subject::CertificateKey;
 use crate::word::Word;
 
 /// A certificate and its key in files.
@@ -26,7 +26,7 @@ pub struct Identity {
 ///
 /// # Errors
 /// [`PeerError::Unprepared`] if the certificate cannot be made or its files cannot be written.
-pub fn obtain(folder: &Path, key: Key) -> Result<Identity, PeerError> {
+pub fn obtain(folder: &Path, key: CertificateKey) -> Result<Identity, PeerError> {
     let path = |kind: &str| folder.join(format!("{}-{kind}.pem", key.word()));
     let identity =
         Identity { certificate: path("certificate"), key: path("key"), both: path("both") };
@@ -48,13 +48,13 @@ pub fn obtain(folder: &Path, key: Key) -> Result<Identity, PeerError> {
     Ok(identity)
 }
 
-fn kind(key: Key) -> KeyKind {
+fn kind(key: CertificateKey) -> KeyKind {
     match key {
-        Key::Rsa2048 => KeyKind::Rsa { bits: 2048 },
-        Key::Rsa3072 => KeyKind::Rsa { bits: 3072 },
-        Key::Rsa4096 => KeyKind::Rsa { bits: 4096 },
-        Key::P256 => KeyKind::EcdsaP256,
-        Key::Ed25519 => KeyKind::Ed25519,
+        CertificateKey::Rsa2048 => KeyKind::Rsa { bits: 2048 },
+        CertificateKey::Rsa3072 => KeyKind::Rsa { bits: 3072 },
+        CertificateKey::Rsa4096 => KeyKind::Rsa { bits: 4096 },
+        CertificateKey::P256 => KeyKind::EcdsaP256,
+        CertificateKey::Ed25519 => KeyKind::Ed25519,
     }
 }
 

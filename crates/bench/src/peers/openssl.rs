@@ -3,7 +3,7 @@
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use super::subject::Key;
+use super::subject::CertificateKey;
 
 /// The version: `TLSv1.3`.
 pub fn version(version: Version) -> &'static str {
@@ -23,8 +23,9 @@ pub fn suite_tls13(cipher: Cipher) -> &'static str {
 }
 
 /// The TLS 1.2 suite that fits the certificate.
-pub fn suite_tls12(cipher: Cipher, key: Key) -> &'static str {
-    let is_rsa = matches!(key, Key::Rsa2048 | Key::Rsa3072 | Key::Rsa4096);
+pub fn suite_tls12(cipher: Cipher, key: CertificateKey) -> &'static str {
+    let is_rsa =
+        matches!(key, CertificateKey::Rsa2048 | CertificateKey::Rsa3072 | CertificateKey::Rsa4096);
     match (cipher, is_rsa) {
         (Cipher::Aes128Gcm, false) => "ECDHE-ECDSA-AES128-GCM-SHA256",
         (Cipher::Aes256Gcm, false) => "ECDHE-ECDSA-AES256-GCM-SHA384",

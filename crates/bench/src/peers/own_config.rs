@@ -9,13 +9,13 @@ use super::subject::{self, Program};
 use crate::word::Word;
 
 /// An nginx.conf as it is used, made a template.
-pub struct OwnNginx {
+pub struct ImportedNginx {
     pub template: String,
     /// Where nginx encrypts by it, if the kernel can.
     pub path: subject::SubjectPath,
 }
 
-impl OwnNginx {
+impl ImportedNginx {
     /// `None` for a file that is a template already.
     ///
     /// # Errors
@@ -117,8 +117,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("nginx.conf");
         std::fs::write(&file, "listen @ADDRESS@;").unwrap();
-        assert!(OwnNginx::of(&file).unwrap().is_none());
-        let missing = OwnNginx::of(&folder.path().join("none")).err().unwrap();
+        assert!(ImportedNginx::of(&file).unwrap().is_none());
+        let missing = ImportedNginx::of(&folder.path().join("none")).err().unwrap();
         assert!(missing.contains("cannot read"), "{missing}");
     }
 }

@@ -61,7 +61,7 @@ pub struct Setup {
     pub cpus: Vec<usize>,
     /// Worker threads or processes; at most one a processor.
     pub workers: usize,
-    pub key: Key,
+    pub key: CertificateKey,
     /// The version, suite, group and way of resuming it allows: those the client offers, and no others.
     pub offer: Offer,
     /// Whether sessions can be resumed at all.
@@ -97,7 +97,7 @@ pub const OURS: &[&str] = &[
 
 /// The key of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
+pub enum CertificateKey {
     Rsa2048,
     Rsa3072,
     Rsa4096,
@@ -146,13 +146,13 @@ impl fmt::Display for Subject {
     }
 }
 
-impl Word for Key {
+impl Word for CertificateKey {
     const ALL: &'static [(Self, &'static str)] = &[
-        (Key::P256, "p256"),
-        (Key::Rsa2048, "rsa2048"),
-        (Key::Rsa3072, "rsa3072"),
-        (Key::Rsa4096, "rsa4096"),
-        (Key::Ed25519, "ed25519"),
+        (CertificateKey::P256, "p256"),
+        (CertificateKey::Rsa2048, "rsa2048"),
+        (CertificateKey::Rsa3072, "rsa3072"),
+        (CertificateKey::Rsa4096, "rsa4096"),
+        (CertificateKey::Ed25519, "ed25519"),
     ];
 }
 

@@ -6,7 +6,7 @@ use super::gathered::Gathered;
 use super::head;
 use super::speech;
 use super::trust::Trust;
-use super::verdict::{self, Cell, Outcome, Verdict};
+use super::verdict::{self, Outcome, PageVerdict, VerdictCell};
 
 /// An answer to be shown to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Card {
 }
 
 /// Draws it; nothing without an answer.
-pub fn draw(files: &[Gathered], verdict: &Verdict, trust: &Trust) -> Option<Card> {
+pub fn draw(files: &[Gathered], verdict: &PageVerdict, trust: &Trust) -> Option<Card> {
     if verdict.rows.is_empty() {
         return None;
     }
@@ -50,7 +50,7 @@ fn said(trust: &Trust) -> String {
     said
 }
 
-fn svg(title: &str, place: &str, said: &str, verdict: &Verdict) -> String {
+fn svg(title: &str, place: &str, said: &str, verdict: &PageVerdict) -> String {
     let mut canvas = Canvas::new();
     canvas.group("c-kettle", |canvas| {
         canvas.text("card-mark", (EDGE, 58.0), Anchor::Start, "kettle bench");
@@ -71,7 +71,7 @@ fn svg(title: &str, place: &str, said: &str, verdict: &Verdict) -> String {
     chart::standing_alone(&canvas.finish(WIDTH, HEIGHT).content, (WIDTH, HEIGHT), title)
 }
 
-fn draw_table(canvas: &mut Canvas, verdict: &Verdict, top: f64) {
+fn draw_table(canvas: &mut Canvas, verdict: &PageVerdict, top: f64) {
     let names = 330.0;
     let peers: Vec<&String> = verdict.peers.iter().take(PEERS_MAX).collect();
     let column = (WIDTH - 2.0 * EDGE - names) / peers.len().max(1) as f64;
@@ -97,7 +97,7 @@ fn draw_table(canvas: &mut Canvas, verdict: &Verdict, top: f64) {
     }
 }
 
-fn draw_cell(canvas: &mut Canvas, cell: &Cell, (x, y): (f64, f64)) {
+fn draw_cell(canvas: &mut Canvas, cell: &VerdictCell, (x, y): (f64, f64)) {
     let class = match cell.outcome {
         Outcome::Less => "c-kettle",
         Outcome::More => "c-bad",

@@ -4,7 +4,7 @@ mod compared;
 
 pub use compared::compared;
 
-use super::plot::{Curve, Point};
+use super::plot::{Curve, PlotPoint};
 
 /// From where on a ratio stays below one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub enum Crossing {
 }
 
 /// From where on the points stay below one; between two points along the straight line on a logarithmic axis.
-pub fn crossing(points: &[Point]) -> Crossing {
+pub fn crossing(points: &[PlotPoint]) -> Crossing {
     let Some(last_above) = points.iter().rposition(|point| point.middle >= 1.0) else {
         return if points.is_empty() { Crossing::Never } else { Crossing::Always };
     };

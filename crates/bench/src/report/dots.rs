@@ -11,11 +11,11 @@ pub struct Dots {
     /// What their places mean.
     pub axis: Axis,
     /// From top to bottom.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DotRow>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct DotRow {
     pub label: String,
     pub style: Style,
     /// A value of each round.
@@ -58,7 +58,7 @@ impl Dots {
     fn draw_row(
         &self,
         canvas: &mut Canvas,
-        row: &Row,
+        row: &DotRow,
         x: &Scale,
         top: f64,
         (left, width): (f64, f64),
@@ -86,7 +86,7 @@ impl Dots {
         canvas.line("median", (at, middle - 11.0), (at, middle + 11.0));
     }
 
-    fn value(&self, row: &Row) -> String {
+    fn value(&self, row: &DotRow) -> String {
         self.axis.exactly(row.estimate.median)
     }
 }

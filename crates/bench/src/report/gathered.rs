@@ -2,7 +2,7 @@
 
 use super::sampling::Samples;
 use crate::results::read::Results;
-use crate::results::{Absent, Clock, Run, Subject};
+use crate::results::{Absent, Clock, Run, SubjectLine};
 
 /// A results file by scenario.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct ScenarioResults<'a> {
     pub is_work: bool,
     pub rules: Vec<&'a str>,
     /// The servers as they were started.
-    pub subjects: Vec<&'a Subject>,
+    pub subjects: Vec<&'a SubjectLine>,
     pub samples: Samples<'a>,
     pub absent: Vec<&'a Absent>,
     pub is_complete: bool,

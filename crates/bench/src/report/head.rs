@@ -3,12 +3,12 @@
 use super::gathered::Gathered;
 use super::markup::Markup;
 use super::trust::Trust;
-use super::verdict::{self, Verdict};
+use super::verdict::{self, PageVerdict};
 use super::{Section, number};
 use crate::results::{Clock, Run};
 
 /// A heading that says what was found, or what was measured if nothing is decided.
-pub fn title(files: &[Gathered], verdict: &Verdict) -> String {
+pub fn title(files: &[Gathered], verdict: &PageVerdict) -> String {
     let is_work = !files.is_empty() && files.iter().all(Gathered::is_work);
     let mut runs = files.iter().flat_map(|file| &file.runs);
     let processor = runs.next().map(|run| plain(&run.machine.processor)).unwrap_or_default();
@@ -60,7 +60,7 @@ pub fn write(
     title: &str,
     files: &[Gathered],
     sections: &[Section],
-    (verdict, trust): (&Verdict, &Trust),
+    (verdict, trust): (&PageVerdict, &Trust),
 ) {
     page.raw(
         "<header class=\"top\"><div class=\"mark-line\">kettle bench<span>report</span></div>",

@@ -31,12 +31,12 @@ pub struct Curve {
     pub name: String,
     pub style: Style,
     /// From left to right.
-    pub points: Vec<Point>,
+    pub points: Vec<PlotPoint>,
 }
 
 /// A point of a curve with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct PlotPoint {
     pub x: f64,
     pub low: f64,
     pub middle: f64,
@@ -198,10 +198,10 @@ impl Plot {
     }
 
     fn draw_curve(&self, canvas: &mut Canvas, panel: &Panel, curve: &Curve, x: &Scale, y: &Scale) {
-        let place = |point: &Point| (x.at(point.x), y.at(point.middle));
-        let points: Vec<Point> = curve.drawable(&panel.y).copied().collect();
+        let place = |point: &PlotPoint| (x.at(point.x), y.at(point.middle));
+        let points: Vec<PlotPoint> = curve.drawable(&panel.y).copied().collect();
         let is_sparse = points.len() <= MARKED_MAX;
-        let has_width = |point: &&Point| y.at(point.low) - y.at(point.high) > 1.0;
+        let has_width = |point: &&PlotPoint| y.at(point.low) - y.at(point.high) > 1.0;
         if is_sparse {
             for point in points.iter().filter(has_width) {
                 let at = x.at(point.x);
@@ -240,7 +240,7 @@ impl Panel {
 
 impl Curve {
     /// Its points as far as the axis can show them.
-    fn drawable<'a>(&'a self, y: &'a Axis) -> impl Iterator<Item = &'a Point> {
+    fn drawable<'a>(&'a self, y: &'a Axis) -> impl Iterator<Item = &'a PlotPoint> {
         self.points.iter().filter(|point| {
             point.x.is_finite()
                 && point.middle.is_finite()

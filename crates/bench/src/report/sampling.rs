@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::number;
-use super::plot::{Curve, Point};
+use super::plot::{Curve, PlotPoint};
 use super::style;
 use crate::figure;
 use crate::results::{Sample, Value};
@@ -98,13 +98,13 @@ impl<'a> Samples<'a> {
         rounds.into_iter().map(|(_, value)| value).filter(|value| value.is_finite()).collect()
     }
 
-    pub fn along(&self, axis: &str, figure: &str) -> Vec<Point> {
+    pub fn along(&self, axis: &str, figure: &str) -> Vec<PlotPoint> {
         self.points(axis, |samples| samples.estimate(figure))
     }
 
     /// A figure along an axis, as a multiple of the same figure of others. Rounds are compared with the same round, since
     /// what disturbs one disturbs both.
-    pub fn along_relative(&self, axis: &str, figure: &str, base: &Samples) -> Vec<Point> {
+    pub fn along_relative(&self, axis: &str, figure: &str, base: &Samples) -> Vec<PlotPoint> {
         self.points(axis, |samples| {
             let here = samples.iter().next()?.point.get(axis)?;
             let (ours, theirs) = (samples.rounds(figure), base.at(axis, here).rounds(figure));
@@ -118,14 +118,18 @@ impl<'a> Samples<'a> {
         })
     }
 
-    fn points(&self, axis: &str, estimate: impl Fn(&Samples) -> Option<Estimate>) -> Vec<Point> {
+    fn points(
+        &self,
+        axis: &str,
+        estimate: impl Fn(&Samples) -> Option<Estimate>,
+    ) -> Vec<PlotPoint> {
         let numbers = self.values(axis).into_iter().filter_map(|value| match value {
             Value::Number(x) => Some((x, value)),
             Value::Word(_) => None,
         });
         let points = numbers.filter_map(|(x, value)| {
             let Estimate { median, low, high, .. } = estimate(&self.at(axis, &value))?;
-            Some(Point { x, low, middle: median, high })
+            Some(PlotPoint { x, low, middle: median, high })
         });
         points.collect()
     }

@@ -3,9 +3,9 @@
 use super::canvas::Room;
 use super::chart::{Chart, ChartWidth, Part};
 use super::markup::{Attributes, Markup};
-use super::{Options, Section, charts, tabled};
+use super::{PageOptions, Section, charts, tabled};
 
-pub fn write(page: &mut Markup, section: &Section, options: &Options) {
+pub fn write(page: &mut Markup, section: &Section, options: &PageOptions) {
     let scenario = section.scenario;
     page.open("section", &[("class", "scenario"), ("id", &section.id)]);
     page.open("p", &[("class", "eyebrow")]);
@@ -32,7 +32,7 @@ pub fn write(page: &mut Markup, section: &Section, options: &Options) {
     page.close("section");
 }
 
-fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
+fn write_chart(page: &mut Markup, chart: &Chart, options: &PageOptions) {
     if chart.panels.is_empty() {
         page.raw("<p class=\"undrawn\"><strong>");
         page.text(&chart.question);

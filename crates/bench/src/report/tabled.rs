@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::bars::Bars;
 use super::chart::{Chart, Picture};
-use super::plot::{Panel, Plot, Point};
+use super::plot::{Panel, Plot, PlotPoint};
 use super::table::Table;
 
 /// The numbers of a chart: its own table, or one of everything drawn.
@@ -49,7 +49,7 @@ fn of_plot(plot: &Plot) -> Table {
     table
 }
 
-fn cell(panel: &Panel, point: &Point) -> String {
+fn cell(panel: &Panel, point: &PlotPoint) -> String {
     with_interval(&panel.y, point.middle, (point.low, point.high))
 }
 

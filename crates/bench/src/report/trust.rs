@@ -3,7 +3,7 @@
 use super::gathered::Gathered;
 use super::number;
 use super::speech;
-use super::verdict::Verdict;
+use super::verdict::PageVerdict;
 use crate::figure;
 use crate::results::{Clock, Sample};
 use crate::stats::comparison::SAMPLES_MIN;
@@ -17,7 +17,7 @@ pub struct Trust {
 }
 
 /// Rates the runs. `scatter` is how far the same code came out apart, if it was measured twice.
-pub fn assess(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Trust {
+pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -> Trust {
     let timed = || files.iter().filter(|file| !file.is_work());
     let kernel = kernel(files);
     if timed().next().is_none() {

@@ -14,15 +14,15 @@ use crate::figure::Better;
 use crate::peers::subject::OURS;
 use crate::results::Clock;
 use crate::stats::Estimate;
-use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict as Compared};
+use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict};
 use question::{FigureSource, QUESTIONS, Question};
 
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct PageVerdict {
     /// The other programs, a column each.
     pub peers: Vec<String>,
     /// The questions that were asked.
-    pub rows: Vec<Row>,
+    pub rows: Vec<VerdictRow>,
     /// The questions that were not: what they are called, and the comparison that asks them.
     pub unasked: Vec<(&'static str, &'static str)>,
     /// Programs that pass requests on to another server.
@@ -30,19 +30,19 @@ pub struct Verdict {
 }
 
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct VerdictRow {
     pub question: &'static Question,
     /// What exactly was measured.
     pub about: String,
     /// What it was spent for: `for a 1 MiB file`.
     pub purpose: String,
     /// The answer beside each other program, as many as there are columns.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<VerdictCell>>,
 }
 
 /// Ours beside another program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct VerdictCell {
     /// Ours as a multiple of theirs.
     pub ratio: Interval,
     /// What that comes to.
@@ -70,7 +70,7 @@ pub enum Outcome {
     TooFew,
 }
 
-impl Verdict {
+impl PageVerdict {
     /// Compares what was measured as time.
     pub fn of(files: &[Gathered]) -> Self {
         let scenarios: Vec<&ScenarioResults> = files
@@ -101,7 +101,7 @@ impl Verdict {
             };
             let [about, purpose] =
                 [question.about, question.purpose].map(|text| text.replace("{}", &word));
-            Row { question, about, purpose, cells: peers.iter().map(find).collect() }
+            VerdictRow { question, about, purpose, cells: peers.iter().map(find).collect() }
         });
         let rows = rows.collect();
         let relays = peers.iter().filter(|peer| RELAYS.contains(&peer.as_str())).cloned().collect();
@@ -109,7 +109,7 @@ impl Verdict {
     }
 
     /// Every answer there is, with its row and the other program.
-    pub fn cells(&self) -> impl Iterator<Item = (&Row, &str, &Cell)> {
+    pub fn cells(&self) -> impl Iterator<Item = (&VerdictRow, &str, &VerdictCell)> {
         self.rows.iter().flat_map(|row| {
             let cells = self.peers.iter().zip(&row.cells);
             cells.filter_map(move |(peer, cell)| Some((row, peer.as_str(), cell.as_ref()?)))
@@ -129,7 +129,7 @@ impl Verdict {
             })
         };
         let worse = decided().filter(|(_, _, cell)| cell.outcome == Outcome::More);
-        let mut said: Vec<(&Row, &Cell)> =
+        let mut said: Vec<(&VerdictRow, &VerdictCell)> =
             worse.map(|(row, _, cell)| (row, cell)).take(HEADLINE_PARTS - 1).collect();
         for (row, _, cell) in decided() {
             let is_said = said.iter().any(|(other, _)| std::ptr::eq(*other, row));
@@ -137,7 +137,7 @@ impl Verdict {
                 said.push((row, cell));
             }
         }
-        let place = |row: &Row| self.rows.iter().position(|other| std::ptr::eq(other, row));
+        let place = |row: &VerdictRow| self.rows.iter().position(|other| std::ptr::eq(other, row));
         said.sort_by_key(|(row, _)| place(row));
         let mut before = None;
         let parts = said.iter().map(|(row, cell)| {
@@ -160,7 +160,7 @@ impl Verdict {
 }
 
 /// Answers by the program beside which they were found.
-type Cells = Vec<(String, Cell)>;
+type Cells = Vec<(String, VerdictCell)>;
 
 /// The answer to a question, and the size or rate it holds for. Where two comparisons asked the same, the one with more rounds
 /// is the surer.
@@ -208,7 +208,7 @@ fn beside(samples: &Samples, source: &FigureSource) -> Cells {
     found
 }
 
-fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
+fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<VerdictCell> {
     let comparison = Comparison::of(theirs, ours)?;
     let ratio = comparison.ratio?;
     let rounds = ours.len().min(theirs.len());
@@ -216,11 +216,11 @@ fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
     let outcome = match comparison.verdict(Better::Lower) {
         _ if ratio.low == 1.0 && ratio.high == 1.0 => Outcome::Same,
         _ if rounds < SAMPLES_MIN => Outcome::TooFew,
-        Compared::Better => Outcome::Less,
-        Compared::Worse => Outcome::More,
+        Verdict::Better => Outcome::Less,
+        Verdict::Worse => Outcome::More,
         _ => Outcome::Undecided,
     };
-    Some(Cell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
+    Some(VerdictCell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
 }
 
 /// A headline has so many parts.

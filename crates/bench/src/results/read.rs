@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine, Subject};
+use super::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine, SubjectLine};
 
 /// A results file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Results {
     /// The scenarios, each once, as last stated.
     pub scenarios: Vec<ScenarioLine>,
     /// The servers as they were started; once for each time.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<SubjectLine>,
     /// What was measured, in the order of time.
     pub samples: Vec<Sample>,
     /// What could not be.

@@ -46,7 +46,7 @@ fn all_lines() -> Vec<Line> {
             name: "web-sizes".to_owned(),
             rules: vec!["X25519.".to_owned()],
         }),
-        Line::Subject(Subject {
+        Line::Subject(SubjectLine {
             scenario: "web-sizes".to_owned(),
             name: "kettle auto".to_owned(),
             point: Point::new(),

@@ -12,7 +12,7 @@ use kettle_tls::Version;
 
 use super::error::BenchError;
 use crate::peers::openssl;
-use crate::peers::subject::Key;
+use crate::peers::subject::CertificateKey;
 use crate::word::Word;
 
 /// Downloads once what the load asks for, on its processors.
@@ -60,7 +60,7 @@ fn command(load: &Load) -> Command {
         match offer.version {
             Version::Tls12 => {
                 // Whichever of them the certificate is for.
-                let suites = [Key::P256, Key::Rsa2048];
+                let suites = [CertificateKey::P256, CertificateKey::Rsa2048];
                 let suites = suites.map(|key| openssl::suite_tls12(offer.cipher, key));
                 curl.args(["--ciphers", &suites.join(":")])
             }

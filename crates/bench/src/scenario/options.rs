@@ -9,7 +9,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use crate::number::{parse_count, parse_size, parse_time};
-use crate::peers::subject::{Key, OwnConfig, Program, Role, SubjectPath};
+use crate::peers::subject::{CertificateKey, OwnConfig, Program, Role, SubjectPath};
 use crate::word::Word;
 
 /// What the user asked for. `None` leaves it to the scenario.
@@ -43,8 +43,8 @@ pub struct Options {
     #[arg(long = "group", value_name = "LIST", value_delimiter = ',', value_parser = Group::from_word)]
     pub groups: Option<Vec<Group>>,
     /// Keys of the certificate: p256, rsa2048, rsa3072, rsa4096, ed25519
-    #[arg(long = "key", value_name = "LIST", value_delimiter = ',', value_parser = Key::from_word)]
-    pub keys: Option<Vec<Key>>,
+    #[arg(long = "key", value_name = "LIST", value_delimiter = ',', value_parser = CertificateKey::from_word)]
+    pub keys: Option<Vec<CertificateKey>>,
     /// Ways of resuming sessions: none, session-id, ticket, early-data
     #[arg(id = "resume_by", long = "resume-by", value_name = "LIST", value_delimiter = ',',
           value_parser = ResumeBy::from_word)]

@@ -5,7 +5,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use super::options::{Options, OwnNginx, first};
-use crate::peers::subject::{Key, OwnConfig, Program};
+use crate::peers::subject::{CertificateKey, OwnConfig, Program};
 use crate::word::Word;
 
 /// What client and servers agree on unless a scenario compares it: one choice each.
@@ -20,8 +20,8 @@ pub fn offer(options: &Options) -> Offer {
 }
 
 /// The certificate's key unless a scenario compares it.
-pub fn key(options: &Options) -> Key {
-    first(&options.keys).unwrap_or(Key::P256)
+pub fn key(options: &Options) -> CertificateKey {
+    first(&options.keys).unwrap_or(CertificateKey::P256)
 }
 
 /// The sentences.

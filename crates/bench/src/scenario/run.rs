@@ -249,7 +249,7 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     let Some(OwnConfig::Template(file)) = options.config(Program::Nginx).cloned() else {
         return Ok(request);
     };
-    let Some(own) = own_config::OwnNginx::of(&file).map_err(BenchError::Options)? else {
+    let Some(own) = own_config::ImportedNginx::of(&file).map_err(BenchError::Options)? else {
         return Ok(request);
     };
     if options.roles.iter().flatten().any(|role| *role != Role::Files) {

@@ -118,7 +118,7 @@ impl Bench<'_> {
             }
             Err(error) => return self.absent(what, error).map(|()| None),
         };
-        (self.write)(&Line::Subject(results::Subject {
+        (self.write)(&Line::Subject(results::SubjectLine {
             scenario: self.scenario.to_owned(),
             name: name.clone(),
             point: point.clone(),

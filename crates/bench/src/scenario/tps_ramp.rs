@@ -18,7 +18,7 @@ use kettle_loadgen::load::{Arrivals, BodyUse, End, Load, LoadModel, Reuse};
 use planner::{Next, Planner, Slope};
 use reading::{CLIENT_LIMITED, forget_shares, rate_value, replace, time_taken};
 use step::Step;
-use summary::{Ramp, Summary};
+use summary::{Ramp, RampSummary};
 
 use super::Scenario;
 use super::bench::{Bench, StartedServer};
@@ -197,8 +197,8 @@ impl Under<'_> {
             }
         };
         seen.extend(own.iter().copied());
-        let Summary { mut figures, mut warnings } =
-            Summary::of(Ramp { steps: planner.steps(), why, own: &own, all: seen });
+        let RampSummary { mut figures, mut warnings } =
+            RampSummary::of(Ramp { steps: planner.steps(), why, own: &own, all: seen });
         figures.extend(on_wire);
         warnings.extend(bench.cores.warnings.iter().cloned());
         bench.record(Sample { warnings, ..summary.sample(figures) }, began.elapsed())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_bench::report::{self, Options};
+use kettle_bench::report::{self, PageOptions};
 use kettle_bench::results::read::Results;
 use kettle_bench::results::{Clock, Line, Sample, Value};
 
@@ -62,7 +62,7 @@ impl Made {
     }
 
     fn page(self) -> String {
-        report::page(&[self.results()], &Options::default())
+        report::page(&[self.results()], &PageOptions::default())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The report of a run nobody made: is it whole and safe, and does it fit a phone and a desk?
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use kettle_bench::report::{self, Options};
+use kettle_bench::report::{self, PageOptions};
 use kettle_bench::results::read::Results;
 use kettle_bench::results::{Line, Value};
 
@@ -24,8 +24,8 @@ fn read(lines: Vec<Line>) -> Results {
     results
 }
 
-fn options() -> Options {
-    Options { charts_folder: Some("charts".to_owned()), ..Options::default() }
+fn options() -> PageOptions {
+    PageOptions { charts_folder: Some("charts".to_owned()), ..PageOptions::default() }
 }
 
 /// The page of the two files.
@@ -36,7 +36,10 @@ fn page() -> String {
 /// The page of results with this text wherever results hold text.
 fn page_with(text: &str) -> String {
     let lines = synthetic::results().into_iter().map(|line| tainted(line, text));
-    report::page(&[read(lines.collect())], &Options { title: Some(text.to_owned()), ..options() })
+    report::page(
+        &[read(lines.collect())],
+        &PageOptions { title: Some(text.to_owned()), ..options() },
+    )
 }
 
 fn tainted(mut line: Line, text: &str) -> Line {

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use kettle_bench::results::{
-    Absent, Clock, FORMAT, Line, Point, Run, Sample, ScenarioLine, Subject, Value,
+    Absent, Clock, FORMAT, Line, Point, Run, Sample, ScenarioLine, SubjectLine, Value,
 };
 use kettle_loadgen::measure::machine::Machine;
 
@@ -81,7 +81,7 @@ impl Made {
             .to_vec(),
         }));
         for subject in subjects {
-            self.lines.push(Line::Subject(Subject {
+            self.lines.push(Line::Subject(SubjectLine {
                 scenario: name.to_owned(),
                 name: (*subject).to_owned(),
                 point: Point::new(),

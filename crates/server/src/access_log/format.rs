@@ -10,7 +10,7 @@ use super::escape::{write_combined_field, write_json_string};
 use crate::tx_path::TxPath;
 
 /// Writes one JSON object and a line feed. Fields without a value are left out.
-pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseEntry<'_>) {
+pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
     out.extend_from_slice(b"{\"time\":\"");
     write_iso(out, clock, entry.time);
     out.extend_from_slice(b"\",\"remote\":\"");
@@ -52,7 +52,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseE
 }
 
 /// Writes the combined format, then kettle's own fields as `name=value`, then a line feed.
-pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseEntry<'_>) {
+pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
     write_display(out, entry.remote.ip());
     out.extend_from_slice(b" - ");
     match entry.user {
@@ -112,7 +112,7 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Respo
 }
 
 /// Writes what a person at a terminal wants to see, and a line feed.
-pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseEntry<'_>) {
+pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
     write_time_of_day(out, clock, entry.time);
     out.push(b' ');
     write_number(out, entry.status.into());
@@ -133,13 +133,13 @@ pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &Response
 
 /// The last second written, in both notations, so that most lines need no calendar.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct TimeTexts {
     second: Option<i64>,
     iso_second: Vec<u8>,
     common_second: Vec<u8>,
 }
 
-impl Clock {
+impl TimeTexts {
     /// Writes a time as servers' logs have it.
     pub(super) fn write_common(&mut self, out: &mut Vec<u8>, time: SystemTime) {
         self.turn_to(time);
@@ -179,14 +179,14 @@ impl Clock {
 }
 
 /// Writes a time with its milliseconds (RFC 3339).
-pub(super) fn write_iso(out: &mut Vec<u8>, clock: &mut Clock, time: SystemTime) {
+pub(super) fn write_iso(out: &mut Vec<u8>, clock: &mut TimeTexts, time: SystemTime) {
     let milliseconds = clock.turn_to(time);
     out.extend_from_slice(&clock.iso_second);
     let _ = write!(out, ".{milliseconds:03}Z");
 }
 
 /// Writes hours, minutes and seconds.
-pub(super) fn write_time_of_day(out: &mut Vec<u8>, clock: &mut Clock, time: SystemTime) {
+pub(super) fn write_time_of_day(out: &mut Vec<u8>, clock: &mut TimeTexts, time: SystemTime) {
     clock.turn_to(time);
     out.extend_from_slice(clock.iso_second.get(ISO_DATE_BYTES..).unwrap_or_default());
 }

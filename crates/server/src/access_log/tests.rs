@@ -11,7 +11,7 @@ use kettle_tls::{Cipher, Resumption, Session, Version};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::escape::{write_combined_field, write_json_string};
-use super::format::{Clock, write_combined, write_json, write_short};
+use super::format::{TimeTexts, write_combined, write_json, write_short};
 use super::writer::{Command, Writer};
 use super::{AccessLog, BACKLOG_BUFFERS, Destination, ResponseEntry, WorkerLog};
 use crate::tx_path::{Reason, TxPath};
@@ -91,7 +91,7 @@ fn json_line_has_every_field() {
     let mut out = Vec::new();
     write_json(
         &mut out,
-        &mut Clock::default(),
+        &mut TimeTexts::default(),
         &ResponseEntry { session: Some(&session()), ..entry() },
     );
     assert_eq!(
@@ -114,7 +114,7 @@ fn combined_line_starts_as_other_servers_write_it() {
     let mut out = Vec::new();
     write_combined(
         &mut out,
-        &mut Clock::default(),
+        &mut TimeTexts::default(),
         &ResponseEntry { session: Some(&session()), ..entry() },
     );
     assert_eq!(
@@ -142,7 +142,7 @@ fn hostile_bytes_leave_json_valid_and_on_one_line() {
         user_agent: Some(&hostile),
         ..entry()
     };
-    write_json(&mut out, &mut Clock::default(), &entry);
+    write_json(&mut out, &mut TimeTexts::default(), &entry);
     assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
     let parsed: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let latin: String = hostile.iter().map(|byte| char::from(*byte)).collect();
@@ -154,7 +154,7 @@ fn hostile_bytes_leave_combined_on_one_line_of_printable_ascii() {
     let hostile: Vec<u8> = (0..=255).collect();
     let mut out = Vec::new();
     let entry = ResponseEntry { target: &hostile, user_agent: Some(&hostile), ..entry() };
-    write_combined(&mut out, &mut Clock::default(), &entry);
+    write_combined(&mut out, &mut TimeTexts::default(), &entry);
     let (last, line) = out.split_last().unwrap();
     assert_eq!(*last, b'\n');
     assert!(line.iter().all(|byte| matches!(byte, 0x20..=0x7e)));
@@ -182,7 +182,7 @@ fn valid_utf8_stays_and_control_characters_do_not() {
 fn unparsed_request_has_a_dash_for_its_line() {
     let mut out = Vec::new();
     let entry = ResponseEntry { method: b"", target: b"", version: "", status: 400, ..entry() };
-    write_combined(&mut out, &mut Clock::default(), &entry);
+    write_combined(&mut out, &mut TimeTexts::default(), &entry);
     let line = String::from_utf8(out).unwrap();
     assert!(line.contains(r#"] "-" 400 "#), "{line}");
     assert!(line.contains(" tls=- suite=- group=- resumed=- "), "{line}");
@@ -246,7 +246,7 @@ fn lines_beyond_the_backlog_are_dropped_and_counted() {
     let (path, log, _, dropped) = started(&directory);
     let stuck = AccessLogWithoutWriter::new(&log);
     let mut line = Vec::new();
-    write_combined(&mut line, &mut Clock::default(), &entry());
+    write_combined(&mut line, &mut TimeTexts::default(), &entry());
     let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
     for _ in 0..room + 5 {
         stuck.worker.record(&Destination::Common, &entry());
@@ -314,7 +314,7 @@ fn the_bound_of_a_worker_holds_for_all_its_logs_together() {
     let (_, log, _, dropped) = started(&directory);
     let stuck = AccessLogWithoutWriter::new(&log);
     let mut line = Vec::new();
-    write_combined(&mut line, &mut Clock::default(), &entry());
+    write_combined(&mut line, &mut TimeTexts::default(), &entry());
     let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
     let own = |name: &str| Destination::Own(Arc::new(LogTarget::Path(name.into())));
     for destination in [own("/a"), own("/b"), Destination::Common].iter().cycle().take(room + 5) {
@@ -392,7 +392,7 @@ const PIPE_BYTES_USUAL: usize = 64 * 1024;
 fn the_short_format_is_for_people() {
     let short = |entry: &ResponseEntry<'_>| {
         let mut out = Vec::new();
-        write_short(&mut out, &mut Clock::default(), entry);
+        write_short(&mut out, &mut TimeTexts::default(), entry);
         String::from_utf8(out).unwrap()
     };
     let line = short(&entry());

@@ -8,7 +8,7 @@ use kettle_tls::Session;
 
 use super::escape::write_combined_field;
 use super::format::{
-    Clock, microseconds, number_member, quoted_field, text_member, word_field, write_display,
+    TimeTexts, microseconds, number_member, quoted_field, text_member, word_field, write_display,
     write_iso, write_number, write_time_of_day,
 };
 use crate::tx_path::{Flow, Reason};
@@ -51,7 +51,7 @@ pub struct TunnelEntry<'a> {
 }
 
 impl TunnelEntry<'_> {
-    pub(super) fn write(&self, format: LogFormat, out: &mut Vec<u8>, clock: &mut Clock) {
+    pub(super) fn write(&self, format: LogFormat, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         match format {
             LogFormat::Json => self.write_json(out, clock),
             LogFormat::Combined => self.write_combined(out, clock),
@@ -59,7 +59,7 @@ impl TunnelEntry<'_> {
         }
     }
 
-    fn write_json(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+    fn write_json(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         out.extend_from_slice(b"{\"time\":\"");
         write_iso(out, clock, self.time);
         out.extend_from_slice(b"\",\"remote\":\"");
@@ -103,7 +103,7 @@ impl TunnelEntry<'_> {
     }
 
     /// No request stands in it: what readers of the combined format look for is not there.
-    fn write_combined(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+    fn write_combined(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         write_display(out, self.remote.ip());
         out.extend_from_slice(b" - - [");
         clock.write_common(out, self.time);
@@ -132,7 +132,7 @@ impl TunnelEntry<'_> {
         out.push(b'\n');
     }
 
-    fn write_short(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+    fn write_short(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         write_time_of_day(out, clock, self.time);
         let place = self.server.or(self.backend).unwrap_or("-");
         let (sent, received) = (bytes(self.to_client), bytes(self.to_backend));
@@ -186,7 +186,7 @@ mod tests {
             duration: Duration::from_micros(1_234),
             connection: 9,
         };
-        let (mut out, mut clock) = (Vec::new(), Clock::default());
+        let (mut out, mut clock) = (Vec::new(), TimeTexts::default());
         entry.write(format, &mut out, &mut clock);
         String::from_utf8(out).unwrap()
     }

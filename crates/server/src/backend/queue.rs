@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 /// The waiters, in the order they came.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct SlotQueue {
     /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: a connection that gives
     /// its slot back and sees no waiter came before the waiter, which will then see the slot.
     waiting: AtomicUsize,
@@ -26,7 +26,7 @@ struct Line {
     waiters: BTreeMap<u64, Arc<Notify>>,
 }
 
-impl Queue {
+impl SlotQueue {
     /// How many wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(SeqCst)
@@ -71,7 +71,7 @@ impl Line {
 
 /// A waiter. When it is dropped, it leaves the queue and calls the new front.
 pub(super) struct Waiter<'q> {
-    queue: &'q Queue,
+    queue: &'q SlotQueue,
     ticket: u64,
     called: Arc<Notify>,
 }

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::balance::{self, Candidate};
 use super::state::Standing;
-use super::{Backend, Server, Shared};
+use super::{Backend, BackendShared, Server};
 
 /// A slot on a server. When it is dropped, the next waiter gets it.
 #[derive(Debug)]
 pub struct Slot {
     server: Arc<Server>,
-    shared: Arc<Shared>,
+    shared: Arc<BackendShared>,
     index: usize,
 }
 

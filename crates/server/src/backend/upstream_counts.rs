@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Backend, Shared};
+use super::{Backend, BackendShared};
 use crate::metrics::{Count, Lifetimes, Shape};
 
 /// What is counted for all workers.
@@ -29,7 +29,7 @@ impl Default for UpstreamCounts {
 /// Counts a connection for as long as it is kept.
 #[derive(Debug)]
 pub struct UseCount {
-    shared: Arc<Shared>,
+    shared: Arc<BackendShared>,
     is_idle: bool,
 }
 

@@ -22,7 +22,8 @@ use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
 use crate::disk::{Device, Disks};
 use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
 use crate::upstream::{
-    OutgoingRequest, Pool, Shared, Trace, UpstreamBody, UpstreamError, UpstreamResponse, fetch,
+    OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
+    fetch,
 };
 
 /// An object that is asked for.
@@ -44,7 +45,7 @@ pub(super) struct Fetching {
     pub(super) arriving: Arriving,
     pub(super) begun: Instant,
     /// Lets the worker wait for it when it stops.
-    pub(super) shared: Shared,
+    pub(super) shared: SharedRequest,
 }
 
 /// What came of it, for the request that began it.

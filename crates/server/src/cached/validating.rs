@@ -19,7 +19,7 @@ use super::{CALL_BYTES, CachedRoute, kept, lines};
 use crate::disk::{Device, Disks};
 use crate::response::Response;
 use crate::stores::OpenStore;
-use crate::upstream::Shared;
+use crate::upstream::SharedRequest;
 
 /// What a backend said in its 304.
 struct Validation {
@@ -102,7 +102,7 @@ impl CachedRoute {
         keys: Arc<[Name]>,
         disks: Disks,
         device: Arc<Device>,
-        _shared: Shared,
+        _shared: SharedRequest,
     ) {
         if let Some(over) = over {
             let _ = over.await;

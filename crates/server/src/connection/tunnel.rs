@@ -20,7 +20,7 @@ use super::{Connection, LINGER};
 use crate::limits::Stage;
 use crate::relay::Side;
 use crate::tunnel::{Client, Peers, Tunnel};
-use crate::tunnel_routes::{Start, TunnelRoutes, TunnelSettings};
+use crate::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart};
 
 impl Connection {
     /// Carries the connection to a backend and back, to its end. `received` is what it said already, `peer` who
@@ -53,7 +53,7 @@ impl Connection {
         routes: &TunnelRoutes,
     ) -> Option<(Client, Arc<TunnelSettings>)> {
         match &routes.start {
-            Start::Tls { acceptors, starttls } => {
+            TunnelStart::Tls { acceptors, starttls } => {
                 let received = self.answer_starttls(&mut socket, received, *starttls).await?;
                 // Nothing is left of a dialogue: a client that has sent something already began TLS without one. PostgreSQL 17 takes
                 // that only from clients that say what they speak (ALPACA), and so do we.
@@ -73,12 +73,12 @@ impl Connection {
                 let side = Side::from(stream);
                 Some((Client { side, received: Vec::new(), server_name: None }, settings))
             }
-            Start::Tcp => {
+            TunnelStart::Tcp => {
                 let settings = Arc::clone(routes.find(None).find(std::iter::empty())?);
                 let side = Side::from(socket);
                 Some((Client { side, received, server_name: None }, settings))
             }
-            Start::Passthrough => self.read_hello(socket, received, routes).await,
+            TunnelStart::Passthrough => self.read_hello(socket, received, routes).await,
         }
     }
 

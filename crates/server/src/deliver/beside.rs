@@ -16,7 +16,7 @@ use crate::request::{Beside, BodyError, Passed};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 /// What happened first.
-enum Next {
+enum NextPiece {
     /// The server sent this; nothing is the end of its response.
     Piece(Option<Bytes>),
     /// Something of the request moved on.
@@ -39,9 +39,9 @@ impl Delivery<'_> {
             self.write_beside(prefix, body, request).await?;
             self.delivered.body_bytes += std::mem::take(&mut queued_bytes);
             match self.next_beside(body, request).await? {
-                Next::Moved => {}
-                Next::Passed => return Ok(false),
-                Next::Piece(piece) => {
+                NextPiece::Moved => {}
+                NextPiece::Passed => return Ok(false),
+                NextPiece::Piece(piece) => {
                     let data = piece.as_deref().unwrap_or_default();
                     coding.begin(prefix, data.len());
                     prefix.extend_from_slice(data);
@@ -60,17 +60,19 @@ impl Delivery<'_> {
         &mut self,
         body: &mut UpstreamBody,
         request: &mut Beside<'_>,
-    ) -> Result<Next, DeliveryError> {
+    ) -> Result<NextPiece, DeliveryError> {
         let (moved_bytes, ticks) = (request.moved_bytes, self.deadline.ticks());
         let is_owed = request.waits_for_client();
         let limit = body.timeout();
         let next = poll_fn(|context| {
             if let Poll::Ready(piece) = body.poll_chunk(context) {
-                return Poll::Ready(piece.map(Next::Piece).map_err(cut));
+                return Poll::Ready(piece.map(NextPiece::Piece).map_err(cut));
             }
             match poll_request(self.stream, body, request, context) {
-                Poll::Ready(passed) => Poll::Ready(passed.map(|()| Next::Passed)),
-                Poll::Pending if request.moved_bytes > moved_bytes => Poll::Ready(Ok(Next::Moved)),
+                Poll::Ready(passed) => Poll::Ready(passed.map(|()| NextPiece::Passed)),
+                Poll::Pending if request.moved_bytes > moved_bytes => {
+                    Poll::Ready(Ok(NextPiece::Moved))
+                }
                 Poll::Pending => Poll::Pending,
             }
         });

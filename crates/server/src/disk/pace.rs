@@ -13,14 +13,14 @@ use kettle_kernel::process::voluntary_context_switches;
 
 /// How a device did of late. Only one worker writes it.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct ReadPace {
     /// Reads on threads since the last that was slow.
     quick_there: AtomicU32,
     /// Milliseconds on the worker's clock until which it is read on threads.
     slow_until: AtomicU64,
 }
 
-impl Pace {
+impl ReadPace {
     /// That of a device which needs no proof.
     pub fn proved() -> Self {
         Self { quick_there: AtomicU32::new(PROOF_READS), slow_until: AtomicU64::new(0) }

@@ -27,9 +27,9 @@ fn a_page_larger_than_the_bound_is_refused() {
     let path = folder.path().join("404.html");
     let largest = usize::try_from(PAGE_BYTES_MAX).unwrap();
     fs::write(&path, vec![b'x'; largest]).unwrap();
-    assert_eq!(Page::read(&path, String::new()).unwrap().bytes.len(), largest);
+    assert_eq!(ErrorPage::read(&path, String::new()).unwrap().bytes.len(), largest);
     fs::write(&path, vec![b'x'; largest + 1]).unwrap();
-    assert!(Page::read(&path, String::new()).is_err());
+    assert!(ErrorPage::read(&path, String::new()).is_err());
 }
 
 #[test]

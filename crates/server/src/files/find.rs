@@ -20,7 +20,7 @@ use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
 use crate::disk::{Abandoned, Device, DiskDeadline, Disks};
-use crate::error_page::Page;
+use crate::error_page::ErrorPage;
 
 /// Finds and reads files for one worker.
 #[derive(Debug)]
@@ -243,8 +243,8 @@ impl Finder {
     ///
     /// # Errors
     /// If the file cannot be read or is too large.
-    pub async fn page(&self, path: PathBuf, content_type: String) -> io::Result<Page> {
-        let read = move || Page::read(&path, content_type);
+    pub async fn page(&self, path: PathBuf, content_type: String) -> io::Result<ErrorPage> {
+        let read = move || ErrorPage::read(&path, content_type);
         let page = self.disks.wait_for(&self.pages, read).await;
         page.map_err(io::Error::other).flatten()
     }

@@ -27,7 +27,7 @@ use super::respond::respond;
 use super::root::Root;
 use crate::clock::{Clock, CoarseClock};
 use crate::disk::Disks;
-use crate::error_page::{self, HttpError, Page};
+use crate::error_page::{self, ErrorPage, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
 use crate::request::Head;
@@ -207,7 +207,7 @@ impl Files {
     ///
     /// # Errors
     /// If the file cannot be read or is too large.
-    pub async fn error_page(&self, path: &Path) -> io::Result<Page> {
+    pub async fn error_page(&self, path: &Path) -> io::Result<ErrorPage> {
         self.finder.page(path.to_owned(), error_page::content_type_of(path)).await
     }
 

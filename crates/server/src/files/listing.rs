@@ -12,7 +12,7 @@ mod view;
 
 pub use html::{CONTENT_SECURITY_POLICY, write_html};
 pub use json::write_json;
-pub use view::{Sort, SortKey, Start, View};
+pub use view::{PageStart, Sort, SortKey, View};
 
 use std::borrow::Cow;
 use std::os::fd::OwnedFd;
@@ -91,7 +91,7 @@ impl Listing {
     ) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let folder = root.open_below(relative, flags, reach)?;
-        let mut page = Page::new(view);
+        let mut page = ListingPage::new(view);
         let mut is_cut = false;
         for (index, entry) in Dir::read_from(&folder)?.enumerate() {
             if abandoned.is_so() {
@@ -152,20 +152,20 @@ impl Listing {
 
     /// The page before this one, if there is one.
     #[must_use]
-    pub fn previous(&self) -> Option<Start> {
-        if self.before == 0 { None } else { self.items.first().cloned().map(Start::Before) }
+    pub fn previous(&self) -> Option<PageStart> {
+        if self.before == 0 { None } else { self.items.first().cloned().map(PageStart::Before) }
     }
 
     /// The page behind this one, if there is one.
     #[must_use]
-    pub fn next(&self) -> Option<Start> {
+    pub fn next(&self) -> Option<PageStart> {
         let end = self.before + self.items.len() as u64;
-        if end >= self.total() { None } else { self.items.last().cloned().map(Start::After) }
+        if end >= self.total() { None } else { self.items.last().cloned().map(PageStart::After) }
     }
 }
 
 /// The entries of one page, while a folder is read.
-struct Page<'v> {
+struct ListingPage<'v> {
     view: &'v View,
     /// The best of those offered so far, in no order; never more than twice a page.
     items: Vec<Item>,
@@ -175,7 +175,7 @@ struct Page<'v> {
     files: u64,
 }
 
-impl<'v> Page<'v> {
+impl<'v> ListingPage<'v> {
     fn new(view: &'v View) -> Self {
         Self { view, items: Vec::new(), passed: 0, folders: 0, files: 0 }
     }
@@ -184,9 +184,9 @@ impl<'v> Page<'v> {
         *(if item.is_folder { &mut self.folders } else { &mut self.files }) += 1;
         let sort = self.view.sort;
         let is_beyond = match &self.view.start {
-            Start::First | Start::Last => true,
-            Start::After(named) => sort.compare(&item, named).is_gt(),
-            Start::Before(named) => sort.compare(&item, named).is_lt(),
+            PageStart::First | PageStart::Last => true,
+            PageStart::After(named) => sort.compare(&item, named).is_gt(),
+            PageStart::Before(named) => sort.compare(&item, named).is_lt(),
         };
         if !is_beyond {
             self.passed += 1;
@@ -212,7 +212,7 @@ impl<'v> Page<'v> {
     }
 
     fn is_backwards(&self) -> bool {
-        matches!(self.view.start, Start::Before(_) | Start::Last)
+        matches!(self.view.start, PageStart::Before(_) | PageStart::Last)
     }
 
     fn finish(mut self, is_cut: bool) -> Listing {

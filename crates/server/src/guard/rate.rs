@@ -21,13 +21,13 @@ pub(super) struct RateLimit {
 #[derive(Debug)]
 struct Table {
     hash: RandomState,
-    sets: Box<[Mutex<[Client; WAYS]>]>,
+    sets: Box<[Mutex<[Bucket; WAYS]>]>,
 }
 
 /// What is known of a client. An empty place has network zero, which no client has: IPv4 networks have the bits of their mapped
 /// form.
 #[derive(Clone, Copy, Debug, Default)]
-struct Client {
+struct Bucket {
     network: u128,
     /// When its bucket is full again, in nanoseconds.
     full: u64,
@@ -98,7 +98,7 @@ impl RateLimit {
 }
 
 impl Table {
-    fn set(&self, network: u128) -> MutexGuard<'_, [Client; WAYS]> {
+    fn set(&self, network: u128) -> MutexGuard<'_, [Bucket; WAYS]> {
         let number = usize::try_from(self.hash.hash_one(network)).unwrap_or(usize::MAX);
         let set = &self.sets[number % SETS];
         set.lock().unwrap_or_else(PoisonError::into_inner)
@@ -106,14 +106,14 @@ impl Table {
 }
 
 /// The place of a client, or one for it; none if all are of clients with requests under way.
-fn place(set: &mut [Client; WAYS], network: u128) -> Option<&mut Client> {
+fn place(set: &mut [Bucket; WAYS], network: u128) -> Option<&mut Bucket> {
     let known = set.iter().position(|client| client.network == network);
     let index = match known {
         Some(index) => index,
         None => {
             let idle = set.iter().enumerate().filter(|(_, client)| client.pending == 0);
             let (index, _) = idle.min_by_key(|(_, client)| client.full)?;
-            set[index] = Client { network, ..Client::default() };
+            set[index] = Bucket { network, ..Bucket::default() };
             index
         }
     };

@@ -21,13 +21,13 @@ pub struct HandshakeTurns {
     /// Steps of this turn that were neither taken nor granted.
     steps_left: Cell<usize>,
     /// First come, first served.
-    queue: RefCell<VecDeque<Rc<Waiter>>>,
+    queue: RefCell<VecDeque<Rc<TurnWaiter>>>,
     someone_waits: Notify,
 }
 
 /// A handshake that waits in the queue.
 #[derive(Default)]
-struct Waiter {
+struct TurnWaiter {
     state: Cell<State>,
     waker: RefCell<Option<Waker>>,
 }
@@ -93,7 +93,7 @@ impl HandshakeTurns {
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Take<'t> {
     turns: &'t HandshakeTurns,
-    waiter: Option<Rc<Waiter>>,
+    waiter: Option<Rc<TurnWaiter>>,
 }
 
 impl Future for Take<'_> {
@@ -107,7 +107,7 @@ impl Future for Take<'_> {
                 turns.steps_left.set(turns.steps_left.get() - 1);
                 return Poll::Ready(());
             }
-            let waiter = Rc::<Waiter>::default();
+            let waiter = Rc::<TurnWaiter>::default();
             waiter.waker.replace(Some(context.waker().clone()));
             queue.push_back(Rc::clone(&waiter));
             drop(queue);

@@ -227,12 +227,12 @@ impl<L: Label, const VALUES: usize> Shape for By<L, VALUES> {
 /// finds no slot is counted under [`OTHER`], so a sum over all slots is always right.
 #[derive(Debug)]
 pub struct Labelled<const LABELS: usize, const SLOTS: usize> {
-    slots: [Slot<LABELS>; SLOTS],
+    slots: [LabelSlot<LABELS>; SLOTS],
     other: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Slot<const LABELS: usize> {
+struct LabelSlot<const LABELS: usize> {
     labels: OnceLock<[&'static str; LABELS]>,
     count: AtomicU64,
 }
@@ -255,7 +255,7 @@ impl<const LABELS: usize, const SLOTS: usize> Labelled<LABELS, SLOTS> {
 
 impl<const LABELS: usize, const SLOTS: usize> Default for Labelled<LABELS, SLOTS> {
     fn default() -> Self {
-        let slot = || Slot { labels: OnceLock::new(), count: AtomicU64::new(0) };
+        let slot = || LabelSlot { labels: OnceLock::new(), count: AtomicU64::new(0) };
         Self { slots: std::array::from_fn(|_| slot()), other: AtomicU64::new(0) }
     }
 }

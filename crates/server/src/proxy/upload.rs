@@ -63,7 +63,7 @@ struct Early {
 
 /// Whether a body goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum UploadStep {
     GoesOn,
     IsAnswered,
 }
@@ -105,16 +105,20 @@ pub(super) async fn upload(
     }
     let mut sending = Sending { in_flight, is_head, early, is_two_way, unsent, has_ended };
     let next = if is_two_way && sending.early.is_some() {
-        Next::IsAnswered
+        UploadStep::IsAnswered
     } else {
         sending.pass(body, bytes_max, trailers).await?
     };
     let Sending { early, unsent, has_ended, .. } = sending;
     Ok(match early {
-        Some(Early { head, .. }) if is_two_way && is_success(&head) && next != Next::GoesOn => {
+        Some(Early { head, .. })
+            if is_two_way && is_success(&head) && next != UploadStep::GoesOn =>
+        {
             Upload::Beside { head, unsent, has_ended }
         }
-        Some(Early { head, .. }) => Upload::Answered { head, is_complete: next == Next::GoesOn },
+        Some(Early { head, .. }) => {
+            Upload::Answered { head, is_complete: next == UploadStep::GoesOn }
+        }
         None => Upload::Complete,
     })
 }
@@ -144,7 +148,7 @@ impl Sending<'_> {
         body: &mut RequestBody<'_>,
         bytes_max: u64,
         trailers: &TrailerFilter,
-    ) -> Result<Next, UploadError> {
+    ) -> Result<UploadStep, UploadError> {
         let is_chunked = body.framing() == BodyFraming::Chunked;
         loop {
             let data = {
@@ -157,7 +161,7 @@ impl Sending<'_> {
                 });
                 match either.await {
                     Ok(data) => data.map_err(UploadError::Client)?,
-                    Err(answered) => return Ok(answered.map(|()| Next::IsAnswered)?),
+                    Err(answered) => return Ok(answered.map(|()| UploadStep::IsAnswered)?),
                 }
             };
             let Some(data) = data else { break };
@@ -168,46 +172,46 @@ impl Sending<'_> {
             } else {
                 self.send(data).await?
             };
-            if next == Next::IsAnswered {
+            if next == UploadStep::IsAnswered {
                 return Ok(next);
             }
         }
         self.has_ended = true;
         if !is_chunked {
-            return Ok(Next::GoesOn);
+            return Ok(UploadStep::GoesOn);
         }
         let trailers = trailers.passed_on(body.trailers());
         Ok(self.send(&last_chunk(&trailers)).await?)
     }
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
-    async fn send(&mut self, piece: &[u8]) -> Result<Next, UpstreamError> {
+    async fn send(&mut self, piece: &[u8]) -> Result<UploadStep, UpstreamError> {
         let mut left = piece;
         let limit = self.in_flight.timeout();
         let mut stuck = pin!(sleep(STUCK_TIME));
         let sending = poll_fn(|context| {
             if let Poll::Ready(answered) = self.poll_answer(context) {
-                return Poll::Ready(answered.map(|()| Next::IsAnswered));
+                return Poll::Ready(answered.map(|()| UploadStep::IsAnswered));
             }
             if let Poll::Ready(sent) = self.in_flight.poll_send(context, &mut left) {
-                return Poll::Ready(sent.map(|()| Next::GoesOn));
+                return Poll::Ready(sent.map(|()| UploadStep::GoesOn));
             }
             // Perhaps it waits for us to take its answer.
             if self.early.is_none() || self.in_flight.received().len() < EARLY_BYTES_MAX {
                 return Poll::Pending;
             }
-            stuck.as_mut().poll(context).map(|()| Ok(Next::IsAnswered))
+            stuck.as_mut().poll(context).map(|()| Ok(UploadStep::IsAnswered))
         });
         let outcome = timeout(limit, sending).await;
         self.unsent = left.to_vec();
         match outcome {
-            Ok(Err(UpstreamError::Ended(_))) if self.early.is_some() => Ok(Next::IsAnswered),
+            Ok(Err(UpstreamError::Ended(_))) if self.early.is_some() => Ok(UploadStep::IsAnswered),
             Ok(Err(UpstreamError::Ended(error))) => {
                 // It may have said why before it closed.
                 match self.in_flight.next_head().await {
                     Ok(head) if head.status() >= 200 => {
                         self.early = Some(Early { head, reader: None, seen_bytes: 0 });
-                        Ok(Next::IsAnswered)
+                        Ok(UploadStep::IsAnswered)
                     }
                     _ => Err(error.into()),
                 }

@@ -22,7 +22,7 @@ use crate::tx_path::{Flow, Reason, TxPath};
 
 /// One direction of a tunnel.
 pub(super) struct Direction {
-    pub(super) stage: Stage,
+    pub(super) stage: DirectionStage,
     pub(super) source: SourceState,
     pub(super) flow: Flow,
     pub(super) path: RelayPath,
@@ -57,7 +57,7 @@ struct Leaving {
 
 /// How far a direction has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum DirectionStage {
     /// More may come.
     Flowing,
     /// Nothing more comes: what is held goes out, then the end.
@@ -102,7 +102,7 @@ pub(super) enum Fault {
 }
 
 /// What directions share.
-pub(super) struct Shared<'s> {
+pub(super) struct RelayResources<'s> {
     pub(super) pipes: &'s Pipes,
     pub(super) offloads: &'s Offloads,
 }
@@ -128,7 +128,7 @@ impl Direction {
         let tx_path = if is_offloaded { TxPath::KernelWrite } else { TxPath::User };
         let flow = Flow { bytes: 0, path: tx_path, reason };
         Self {
-            stage: Stage::Flowing,
+            stage: DirectionStage::Flowing,
             source: SourceState::Open,
             flow,
             path,
@@ -146,25 +146,25 @@ impl Direction {
         &mut self,
         from: &mut Side,
         to: &mut Side,
-        shared: &Shared<'_>,
+        shared: &RelayResources<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         let turn_end = self.flow.bytes.saturating_add(TURN_BYTES);
         for _ in 0..TURN_STEPS {
             match self.stage {
-                Stage::Flowing => {
+                DirectionStage::Flowing => {
                     ready!(self.poll_pass_on(to, shared, context))?;
                     if self.flow.bytes >= turn_end {
                         break;
                     }
                     ready!(self.poll_receive(from, to, shared, context))?;
                 }
-                Stage::Closing(close_kind) => {
+                DirectionStage::Closing(close_kind) => {
                     ready!(self.poll_pass_on(to, shared, context))?;
                     ready!(self.poll_end(to, close_kind, context))?;
-                    self.stage = Stage::Finished;
+                    self.stage = DirectionStage::Finished;
                 }
-                Stage::Finished => return Poll::Ready(Ok(())),
+                DirectionStage::Finished => return Poll::Ready(Ok(())),
             }
         }
         // The other tunnels of the worker have their turn first.
@@ -177,7 +177,7 @@ impl Direction {
         &mut self,
         from: &mut Side,
         to: &mut Side,
-        shared: &Shared<'_>,
+        shared: &RelayResources<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         if let Side::Stream(to) = to
@@ -188,7 +188,7 @@ impl Direction {
         }
         match (from, to, self.path) {
             (Side::Closed, _, _) | (_, Side::Closed, _) => {
-                self.stage = Stage::Finished;
+                self.stage = DirectionStage::Finished;
                 Poll::Ready(Ok(()))
             }
             (Side::Stream(from), _, _) => self.poll_receive_stream(from, context),
@@ -209,7 +209,7 @@ impl Direction {
     fn poll_pass_on(
         &mut self,
         to: &mut Side,
-        shared: &Shared<'_>,
+        shared: &RelayResources<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         match to {
@@ -273,7 +273,7 @@ impl Direction {
     /// Whether the other side has everything that ever came, and only has to be told so.
     pub(super) fn has_only_its_end_left(&self) -> bool {
         let holds_nothing = self.queue.is_empty() && self.pipe.as_ref().is_none_or(Pipe::is_empty);
-        self.stage == Stage::Closing(CloseKind::Close) && holds_nothing
+        self.stage == DirectionStage::Closing(CloseKind::Close) && holds_nothing
     }
 
     /// The source has said all it wanted.
@@ -293,14 +293,14 @@ impl Direction {
 
     /// Ends it after what is held, unless its end has come already.
     pub(super) fn end(&mut self, close_kind: CloseKind) {
-        if self.stage == Stage::Flowing {
-            self.stage = Stage::Closing(close_kind);
+        if self.stage == DirectionStage::Flowing {
+            self.stage = DirectionStage::Closing(close_kind);
         }
     }
 
     /// Ends it at once. What is held goes nowhere.
     pub(super) fn finish(&mut self, pipes: &Pipes) {
-        self.stage = Stage::Finished;
+        self.stage = DirectionStage::Finished;
         self.leaving = None;
         self.queue.clear();
         if let Some(pipe) = self.pipe.take() {

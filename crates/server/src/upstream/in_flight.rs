@@ -15,7 +15,7 @@ use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use super::pool::{Destination, Lease};
+use super::pool::{Lease, LinkKey};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
 use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
 
@@ -63,7 +63,7 @@ impl InFlight {
                 *upstream = next;
                 trace.backend = Some(Arc::clone(&upstream.backend));
             }
-            let destination = Destination::new(upstream, attempt.server());
+            let destination = LinkKey::new(upstream, attempt.server());
             trace.server = Some(Arc::clone(attempt.server()));
             let kept = if may_reuse { pool.take(&destination) } else { None };
             trace.is_reused = kept.is_some();
@@ -92,7 +92,7 @@ impl InFlight {
         upstream: &Arc<Upstream>,
         pool: &Rc<Pool>,
         (link, slot): (Link, Slot),
-        destination: Destination,
+        destination: LinkKey,
         is_reused: bool,
     ) -> Self {
         let backend = Arc::clone(&upstream.backend);

@@ -25,9 +25,9 @@ pub struct Pool {
 }
 
 /// A request under way whose response is for several clients.
-pub struct Shared(Rc<Pool>);
+pub struct SharedRequest(Rc<Pool>);
 
-impl Shared {
+impl SharedRequest {
     /// Whether the worker ends and only finishes what is under way.
     #[must_use]
     pub fn is_draining(&self) -> bool {
@@ -35,7 +35,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedRequest {
     fn drop(&mut self) {
         self.0.shared.set(self.0.shared.get().saturating_sub(1));
         self.0.shared_ended.notify_one();
@@ -44,7 +44,7 @@ impl Drop for Shared {
 
 /// Which server a connection leads to, and by which connectors. After a reload that changed the connectors it is not reused.
 #[derive(Clone)]
-pub(super) struct Destination {
+pub(super) struct LinkKey {
     server: Arc<ServerState>,
     connectors: Option<Arc<[Connector]>>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Destination {
 /// What a connection holds as long as it is in use.
 pub(super) struct Lease {
     pub(super) pool: Rc<Pool>,
-    pub(super) destination: Destination,
+    pub(super) destination: LinkKey,
     pub(super) backend: Arc<Backend>,
     pub(super) slot: Slot,
     pub(super) count: UseCount,
@@ -60,12 +60,12 @@ pub(super) struct Lease {
 
 struct Idle {
     link: Link,
-    destination: Destination,
+    destination: LinkKey,
     until: Instant,
     _count: UseCount,
 }
 
-impl Destination {
+impl LinkKey {
     pub(super) fn new(upstream: &Upstream, server: &Server) -> Self {
         let connectors = upstream.connectors.clone();
         Self { server: Arc::clone(&server.state), connectors }
@@ -107,9 +107,9 @@ impl Pool {
 
     /// Begins a request whose response is for several clients.
     #[must_use]
-    pub fn share(self: &Rc<Self>) -> Shared {
+    pub fn share(self: &Rc<Self>) -> SharedRequest {
         self.shared.set(self.shared.get() + 1);
-        Shared(Rc::clone(self))
+        SharedRequest(Rc::clone(self))
     }
 
     /// Waits until nothing is under way here that clients of other workers may be reading.
@@ -121,7 +121,7 @@ impl Pool {
     }
 
     /// The connection that was used last, of those that are still good.
-    pub(super) fn take(&self, destination: &Destination) -> Option<Link> {
+    pub(super) fn take(&self, destination: &LinkKey) -> Option<Link> {
         let mut idle = self.idle.borrow_mut();
         let now = Instant::now();
         loop {
@@ -134,7 +134,7 @@ impl Pool {
     }
 
     /// Keeps a connection, in place of the oldest one where there are as many as may be.
-    pub(super) fn give(&self, link: Link, destination: Destination, backend: &Arc<Backend>) {
+    pub(super) fn give(&self, link: Link, destination: LinkKey, backend: &Arc<Backend>) {
         let settings = &backend.settings;
         let mut idle = self.idle.borrow_mut();
         let mut same = idle.iter().enumerate().filter(|(_, it)| it.destination.is(&destination));

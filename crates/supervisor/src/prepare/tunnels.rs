@@ -9,7 +9,7 @@ use kettle_config::{
 };
 use kettle_server::access_log::Destination;
 use kettle_server::backend::Backends;
-use kettle_server::tunnel_routes::{Start, TunnelRoutes, TunnelSettings, TunnelWays};
+use kettle_server::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart, TunnelWays};
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
@@ -145,13 +145,16 @@ fn routes_of<'c>(
         ListenerKind::Https(_) | ListenerKind::Redirect(_) => return None,
         ListenerKind::Tls(tls) => {
             client_starttls = tls.starttls;
-            let start = Start::Tls { acceptors: acceptors?, starttls: tls.starttls };
+            let start = TunnelStart::Tls { acceptors: acceptors?, starttls: tls.starttls };
             (start, tls.path, tls.crossover, tls.truncation)
         }
-        ListenerKind::Tcp(tcp) => (Start::Tcp, tcp.path, tcp.crossover, Truncation::Fin),
-        ListenerKind::Passthrough(_) => {
-            (Start::Passthrough, TunnelPathChoice::Auto, PASSTHROUGH_CROSSOVER, Truncation::Fin)
-        }
+        ListenerKind::Tcp(tcp) => (TunnelStart::Tcp, tcp.path, tcp.crossover, Truncation::Fin),
+        ListenerKind::Passthrough(_) => (
+            TunnelStart::Passthrough,
+            TunnelPathChoice::Auto,
+            PASSTHROUGH_CROSSOVER,
+            Truncation::Fin,
+        ),
     };
     let mut known: HashMap<(&str, Option<&LogTarget>), Arc<TunnelSettings>> = HashMap::new();
     let mut settings = |name: &str, own_log: Option<&'c LogTarget>| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::Arguments;
+use super::super::MeasureArguments;
 use super::record::Record;
 use super::servers::{MeasuredServer, SERVERS};
 use super::vector::{Vector, mean};
@@ -27,7 +27,7 @@ pub enum Verdict {
 }
 
 /// `measure work --check` and `--bless`.
-pub fn run(arguments: &Arguments) -> Result<(), String> {
+pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     let kettle = match &arguments.kettle {
         Some(path) => path.canonicalize().map_err(|error| at(path, &error))?,
         None => {

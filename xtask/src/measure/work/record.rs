@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::super::commit;
 use super::super::configs;
 use super::Bed;
-use super::vector::{Lines, Vector};
+use super::vector::{GuestLines, Vector};
 use crate::process;
 use crate::vm::cache::create_folder;
 
@@ -17,7 +17,7 @@ pub struct Record<'r> {
     /// The guests.
     pub bed: &'r Bed<'r>,
     /// What one of them said of itself.
-    pub lines: &'r Lines,
+    pub lines: &'r GuestLines,
     /// The figures.
     pub vectors: &'r [Vector],
 }

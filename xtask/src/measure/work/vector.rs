@@ -7,7 +7,7 @@ use super::window::{self, Window};
 
 /// What the guest printed.
 #[derive(Default)]
-pub struct Lines {
+pub struct GuestLines {
     /// What the guest says of itself, in its order.
     pub machine: Vec<(String, String)>,
     known: Vec<(u64, usize)>,
@@ -40,7 +40,7 @@ pub struct Vector {
     pub figures: BTreeMap<&'static str, f64>,
 }
 
-impl Lines {
+impl GuestLines {
     /// Takes a line of the guest.
     pub fn take(&mut self, line: &str) {
         if let Some((name, value)) =

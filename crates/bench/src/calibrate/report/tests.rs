@@ -16,8 +16,8 @@ fn exact(seconds: f64) -> Estimate {
     }
 }
 
-fn calibration(verdict: Verdict) -> Calibration {
-    let row = |body_bytes, user, write, sendfile| Row {
+fn calibration(verdict: CrossoverVerdict) -> Calibration {
+    let row = |body_bytes, user, write, sendfile| CostRow {
         body_bytes,
         user: exact(user),
         kernel_write: Some(exact(write)),
@@ -42,7 +42,7 @@ fn calibration(verdict: Verdict) -> Calibration {
 }
 
 fn without_kernel() -> Calibration {
-    let mut calibration = calibration(Verdict::NoKernelTls);
+    let mut calibration = calibration(CrossoverVerdict::NoKernelTls);
     for row in &mut calibration.rows {
         (row.kernel_write, row.kernel_sendfile) = (None, None);
     }
@@ -56,7 +56,7 @@ fn without_kernel() -> Calibration {
 
 #[test]
 fn crossover_ends_in_the_line_for_the_configuration() {
-    let text = calibration(Verdict::From(65_536)).render();
+    let text = calibration(CrossoverVerdict::From(65_536)).render();
     assert!(text.ends_with("\n\n    crossover = \"64 KiB\"\n"), "{text}");
     assert!(text.contains("From 64 KiB on"), "{text}");
     assert!(text.contains("costs 21 µs once"), "{text}");
@@ -64,7 +64,7 @@ fn crossover_ends_in_the_line_for_the_configuration() {
 
 #[test]
 fn table_compares_the_path_the_server_would_take() {
-    let text = calibration(Verdict::From(65_536)).render();
+    let text = calibration(CrossoverVerdict::From(65_536)).render();
     let line = |size: &str| {
         let found = text.lines().find(|line| line.trim_start().starts_with(size));
         found.expect("a line").to_owned()
@@ -76,12 +76,17 @@ fn table_compares_the_path_the_server_would_take() {
 
 #[test]
 fn kernel_that_never_wins_is_turned_off() {
-    assert_eq!(calibration(Verdict::Never).config_line().as_deref(), Some("path = \"user\""));
+    assert_eq!(
+        calibration(CrossoverVerdict::Never).config_line().as_deref(),
+        Some("path = \"user\"")
+    );
 }
 
 #[test]
 fn doubtful_figures_give_no_line() {
-    for verdict in [Verdict::TooNoisy { body_bytes: vec![1024] }, Verdict::TooShort] {
+    for verdict in
+        [CrossoverVerdict::TooNoisy { body_bytes: vec![1024] }, CrossoverVerdict::TooShort]
+    {
         let calibration = calibration(verdict);
         assert_eq!(calibration.config_line(), None);
         assert!(!calibration.render().contains("crossover ="));
@@ -90,7 +95,7 @@ fn doubtful_figures_give_no_line() {
 
 #[test]
 fn noisy_rows_are_marked_and_explained() {
-    let mut calibration = calibration(Verdict::From(65_536));
+    let mut calibration = calibration(CrossoverVerdict::From(65_536));
     assert!(!calibration.render().contains('?'));
     calibration.rows[1].user.drift = 0.5;
     let text = calibration.render();
@@ -111,9 +116,9 @@ fn without_kernel_tls_the_reason_and_the_user_figures_stay() {
 
 #[test]
 fn every_line_fits_80_columns() {
-    let mut noisy = calibration(Verdict::TooNoisy { body_bytes: vec![1024] });
+    let mut noisy = calibration(CrossoverVerdict::TooNoisy { body_bytes: vec![1024] });
     noisy.rows[2].user.low = 0.0;
-    for calibration in [calibration(Verdict::Never), noisy, without_kernel()] {
+    for calibration in [calibration(CrossoverVerdict::Never), noisy, without_kernel()] {
         for line in calibration.render().lines() {
             assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
         }
@@ -122,7 +127,7 @@ fn every_line_fits_80_columns() {
 
 #[test]
 fn json_holds_the_verdict_and_every_figure() {
-    let json = calibration(Verdict::From(65_536)).to_json();
+    let json = calibration(CrossoverVerdict::From(65_536)).to_json();
     assert_eq!(json["verdict"], "from");
     assert_eq!(json["crossover_bytes"], 65_536);
     assert_eq!(json["rows"][0]["kernel_write"]["median"], 5.9e-6);

@@ -8,13 +8,13 @@ use kettle_tls::Cipher;
 use super::*;
 use crate::peers::nginx_stream::NginxStream;
 use crate::peers::release::Release;
-use crate::peers::subject::Key;
+use crate::peers::subject::CertificateKey;
 
 fn setup() -> Setup {
     Setup {
         cpus: vec![0],
         workers: 1,
-        key: Key::P256,
+        key: CertificateKey::P256,
         offer: Offer {
             version: Version::Tls13,
             cipher: Cipher::Aes128Gcm,

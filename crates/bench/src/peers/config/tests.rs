@@ -7,14 +7,14 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use super::*;
-use crate::peers::subject::{Key, Role, SubjectPath};
+use crate::peers::subject::{CertificateKey, Role, SubjectPath};
 use crate::word::Word;
 
 fn setup() -> Setup {
     Setup {
         cpus: vec![2, 4],
         workers: 2,
-        key: Key::P256,
+        key: CertificateKey::P256,
         offer: Offer {
             version: Version::Tls13,
             cipher: Cipher::Aes128Gcm,
@@ -205,7 +205,7 @@ fn suite_fits_the_certificate() {
     setup.offer.version = Version::Tls12;
     let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     assert_lines(&filled(nginx, &setup), &["ssl_ciphers ECDHE-ECDSA-AES128-GCM-SHA256;"]);
-    setup.key = Key::Rsa2048;
+    setup.key = CertificateKey::Rsa2048;
     setup.offer.cipher = Cipher::Chacha20Poly1305;
     assert_lines(&filled(nginx, &setup), &["ssl_ciphers ECDHE-RSA-CHACHA20-POLY1305;"]);
 }

@@ -7,7 +7,7 @@ use hdrhistogram::serialization::Deserializer;
 
 use crate::report::axis::{Axis, PERCENTILE};
 use crate::report::chart::{Chart, Part, Picture};
-use crate::report::plot::{Curve, Panel, Plot, Point};
+use crate::report::plot::{Curve, Panel, Plot, PlotPoint};
 use crate::report::sampling::Samples;
 use crate::report::scale::ScaleKind;
 use crate::report::style::Style;
@@ -63,7 +63,7 @@ fn share_axes(parts: &mut [Part]) {
         })
     };
     let curves = || plots().flat_map(|plot| &plot.panels).flat_map(|panel| &panel.curves);
-    let points: Vec<Point> = curves().flat_map(|curve| curve.points.iter().copied()).collect();
+    let points: Vec<PlotPoint> = curves().flat_map(|curve| curve.points.iter().copied()).collect();
     for part in parts {
         if let Picture::Plot(plot) = &mut part.picture {
             plot.x.includes = points.iter().map(|point| point.x).collect();
@@ -81,7 +81,7 @@ fn curve(subject: &str, histogram: &Histogram<u64>) -> Curve {
     let points = (0..=last).map(|n| {
         let x = NAMED[0].0 * 10_f64.powf(f64::from(n) / PER_DECADE);
         let middle = histogram.value_at_quantile(1.0 - 1.0 / x) as f64;
-        Point { x, low: middle, middle, high: middle }
+        PlotPoint { x, low: middle, middle, high: middle }
     });
     Curve {
         name: subject.to_owned(),

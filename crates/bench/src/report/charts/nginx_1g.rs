@@ -4,7 +4,7 @@ use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Part, Picture};
 use crate::report::conclusion;
-use crate::report::dots::{Dots, Row};
+use crate::report::dots::{DotRow, Dots};
 use crate::report::gathered::ScenarioResults;
 use crate::report::number;
 use crate::report::sampling::Samples;
@@ -67,7 +67,7 @@ fn dots(samples: &Samples, figure: &str) -> Dots {
     let rows = samples.subjects().into_iter().filter_map(|subject| {
         let values = samples.subject(subject).rounds(figure);
         let estimate = Estimate::of(&values)?;
-        Some(Row { label: subject.to_owned(), style: Style::of(subject), values, estimate })
+        Some(DotRow { label: subject.to_owned(), style: Style::of(subject), values, estimate })
     });
     Dots { axis, rows: rows.collect() }
 }

@@ -1,8 +1,8 @@
 use super::super::style::Style;
 use super::*;
 
-fn points(values: &[(f64, f64)]) -> Vec<Point> {
-    values.iter().map(|&(x, middle)| Point { x, low: middle, middle, high: middle }).collect()
+fn points(values: &[(f64, f64)]) -> Vec<PlotPoint> {
+    values.iter().map(|&(x, middle)| PlotPoint { x, low: middle, middle, high: middle }).collect()
 }
 
 fn curve(values: &[(f64, f64)]) -> Curve {

@@ -40,7 +40,7 @@ fn results(rounds: u32, host: Option<&str>, warning: Option<&str>) -> Results {
 
 fn level(results: &Results) -> &'static str {
     let files = [Gathered::of(results)];
-    assess(&files, &Verdict::of(&files), None).level
+    assess(&files, &PageVerdict::of(&files), None).level
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn rounds_warnings_and_the_machine_decide_how_far_a_run_is_trusted() {
 fn reasons_are_told_with_their_numbers() {
     let results = results(2, Some("kvm"), Some("noise"));
     let files = [Gathered::of(&results)];
-    let trust = assess(&files, &Verdict::of(&files), Some(1.23));
+    let trust = assess(&files, &PageVerdict::of(&files), Some(1.23));
     let said = trust.reasons.join("; ").replace('\u{a0}', " ");
     assert_eq!(
         said,

@@ -1,6 +1,6 @@
 //! A verdict as a table: on the page, and in Markdown.
 
-use super::{Cell, Outcome, Verdict};
+use super::{Outcome, PageVerdict, VerdictCell};
 use crate::report::axis::Axis;
 use crate::report::conclusion::joined;
 use crate::report::markup::Markup;
@@ -8,7 +8,7 @@ use crate::report::speech;
 use crate::report::style;
 
 /// Writes the table, with what it leaves out below.
-pub fn write(page: &mut Markup, verdict: &Verdict) {
+pub fn write(page: &mut Markup, verdict: &PageVerdict) {
     if verdict.rows.is_empty() {
         return;
     }
@@ -36,7 +36,7 @@ pub fn write(page: &mut Markup, verdict: &Verdict) {
     page.close("p");
 }
 
-fn write_cell(page: &mut Markup, peer: &str, cell: &Cell, figure: &str) {
+fn write_cell(page: &mut Markup, peer: &str, cell: &VerdictCell, figure: &str) {
     page.open("td", &[("data-peer", peer), ("class", class(cell.outcome))]);
     page.element("b", &[], &format!("{}×", speech::multiple(cell.ratio.middle)));
     page.element("span", &[], &sureness(cell));
@@ -53,7 +53,7 @@ fn class(outcome: Outcome) -> &'static str {
 }
 
 /// `0.36 to 0.46`, or why there is nothing to be sure of.
-pub fn sureness(cell: &Cell) -> String {
+pub fn sureness(cell: &VerdictCell) -> String {
     match cell.outcome {
         Outcome::Less | Outcome::More => speech::range(&cell.ratio),
         Outcome::Same => "no difference".to_owned(),
@@ -63,7 +63,7 @@ pub fn sureness(cell: &Cell) -> String {
 }
 
 /// `144 µs against 337 µs`, and which path of the other if it is not its process.
-fn values(cell: &Cell, figure: &str) -> String {
+fn values(cell: &VerdictCell, figure: &str) -> String {
     let axis = Axis::of_figure(figure);
     let (ours, theirs) = cell.values;
     let way = style::way(&cell.subjects.1);
@@ -71,7 +71,7 @@ fn values(cell: &Cell, figure: &str) -> String {
     format!("{} against {}{path}", axis.exactly(ours), axis.exactly(theirs))
 }
 
-fn notes(verdict: &Verdict) -> Vec<String> {
+fn notes(verdict: &PageVerdict) -> Vec<String> {
     let mut notes = vec![
         "0.50× means that kettle needs half of what the other needs; below it the interval of that ratio, or why nothing is decided."
             .to_owned(),
@@ -83,7 +83,8 @@ fn notes(verdict: &Verdict) -> Vec<String> {
             "{relays} {verb} requests on to another server, whose work is not counted."
         ));
     }
-    let own = |row: &super::Row| row.cells.iter().flatten().map(|cell| cell.values.0).collect();
+    let own =
+        |row: &super::VerdictRow| row.cells.iter().flatten().map(|cell| cell.values.0).collect();
     let differs = |own: Vec<f64>| own.windows(2).any(|pair| pair.first() != pair.last());
     if verdict.rows.iter().map(own).any(differs) {
         notes.push(
@@ -101,7 +102,7 @@ fn notes(verdict: &Verdict) -> Vec<String> {
 }
 
 /// The table in Markdown, with the same words.
-pub fn markdown(verdict: &Verdict) -> String {
+pub fn markdown(verdict: &PageVerdict) -> String {
     let mut text = format!("| kettle beside | {} |\n", verdict.peers.join(" | "));
     text.push_str(&format!("|---|{}\n", "---|".repeat(verdict.peers.len())));
     for row in &verdict.rows {

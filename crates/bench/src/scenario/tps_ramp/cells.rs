@@ -8,7 +8,7 @@ use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use crate::peers::subject::{Key, Program, Role, Subject, SubjectPath};
+use crate::peers::subject::{CertificateKey, Program, Role, Subject, SubjectPath};
 use crate::results::{Point, Value};
 use crate::scenario::Options;
 use crate::scenario::options::Effort;
@@ -27,7 +27,7 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     pub workers: usize,
-    pub key: Key,
+    pub key: CertificateKey,
     /// TLS, one choice each.
     pub offer: Offer,
 }
@@ -224,7 +224,12 @@ fn axes(options: &Options) -> [Axis; 6] {
         Some(Version::Tls12) => &[(Version::Tls12, ResumeBy::SessionId)],
         Some(Version::Tls13) => &[],
     };
-    let keys = [Key::Rsa2048, Key::Rsa3072, Key::Rsa4096, Key::Ed25519];
+    let keys = [
+        CertificateKey::Rsa2048,
+        CertificateKey::Rsa3072,
+        CertificateKey::Rsa4096,
+        CertificateKey::Ed25519,
+    ];
     let ciphers = [Cipher::Aes256Gcm, Cipher::Chacha20Poly1305];
     let groups = [Group::P256, Group::X25519MlKem768];
     [
@@ -272,7 +277,7 @@ fn extra(axes: &[Axis], effort: Effort) -> Vec<Case> {
 /// What every axis begins with.
 const BASE: Case = Case {
     workers: 1,
-    key: Key::P256,
+    key: CertificateKey::P256,
     offer: Offer {
         version: Version::Tls13,
         cipher: Cipher::Aes128Gcm,

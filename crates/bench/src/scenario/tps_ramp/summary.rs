@@ -10,7 +10,7 @@ use crate::figure;
 
 /// A ramp in one line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct RampSummary {
     /// By the names of [`crate::figure`].
     pub figures: BTreeMap<String, f64>,
     /// A sentence each.
@@ -30,7 +30,7 @@ pub struct Ramp<'a> {
     pub all: &'a [Observation],
 }
 
-impl Summary {
+impl RampSummary {
     pub fn of(ramp: Ramp<'_>) -> Self {
         let points = Points::of(ramp.steps);
         let mut figures = BTreeMap::new();

@@ -6,7 +6,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_call_to_one_who_leaves_goes_to_the_next() {
-    let queue = Queue::default();
+    let queue = SlotQueue::default();
     let (first, second) = (queue.join(2).unwrap(), queue.join(2).unwrap());
     assert!(queue.join(2).is_none());
     // Taken note of: the calls of those who joined.
@@ -21,7 +21,7 @@ async fn a_call_to_one_who_leaves_goes_to_the_next() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_passed_on_goes_to_the_one_behind() {
-    let queue = Queue::default();
+    let queue = SlotQueue::default();
     let waiters: Vec<_> = (0..3).map(|_| queue.join(3).unwrap()).collect();
     waiters[0].called().await;
     waiters[0].pass_on();

@@ -4,7 +4,7 @@ const QUICK: Duration = Duration::from_micros(50);
 const SLOW: Duration = Duration::from_millis(3);
 const NOW: Duration = Duration::from_secs(9);
 
-fn proves_itself(pace: &Pace) {
+fn proves_itself(pace: &ReadPace) {
     for _ in 0..PROOF_READS {
         pace.took(QUICK);
     }
@@ -12,7 +12,7 @@ fn proves_itself(pace: &Pace) {
 
 #[test]
 fn a_device_is_trusted_once_it_has_proved_quick_and_until_it_is_slow() {
-    let pace = Pace::default();
+    let pace = ReadPace::default();
     for _ in 0..PROOF_READS {
         assert!(!pace.is_quick(NOW), "not measured yet");
         pace.took(QUICK);
@@ -26,7 +26,7 @@ fn a_device_is_trusted_once_it_has_proved_quick_and_until_it_is_slow() {
 
 #[test]
 fn memory_needs_no_proof_until_it_is_slow() {
-    let pace = Pace::proved();
+    let pace = ReadPace::proved();
     assert!(pace.is_quick(Duration::ZERO));
     pace.held_up(SLOW, NOW);
     assert!(!pace.is_quick(NOW + 100 * PAUSE), "swapped out");
@@ -34,7 +34,7 @@ fn memory_needs_no_proof_until_it_is_slow() {
 
 #[test]
 fn a_slow_device_is_trusted_again_after_a_while_and_with_proof() {
-    let pace = Pace::default();
+    let pace = ReadPace::default();
     proves_itself(&pace);
     pace.held_up(SLOW, NOW);
     proves_itself(&pace);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use kettle_http::html::escape;
 use time::OffsetDateTime;
 
-use super::{ENTRIES_MAX, Item, Listing, Sort, SortKey, Start, View};
+use super::{ENTRIES_MAX, Item, Listing, PageStart, Sort, SortKey, View};
 
 /// What such a page may load and do: nothing but its own style and its own form. Names are escaped;
 /// this holds even where a browser reads them in another way.
@@ -147,10 +147,10 @@ fn write_pages(page: &mut String, listing: &Listing, view: &View) {
     }
     page.push_str("<nav aria-label=\"Pages\">");
     let links = [
-        ("First", previous.is_some().then_some(Start::First)),
+        ("First", previous.is_some().then_some(PageStart::First)),
         ("Previous", previous),
         ("Next", next.clone()),
-        ("Last", next.is_some().then_some(Start::Last)),
+        ("Last", next.is_some().then_some(PageStart::Last)),
     ];
     for (label, start) in links {
         let _ = match start.map(|start| view.query_at(&start)) {

@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 use super::{Item, Listing, View};
 
 #[derive(Serialize)]
-struct Page<'p> {
+struct JsonPage<'p> {
     path: &'p str,
     entries: Vec<JsonItem<'p>>,
     /// On all pages.
@@ -44,7 +44,7 @@ struct JsonItem<'p> {
 #[must_use]
 pub fn write_json(listing: &Listing, path: &str, view: &View) -> String {
     let query = |start| view.query_at(&start);
-    let page = Page {
+    let page = JsonPage {
         path,
         entries: listing.items.iter().map(entry).collect(),
         total: listing.total(),

@@ -22,7 +22,7 @@ fn view(query: &str) -> View {
 
 /// The page a view shows of these entries.
 fn page(items: &[Item], view: &View) -> Listing {
-    let mut page = Page::new(view);
+    let mut page = ListingPage::new(view);
     for item in items {
         page.offer(item.clone());
     }
@@ -97,7 +97,7 @@ fn every_order_can_be_paged_through_forwards_and_backwards() {
         assert_eq!(seen, expected, "{query}");
 
         let mut seen = Vec::new();
-        let mut previous = Some(view(query).query_at(&Start::Last));
+        let mut previous = Some(view(query).query_at(&PageStart::Last));
         while let Some(query) = previous {
             let view = view(&query[1..]);
             let listing = page(&items, &view);
@@ -128,7 +128,7 @@ fn names_of(listing: &Listing) -> Vec<Vec<u8>> {
 #[test]
 fn a_listing_holds_at_most_two_pages_at_a_time() {
     let view = view("sort=size");
-    let mut page = Page::new(&view);
+    let mut page = ListingPage::new(&view);
     for item in many() {
         page.offer(item);
         assert!(page.items.len() < 2 * PAGE_ITEMS);
@@ -212,9 +212,9 @@ fn a_large_folder_is_sorted_before_it_is_cut_into_pages() {
         let expected: Vec<String> = expected.map(|number| format!("file{number}")).collect();
         assert_eq!(names(&listing), expected);
         assert_eq!((listing.total(), listing.is_cut), (2_500, false));
-        view.start = listing.next().unwrap_or(Start::First);
+        view.start = listing.next().unwrap_or(PageStart::First);
     }
-    assert_eq!(view.start, Start::First);
+    assert_eq!(view.start, PageStart::First);
 }
 
 #[test]

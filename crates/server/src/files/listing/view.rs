@@ -18,12 +18,12 @@ pub struct View {
     /// What a name must contain, in lower case; empty for anything.
     pub filter: String,
     /// Which page.
-    pub start: Start,
+    pub start: PageStart,
 }
 
 /// Which page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum PageStart {
     /// The first one.
     First,
     /// What comes behind an entry.
@@ -108,11 +108,11 @@ impl View {
             }
         }
         let start = cursor.and_then(|(name, value)| match name {
-            "after" => read_cursor(sort.key, value).map(Start::After),
-            "before" => read_cursor(sort.key, value).map(Start::Before),
-            _ => Some(Start::Last),
+            "after" => read_cursor(sort.key, value).map(PageStart::After),
+            "before" => read_cursor(sort.key, value).map(PageStart::Before),
+            _ => Some(PageStart::Last),
         });
-        Self { sort, filter, start: start.unwrap_or(Start::First) }
+        Self { sort, filter, start: start.unwrap_or(PageStart::First) }
     }
 
     /// Whether the filter lets a name through.
@@ -124,14 +124,14 @@ impl View {
 
     /// The query for the same order and filter at another page, with its question mark.
     #[must_use]
-    pub fn query_at(&self, start: &Start) -> String {
+    pub fn query_at(&self, start: &PageStart) -> String {
         let mut query = self.query_by(self.sort);
         let key = self.sort.key;
         match start {
-            Start::First => {}
-            Start::After(item) => query.push_str(&format!("&after={}", cursor(key, item))),
-            Start::Before(item) => query.push_str(&format!("&before={}", cursor(key, item))),
-            Start::Last => query.push_str("&last="),
+            PageStart::First => {}
+            PageStart::After(item) => query.push_str(&format!("&after={}", cursor(key, item))),
+            PageStart::Before(item) => query.push_str(&format!("&before={}", cursor(key, item))),
+            PageStart::Last => query.push_str("&last="),
         }
         query
     }

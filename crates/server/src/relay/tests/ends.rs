@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::relay::direction::{Fault, Stage};
+use crate::relay::direction::{DirectionStage, Fault};
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use Event::{Closes, Cuts, Resets, Violates};
 use Seen::{Alerted, Closed, Cut, Reset};
@@ -215,7 +215,7 @@ async fn a_client_that_takes_slowly_has_all_that_came_before_it_is_reset() {
         let has_ended = poll_fn(|context| {
             assert!(relay.poll(context).is_pending());
             match relay.to_client.stage {
-                Stage::Flowing => Poll::Pending,
+                DirectionStage::Flowing => Poll::Pending,
                 _ => Poll::Ready(()),
             }
         });

@@ -27,8 +27,8 @@ fn windows() -> Vec<Window> {
     window::read(&text).unwrap()
 }
 
-fn lines(lines: &[&str]) -> Lines {
-    let mut taken = Lines::default();
+fn lines(lines: &[&str]) -> GuestLines {
+    let mut taken = GuestLines::default();
     lines.iter().for_each(|line| taken.take(line));
     taken
 }

@@ -14,7 +14,7 @@ fn a_first_look_is_one_case_of_every_server() {
     assert_eq!(names, ["kettle auto", "nginx user", "haproxy user", "hitch", "stunnel"]);
     for cell in &cells {
         assert_eq!(cell.per_session, [1, 4]);
-        assert_eq!((cell.case.key, cell.case.workers), (Key::P256, 1));
+        assert_eq!((cell.case.key, cell.case.workers), (CertificateKey::P256, 1));
         assert_eq!(cell.case.offer.version, Version::Tls13);
     }
     assert!(refused.is_empty());
@@ -24,8 +24,8 @@ fn a_first_look_is_one_case_of_every_server() {
 fn a_normal_look_adds_rsa() {
     let Cells { cells, .. } = Cells::of(&with(Effort::Normal), 1);
     let keys: Vec<_> = cells.iter().map(|cell| (cell.case.key, cell.per_session.len())).collect();
-    assert_eq!(keys[0], (Key::P256, 4));
-    assert_eq!(keys[keys.len() - 1], (Key::Rsa2048, 2));
+    assert_eq!(keys[0], (CertificateKey::P256, 4));
+    assert_eq!(keys[keys.len() - 1], (CertificateKey::Rsa2048, 2));
     assert_eq!(keys.len(), 10);
 }
 
@@ -57,7 +57,7 @@ fn a_thorough_look_leaves_the_base_case_along_one_axis_at_a_time() {
 #[test]
 fn named_axes_are_crossed() {
     let options = Options {
-        keys: Some(vec![Key::P256, Key::Rsa2048]),
+        keys: Some(vec![CertificateKey::P256, CertificateKey::Rsa2048]),
         suites: Some(vec![Cipher::Aes128Gcm, Cipher::Aes256Gcm]),
         servers: Some(vec![Program::Kettle]),
         per_session: Some(vec![1]),

@@ -24,7 +24,7 @@ fn seen(k: f64) -> Vec<Observation> {
 fn a_ramp_of_full_handshakes_tells_what_they_cost() {
     let own = seen(1.0);
     let ramp = Ramp { steps: &[step(100.0), step(200.0)], why: Why::Found, own: &own, all: &own };
-    let Summary { figures, warnings } = Summary::of(ramp);
+    let RampSummary { figures, warnings } = RampSummary::of(ramp);
     assert_eq!(figures["tps_max"], 200.0);
     assert_eq!(figures["tps_mean_100ms"], 200.0);
     assert!((figures["cpu_us_per_full_transaction"] - 200.0).abs() < 1e-3);
@@ -39,7 +39,7 @@ fn with_another_mix_it_tells_what_resumed_ones_cost() {
     let own = seen(4.0);
     let all: Vec<_> = seen(1.0).into_iter().chain(own.clone()).collect();
     let ramp = Ramp { steps: &[step(100.0)], why: Why::Found, own: &own, all: &all };
-    let figures = Summary::of(ramp).figures;
+    let figures = RampSummary::of(ramp).figures;
     assert!((figures["cpu_us_per_transaction"] - 110.0).abs() < 1e-3);
     assert!((figures["cpu_us_per_full_transaction"] - 200.0).abs() < 1e-3);
     assert!((figures["cpu_us_per_resumed_transaction"] - 80.0).abs() < 1e-3);
@@ -48,7 +48,8 @@ fn with_another_mix_it_tells_what_resumed_ones_cost() {
 
 #[test]
 fn what_limits_a_ramp_is_said() {
-    let said = |why| Summary::of(Ramp { steps: &[step(100.0)], why, own: &[], all: &[] }).warnings;
+    let said =
+        |why| RampSummary::of(Ramp { steps: &[step(100.0)], why, own: &[], all: &[] }).warnings;
     assert!(said(Why::ClientLimited)[0].contains("client gave way"));
     assert!(said(Why::RateMax)[0].contains("highest rate"));
     assert_eq!(said(Why::Found), Vec::<String>::new());
@@ -58,8 +59,8 @@ fn what_limits_a_ramp_is_said() {
 fn a_bound_that_nothing_kept_is_said_and_has_no_figure() {
     let mut slow = step(100.0);
     slow.p99_us = 200_000.0;
-    let Summary { figures, warnings } =
-        Summary::of(Ramp { steps: &[slow], why: Why::Found, own: &[], all: &[] });
+    let RampSummary { figures, warnings } =
+        RampSummary::of(Ramp { steps: &[slow], why: Why::Found, own: &[], all: &[] });
     assert!(!figures.contains_key("tps_p99_100ms"));
     assert_eq!(warnings, ["No rate that was tried kept tps_p99_100ms."]);
 }
@@ -70,7 +71,7 @@ fn a_rate_of_the_grid_is_said_to_be_one() {
     broken.mean_us = 900_000.0;
     broken.p99_us = 2_000_000.0;
     let said = |steps: &[Step]| {
-        Summary::of(Ramp { steps, why: Why::Steps, own: &[], all: &[] }).warnings.join(" ")
+        RampSummary::of(Ramp { steps, why: Why::Steps, own: &[], all: &[] }).warnings.join(" ")
     };
     let coarse = said(&[step(800.0), step(1600.0), broken]);
     assert!(coarse.contains("1600/s was kept, 3200/s was not"), "{coarse}");
@@ -86,6 +87,6 @@ fn a_resumption_that_costs_more_is_commented() {
     };
     let all = [seen(1.0), seen(4.0), seen(8.0)];
     let ramp = Ramp { steps: &[step(100.0)], why: Why::Found, own: &all[1..], all: &all };
-    let said = Summary::of(ramp).warnings.join(" ");
+    let said = RampSummary::of(ramp).warnings.join(" ");
     assert!(said.contains("196 µs, 182 µs"), "{said}");
 }
