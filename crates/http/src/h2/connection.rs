@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::fields::{FieldsError, RequestText};
 use super::flood::Flood;
 use super::frame::{
-    ErrorCode, FrameHead, FrameReader, GOAWAY, PING, PREFACE, SETTINGS, STREAM_MAX,
+    ErrorCode, FrameHead, FrameReader, GOAWAY, HEADERS, PING, PREFACE, SETTINGS, STREAM_MAX,
     WINDOW_BYTES_INITIAL, WINDOW_UPDATE, write_frame,
 };
 use super::hpack::Decoder;
@@ -208,7 +208,7 @@ impl Connection {
     /// Whether the client is in the middle of a request's fields.
     #[must_use]
     pub fn is_in_fields(&self) -> bool {
-        self.block.is_some()
+        self.block.is_some() || (self.frame.kind == HEADERS && !self.frames.is_between())
     }
 
     /// Whether the client said that it will ask for nothing more.

@@ -125,10 +125,7 @@ impl Channel {
         context: &mut Context<'_>,
     ) -> Poll<Result<Heard, StreamError>> {
         let has_ended = self.is_input_over.get() || self.frames.borrow().end().is_some();
-        // Answers to a client that takes nothing must not pile up.
-        let is_full = self.is_blocked.get()
-            && self.staged_bytes() + self.queued_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX;
-        if has_ended || is_full {
+        if has_ended || self.is_full() {
             return Poll::Pending;
         }
         if self.turn_bytes_left.get() == 0 {
@@ -321,9 +318,19 @@ impl Channel {
     /// Whether so many bytes more may be held for the client. What was promised to streams that wait for a disk counts apart: it
     /// must not keep others from being sent.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        let held_bytes = self.staged_bytes() + self.queued_bytes();
+        let held_bytes = self.held_bytes();
         (held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX)
             && self.reserved_bytes.get() + bytes <= RESERVED_BYTES_MAX
+    }
+
+    /// Whether so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
+    fn is_full(&self) -> bool {
+        self.is_blocked.get() && self.held_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX
+    }
+
+    /// What is due, sealed or not.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.staged_bytes() + self.queued_bytes()
     }
 
     /// What is due and not sealed yet.
@@ -335,9 +342,9 @@ impl Channel {
         self.tls.borrow().queued_bytes()
     }
 
-    /// What changes when something is written, or taken by the client.
-    pub(crate) fn standing(&self) -> (u64, usize, usize) {
-        (self.written.borrow().plaintext_bytes(), self.queued_bytes(), self.staged_bytes())
+    /// What changes when the client takes something, and not by what is said to it.
+    pub(crate) fn standing(&self) -> (u64, u64) {
+        self.written.borrow().standing(self.queued_bytes())
     }
 
     /// Whether the client had no room for what is due when that was last tried.

@@ -224,8 +224,9 @@ impl Room<'_> {
             let staged_bytes = self.stream.channel.staged_bytes();
             let frame_bytes_max = FRAME_BYTES_MAX - staged_bytes.min(FRAME_BYTES_MAX / 2);
             let (frame, rest) = left.split_at(left.len().min(frame_bytes_max));
-            self.forget(frame.len());
+            // What is not written is given back.
             self.stream.send_data(frame, is_end && rest.is_empty())?;
+            self.forget(frame.len());
             left = rest;
         }
         Ok(())
@@ -254,3 +255,6 @@ impl Drop for Stream {
         self.channel.with_frames(|frames| frames.release(self.number));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,6 +92,11 @@ impl Written {
         }
     }
 
+    /// What the kernel has taken, of ciphertext and of what it encrypts itself, with so many bytes queued.
+    pub(super) fn standing(&self, queued_bytes: usize) -> (u64, u64) {
+        (self.ciphertext_bytes.saturating_sub(queued_bytes as u64), self.sent_bytes)
+    }
+
     /// Notes with their streams what the kernel has, and has those told of which it has the end, those that are watched, or all.
     pub(super) fn settle(&mut self, tells_all: bool, mut tell: impl FnMut(u32)) {
         let sent_bytes = self.sent_bytes;

@@ -113,7 +113,7 @@ impl Setup {
 }
 
 /// Runs a test where tunnels can live.
-pub(super) async fn locally<F: Future>(test: F) -> F::Output {
+pub(crate) async fn locally<F: Future>(test: F) -> F::Output {
     let tasks = LocalSet::new();
     tokio::time::timeout(TEST_TIMEOUT, tasks.run_until(test)).await.expect("in time")
 }
@@ -125,7 +125,7 @@ pub(super) fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|position| (position * 31 + position / 251) as u8).collect()
 }
 
-pub(super) fn offloads() -> Offloads {
+pub(crate) fn offloads() -> Offloads {
     Offloads::new(capabilities(), Arc::default(), Arc::default())
 }
 

@@ -1,0 +1,120 @@
+use std::future::poll_fn;
+use std::task::Waker;
+
+use kettle_http::h2::Settings;
+use kettle_tls::stream::TlsStream;
+use tokio::io::AsyncWriteExt;
+
+use super::*;
+use crate::relay::tests::stage::{Tls13, locally, offloads, tls_pair};
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A GET, its method, scheme and path from the static table.
+fn get(stream: u32) -> Vec<u8> {
+    frame(1, 5, stream, b"\x82\x87\x84\x01\x01a")
+}
+
+/// A connection on which the client has said this, and the client.
+async fn connection(said: &[u8]) -> (Rc<Channel>, Box<TlsStream>) {
+    let (near, mut far) = tls_pair(Tls13).await;
+    let settings = Settings {
+        streams_max: 100,
+        stream_window_bytes: 65_535,
+        connection_window_bytes: 65_535,
+        head_bytes_max: 16_384,
+    };
+    let channel = Rc::new(Channel::new(near, settings, Rc::new(offloads())));
+    far.write_all(&[PREFACE, said].concat()).await.unwrap();
+    far.flush().await.unwrap();
+    let expected = said.iter().filter(|byte| **byte == 0x82).count();
+    let mut begun = 0;
+    while begun < expected {
+        let heard = poll_fn(|context| {
+            channel.begin_turn(context, 0);
+            channel.poll_receive(context)
+        });
+        heard.await.unwrap();
+        begun += channel.with_frames(|it| std::iter::from_fn(|| it.next_request()).count());
+    }
+    (channel, far)
+}
+
+fn room<'s>(stream: &'s Stream, place: &mut Option<InLine>, bytes: usize) -> Option<Room<'s>> {
+    let mut context = Context::from_waker(Waker::noop());
+    match stream.poll_room(&mut context, place, Priority::UNSAID, bytes) {
+        Poll::Ready(room) => Some(room.unwrap()),
+        Poll::Pending => None,
+    }
+}
+
+#[tokio::test]
+async fn windows_are_whole_again_after_responses_that_nobody_takes() {
+    locally(async {
+        let streams = [1, 3, 5, 7, 9];
+        let (channel, _client) = connection(&streams.map(get).concat()).await;
+        for number in streams {
+            let stream = Stream::new(Rc::clone(&channel), number);
+            stream.send_head(200, b"", false).unwrap();
+            let mut room = room(&stream, &mut None, PIECE_BYTES).unwrap();
+            assert_eq!(room.bytes(), PIECE_BYTES);
+            // It is taken back while the file is read.
+            let reset = frame(3, 0, number, &8_u32.to_be_bytes());
+            channel.with_frames(|frames| frames.receive(&reset, 0, 0));
+            assert_eq!(room.send(&[0; PIECE_BYTES], true), Err(Gone));
+        }
+        assert_eq!(channel.reserved_bytes.get(), 0);
+        channel.with_frames(|frames| frames.receive(&get(11), 0, 0));
+        let stream = Stream::new(Rc::clone(&channel), 11);
+        stream.send_head(200, b"", false).unwrap();
+        let mut sent_bytes = 0;
+        while let Some(mut room) = room(&stream, &mut None, PIECE_BYTES) {
+            sent_bytes += room.bytes();
+            room.send(&[0; PIECE_BYTES], false).unwrap();
+        }
+        assert_eq!(sent_bytes, 65_535);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
+    locally(async {
+        let window = 0x7fff_ffff_u32;
+        let settings = frame(4, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat());
+        let update = frame(8, 0, 0, &(window - 65_535).to_be_bytes());
+        let (channel, mut client) = connection(&[settings, update, get(1)].concat()).await;
+        let stream = Stream::new(Rc::clone(&channel), 1);
+        stream.send_head(200, b"", false).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut place = None;
+        while !channel.is_blocked() {
+            while let Some(mut room) = room(&stream, &mut place, PIECE_BYTES) {
+                room.send(&[0; PIECE_BYTES], false).unwrap();
+            }
+            let _ = channel.poll_flush(&mut context);
+        }
+        let standing = channel.standing();
+        // Fewer than are a flood for how much was sent.
+        client.write_all(&frame(6, 0, 0, &[0; 8]).repeat(4_500)).await.unwrap();
+        client.flush().await.unwrap();
+        let mut idle_turns = 0;
+        while idle_turns < 100 {
+            channel.begin_turn(&context, 0);
+            let heard = channel.poll_receive(&mut context);
+            idle_turns += u32::from(heard.is_pending());
+            assert!(channel.poll_flush(&mut context).is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert!(channel.with_frames(|frames| frames.end()).is_none());
+        assert_eq!(channel.standing(), standing);
+        let held_bytes = channel.held_bytes();
+        assert!(held_bytes < 200_000, "{held_bytes} bytes for a client that takes nothing");
+    })
+    .await;
+}
