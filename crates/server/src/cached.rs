@@ -294,7 +294,7 @@ const TAGS_MAX: usize = 256;
 const CALL_BYTES: usize = 1_024;
 
 /// How long a disk may take for a look at what it has, or for the beginning of an object, before the backend answers past the store.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// How long a disk may take for a piece of an object.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
