@@ -98,6 +98,8 @@ const NEEDED: &[&str] = &[
     "nghttp2-client",
     "openssl",
     "procps",
+    "python3-h2",
+    "python3-httpx",
     "strace",
     "btrfs-progs",
     "squashfs-tools",

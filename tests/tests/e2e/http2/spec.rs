@@ -132,6 +132,34 @@ fn the_client_of_go_gets_many_files_at_once_over_one_connection() {
 }
 
 #[test]
+fn the_client_of_python_gets_files_and_sends_bodies_at_once_over_one_connection() {
+    const PYTHON: &str = "/usr/bin/python3";
+    let has_client = Tool::new(PYTHON).args(["-c", "import h2, httpx"]).output().status.success();
+    if !has_client {
+        return skip("no httpx for Debian's Python here");
+    }
+    let servers = Backend::listen();
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let more = format!("{ANY_NAME}{route}{}", backend("app", "", &[servers.address()]));
+    let kettle = Kettle::start(Setup::default().listener("http2 = true").sizes(&SIZES).more(&more));
+    let url = format!("https://{}", kettle.address());
+    let asking = std::thread::spawn(move || {
+        Tool::new(PYTHON)
+            .args(["-c", ASK_MANY])
+            .args([url])
+            .args(SIZES.map(|it| it.to_string()))
+            .succeed()
+    });
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    assert_same(&read_exactly(&mut server, 300_000), &vec![b'x'; 300_000], "a body");
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone").unwrap();
+    assert_eq!(asking.join().unwrap(), "HTTP/2 30 whole, done\n");
+    assert_eq!(kettle.status("/total/http2_streams"), 31);
+    assert_eq!(kettle.status("/total/connections"), 1);
+}
+
+#[test]
 fn chromium_shows_a_page_of_a_hundred_images() {
     if !is_here_or_skip("chromium") {
         return;
@@ -202,6 +230,20 @@ fn chromium_speaks_websocket_over_the_connection_it_has() {
     assert_eq!((entry.text("version"), entry.number("status")), ("HTTP/2.0", 200));
     assert_eq!(kettle.tunnel().number("connection"), entry.number("connection"));
 }
+
+/// Asks for files of these sizes, ten each, and sends a body meanwhile.
+const ASK_MANY: &str = "
+import asyncio, httpx, sys
+async def main(url, sizes):
+    limits = httpx.Limits(max_connections=1)
+    async with httpx.AsyncClient(http2=True, verify=False, limits=limits, timeout=60) as client:
+        await client.get(f'{url}/{sizes[0]}')
+        files = [client.get(f'{url}/{size}') for size in sizes * 10][1:]
+        sent, *got = await asyncio.gather(client.post(f'{url}/app/x', content=b'x' * 300_000), *files)
+        whole = sum(len(it.content) == int(it.url.path[1:]) for it in got) + 1
+        print(sent.http_version, whole, 'whole,', sent.text)
+asyncio.run(main(sys.argv[1], sys.argv[2:]))
+";
 
 /// Says a word over WebSocket, and shows what comes back.
 const SAY_HELLO: &str = "<!doctype html><link rel=icon href=data:,><body><img src=/ws/last><script>
