@@ -188,7 +188,7 @@ fn agrees_to_exactly_what_is_offered(program: Program, role: Role) {
         assert!(said.contains("HTTP/1.1 200 OK"), "{subject}: {said}");
         assert!(said.contains(&format!("Cipher is {suite}\n")), "{subject}: {suite} in {said}");
         assert!(
-            said.contains(&format!("Server Temp CertificateKey: {group}")),
+            said.contains(&format!("Server Temp Key: {group}")),
             "{subject}: {group} in {said}"
         );
         assert!(!said.contains("session ticket:"), "{subject} resumes: {said}");

@@ -208,7 +208,7 @@ impl Connection {
     /// Whether the client is in the middle of a request's fields.
     #[must_use]
     pub fn is_in_fields(&self) -> bool {
-        self.block.is_some() || (self.frame.kind == HEADERS && !self.frames.is_between())
+        self.block.is_some() || (self.frame.kind == HEADERS && self.frames.is_inside())
     }
 
     /// Whether the client said that it will ask for nothing more.

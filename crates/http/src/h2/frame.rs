@@ -44,6 +44,12 @@ impl FrameReader {
         self.left_bytes == 0 && self.head_bytes == 0
     }
 
+    /// Whether the payload of a frame is under way.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.left_bytes > 0
+    }
+
     /// The next step in `left`, which is moved on past it; none if there is no more.
     pub fn step<'b>(&mut self, left: &mut &'b [u8]) -> Option<Step<'b>> {
         if self.left_bytes > 0 && !left.is_empty() {
