@@ -103,6 +103,10 @@ impl RequestFields {
     fn line(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldsError> {
         self.begin()?;
         check_line(name, value)?;
+        // White space around a value is no part of it in HTTP/1.1.
+        if field::trim(value).len() != value.len() {
+            return Err(FieldsError::Malformed);
+        }
         let text = &mut self.text;
         match name {
             b"host" => {
@@ -256,10 +260,8 @@ fn check_line(name: &[u8], value: &[u8]) -> Result<(), FieldsError> {
         name,
         b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade"
     );
-    // White space around a value is no part of it in HTTP/1.1.
-    let is_trimmed = field::trim(value).len() == value.len();
     let is_te = name == b"te" && value != b"trailers";
-    if is_name && is_line && is_trimmed && !is_about_connection && !is_te {
+    if is_name && is_line && !is_about_connection && !is_te {
         return Ok(());
     }
     Err(FieldsError::Malformed)
