@@ -9,7 +9,7 @@ mod tunnel_stream;
 mod websocket;
 mod written;
 
-pub(crate) use channel::{Channel, Gone, Heard};
+pub(crate) use channel::{Channel, Gone};
 pub(crate) use head::{HeadError, request_head};
 pub(crate) use priority::{InLine, Priority};
 pub(crate) use stream::{Room, Stream};

@@ -29,7 +29,7 @@ use kettle_tls::stream::{StreamError, TlsStream};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
-use crate::http2::{Channel, Heard, Stream};
+use crate::http2::{Channel, Stream};
 use crate::limits::{Deadline, Stage};
 use fresh::Fresh;
 
@@ -287,7 +287,7 @@ impl Driver {
     }
 
     /// Frames, if there is room for what they may ask for.
-    fn poll_receive(&self, context: &mut Context<'_>) -> Poll<Result<Heard, StreamError>> {
+    fn poll_receive(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         // Streams that were taken back may still be here.
         if self.is_ending() || self.streams.len() >= 2 * STREAMS_MAX as usize {
             return Poll::Pending;

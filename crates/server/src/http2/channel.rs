@@ -61,13 +61,6 @@ enum Home {
     Kernel,
 }
 
-/// What came of receiving.
-pub(crate) enum Heard {
-    Frames,
-    /// The client ended its side behind whole requests. Ours goes on until they are answered (RFC 8446 §6.1).
-    End,
-}
-
 impl Channel {
     pub(crate) fn new(tls: Box<TlsStream>, settings: h2::Settings, offloads: Rc<Offloads>) -> Self {
         Self {
@@ -120,10 +113,7 @@ impl Channel {
     }
 
     /// Receives what the client says. Pending if that is nothing, or it takes nothing of what it is told.
-    pub(crate) fn poll_receive(
-        &self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Heard, StreamError>> {
+    pub(crate) fn poll_receive(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         let has_ended = self.is_input_over.get() || self.frames.borrow().end().is_some();
         if has_ended || self.is_full() {
             return Poll::Pending;
@@ -141,15 +131,16 @@ impl Channel {
         let fill = ready!(self.tls.borrow_mut().poll_visit(context, visit))?;
         self.turn_bytes_left.set(self.turn_bytes_left.get().saturating_sub(received_bytes));
         match fill {
-            Fill::Data => Poll::Ready(Ok(Heard::Frames)),
+            Fill::Data => Poll::Ready(Ok(())),
             // The end is ours, not the client's.
             Fill::Closed if self.tls.borrow().is_key_refused() => {
                 Poll::Ready(Err(StreamError::KeyExhausted))
             }
+            // The client ended its side behind whole requests. Ours goes on until they are answered (RFC 8446 §6.1).
             Fill::Closed if self.frames.borrow().is_whole() => {
                 self.is_input_over.set(true);
                 self.frames.borrow_mut().wake_all();
-                Poll::Ready(Ok(Heard::End))
+                Poll::Ready(Ok(()))
             }
             Fill::Closed | Fill::Truncated => {
                 Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
