@@ -4,6 +4,7 @@
 //! is the caller's question; what was not found is never remembered.
 
 use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use quick_cache::unsync::Cache;
@@ -14,7 +15,7 @@ use super::object::ReadyObject;
 use super::precompressed::CodingPreference;
 
 /// What an answer from a file depends on.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Key {
     route: u64,
     preference: CodingPreference,
@@ -22,7 +23,7 @@ pub struct Key {
 }
 
 /// A [`Key`] that borrows its path, so that looking allocates nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRef<'k> {
     /// The number of the route.
     pub route: u64,
@@ -30,6 +31,26 @@ pub struct KeyRef<'k> {
     pub preference: CodingPreference,
     /// The path below the route's prefix, with its slash.
     pub path: &'k str,
+}
+
+impl Hash for KeyRef<'_> {
+    /// One number and the path, instead of three values: each costs a round of the hash.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.route << 8 | u64::from(self.preference.bits()));
+        state.write(self.path.as_bytes());
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_ref().hash(state);
+    }
+}
+
+impl Key {
+    fn as_ref(&self) -> KeyRef<'_> {
+        KeyRef { route: self.route, preference: self.preference, path: &self.path }
+    }
 }
 
 impl KeyRef<'_> {
@@ -42,8 +63,7 @@ impl KeyRef<'_> {
 
 impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
-        let Key { route, preference, path } = key;
-        *self == KeyRef { route: *route, preference: *preference, path }
+        *self == key.as_ref()
     }
 }
 

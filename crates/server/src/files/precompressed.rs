@@ -15,6 +15,11 @@ impl CodingPreference {
     /// No coding at all.
     pub const NONE: Self = Self(0);
 
+    /// Its bits, for a hash.
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+
     /// What a client takes of what a route offers. The client's weights decide, then the order
     /// of the offer.
     #[must_use]

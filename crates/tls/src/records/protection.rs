@@ -146,11 +146,9 @@ impl Protection {
     /// For TLS 1.2 AES-GCM the last eight bytes are also what the record carries, as rustls
     /// chose them during the handshake, so the same numbers never give the same nonce twice.
     pub(super) fn nonce(&self, sequence: u64) -> [u8; 12] {
-        let mut nonce = self.iv;
-        for (byte, mask) in nonce.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
-            *byte ^= mask;
-        }
-        nonce
+        let [a, b, c, d, number @ ..] = self.iv;
+        let [e, f, g, h, i, j, k, l] = (u64::from_be_bytes(number) ^ sequence).to_be_bytes();
+        [a, b, c, d, e, f, g, h, i, j, k, l]
     }
 
     /// The nonce of a received TLS 1.2 AES-GCM record.
