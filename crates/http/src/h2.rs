@@ -8,6 +8,8 @@ mod fields;
 mod flood;
 mod frame;
 pub mod hpack;
+mod priority;
+mod priority_update;
 mod receive;
 mod send;
 mod serve;
@@ -16,6 +18,7 @@ mod stream;
 pub use connection::{Connection, ConnectionEnd, NewRequest, Settings};
 pub use fields::{FieldsError, RequestText};
 pub use frame::ErrorCode;
+pub use priority::Priority;
 pub use send::Room;
 pub use serve::Incoming;
 

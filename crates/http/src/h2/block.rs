@@ -85,6 +85,7 @@ impl Connection {
     fn request(&mut self, block: &Block, fields: RequestFields) -> Result<(), Fault> {
         let number = block.stream;
         self.last_stream = number;
+        let priority = self.said_before(number);
         let open = self.streams.iter().filter(|stream| stream.is_open()).count();
         if open >= self.settings.streams_max as usize || self.leaving == Leaving::Known {
             return Err(Fault::Stream(ErrorCode::REFUSED_STREAM));
@@ -93,6 +94,7 @@ impl Connection {
         let window_bytes = self.settings.stream_window_bytes;
         let mut stream = Stream::new(number, window_bytes, self.initial_send_bytes);
         stream.missing_bytes = text.length;
+        stream.priority = priority;
         if block.is_circular || (block.is_end && stream.end().is_err()) {
             outcome = Err(FieldsError::Malformed);
         }

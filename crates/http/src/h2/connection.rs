@@ -13,6 +13,7 @@ use super::frame::{
     WINDOW_BYTES_INITIAL, WINDOW_UPDATE, write_frame,
 };
 use super::hpack::Decoder;
+use super::priority::Priority;
 use super::stream::{Stream, Window};
 
 /// What the server allows its clients.
@@ -42,12 +43,16 @@ pub struct Connection {
     pub(super) block: Option<Box<Block>>,
     pub(super) decoder: Decoder,
     pub(super) has_settings: bool,
+    /// What the client said first of the priorities of RFC 7540; it must not say anything else later.
+    pub(super) is_without_tree: bool,
     pub(super) flood: Flood,
     pub(super) requests: VecDeque<NewRequest>,
     /// In the order of their numbers.
     pub(super) streams: Vec<Stream>,
     /// The last one that the client began.
     pub(super) last_stream: u32,
+    /// What PRIORITY_UPDATE said of streams that have not begun, at most as many as may be under way.
+    pub(super) to_come: Vec<(u32, Priority)>,
     /// Streams that were reset here while the client could still send: what is on its way is expected.
     pub(super) left_behind: VecDeque<u32>,
     pub(super) receive_window: Window,
@@ -135,10 +140,12 @@ impl Connection {
             block: None,
             decoder: Decoder::new(TABLE_BYTES_MAX),
             has_settings: false,
+            is_without_tree: false,
             flood: Flood::default(),
             requests: VecDeque::new(),
             streams: Vec::new(),
             last_stream: 0,
+            to_come: Vec::new(),
             left_behind: VecDeque::new(),
             receive_window: Window::new(settings.connection_window_bytes),
             shut_ticks: None,
@@ -165,6 +172,8 @@ impl Connection {
             (INITIAL_WINDOW_SIZE, stream_window_bytes),
             (MAX_HEADER_LIST_SIZE, head_bytes_max),
             (ENABLE_CONNECT_PROTOCOL, 1),
+            // Clients that do not hear this say nothing by PRIORITY_UPDATE.
+            (NO_RFC7540_PRIORITIES, 1),
         ];
         let mut payload = Vec::with_capacity(6 * settings.len());
         for (name, value) in settings {
@@ -317,3 +326,5 @@ pub(super) const MAX_FRAME_SIZE: u16 = 5;
 pub(super) const MAX_HEADER_LIST_SIZE: u16 = 6;
 /// RFC 8441 §3.
 pub(super) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
+/// RFC 9218 §2.1.
+pub(super) const NO_RFC7540_PRIORITIES: u16 = 9;

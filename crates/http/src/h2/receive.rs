@@ -2,12 +2,12 @@
 
 use super::connection::{
     Connection, ConnectionEnd, ENABLE_CONNECT_PROTOCOL, ENABLE_PUSH, HEADER_TABLE_SIZE,
-    INITIAL_WINDOW_SIZE, LEAVING_PING, Leaving, MAX_FRAME_SIZE,
+    INITIAL_WINDOW_SIZE, LEAVING_PING, Leaving, MAX_FRAME_SIZE, NO_RFC7540_PRIORITIES,
 };
 use super::frame::{
     ACK, CONTINUATION, DATA, ErrorCode, FrameHead, GOAWAY, HEADERS, PAYLOAD_BYTES_MAX, PING,
-    PREFACE, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, STREAM_MAX, Step, WINDOW_BYTES_MAX,
-    WINDOW_UPDATE, write_frame,
+    PREFACE, PRIORITY, PRIORITY_UPDATE, PUSH_PROMISE, RST_STREAM, SETTINGS, STREAM_MAX, Step,
+    WINDOW_BYTES_MAX, WINDOW_UPDATE, write_frame,
 };
 
 /// What is wrong with a frame.
@@ -74,7 +74,7 @@ impl Connection {
         // PRIORITY, and what nobody knows, may be about any stream, or none.
         let is_about_stream = match kind {
             DATA | HEADERS | RST_STREAM | CONTINUATION | PRIORITY => stream != 0,
-            SETTINGS | PING | GOAWAY => stream == 0,
+            SETTINGS | PING | GOAWAY | PRIORITY_UPDATE => stream == 0,
             PUSH_PROMISE => false,
             _ => true,
         };
@@ -89,6 +89,7 @@ impl Connection {
             SETTINGS => payload_bytes % 6 == 0,
             PING => payload_bytes == 8,
             GOAWAY => payload_bytes >= 8,
+            PRIORITY_UPDATE => payload_bytes >= 4,
             _ => true,
         };
         if !is_sized {
@@ -107,7 +108,7 @@ impl Connection {
                 if is_last { self.end_frame(&[]) } else { Ok(()) }
             }
             HEADERS | CONTINUATION | PRIORITY | RST_STREAM | SETTINGS | PING | GOAWAY
-            | WINDOW_UPDATE => {
+            | WINDOW_UPDATE | PRIORITY_UPDATE => {
                 if is_last && self.payload.is_empty() {
                     return self.end_frame(bytes);
                 }
@@ -148,6 +149,7 @@ impl Connection {
                 Ok(())
             }
             WINDOW_UPDATE => self.window_update(number(payload) & STREAM_MAX),
+            PRIORITY_UPDATE => self.priority_update(payload),
             _ => Ok(()),
         }
     }
@@ -166,7 +168,7 @@ impl Connection {
     }
 
     fn settings(&mut self, payload: &[u8]) -> Result<(), Fault> {
-        self.has_settings = true;
+        let is_first = !std::mem::replace(&mut self.has_settings, true);
         if self.frame.has(ACK) {
             return Ok(());
         }
@@ -175,12 +177,16 @@ impl Connection {
             let value = u32::from_be_bytes(value);
             match u16::from_be_bytes([high, low]) {
                 HEADER_TABLE_SIZE => self.has_table_size = true,
-                ENABLE_PUSH | ENABLE_CONNECT_PROTOCOL if value > 1 => {
+                ENABLE_PUSH | ENABLE_CONNECT_PROTOCOL | NO_RFC7540_PRIORITIES if value > 1 => {
                     return Err(Fault::Connection(ErrorCode::PROTOCOL_ERROR));
                 }
                 INITIAL_WINDOW_SIZE => self.initial_window(value)?,
                 // Ours are never longer than every client takes.
                 MAX_FRAME_SIZE if !(16_384..1 << 24).contains(&value) => {
+                    return Err(Fault::Connection(ErrorCode::PROTOCOL_ERROR));
+                }
+                NO_RFC7540_PRIORITIES if is_first => self.is_without_tree = value == 1,
+                NO_RFC7540_PRIORITIES if self.is_without_tree != (value == 1) => {
                     return Err(Fault::Connection(ErrorCode::PROTOCOL_ERROR));
                 }
                 _ => {}

@@ -3,6 +3,7 @@
 use std::task::Waker;
 
 use super::frame::ErrorCode;
+use super::priority::Priority;
 use crate::error::RequestError;
 
 /// A stream that somebody serves.
@@ -28,6 +29,8 @@ pub(super) struct Stream {
     pub(super) receive_window: Window,
     /// What the client lets us send; less than nothing after it took some back.
     pub(super) send_bytes: i64,
+    /// What PRIORITY_UPDATE said of it last.
+    pub(super) priority: Option<Priority>,
     /// Who serves it.
     pub(super) waker: Option<Waker>,
 }
@@ -62,6 +65,7 @@ impl Stream {
             missing_bytes: None,
             receive_window: Window::new(window_bytes),
             send_bytes,
+            priority: None,
             waker: None,
         }
     }

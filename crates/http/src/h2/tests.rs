@@ -7,6 +7,7 @@ mod ends;
 mod floods;
 mod ignored;
 mod leaving;
+mod priorities;
 mod resets;
 mod said;
 mod windows;

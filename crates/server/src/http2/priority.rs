@@ -8,14 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// What a client says of a response it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Priority {
-    /// The lower, the sooner.
-    urgency: u8,
-    /// Whether a part of it is of use before the rest is there.
-    pub(crate) is_incremental: bool,
-}
+use kettle_http::h2::Priority;
 
 /// Those that wait to send, the next one first.
 #[derive(Default)]
@@ -32,29 +25,6 @@ pub(crate) struct InLine {
     line: Rc<Line>,
     place: Rank,
 }
-
-impl Priority {
-    /// Where nobody says anything, responses have always come in turns.
-    pub(crate) const UNSAID: Self = Self { is_incremental: true, ..SAID_USUALLY };
-
-    /// A dictionary with `u` and `i` (RFC 9218 §4). What is out of range or of another kind is as if it were not there.
-    pub(crate) fn parse<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
-        let mut said = None;
-        for member in values.flat_map(|value| value.split(|byte| *byte == b',')) {
-            let bare = member.split(|byte| *byte == b';').next().unwrap_or_default();
-            let said = said.get_or_insert(SAID_USUALLY);
-            match bare.trim_ascii() {
-                [b'u', b'=', digit @ b'0'..=b'7'] => said.urgency = digit - b'0',
-                b"i" | b"i=?1" => said.is_incremental = true,
-                b"i=?0" => said.is_incremental = false,
-                _ => {}
-            }
-        }
-        said.unwrap_or(Self::UNSAID)
-    }
-}
-
-const SAID_USUALLY: Priority = Priority { urgency: 3, is_incremental: false };
 
 impl Line {
     /// Whether nobody waits.
@@ -82,6 +52,11 @@ impl Line {
 }
 
 impl InLine {
+    /// Whether it is where this priority belongs.
+    pub(super) fn is_for(&self, priority: Priority) -> bool {
+        (self.place.0, self.place.1) == (priority.urgency, priority.is_incremental)
+    }
+
     /// Ready when nobody is before it.
     pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<()> {
         let is_first =
@@ -112,42 +87,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_say_how_urgent_a_response_is() {
-        let parse = |values: &[&'static str]| {
-            let Priority { urgency, is_incremental } =
-                Priority::parse(values.iter().map(|value| value.as_bytes()));
-            (urgency, is_incremental)
-        };
-        assert_eq!(parse(&[]), (3, true));
-        for (value, expected) in [
-            ("u=0", (0, false)),
-            ("u=5, i", (5, true)),
-            ("i , u=7", (7, true)),
-            ("i=?0", (3, false)),
-            ("i=?1;x=1, u=1;y", (1, true)),
-            ("u=1, u=2", (2, false)),
-            ("", (3, false)),
-            ("u=8", (3, false)),
-            ("u=-1, i=1", (3, false)),
-            ("u=\"0\", U=0, ui", (3, false)),
-        ] {
-            assert_eq!(parse(&[value]), expected, "{value}");
-        }
-        assert_eq!(parse(&["u=1", "i"]), (1, true));
-    }
-
-    #[test]
     fn the_most_urgent_comes_first_and_those_alike_in_turns() {
         let line = Rc::new(Line::default());
         let mut context = Context::from_waker(Waker::noop());
-        let [low, turns] = [(5, false), (3, true)]
+        let [low, turns, usual] = [(5, false), (3, true), (3, false)]
             .map(|(urgency, is_incremental)| Priority { urgency, is_incremental });
         let places = [
             line.enter(low, 7),
             line.enter(low, 5),
             line.enter(turns, 9),
             line.enter(turns, 1),
-            line.enter(SAID_USUALLY, 11),
+            line.enter(usual, 11),
         ];
         let mut left: Vec<_> = places.into_iter().enumerate().collect();
         let mut order = Vec::new();

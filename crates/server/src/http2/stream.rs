@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use kettle_http::h2::{ErrorCode, Incoming, Room as Windows};
+use kettle_http::h2::{ErrorCode, Incoming, Priority, Room as Windows};
 
 use super::channel::{Channel, Gone};
-use super::priority::{InLine, Priority};
+use super::priority::InLine;
 use super::written::Progress;
 use super::{FRAME_BYTES_MAX, PIECE_BYTES};
 use crate::tx_path::TxPath;
@@ -123,7 +123,8 @@ impl Stream {
     }
 
     /// Waits until the client's windows have room for some of the bytes wanted, and nobody is before it who waits for the same.
-    /// `place` is its place in the line, which it loses where nothing but its own window keeps it waiting.
+    /// `place` is its place in the line, which it loses where nothing but its own window keeps it waiting; `priority` is that of
+    /// its request, which an update goes before.
     pub(crate) fn poll_room(
         &self,
         context: &mut Context<'_>,
@@ -135,11 +136,15 @@ impl Stream {
         if channel.is_over() {
             return Poll::Ready(Err(Gone));
         }
-        let windows = {
+        let (windows, priority) = {
             let mut frames = channel.frames.borrow_mut();
             frames.wait(self.number, context);
-            frames.room(self.number)?
+            let updated = frames.updated_priority(self.number);
+            (frames.room(self.number)?, updated.unwrap_or(priority))
         };
+        if place.as_ref().is_some_and(|place| !place.is_for(priority)) {
+            *place = None;
+        }
         let is_shut = !matches!(windows, Windows::Bytes(_));
         // No window opens again, and what the windows let through by then has gone out.
         if is_shut && channel.is_input_over() && self.progress.is_drained() {

@@ -5,11 +5,11 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use kettle_http::h2::{ErrorCode, Incoming};
+use kettle_http::h2::{ErrorCode, Incoming, Priority};
 use kettle_tls::Session;
 
 use super::channel::Gone;
-use super::priority::{InLine, Priority};
+use super::priority::InLine;
 use super::stream::Stream;
 use crate::tx_path::TxPath;
 

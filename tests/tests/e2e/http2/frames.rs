@@ -16,6 +16,7 @@ pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
 pub const WINDOW_UPDATE: u8 = 8;
 pub const CONTINUATION: u8 = 9;
+pub const PRIORITY_UPDATE: u8 = 16;
 
 /// On DATA and HEADERS.
 pub const END_STREAM: u8 = 1;

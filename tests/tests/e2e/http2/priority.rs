@@ -86,6 +86,41 @@ fn what_is_of_use_only_as_a_whole_comes_one_after_the_other() {
     assert_eq!(ended, [1, 3, 5, 7, 9]);
 }
 
+/// What is said later of a response that is under way or waits, or before its request.
+#[test]
+fn an_update_moves_a_response_in_the_line() {
+    let image_bytes = scaled(16 << 20, 8 << 20);
+    let setup = Setup::default().listener("http2 = true").without_memory();
+    let kettle = Kettle::start(setup.sizes(&[image_bytes, STYLE_BYTES]));
+    let update = |stream: u32, value: &str| {
+        let payload = [&stream.to_be_bytes()[..], value.as_bytes()].concat();
+        frame(PRIORITY_UPDATE, 0, 0, &payload)
+    };
+    for (place, (before, after, expected)) in (0..).zip([
+        (None, None, [1, 3]),
+        (None, Some((3, "u=0")), [3, 1]),
+        (None, Some((1, "u=7")), [3, 1]),
+        (Some((3, "u=0")), None, [3, 1]),
+    ]) {
+        let mut frames = wide(&kettle);
+        let said = before.map(|(stream, value)| update(stream, value));
+        frames.send(&said.unwrap_or_default());
+        ask(&mut frames, 1, &format!("/{image_bytes}"), "u=4");
+        kettle.wait_for_status("/total/http2_streams", 2 * place + 1);
+        ask(&mut frames, 3, &format!("/{STYLE_BYTES}"), "u=5");
+        kettle.wait_for_status("/total/http2_streams", 2 * place + 2);
+        frames.send(&after.map(|(stream, value)| update(stream, value)).unwrap_or_default());
+        let mut ended = Vec::new();
+        while ended.len() < 2 {
+            let data = frames.next_of(DATA);
+            if data.flags & END_STREAM != 0 {
+                ended.push(data.stream);
+            }
+        }
+        assert_eq!(ended, expected, "{before:?} {after:?}");
+    }
+}
+
 #[test]
 fn with_narrow_windows_and_priorities_of_all_kinds_each_response_comes() {
     let setup = Setup::default().listener("http2 = true").without_memory();

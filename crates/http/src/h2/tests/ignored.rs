@@ -49,8 +49,6 @@ fn priorities_and_frames_that_nobody_knows_may_be_about_anything() {
     }
     for stream in [0, 1, 2, 9] {
         assert_eq!(answer(&mut connection, &frame(0xfe, 0xff, stream, &[7; 300])), []);
-        // PRIORITY_UPDATE.
-        assert_eq!(answer(&mut connection, &frame(0x10, 0, stream, &[0; 9])), []);
     }
     assert_eq!(connection.end(), None);
 }

@@ -76,7 +76,7 @@ fn what_has_begun_is_whole_when_all_of_it_has_come() {
     let mut connection = Connection::new(SETTINGS_USED);
     let said = [
         (PREFACE.to_vec(), true),
-        (settings(&[(9, 9)]), true),
+        (settings(&[(0xff, 9)]), true),
         (frame(HEADERS, 0, 1, &request_block(&[])), false),
         (frame(CONTINUATION, END_HEADERS, 1, &[]), false),
         (padded(1, 0, 9, 3), false),

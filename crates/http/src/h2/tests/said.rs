@@ -107,7 +107,7 @@ fn a_client_that_speaks_of_its_table_is_told_once_that_it_is_not_used() {
 fn the_first_words_are_the_settings() {
     let frames = taken(&mut Connection::new(SETTINGS_USED));
     let values: Vec<_> = frames[0].payload.chunks(6).map(|it| (it[1], number(&it[2..]))).collect();
-    assert_eq!(values, [(3, 4), (4, 1_000), (6, 1_000), (8, 1)]);
+    assert_eq!(values, [(3, 4), (4, 1_000), (6, 1_000), (8, 1), (9, 1)]);
 }
 
 #[test]

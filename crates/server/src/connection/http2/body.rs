@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_cache::{FillState, Progress};
-use kettle_http::h2::ErrorCode;
+use kettle_http::h2::{ErrorCode, Priority};
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
 use crate::deliver::{self, DeliveryError};
-use crate::http2::{Gone, InLine, PIECE_BYTES, Priority, Room, Stream};
+use crate::http2::{Gone, InLine, PIECE_BYTES, Room, Stream};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Growing, Part};

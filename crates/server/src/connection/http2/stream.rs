@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kettle_config::TxPathChoice;
 use kettle_http::h1::framing::BodyFraming;
-use kettle_http::h2::{ErrorCode, NewRequest};
+use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 
 use super::Shared;
 use super::body::Outgoing;
@@ -14,7 +14,7 @@ use crate::connection::cycle::Arrival;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
-use crate::http2::{HeadError, Priority, Stream, request_head};
+use crate::http2::{HeadError, Stream, request_head};
 use crate::limits::LazyDeadline;
 use crate::proxy::{self, CLIENT_GONE};
 use crate::request::{Head, Request, StreamSource};
