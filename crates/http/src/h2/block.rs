@@ -90,6 +90,7 @@ impl Connection {
         if open >= self.settings.streams_max as usize || self.leaving == Leaving::Known {
             return Err(Fault::Stream(ErrorCode::REFUSED_STREAM));
         }
+        self.flood.count_request();
         let (text, mut outcome) = fields.finish();
         let window_bytes = self.settings.stream_window_bytes;
         let mut stream = Stream::new(number, window_bytes, self.initial_send_bytes);

@@ -34,8 +34,7 @@ impl Flood {
     pub(super) fn count(&mut self, head: FrameHead) {
         let counter = match head.kind {
             DATA if head.payload_bytes == 0 && !head.has(END_STREAM) => &mut self.empty_data,
-            DATA | CONTINUATION => return,
-            HEADERS => &mut self.requests,
+            DATA | HEADERS | CONTINUATION => return,
             RST_STREAM => &mut self.resets,
             SETTINGS => &mut self.settings,
             PING => &mut self.pings,
@@ -43,6 +42,11 @@ impl Flood {
             _ => &mut self.others,
         };
         *counter = counter.saturating_add(1);
+    }
+
+    /// Counts a request that is served.
+    pub(super) fn count_request(&mut self) {
+        self.requests = self.requests.saturating_add(1);
     }
 
     /// Counts a DATA frame that turned out to be padding only.
@@ -59,9 +63,10 @@ impl Flood {
     pub(super) fn excess(&self) -> Option<&'static str> {
         let sent = u32::try_from(self.sent_since / SENT_BYTES_PER_FRAME).unwrap_or(u32::MAX);
         let for_sent = FRAMES_MAX.saturating_add(sent);
+        let kept_requests = self.requests.saturating_sub(self.resets);
         let for_requests = FRAMES_MAX.saturating_add(self.requests.saturating_mul(2));
         [
-            (self.resets > RESETS_MAX, "rapid_reset"),
+            (self.resets > RESETS_MAX.saturating_add(kept_requests), "rapid_reset"),
             (self.faults > FAULTS_MAX, "made_you_reset"),
             (self.empty_data > EMPTY_DATA_MAX, "small_data_flood"),
             (self.settings > SETTINGS_MAX, "settings_flood"),
@@ -77,8 +82,9 @@ impl Flood {
 /// Seconds after which counting begins anew.
 const WINDOW_TICKS: u32 = 10;
 
-/// A browser that leaves a page takes back what the page still waited for: fewer than there can be streams (CVE-2023-44487).
-const RESETS_MAX: u32 = 100;
+/// Of requests taken back (CVE-2023-44487), besides one for each that was not. A browser that leaves a page takes back what the
+/// page still waited for, which may be every stream that there can be: that is forgiven twice.
+const RESETS_MAX: u32 = 256;
 
 const FAULTS_MAX: u32 = 200;
 

@@ -41,7 +41,7 @@ fn counting_begins_anew_after_a_while() {
     let mut flood = Flood::default();
     let mut reset_often = |ticks| {
         flood.tick(ticks, 0);
-        (0..60).for_each(|_| flood.count(head(RST_STREAM)));
+        (0..140).for_each(|_| flood.count(head(RST_STREAM)));
         flood.excess()
     };
     for ticks in [1, WINDOW_TICKS, 2 * WINDOW_TICKS] {
@@ -68,6 +68,26 @@ fn priorities_may_come_with_requests() {
     let mut flood = Flood::default();
     (0..FRAMES_MAX + 100).for_each(|_| flood.count(head(PRIORITY)));
     assert_eq!(flood.excess(), Some("priority_flood"));
-    (0..50).for_each(|_| flood.count(head(HEADERS)));
+    (0..50).for_each(|_| flood.count_request());
     assert_eq!(flood.excess(), None);
+}
+
+#[test]
+fn resets_are_held_against_requests_that_are_not_taken_back() {
+    let mut flood = Flood::default();
+    // One of two is taken back, without end.
+    for _ in 0..2_000 {
+        flood.count_request();
+        flood.count_request();
+        flood.count(head(RST_STREAM));
+        assert_eq!(flood.excess(), None);
+    }
+    for _ in 0..RESETS_MAX {
+        flood.count_request();
+        flood.count(head(RST_STREAM));
+    }
+    assert_eq!(flood.excess(), None);
+    flood.count_request();
+    flood.count(head(RST_STREAM));
+    assert_eq!(flood.excess(), Some("rapid_reset"));
 }

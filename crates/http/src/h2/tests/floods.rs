@@ -42,7 +42,15 @@ fn every_frame_that_costs_nothing_has_its_limit() {
 #[test]
 fn requests_that_are_taken_back_are_counted() {
     let next = |place| [request(stream(place), 1, &[]), rst(stream(place))].concat();
-    assert_flood(begun(), 100, "rapid_reset", next);
+    assert_flood(begun(), 256, "rapid_reset", next);
+    // What is no request makes up for nothing.
+    let mut connection = begun();
+    say(&mut connection, &request(1, 0, &[]));
+    connection.reset(1, ErrorCode::CANCEL);
+    let late = frame(HEADERS, 5, 1, &block(&[("a", "b")])).repeat(500);
+    say(&mut connection, &late);
+    let next = |place| [request(stream(place + 1), 1, &[]), rst(stream(place + 1))].concat();
+    assert_flood(connection, 257, "rapid_reset", next);
 }
 
 #[test]
