@@ -17,14 +17,14 @@ impl Connection {
         if self.receive_window.bytes <= 0 {
             self.note_shut(ticks);
         }
-        let is_late = self.left_behind.contains(&number);
-        let wanted = match self.stream(number) {
+        let place = self.find(number).ok();
+        let wanted = match place.and_then(|place| self.streams.get_mut(place)) {
             Some(stream) if stream.is_receiving() => match stream.receive_window.take(bytes) {
                 true => Ok(true),
                 false => Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR)),
             },
             Some(stream) if stream.reset.is_some() && !stream.is_taken_back => Ok(false),
-            None if is_late => Ok(false),
+            None if self.left_behind.contains(&number) => Ok(false),
             _ => Err(Fault::Stream(ErrorCode::STREAM_CLOSED)),
         };
         let is_wanted = matches!(wanted, Ok(true));
