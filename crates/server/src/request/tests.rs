@@ -1,4 +1,4 @@
-//! A handler that wants request bodies; no handler of this server does yet.
+//! A small handler that wants request bodies: what backends need of them, without a backend.
 
 use super::*;
 use crate::error_page::HttpError;
