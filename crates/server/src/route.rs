@@ -250,6 +250,7 @@ impl Router {
             }
         }
         if let (Some(asked), Some(server_name)) = (host, server_name)
+            && asked != server_name
             && !asked.eq_ignore_ascii_case(server_name)
         {
             let shown =
