@@ -21,11 +21,12 @@ use kettle_tls::stream::{StreamError, TlsStream};
 
 use crate::limits::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
-use crate::request::Beside;
+use crate::request::{Beside, OfConnection};
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 
+pub(crate) use beside::request_passed;
 pub(crate) use cold::read;
 pub use placement::{Demand, PathPreference};
 
@@ -40,7 +41,7 @@ pub struct Delivery<'d> {
     /// The least rate of a client, as long as it keeps a server busy.
     pace: Option<Pace>,
     /// What of the request goes on to a server meanwhile.
-    request: Option<Beside<'d>>,
+    request: Option<Beside<'d, OfConnection<'d>>>,
     delivered: Delivered,
 }
 
@@ -97,7 +98,7 @@ impl<'d> Delivery<'d> {
 
     /// The same delivery with the rest of the request's body, which is received while the response is sent.
     #[must_use]
-    pub fn beside(self, request: Option<Beside<'d>>) -> Self {
+    pub fn beside(self, request: Option<Beside<'d, OfConnection<'d>>>) -> Self {
         Self { request, ..self }
     }
 

@@ -17,7 +17,7 @@ mod beside;
 mod departure;
 mod stream_body;
 
-pub use beside::{Beside, Passed};
+pub use beside::{Beside, OfConnection, OfStream, Passed};
 pub(crate) use beside::{chunk, last_chunk};
 pub(crate) use departure::{Departed, poll_client};
 pub use stream_body::StreamSource;

@@ -3,6 +3,7 @@
 mod backend;
 mod behind;
 mod connect;
+mod early;
 mod flood;
 pub mod frames;
 mod life;

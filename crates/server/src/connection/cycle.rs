@@ -19,7 +19,7 @@ use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
 use crate::proxy;
-use crate::request::{Beside, BodyError, Head, Request, TlsSource};
+use crate::request::{Beside, BodyError, Head, OfConnection, Request, TlsSource};
 use crate::respond::respond;
 use crate::response::{Body, Response};
 use crate::setup::Snapshot;
@@ -234,7 +234,7 @@ impl Connection {
     async fn deliver(
         &self,
         stream: &mut TlsStream,
-        beside: Option<Beside<'_>>,
+        beside: Option<Beside<'_, OfConnection<'_>>>,
         request: Option<&Head>,
         response: &mut Response,
         closes: bool,

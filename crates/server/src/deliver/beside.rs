@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::upstream::{Coding, cut};
 use super::{Delivery, DeliveryError};
-use crate::request::{Beside, BodyError, Passed};
+use crate::request::{Beside, BodyError, OfConnection, Passed};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 /// What happened first.
@@ -31,7 +31,7 @@ impl Delivery<'_> {
         &mut self,
         prefix: &mut Vec<u8>,
         body: &mut UpstreamBody,
-        request: &mut Beside<'_>,
+        request: &mut Beside<'_, OfConnection<'_>>,
         coding: &mut Coding,
     ) -> Result<bool, DeliveryError> {
         let mut queued_bytes = 0;
@@ -59,7 +59,7 @@ impl Delivery<'_> {
     async fn next_beside(
         &mut self,
         body: &mut UpstreamBody,
-        request: &mut Beside<'_>,
+        request: &mut Beside<'_, OfConnection<'_>>,
     ) -> Result<NextPiece, DeliveryError> {
         let (moved_bytes, ticks) = (request.moved_bytes, self.deadline.ticks());
         let is_owed = request.waits_for_client();
@@ -94,7 +94,7 @@ impl Delivery<'_> {
         &mut self,
         written: &mut Vec<u8>,
         body: &mut UpstreamBody,
-        request: &mut Beside<'_>,
+        request: &mut Beside<'_, OfConnection<'_>>,
     ) -> Result<(), DeliveryError> {
         let mut left = written.as_slice();
         while !left.is_empty() || self.stream.queued_bytes() > 0 {
@@ -138,11 +138,23 @@ impl Delivery<'_> {
 fn poll_request(
     stream: &mut TlsStream,
     body: &mut UpstreamBody,
-    request: &mut Beside<'_>,
+    request: &mut Beside<'_, OfConnection<'_>>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), DeliveryError>> {
     let send = |context: &mut Context<'_>, left: &mut &[u8]| body.poll_send(context, left);
-    request.poll(stream, context, send).map(|passed| match passed {
+    let passed = request.poll(stream, context, send);
+    passed.map(|passed| request_passed(passed, body))
+}
+
+/// What follows for a response from what became of its request.
+///
+/// # Errors
+/// [`DeliveryError`]: there is no end of it.
+pub(crate) fn request_passed(
+    passed: Result<Passed, BodyError>,
+    body: &mut UpstreamBody,
+) -> Result<(), DeliveryError> {
+    match passed {
         Ok(Passed::Whole(may_keep)) => {
             body.request_is_whole(may_keep);
             Ok(())
@@ -155,5 +167,5 @@ fn poll_request(
             let (kind, text) = (std::io::ErrorKind::InvalidData, format!("its request: {error:?}"));
             Err(DeliveryError::BodyCutShort(std::io::Error::new(kind, text)))
         }
-    })
+    }
 }

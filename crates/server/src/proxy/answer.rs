@@ -158,8 +158,7 @@ async fn converse(
         };
         match uploaded {
             Ok(Upload::Complete) => {}
-            Ok(Upload::Answered { head, is_complete: true }) => return Ok((head, Sent::Whole)),
-            Ok(Upload::Answered { head, is_complete: false }) => return Ok((head, Sent::Part)),
+            Ok(Upload::Answered(head)) => return Ok((head, Sent::Part)),
             Ok(Upload::Beside { head, unsent, has_ended }) => {
                 return Ok((head, Sent::Beside(unsent, has_ended)));
             }

@@ -1,6 +1,6 @@
 //! A request's body on its way to a server, piece by piece: none is read from the client before the server has taken the one
 //! before it. A response that comes in the middle ends it, unless it means to go on: servers that pass a body back as it
-//! comes begin with a 200, and send the rest of it for the rest of the body only. Over HTTP/1.1 both then go on side by side.
+//! comes begin with a 200, and send the rest of it for the rest of the body only. Both then go on side by side.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::request::{BodyError, RequestBody, chunk, last_chunk};
 use crate::upstream::{InFlight, UpstreamError};
@@ -20,13 +20,8 @@ use crate::upstream::{InFlight, UpstreamError};
 pub(super) enum Upload {
     /// The server has all of it.
     Complete,
-    /// The server answered before its end.
-    Answered {
-        /// How.
-        head: ResponseHead<Bytes>,
-        /// Whether it got the rest all the same.
-        is_complete: bool,
-    },
+    /// The server answered, and gets no more of it.
+    Answered(ResponseHead<Bytes>),
     /// The server's response begins, and the body is to go on beside it.
     Beside {
         /// How.
@@ -52,29 +47,9 @@ impl From<UpstreamError> for UploadError {
     }
 }
 
-/// A response that began before the body had ended.
-struct Early {
-    head: ResponseHead<Bytes>,
-    /// Finds its end; none if that is the connection's.
-    reader: Option<BodyReader>,
-    /// How much of what came was looked at.
-    seen_bytes: usize,
-}
-
-/// Whether a body goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum UploadStep {
-    GoesOn,
-    IsAnswered,
-}
-
 /// A body on its way.
 struct Sending<'e> {
     in_flight: &'e mut InFlight,
-    is_head: bool,
-    early: Option<Early>,
-    /// Whether a response can go out while the body goes on.
-    is_two_way: bool,
     /// What a response left of the piece that was being sent.
     unsent: Vec<u8>,
     /// Whether that was the last one.
@@ -90,36 +65,26 @@ pub(super) async fn upload(
     bytes_max: u64,
     trailers: &TrailerFilter,
 ) -> Result<Upload, UploadError> {
-    let is_two_way = body.stream().is_some();
-    let (unsent, has_ended, mut early) = (Vec::new(), false, None);
     if body.is_awaited() {
-        if let Some(head) = await_go_on(in_flight).await? {
-            let mut answer = Early::new(head, is_head)?;
-            if !is_success(&answer.head) || answer.is_whole(in_flight.received()) {
-                return Ok(Upload::Answered { head: answer.head, is_complete: false });
-            }
-            early = Some(answer);
+        let answer = await_go_on(in_flight).await?;
+        if let Some(head) = &answer
+            && (!is_success(head) || is_whole(head, is_head, in_flight.received())?)
+        {
+            return Ok(answer.map_or(Upload::Complete, Upload::Answered));
         }
         // Also behind the beginning of an answer: the rest of that may be made of the body.
         body.go_on().await.map_err(UploadError::Client)?;
+        if let Some(head) = answer {
+            return Ok(Upload::Beside { head, unsent: Vec::new(), has_ended: false });
+        }
     }
-    let mut sending = Sending { in_flight, is_head, early, is_two_way, unsent, has_ended };
-    let next = if is_two_way && sending.early.is_some() {
-        UploadStep::IsAnswered
-    } else {
-        sending.pass(body, bytes_max, trailers).await?
-    };
-    let Sending { early, unsent, has_ended, .. } = sending;
-    Ok(match early {
-        Some(Early { head, .. })
-            if is_two_way && is_success(&head) && next != UploadStep::GoesOn =>
-        {
-            Upload::Beside { head, unsent, has_ended }
-        }
-        Some(Early { head, .. }) => {
-            Upload::Answered { head, is_complete: next == UploadStep::GoesOn }
-        }
+    let mut sending = Sending { in_flight, unsent: Vec::new(), has_ended: false };
+    let answer = sending.pass(body, bytes_max, trailers).await?;
+    let Sending { unsent, has_ended, .. } = sending;
+    Ok(match answer {
         None => Upload::Complete,
+        Some(head) if is_success(&head) => Upload::Beside { head, unsent, has_ended },
+        Some(head) => Upload::Answered(head),
     })
 }
 
@@ -142,77 +107,65 @@ async fn await_go_on(
 }
 
 impl Sending<'_> {
-    /// All of a body, if no answer ends it.
+    /// All of a body, or the head of an answer that comes before its end.
     async fn pass(
         &mut self,
         body: &mut RequestBody<'_>,
         bytes_max: u64,
         trailers: &TrailerFilter,
-    ) -> Result<UploadStep, UploadError> {
+    ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
         let is_chunked = body.framing() == BodyFraming::Chunked;
         loop {
             let data = {
                 let mut next = pin!(body.chunk(bytes_max));
                 let either = poll_fn(|context| {
-                    if let Poll::Ready(answered) = self.poll_answer(context) {
-                        return Poll::Ready(Err(answered));
+                    if let Poll::Ready(answer) = self.poll_answer(context) {
+                        return Poll::Ready(Err(answer));
                     }
                     next.as_mut().poll(context).map(Ok)
                 });
                 match either.await {
                     Ok(data) => data.map_err(UploadError::Client)?,
-                    Err(answered) => return Ok(answered.map(|()| UploadStep::IsAnswered)?),
+                    Err(answer) => return Ok(Some(answer?)),
                 }
             };
             let Some(data) = data else { break };
-            let next = if is_chunked {
+            let answer = if is_chunked {
                 let mut piece = Vec::with_capacity(data.len() + CHUNK_BYTES_MORE);
                 chunk(&mut piece, data, true);
                 self.send(&piece).await?
             } else {
                 self.send(data).await?
             };
-            if next == UploadStep::IsAnswered {
-                return Ok(next);
+            if answer.is_some() {
+                return Ok(answer);
             }
         }
         self.has_ended = true;
         if !is_chunked {
-            return Ok(UploadStep::GoesOn);
+            return Ok(None);
         }
         let trailers = trailers.passed_on(body.trailers());
         Ok(self.send(&last_chunk(&trailers)).await?)
     }
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
-    async fn send(&mut self, piece: &[u8]) -> Result<UploadStep, UpstreamError> {
+    async fn send(&mut self, piece: &[u8]) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
         let mut left = piece;
         let limit = self.in_flight.timeout();
-        let mut stuck = pin!(sleep(STUCK_TIME));
         let sending = poll_fn(|context| {
-            if let Poll::Ready(answered) = self.poll_answer(context) {
-                return Poll::Ready(answered.map(|()| UploadStep::IsAnswered));
+            if let Poll::Ready(answer) = self.poll_answer(context) {
+                return Poll::Ready(answer.map(Some));
             }
-            if let Poll::Ready(sent) = self.in_flight.poll_send(context, &mut left) {
-                return Poll::Ready(sent.map(|()| UploadStep::GoesOn));
-            }
-            // Perhaps it waits for us to take its answer.
-            if self.early.is_none() || self.in_flight.received().len() < EARLY_BYTES_MAX {
-                return Poll::Pending;
-            }
-            stuck.as_mut().poll(context).map(|()| Ok(UploadStep::IsAnswered))
+            self.in_flight.poll_send(context, &mut left).map_ok(|()| None)
         });
         let outcome = timeout(limit, sending).await;
         self.unsent = left.to_vec();
         match outcome {
-            Ok(Err(UpstreamError::Ended(_))) if self.early.is_some() => Ok(UploadStep::IsAnswered),
             Ok(Err(UpstreamError::Ended(error))) => {
                 // It may have said why before it closed.
                 match self.in_flight.next_head().await {
-                    Ok(head) if head.status() >= 200 => {
-                        self.early = Some(Early { head, reader: None, seen_bytes: 0 });
-                        Ok(UploadStep::IsAnswered)
-                    }
+                    Ok(head) if head.status() >= 200 => Ok(Some(head)),
                     _ => Err(error.into()),
                 }
             }
@@ -221,53 +174,33 @@ impl Sending<'_> {
         }
     }
 
-    /// Ready when an answer ends the body: it is none of success, or it is here as a whole. Interim ones are of no use to a
-    /// client that is sending.
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
+    /// Ready when an answer begins. Interim ones are of no use to a client that is sending.
+    fn poll_answer(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ResponseHead<Bytes>, UpstreamError>> {
         loop {
-            let Some(early) = &mut self.early else {
-                let head = ready!(self.in_flight.poll_head(context))?;
-                if matches!(head.status(), 100 | 102..=199) {
-                    continue;
-                }
-                let waits = is_success(&head) && !self.is_two_way;
-                let early = Early::new(head, self.is_head)?;
-                self.early = Some(early);
-                if waits {
-                    continue;
-                }
-                return Poll::Ready(Ok(()));
-            };
-            let received = self.in_flight.received();
-            if early.is_whole(received) {
-                return Poll::Ready(Ok(()));
-            }
-            if received.len() >= EARLY_BYTES_MAX {
-                return Poll::Pending;
-            }
-            if ready!(self.in_flight.poll_receive(context))? == 0 {
-                return Poll::Ready(Ok(()));
+            let head = ready!(self.in_flight.poll_head(context))?;
+            if !matches!(head.status(), 100 | 102..=199) {
+                return Poll::Ready(Ok(head));
             }
         }
     }
 }
 
-impl Early {
-    fn new(head: ResponseHead<Bytes>, is_head: bool) -> Result<Self, UpstreamError> {
-        let reader = match response_framing(&head, is_head)? {
-            ResponseFraming::Marked(framing) => Some(BodyReader::new(framing)),
-            ResponseFraming::UntilClose => None,
-        };
-        Ok(Self { head, reader, seen_bytes: 0 })
-    }
-
-    /// Whether all of it is here. What is broken is of no use to anybody's waiting either.
-    fn is_whole(&mut self, received: &[u8]) -> bool {
-        let Some(reader) = &mut self.reader else { return false };
-        let fresh = received.get(self.seen_bytes..).unwrap_or_default();
-        self.seen_bytes = received.len();
-        reader.consume(fresh).map_or(true, |consumed| consumed.done)
-    }
+/// Whether all of a response is here. What is broken is of no use to anybody's waiting either.
+fn is_whole(
+    head: &ResponseHead<Bytes>,
+    is_head: bool,
+    received: &[u8],
+) -> Result<bool, UpstreamError> {
+    Ok(match response_framing(head, is_head)? {
+        ResponseFraming::Marked(framing) => {
+            let consumed = BodyReader::new(framing).consume(received);
+            consumed.map_or(true, |consumed| consumed.done)
+        }
+        ResponseFraming::UntilClose => false,
+    })
 }
 
 fn is_success(head: &ResponseHead<Bytes>) -> bool {
@@ -279,9 +212,3 @@ const CHUNK_BYTES_MORE: usize = 20;
 
 /// How long a client that asks first is kept waiting for a server that does not answer that.
 const GO_ON_TIME: Duration = Duration::from_secs(1);
-
-/// How much of an answer is taken in while the body goes on.
-const EARLY_BYTES_MAX: usize = 64 * 1_024;
-
-/// How long a server that has answered so much may take nothing.
-const STUCK_TIME: Duration = Duration::from_secs(1);

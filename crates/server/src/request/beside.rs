@@ -2,11 +2,14 @@
 
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::h2::Incoming;
 use kettle_http::trailers::TrailerFilter;
-use kettle_tls::stream::{Fill, TlsStream};
+use kettle_tls::stream::{Fill, StreamError, TlsStream};
 
 use super::{BodyError, BodySource, RequestBody};
+use crate::http2::Stream;
 
 /// What is known of such a body between two looks at it.
 pub(super) struct Passing {
@@ -21,14 +24,23 @@ pub(super) struct Passing {
     may_keep: bool,
 }
 
-/// A body on its way beside a response.
-pub struct Beside<'b> {
+/// A body on its way beside a response, and where it comes from.
+pub struct Beside<'b, S> {
     passing: &'b mut Option<Passing>,
-    reader: &'b mut BodyReader,
     is_broken: &'b mut bool,
     is_chunked: bool,
     /// What the client sent and the server took so far, both counted.
     pub moved_bytes: u64,
+    source: S,
+}
+
+/// A body that comes over a connection of its client's own, in HTTP/1.1's framing.
+pub type OfConnection<'b> = &'b mut BodyReader;
+
+/// A body that is one stream of its connection's.
+pub struct OfStream<'b> {
+    stream: &'b Stream,
+    total_bytes: &'b mut u64,
 }
 
 /// What became of a body.
@@ -51,10 +63,17 @@ impl RequestBody<'_> {
         trailers: TrailerFilter,
         may_keep: bool,
     ) {
-        if let BodySource::Tls(source) = &mut self.source {
-            source.stream.consume(std::mem::take(&mut self.lent_bytes));
-            self.passing = Some(Passing { unsent, has_ended, bytes_max, trailers, may_keep });
+        match &mut self.source {
+            BodySource::Nothing { .. } => return,
+            BodySource::Tls(source) => {
+                source.stream.consume(std::mem::take(&mut self.lent_bytes));
+            }
+            BodySource::Stream(_, data, _) => {
+                // Whoever gets a response does not wait to be told to go on.
+                (*data, self.is_awaited) = (Bytes::new(), false);
+            }
         }
+        self.passing = Some(Passing { unsent, has_ended, bytes_max, trailers, may_keep });
     }
 
     /// Whether it goes on beside its response.
@@ -63,37 +82,45 @@ impl RequestBody<'_> {
     }
 
     /// The connection that the request came over, for its response, and the body if it goes on beside that.
-    pub(crate) fn beside_response(&mut self) -> Option<(&mut TlsStream, Option<Beside<'_>>)> {
+    pub(crate) fn beside_response(
+        &mut self,
+    ) -> Option<(&mut TlsStream, Option<Beside<'_, OfConnection<'_>>>)> {
         let BodySource::Tls(source) = &mut self.source else { return None };
         let is_chunked = self.framing == BodyFraming::Chunked;
-        let (passing, reader, is_broken) =
-            (&mut self.passing, &mut self.reader, &mut self.is_broken);
+        let (passing, is_broken) = (&mut self.passing, &mut self.is_broken);
         let beside = passing.is_some().then_some(Beside {
             passing,
-            reader,
             is_broken,
             is_chunked,
             moved_bytes: 0,
+            source: &mut self.reader,
         });
         Some((&mut *source.stream, beside))
     }
+
+    /// The body of a stream, if it goes on beside its response.
+    pub(crate) fn beside_stream(&mut self) -> Option<Beside<'_, OfStream<'_>>> {
+        let BodySource::Stream(source, _, total_bytes) = &mut self.source else { return None };
+        let is_chunked = self.framing == BodyFraming::Chunked;
+        let (passing, is_broken) = (&mut self.passing, &mut self.is_broken);
+        let source = OfStream { stream: source.stream, total_bytes };
+        let beside = Beside { passing, is_broken, is_chunked, moved_bytes: 0, source };
+        beside.passing.is_some().then_some(beside)
+    }
 }
 
-impl Beside<'_> {
+impl<S> Beside<'_, S> {
     /// Whether it is the client that has to send.
     pub(crate) fn waits_for_client(&self) -> bool {
         self.passing.as_ref().is_some_and(|passing| passing.unsent.is_empty())
     }
 
-    /// Passes on what has come, by `send`, and says what became of the body when that is over.
-    ///
-    /// # Errors
-    /// [`BodyError`]: its end will never come.
-    pub(crate) fn poll<E>(
+    /// Passes on what `next` takes in, by `send`, and says what became of the body when that is over.
+    fn poll_with<E>(
         &mut self,
-        stream: &mut TlsStream,
         context: &mut Context<'_>,
         mut send: impl FnMut(&mut Context<'_>, &mut &[u8]) -> Poll<Result<(), E>>,
+        mut next: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<Result<(), BodyError>>,
     ) -> Poll<Result<Passed, BodyError>> {
         loop {
             let Some(passing) = &mut *self.passing else {
@@ -103,6 +130,10 @@ impl Beside<'_> {
             let sent = if left.is_empty() { Poll::Ready(Ok(())) } else { send(context, &mut left) };
             let sent_bytes = passing.unsent.len() - left.len();
             passing.unsent.drain(..sent_bytes);
+            // Who waits holds no more than a little.
+            if passing.unsent.is_empty() && passing.unsent.capacity() > UNSENT_BYTES_USUAL {
+                passing.unsent = Vec::new();
+            }
             self.moved_bytes += sent_bytes as u64;
             let (has_ended, may_keep) = (passing.has_ended, passing.may_keep);
             if ready!(sent).is_err() {
@@ -113,11 +144,49 @@ impl Beside<'_> {
                 *self.passing = None;
                 return Poll::Ready(Ok(Passed::Whole(may_keep)));
             }
-            if let Err(error) = ready!(self.poll_piece(stream, context)) {
+            if let Err(error) = ready!(next(self, context)) {
                 (*self.passing, *self.is_broken) = (None, true);
                 return Poll::Ready(Err(error));
             }
         }
+    }
+
+    /// Takes in data as the server gets it.
+    fn take(&mut self, data: &[u8]) {
+        if let Some(passing) = &mut *self.passing {
+            chunk(&mut passing.unsent, data, self.is_chunked);
+        }
+        self.moved_bytes += data.len() as u64;
+    }
+
+    /// Takes in the end of the body, with the lines of its trailer section.
+    fn end(&mut self, trailers: &[u8]) {
+        if let Some(passing) = &mut *self.passing {
+            passing.has_ended = true;
+            if self.is_chunked {
+                let trailers = passing.trailers.passed_on(trailers);
+                passing.unsent.extend(last_chunk(&trailers));
+            }
+        }
+    }
+
+    fn bytes_max(&self) -> u64 {
+        self.passing.as_ref().map_or(0, |passing| passing.bytes_max)
+    }
+}
+
+impl Beside<'_, OfConnection<'_>> {
+    /// Passes on what has come, by `send`, and says what became of the body when that is over.
+    ///
+    /// # Errors
+    /// [`BodyError`]: its end will never come.
+    pub(crate) fn poll<E>(
+        &mut self,
+        stream: &mut TlsStream,
+        context: &mut Context<'_>,
+        send: impl FnMut(&mut Context<'_>, &mut &[u8]) -> Poll<Result<(), E>>,
+    ) -> Poll<Result<Passed, BodyError>> {
+        self.poll_with(context, send, |beside, context| beside.poll_piece(stream, context))
     }
 
     /// Takes the next piece from the client, in the framing that the server gets it in.
@@ -126,30 +195,25 @@ impl Beside<'_> {
         stream: &mut TlsStream,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), BodyError>> {
-        let Some(passing) = &mut *self.passing else { return Poll::Ready(Ok(())) };
         loop {
             let received = stream.received().bytes();
-            let piece = self.reader.next_piece(received).map_err(BodyError::Malformed)?;
+            let piece = self.source.next_piece(received).map_err(BodyError::Malformed)?;
             let data = received.get(piece.coding_bytes..).and_then(|it| it.get(..piece.data_bytes));
             let data = data.unwrap_or_default();
-            if self.reader.total_bytes() > passing.bytes_max {
+            if self.source.total_bytes() > self.bytes_max() {
                 return Poll::Ready(Err(BodyError::TooLong));
             }
             let is_data = !data.is_empty();
             if is_data {
-                chunk(&mut passing.unsent, data, self.is_chunked);
+                self.take(data);
             }
             stream.consume(piece.coding_bytes + piece.data_bytes);
             if is_data {
-                self.moved_bytes += piece.data_bytes as u64;
                 return Poll::Ready(Ok(()));
             }
-            if self.reader.is_done() {
-                passing.has_ended = true;
-                if self.is_chunked {
-                    let trailers = passing.trailers.passed_on(self.reader.trailers());
-                    passing.unsent.extend(last_chunk(&trailers));
-                }
+            if self.source.is_done() {
+                let trailers = self.source.trailers().to_vec();
+                self.end(&trailers);
                 return Poll::Ready(Ok(()));
             }
             match ready!(stream.poll_fill(context)).map_err(BodyError::Stream)? {
@@ -157,6 +221,33 @@ impl Beside<'_> {
                 Fill::Closed | Fill::Truncated => return Poll::Ready(Err(BodyError::Ended)),
             }
         }
+    }
+}
+
+impl Beside<'_, OfStream<'_>> {
+    /// As [`poll`](Beside::poll) of a connection; that the client took its request back is an error of the stream.
+    ///
+    /// # Errors
+    /// [`BodyError`]: its end will never come.
+    pub(crate) fn poll_stream<E>(
+        &mut self,
+        context: &mut Context<'_>,
+        send: impl FnMut(&mut Context<'_>, &mut &[u8]) -> Poll<Result<(), E>>,
+    ) -> Poll<Result<Passed, BodyError>> {
+        self.poll_with(context, send, |beside, context| {
+            let incoming = ready!(beside.source.stream.poll_incoming(context));
+            match incoming.map_err(|gone| BodyError::Stream(StreamError::Io(gone.into())))? {
+                Incoming::Data(data) => {
+                    *beside.source.total_bytes += data.len() as u64;
+                    if *beside.source.total_bytes > beside.bytes_max() {
+                        return Poll::Ready(Err(BodyError::TooLong));
+                    }
+                    beside.take(&data);
+                }
+                Incoming::End(trailers) => beside.end(&trailers.map_err(BodyError::Malformed)?),
+            }
+            Poll::Ready(Ok(()))
+        })
     }
 }
 
@@ -174,3 +265,6 @@ pub(crate) fn chunk(out: &mut Vec<u8>, data: &[u8], is_chunked: bool) {
 pub(crate) fn last_chunk(trailers: &[u8]) -> Vec<u8> {
     [b"0\r\n", trailers, b"\r\n"].concat()
 }
+
+/// What is kept allocated for pieces to come.
+const UNSENT_BYTES_USUAL: usize = 16 * 1_024;

@@ -16,7 +16,7 @@ use crate::proxy::guarded::{SECRET, SIGNATURE};
 /// HPACK's name for `:status: 400`.
 const BAD_REQUEST: u8 = 0x8c;
 
-fn start(backends: &Backend) -> Kettle {
+pub fn start(backends: &Backend) -> Kettle {
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
     let setup = Setup::default().listener("http2 = true").more(route);
     Kettle::start(setup.more(&backend("app", "", &[backends.address()])))
@@ -33,7 +33,7 @@ fn asked() -> (Kettle, Frames, TcpStream) {
 }
 
 /// The connection to a backend that a request has come by.
-fn reached(servers: &Backend) -> TcpStream {
+pub fn reached(servers: &Backend) -> TcpStream {
     let mut server = servers.accept();
     drop(read_until(&mut server, b"\r\n\r\n"));
     server

@@ -1,6 +1,8 @@
 //! A response's body on its way into a stream: never more than the client's windows have room for, in frames that fill a
 //! record each.
 
+mod beside;
+
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -19,6 +21,7 @@ use crate::deliver::{self, DeliveryError};
 use crate::http2::{Gone, InLine, PIECE_BYTES, Room, Stream};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
+use crate::request::{Beside, OfStream};
 use crate::response::{Body, Growing, Part};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;
@@ -37,6 +40,8 @@ pub(super) struct Outgoing<'s> {
     left_bytes: Option<u64>,
     /// The least rate of the connection, as long as this body keeps a server busy.
     pace: Option<Pace>,
+    /// The rest of its request, if that goes on beside it.
+    request: Option<Beside<'s, OfStream<'s>>>,
 }
 
 impl<'s> Outgoing<'s> {
@@ -47,8 +52,13 @@ impl<'s> Outgoing<'s> {
         write_timeout: Duration,
         priority: Priority,
     ) -> Self {
-        let (place, left_bytes, pace) = (None, None, None);
-        Self { worker, stream, deadline, write_timeout, priority, place, left_bytes, pace }
+        let (place, left_bytes, pace, request) = (None, None, None, None);
+        Self { worker, stream, deadline, write_timeout, priority, place, left_bytes, pace, request }
+    }
+
+    /// Lets the rest of the request go on beside it.
+    pub(super) fn beside(self, request: Option<Beside<'s, OfStream<'s>>>) -> Self {
+        Self { request, ..self }
     }
 
     /// Ends the stream before its end, once the kernel has what was sent of it.
@@ -110,6 +120,11 @@ impl<'s> Outgoing<'s> {
     /// Passes on what a server sends, each piece before the next is taken in.
     async fn upstream(&mut self, body: &mut UpstreamBody) -> Result<(), DeliveryError> {
         self.pace = Some(Pace::new(self.write_timeout));
+        if let Some(mut request) = self.request.take()
+            && self.send_beside(body, &mut request).await?
+        {
+            return self.end_upstream(body);
+        }
         loop {
             let limit = body.timeout();
             let (stream, place) = (self.stream, &mut self.place);
@@ -131,9 +146,15 @@ impl<'s> Outgoing<'s> {
                     self.pace = self.pace.filter(|_| !body.is_over());
                     self.memory(bytes).await?;
                 }
-                None if self.left_bytes.is_some() => return Ok(()),
-                None => return self.end_with(&body.take_trailers()),
+                None => return self.end_upstream(body),
             }
+        }
+    }
+
+    fn end_upstream(&mut self, body: &mut UpstreamBody) -> Result<(), DeliveryError> {
+        match self.left_bytes {
+            Some(_) => Ok(()),
+            None => self.end_with(&body.take_trailers()),
         }
     }
 

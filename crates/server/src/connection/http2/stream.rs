@@ -17,7 +17,7 @@ use crate::http1::{Edge, write_head};
 use crate::http2::{HeadError, Stream, request_head};
 use crate::limits::LazyDeadline;
 use crate::proxy::{self, CLIENT_GONE};
-use crate::request::{Head, Request, StreamSource};
+use crate::request::{Beside, Head, OfStream, Request, StreamSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, ResponseFields};
 use crate::setup::Snapshot;
@@ -56,7 +56,7 @@ impl Shared {
                     }
                 };
                 let response = error_page::plain(&status.into());
-                return self.deliver(&stream, None, is_head, response, &arrival).await;
+                return self.deliver(&stream, None, None, is_head, response, &arrival).await;
             }
         };
         let deadline = LazyDeadline::new(&worker.deadlines);
@@ -87,7 +87,8 @@ impl Shared {
             drop((own, snapshot));
             return Box::pin(self.carry(stream, head, response, arrival)).await;
         }
-        self.deliver(&stream, Some(&head), is_head, response, &arrival).await;
+        let beside = request_body.beside_stream();
+        self.deliver(&stream, beside, Some(&head), is_head, response, &arrival).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -99,6 +100,7 @@ impl Shared {
     async fn deliver(
         &self,
         stream: &Stream,
+        beside: Option<Beside<'_, OfStream<'_>>>,
         request: Option<&Head>,
         is_head: bool,
         mut response: Response,
@@ -128,7 +130,8 @@ impl Shared {
             let deadline = self.take_deadline();
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
-            let mut outgoing = Outgoing::new(&worker, stream, &deadline, write_timeout, priority);
+            let outgoing = Outgoing::new(&worker, stream, &deadline, write_timeout, priority);
+            let mut outgoing = outgoing.beside(beside);
             let sent = outgoing.send(&mut response.body).await;
             delivered.completed = sent.is_ok();
             if let Err(DeliveryError::BodyCutShort(error)) = &sent {

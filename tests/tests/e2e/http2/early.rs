@@ -1,0 +1,374 @@
+//! Responses that begin before their requests have ended: both go on side by side, each stream for itself.
+
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::thread;
+
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::scaled;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+use super::backend::{reached, read_until, start};
+use super::frames::*;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const PROTOCOL_ERROR: u32 = 1;
+
+const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// A server with these limits and settings of its route.
+fn start_with(limits: &str, route: &str, backends: &Backend) -> Kettle {
+    let route = format!("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n");
+    let setup = Setup::default().listener("http2 = true").more(&route);
+    let setup = setup.more(&backend("app", "", &[backends.address()]));
+    Kettle::start(setup.set("limits", limits).set("server", "dumpable = true"))
+}
+
+fn data(stream: u32, flags: u8, text: &[u8]) -> Vec<u8> {
+    frame(DATA, flags, stream, text)
+}
+
+fn post_with(stream: u32, more: &[(&str, &str)]) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, &fields("POST", "/app", more))
+}
+
+/// Begins a request, and its response, which passes back what has come.
+fn begin(frames: &mut Frames, servers: &Backend, stream: u32, head: &[u8]) -> TcpStream {
+    frames.send(&[post_with(stream, &[]), data(stream, 0, b"first")].concat());
+    let mut server = reached(servers);
+    assert_eq!(read_until(&mut server, b"first\r\n"), b"5\r\nfirst\r\n");
+    server.write_all(head).unwrap();
+    assert_eq!(frames.next_of(HEADERS).stream, stream);
+    expect(frames, stream, b"first");
+    server
+}
+
+/// Reads so much of a stream that is the only one to have a body now.
+fn expect(frames: &mut Frames, stream: u32, text: &[u8]) {
+    let mut body = Vec::new();
+    while body.len() < text.len() {
+        let data = frames.next_of(DATA);
+        assert_eq!(data.stream, stream);
+        body.extend(data.payload);
+    }
+    assert_eq!(body, text);
+}
+
+fn expect_reset(frames: &mut Frames, stream: u32, expected: u32) {
+    let reset = frames.next_of(RST_STREAM);
+    assert_eq!((reset.stream, code(&reset.payload)), (stream, expected));
+}
+
+#[test]
+fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut kept = None;
+    // The end may come with the last of the body or behind it.
+    for (more, first, last, with_end) in [
+        (&[("content-length", "10")][..], &b"first"[..], &b"other"[..], true),
+        (&[("content-length", "10")], b"first", b"other", false),
+        (&[], b"5\r\nfirst\r\n", b"5\r\nother\r\n0\r\n\r\n", true),
+        (&[], b"5\r\nfirst\r\n", b"5\r\nother\r\n0\r\n\r\n", false),
+    ] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&[post_with(1, more), data(1, 0, b"first")].concat());
+        let server = servers.asked(&mut kept);
+        drop(read_until(server, b"\r\n\r\n"));
+        assert_eq!(read_exactly(server, first.len()), first);
+        server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfirst").unwrap();
+        assert_eq!(frames.next_of(HEADERS).flags & END_STREAM, 0);
+        expect(&mut frames, 1, b"first");
+        if with_end {
+            frames.send(&data(1, END_STREAM, b"other"));
+        } else {
+            frames.send(&[data(1, 0, b"other"), data(1, END_STREAM, b"")].concat());
+        }
+        assert_eq!(read_exactly(server, last.len()), last);
+        server.write_all(b"other").unwrap();
+        assert_eq!(frames.body(1), b"other");
+        let entry = kettle.entry("/app");
+        assert_eq!((entry.number("body_bytes"), entry.is_complete()), (10, true));
+    }
+    // Nothing is half done: there was one connection for all.
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/app/next"));
+    let mut server = kept.unwrap();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
+    assert_eq!(frames.body(1), b"next");
+}
+
+#[test]
+fn small_messages_go_back_and_forth_on_two_streams_at_once() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let te = [("te", "trailers"), ("content-type", "application/grpc")];
+    let mut calls = [1, 3].map(|stream| {
+        frames.send(&post_with(stream, &te));
+        let mut server = reached(&servers);
+        // Before there is anything of the body.
+        server.write_all(CHUNKED).unwrap();
+        assert_eq!(frames.next_of(HEADERS).stream, stream);
+        (stream, server)
+    });
+    for number in 0..scaled(200, 50) {
+        for (stream, server) in &mut calls {
+            let message = format!("{stream} {number:03}");
+            let chunk = format!("5\r\n{message}\r\n");
+            frames.send(&data(*stream, 0, message.as_bytes()));
+            assert_eq!(read_exactly(server, chunk.len()), chunk.as_bytes());
+            server.write_all(chunk.as_bytes()).unwrap();
+            expect(&mut frames, *stream, message.as_bytes());
+        }
+    }
+    for (stream, server) in &mut calls {
+        frames.send(&data(*stream, END_STREAM, b""));
+        assert_eq!(read_until(server, b"\r\n\r\n"), b"0\r\n\r\n");
+        server.write_all(b"0\r\ngrpc-status: 0\r\n\r\n").unwrap();
+        let trailers = frames.next_of(HEADERS);
+        assert_eq!((trailers.stream, trailers.flags), (*stream, END_HEADERS | END_STREAM));
+        assert!(kettle.entry("/app").is_complete());
+    }
+}
+
+#[test]
+fn a_server_that_refuses_in_the_middle_ends_the_request() {
+    let servers = Backend::listen();
+    let kettle = start_with("body_discard = \"1 KiB\"", "", &servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    for (stream, status) in [(1, "400 Bad Request"), (3, "413 Content Too Large")] {
+        frames.send(&[post_with(stream, &[]), data(stream, 0, b"first")].concat());
+        let mut server = reached(&servers);
+        assert_eq!(read_until(&mut server, b"first\r\n"), b"5\r\nfirst\r\n");
+        server.shutdown(Shutdown::Read).unwrap();
+        let response = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nno");
+        server.write_all(response.as_bytes()).unwrap();
+        assert_eq!(frames.body(stream), b"no");
+        // What is left of it is of no interest (RFC 9113 §8.1).
+        frames.send(&data(stream, 0, &[b'x'; 1_025]));
+        expect_reset(&mut frames, stream, NO_ERROR);
+        assert!(kettle.entry("/app").is_complete());
+    }
+    frames.ping();
+}
+
+#[test]
+fn a_response_that_ends_first_ends_the_request_at_its_server() {
+    let servers = Backend::listen();
+    let kettle = start_with("body_discard = \"1 KiB\"", "", &servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    for (stream, response) in [
+        (1, "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nenough"),
+        (3, "HTTP/1.1 200 OK\r\n\r\nenough"),
+        (5, "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nenough"),
+    ] {
+        frames.send(&post_with(stream, &[]));
+        let mut server = reached(&servers);
+        server.write_all(response.as_bytes()).unwrap();
+        server.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(frames.body(stream), b"enough");
+        assert_eq!(read_to_end(&mut server).0, b"", "its connection has half a request on it");
+        match stream {
+            5 => {
+                frames.send(&data(stream, 0, &[b'x'; 1_025]));
+                expect_reset(&mut frames, stream, NO_ERROR);
+            }
+            _ => frames.send(&data(stream, END_STREAM, b"late")),
+        }
+    }
+    frames.send(&get(7, "/app/next"));
+    let mut server = reached(&servers);
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
+    // Without another reset before it.
+    loop {
+        let next = frames.next().unwrap();
+        assert_ne!(next.kind, RST_STREAM);
+        if next.kind == DATA {
+            assert_eq!((next.stream, &*next.payload), (7, &b"next"[..]));
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_ends_its_stream_and_no_other() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
+    let one = begin(&mut frames, &servers, 1, &first);
+    let mut other = begin(&mut frames, &servers, 3, &first);
+    drop(one);
+    expect_reset(&mut frames, 1, INTERNAL_ERROR);
+    let entry = kettle.entry("/app");
+    assert!(!entry.is_complete());
+    assert_eq!(entry.text("upstream_failure"), "closed_early");
+    frames.send(&data(3, END_STREAM, b"other"));
+    assert_eq!(read_until(&mut other, b"\r\n\r\n"), b"5\r\nother\r\n0\r\n\r\n");
+    other.write_all(b"5\r\nother\r\n0\r\n\r\n").unwrap();
+    assert_eq!(frames.body(3), b"other");
+}
+
+#[test]
+fn a_request_taken_back_beside_its_response_leaves_its_server() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
+    let mut server = begin(&mut frames, &servers, 1, &first);
+    frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
+    let (rest, _) = read_to_end(&mut server);
+    assert_eq!(rest, b"", "no end is made up for the server");
+    let entry = kettle.entry("/app");
+    assert_eq!((entry.number("body_bytes"), entry.is_complete()), (5, false));
+    // It is not kept.
+    frames.send(&get(3, "/app/next"));
+    let mut server = reached(&servers);
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
+    assert_eq!(frames.body(3), b"next");
+}
+
+#[test]
+fn a_request_that_breaks_off_beside_its_response_cuts_it() {
+    let servers = Backend::listen();
+    let kettle = start_with("body_discard = \"1 KiB\"", "request_body = \"1 KiB\"", &servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let ten = [("content-length", "10")];
+    // Longer than the route takes, longer and shorter than it said, and trailers that no message may have.
+    let connection = block(&[("connection", "close")]);
+    let space = block(&[("x-trailer", " 1")]);
+    for (stream, more, rest, reset) in [
+        (1, &[][..], data(1, 0, &[b'x'; 1_025]), INTERNAL_ERROR),
+        (3, &ten, data(3, 0, b"0123456789x"), PROTOCOL_ERROR),
+        (5, &ten, data(5, END_STREAM, b"012345678"), PROTOCOL_ERROR),
+        (7, &[], frame(HEADERS, END_HEADERS | END_STREAM, 7, &connection), PROTOCOL_ERROR),
+        (9, &[], frame(HEADERS, END_HEADERS | END_STREAM, 9, &space), INTERNAL_ERROR),
+    ] {
+        frames.send(&post_with(stream, more));
+        let mut server = reached(&servers);
+        server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+        expect(&mut frames, stream, b"half");
+        frames.send(&rest);
+        expect_reset(&mut frames, stream, reset);
+        let (part, _) = read_to_end(&mut server);
+        assert!(part.len() < 10 || !more.is_empty(), "stream {stream}: {}", part.escape_ascii());
+        assert!(!part.ends_with(b"0\r\n\r\n"), "no end is made up for the server");
+        assert!(!kettle.entry("/app").is_complete());
+    }
+    frames.ping();
+}
+
+/// What a client may send, as far as it was told.
+struct Windows {
+    stream: i64,
+    connection: i64,
+}
+
+impl Windows {
+    /// Of a connection and its next stream. What the server says of streams counts once it knows that it was heard.
+    fn acknowledged(frames: &mut Frames) -> Self {
+        let settings = frames.next_of(SETTINGS).payload;
+        frames.send(&frame(SETTINGS, ACK, 0, &[]));
+        let mut settings = settings.as_chunks::<6>().0.iter();
+        let window = settings.find(|it| it.starts_with(&INITIAL_WINDOW_SIZE.to_be_bytes()));
+        Self { stream: code(&window.unwrap()[2..]).into(), connection: 65_535 }
+    }
+
+    /// Sends as much as there is room for, once there is some; returns how much that was.
+    fn send(&mut self, frames: &mut Frames, stream: u32, body: &[u8]) -> usize {
+        loop {
+            let room = self.stream.min(self.connection).min(16_384).max(0);
+            let bytes = body.len().min(usize::try_from(room).unwrap());
+            if bytes > 0 {
+                let flags = if bytes == body.len() { END_STREAM } else { 0 };
+                frames.send(&data(stream, flags, &body[..bytes]));
+                let bytes_sent = i64::try_from(bytes).unwrap();
+                self.stream -= bytes_sent;
+                self.connection -= bytes_sent;
+                return bytes;
+            }
+            let update = frames.next_of(WINDOW_UPDATE);
+            let opened = i64::from(code(&update.payload));
+            *if update.stream == 0 { &mut self.connection } else { &mut self.stream } += opened;
+        }
+    }
+}
+
+#[test]
+fn a_client_that_opens_its_window_only_when_it_has_sent_all_is_served() {
+    let servers = Backend::listen();
+    let kettle = start_with("write_timeout = \"30s\"", "", &servers);
+    let bytes = scaled(16, 2) << 20;
+    let length = bytes.to_string();
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut server = reached(&servers);
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n");
+            let mut writing = server.try_clone().unwrap();
+            let writing = threads.spawn(move || {
+                writing.write_all(head.as_bytes()).unwrap();
+                writing.write_all(&content(bytes)[..bytes - 1]).unwrap();
+            });
+            assert_same(&read_exactly(&mut server, bytes), &content(bytes), "the request");
+            writing.join().unwrap();
+            // Behind the end of a response nobody passes on the rest of its request.
+            server.write_all(&content(bytes)[bytes - 1..]).unwrap();
+        });
+        let before_bytes = kettle.memory_bytes();
+        let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+        let mut windows = Windows::acknowledged(&mut frames);
+        frames.send(&post_with(1, &[("content-length", &length)]));
+        let body = content(bytes);
+        let mut sent = 0;
+        while sent < bytes {
+            sent += windows.send(&mut frames, 1, &body[sent..]);
+        }
+        let grown = kettle.memory_bytes().saturating_sub(before_bytes);
+        assert!(grown < 4 << 20, "{grown} bytes more");
+        let wide = 0x7fff_ffff_u32;
+        frames.send(&[update(0, wide - 65_535), update(1, wide)].concat());
+        assert_same(&frames.body(1), &body, "the response");
+    });
+    assert!(kettle.entry("/app").is_complete());
+}
+
+fn update(stream: u32, bytes: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
+}
+
+#[test]
+fn a_client_that_neither_sends_nor_takes_is_given_up() {
+    let servers = Backend::listen();
+    let kettle = start_with("write_timeout = \"1s\"", "timeout = \"3s\"", &servers);
+    // One has no window for what came, the other one keeps a server waiting that has nothing to say.
+    for (window, text) in [(0, &b"5\r\nfirst\r\n"[..]), (65_535, b"")] {
+        let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, window)]);
+        frames.send(&[post_with(1, &[]), data(1, 0, b"first")].concat());
+        let mut server = reached(&servers);
+        server.write_all(&[CHUNKED, text].concat()).unwrap();
+        assert_eq!(read_to_end(&mut server).0, b"5\r\nfirst\r\n");
+        expect_reset(&mut frames, 1, CANCEL);
+        assert!(!kettle.entry("/app").is_complete());
+        frames.ping();
+    }
+    kettle.wait_for_status("/total/http2_refused/stalled", 2);
+}
+
+#[test]
+fn a_server_that_takes_no_more_may_still_answer() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let head = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfirst";
+    let mut server = begin(&mut frames, &servers, 1, head);
+    server.shutdown(Shutdown::Read).unwrap();
+    frames.send(&data(1, 0, b"0123456789"));
+    server.write_all(b"other").unwrap();
+    assert_eq!(frames.body(1), b"other");
+    frames.send(&data(1, END_STREAM, b"late"));
+    frames.ping();
+}
