@@ -1,6 +1,7 @@
 //! Requests over HTTP/2: answered as over HTTP/1.1, beside one another, and at no more cost than a client may cause.
 
 mod backend;
+mod beginning;
 mod behind;
 mod connect;
 mod early;

@@ -298,3 +298,46 @@ fn a_write_that_is_taken_back_has_left_nothing_of_what_was_there() {
         read_head(&mut cached.backend.accept());
     }
 }
+
+#[test]
+fn what_breaks_off_while_it_arrives_is_no_whole_over_http_2_either() {
+    let cached = Cached::set_up(Setup::default().listener("http2 = true"), "", "", "");
+    for (target, head, part) in [
+        ("/app/length", ok_head(FRESH, 100_000), "x".repeat(50_000)),
+        ("/app/chunks", begun(FRESH), format!("c350\r\n{}", "x".repeat(50_000))),
+        ("/app/coding", begun(FRESH), format!("c350\r\n{}\r\nzz", "x".repeat(50_000))),
+    ] {
+        let bytes = if target == "/app/length" { 50_000 } else { 50_003 };
+        let mut clients = [(); 2].map(|()| Frames::connect(&cached.kettle, &[]));
+        clients[0].send(&crate::http2::frames::get(1, target));
+        let mut server = cached.backend.accept();
+        read_head(&mut server);
+        server.write_all(head.as_bytes()).unwrap();
+        let _ = clients[0].next_of(HEADERS);
+        // One gets what it asked for, the other one what is there.
+        clients[1].send(&crate::http2::frames::get(1, target));
+        let _ = clients[1].next_of(HEADERS);
+        server.write_all(part.as_bytes()).unwrap();
+        drop(server);
+        for client in &mut clients {
+            let mut received = 0;
+            loop {
+                let frame = client.next().unwrap();
+                match frame.kind {
+                    RST_STREAM => break assert_eq!(code(&frame.payload), INTERNAL_ERROR),
+                    DATA => received += frame.payload.len(),
+                    _ => {}
+                }
+                assert!(frame.kind != DATA || frame.flags & END_STREAM == 0, "{target}");
+            }
+            assert_eq!(received, bytes, "{target}");
+            assert!(!cached.kettle.entry(target).is_complete());
+            // Its connection goes on.
+            client.ping();
+        }
+        // Nothing of it is kept.
+        clients[1].send(&crate::http2::frames::get(3, target));
+        answer(&mut cached.backend.accept(), &ok("Cache-Control: no-store\r\n", "new"));
+        assert_eq!(clients[1].body(3), b"new");
+    }
+}

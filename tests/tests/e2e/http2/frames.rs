@@ -7,6 +7,9 @@ use kettle_tests::client::{Client, Dialer, End, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 
+/// What a client says first; SETTINGS follow.
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const PRIORITY: u8 = 2;
@@ -63,7 +66,7 @@ impl Frames {
             .flat_map(|(name, value)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat())
             .collect();
         let mut frames = Self { client };
-        frames.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        frames.send(PREFACE);
         frames.send(&frame(SETTINGS, 0, 0, &payload));
         frames
     }

@@ -155,6 +155,45 @@ fn a_reload_that_changes_the_listener_sends_its_clients_elsewhere() {
 }
 
 #[test]
+fn a_request_in_the_same_moment_as_a_reload_is_answered() {
+    let crossover = |number| format!("crossover = \"{number} MiB\"");
+    let listener = format!("http2 = true\n{}", crossover(1));
+    let kettle = Kettle::start(Setup::default().listener(&listener).sizes(&[10]));
+    let request = fields("GET", "/10", &[]);
+    let (front, rest) = request.split_at(20);
+    for number in 1..10 {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.ping();
+        frames.send(&frame(HEADERS, END_STREAM, 1, front));
+        // So that kettle finds both at once.
+        kettle.signal(Signal::STOP);
+        kettle.folder.change_config(&crossover(number), &crossover(number + 1));
+        kettle.signal(Signal::HUP);
+        frames.send(&frame(CONTINUATION, END_HEADERS, 1, rest));
+        frames.send(&get(3, "/10"));
+        kettle.signal(Signal::CONT);
+        // If the request was first, the next one is told.
+        let (mut asked, mut answered, mut codes) = (2, 0, Vec::new());
+        while answered < asked || codes.is_empty() {
+            if answered == asked {
+                frames.send(&get(2 * asked + 1, "/10"));
+                asked += 1;
+            }
+            let frame = frames.next().expect("all are answered, and a goodbye is said");
+            match frame.kind {
+                DATA => {
+                    assert_eq!((frame.payload, frame.flags), (content(10), END_STREAM));
+                    answered += 1;
+                }
+                GOAWAY => codes.push(code(&frame.payload[4..])),
+                kind => assert_ne!(kind, RST_STREAM),
+            }
+        }
+        assert_eq!(codes, [NO_ERROR]);
+    }
+}
+
+#[test]
 fn a_session_from_before_certificates_were_asked_for_is_sent_away() {
     let authority = ClientAuthority::new("clients");
     let (silent, asks) = ("self_signed = false", "client_auth = { roots = \"clients.pem\" }");

@@ -40,6 +40,23 @@ fn every_frame_that_costs_nothing_has_its_limit() {
 }
 
 #[test]
+fn pings_between_requests_are_pings_all_the_same() {
+    let mut connection = begun();
+    for place in 0..1_001 {
+        assert_eq!(connection.end(), None, "{place}");
+        let said = [request(stream(place), END_STREAM, &[]), frame(PING, 0, 0, &[0; 8])];
+        say(&mut connection, &said.concat());
+        // Each is served before the next.
+        assert_eq!(connection.next_request().unwrap().stream, stream(place));
+        let is_over = connection.end().is_some();
+        assert_eq!(connection.send_head(stream(place), 200, b"", true), Ok(()));
+        assert_eq!(taken(&mut connection).len(), if is_over { 1 } else { 2 });
+        connection.release(stream(place));
+    }
+    assert_eq!(connection.end(), Some(ConnectionEnd::Flood("ping_flood")));
+}
+
+#[test]
 fn requests_that_are_taken_back_are_counted() {
     let next = |place| [request(stream(place), 1, &[]), rst(stream(place))].concat();
     assert_flood(begun(), 256, "rapid_reset", next);

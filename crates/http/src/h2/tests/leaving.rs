@@ -43,6 +43,12 @@ fn a_client_that_leaves_is_served_what_it_asked_for() {
     assert_eq!(answer(&mut connection, &frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\0why")), []);
     assert!(connection.is_left_by_client());
     assert_eq!(connection.send_head(1, 200, b"", true), Ok(()));
+    // It may say so again, and what it asks for between is served: only pushes were announced to end (RFC 9113 §6.8).
+    taken(&mut connection);
+    let goodbye = frame(GOAWAY, 0, 0, &[0; 8]);
+    let said = [goodbye.clone(), request(3, END_STREAM, &[]), goodbye].concat();
+    assert_eq!((answer(&mut connection, &said), connection.end()), (vec![], None));
+    assert_eq!(connection.next_request().unwrap().stream, 3);
 }
 
 #[test]

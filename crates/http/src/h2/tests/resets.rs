@@ -49,6 +49,12 @@ fn what_is_wrong_in_a_stream_ends_that_one() {
         ("PRIORITY of 6", vec![], frame(PRIORITY, 0, 1, &[0; 6]), ErrorCode::FRAME_SIZE_ERROR),
         ("DATA behind the end", vec![], [data(1, 1, 1), data(1, 0, 1)].concat(), CLOSED),
         ("HEADERS behind the end", vec![], [data(1, 1, 1), trailers(1, &[])].concat(), CLOSED),
+        (
+            "trailers behind trailers",
+            vec![],
+            [trailers(1, &[("a", "b")]), trailers(1, &[("a", "b")])].concat(),
+            CLOSED,
+        ),
         ("DATA behind its own RST", vec![], [rst(1), data(1, 0, 1)].concat(), CLOSED),
         ("HEADERS behind its own RST", vec![], [rst(1), trailers(1, &[])].concat(), CLOSED),
         ("beyond its window", vec![], data(1, 0, 1_001), ErrorCode::FLOW_CONTROL_ERROR),

@@ -101,6 +101,20 @@ fn a_client_that_speaks_of_its_table_is_told_once_that_it_is_not_used() {
     let first: Vec<_> = taken(&mut connection).iter().map(|frame| frame.payload[0]).collect();
     assert_eq!(first[0], 0x20);
     assert_ne!(first[1], 0x20);
+    // Nothing, and more again before it is told: the smallest counts (RFC 7541 §4.2).
+    let again = [settings(&[(HEADER_TABLE_SIZE, 0)]), settings(&[(HEADER_TABLE_SIZE, 4_096)])];
+    say(&mut connection, &again.concat());
+    taken(&mut connection);
+    for is_end in [false, true] {
+        let status = if is_end { 200 } else { 100 };
+        connection.send_head(1, status, b"a: b\r\n", is_end).unwrap();
+    }
+    let blocks: Vec<_> = taken(&mut connection).into_iter().map(|frame| frame.payload).collect();
+    assert_eq!((blocks[0][0], blocks[1][0] & 0xe0 == 0x20), (0x20, false));
+    let mut decoder = Decoder::new(4_096);
+    for (block, status) in blocks.iter().zip(["100", "200"]) {
+        assert_eq!(fields(&mut decoder, block), [pair(":status", status), pair("a", "b")]);
+    }
 }
 
 #[test]

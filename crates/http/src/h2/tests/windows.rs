@@ -132,6 +132,43 @@ fn a_window_can_be_less_than_nothing_until_it_opens_again() {
     assert_eq!(connection.room(3), Ok(Room::Bytes(5)));
 }
 
+#[test]
+fn a_window_holds_as_much_as_there_can_be_and_no_byte_more() {
+    const MOST: u32 = 0x7fff_ffff;
+    let grown = [window_update(1, 1), settings(&[(INITIAL_WINDOW_SIZE, MOST - 1)])].concat();
+    let own = settings(&[(INITIAL_WINDOW_SIZE, MOST)]);
+    let stream = Some((1, ErrorCode::FLOW_CONTROL_ERROR));
+    // Each fills a window to the brim; a stream's error is its own.
+    for (full, more, reset) in [
+        (window_update(0, MOST - 65_535), window_update(0, 1), None),
+        (window_update(1, MOST - 65_535), window_update(1, 1), stream),
+        (own, window_update(1, 1), stream),
+        (grown, window_update(1, 1), stream),
+    ] {
+        let mut connection = with_request(&[]);
+        assert_eq!((resets(&answer(&mut connection, &full)), connection.end()), (vec![], None));
+        let mut in_one_read = with_request(&[]);
+        let said = answer(&mut in_one_read, &[full, more.clone()].concat());
+        let later = answer(&mut connection, &more);
+        assert_eq!(resets(&said), resets(&later));
+        assert_eq!(
+            (resets(&later), connection.end()),
+            match reset {
+                Some(reset) => (vec![reset], None),
+                None => (vec![], Some(ConnectionEnd::Error(ErrorCode::FLOW_CONTROL_ERROR))),
+            }
+        );
+    }
+    // Less than nothing, and all that there can be behind it.
+    let mut connection = with_request(&[]);
+    connection.reserve(1, 65_535);
+    let shrunk = [settings(&[(INITIAL_WINDOW_SIZE, 0)]), window_update(1, MOST)].concat();
+    assert_eq!(resets(&answer(&mut connection, &shrunk)), []);
+    assert_eq!(connection.room(1), Ok(Room::ConnectionShut));
+    assert_eq!(resets(&answer(&mut connection, &window_update(1, 65_535))), []);
+    assert_eq!(resets(&answer(&mut connection, &window_update(1, 1))), [stream.unwrap()]);
+}
+
 struct Count(AtomicUsize);
 
 impl Wake for Count {
