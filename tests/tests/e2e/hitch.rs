@@ -16,7 +16,9 @@ use kettle_tests::environment::{kettle_program, patience, skip};
 use kettle_tests::http::Connection;
 use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
 use kettle_tests::tool::{Running, Tool};
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open};
+use rustix::time::Timespec;
 use rustls::crypto::aws_lc_rs::cipher_suite;
 use tempfile::TempDir;
 
@@ -241,10 +243,12 @@ impl Daemon {
     }
 
     fn end_by(self, signal: Signal) {
+        // Ready once the last thread has ended. Its first one may be a zombie while others still hold what it had open.
+        let process = pidfd_open(self.0, PidfdFlags::empty()).unwrap();
         kill_process(self.0, signal).unwrap();
-        // Whoever inherits it need not ask at once how it ended.
-        let state = format!("/proc/{}/stat", self.0.as_raw_nonzero());
-        wait_until("it ends", || fs::read_to_string(&state).map_or(true, |it| it.contains(") Z ")));
+        let patience = Timespec::try_from(patience()).unwrap();
+        let mut ended = [PollFd::new(&process, PollFlags::IN)];
+        assert_eq!(poll(&mut ended, Some(&patience)).unwrap(), 1, "waited in vain for its end");
     }
 }
 

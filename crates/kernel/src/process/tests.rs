@@ -37,12 +37,17 @@ fn processor_time_grows_with_work() {
 
 #[test]
 fn waiting_is_counted_and_work_is_not() {
+    // On a busy machine even this may have to wait, for a lock of the kernel: seldom, and not each time.
+    let mut works_alone = (0..100).map(|_| {
+        let before = voluntary_context_switches();
+        let started = thread_cpu_time();
+        while thread_cpu_time() < started + Duration::from_millis(1) {
+            std::hint::spin_loop();
+        }
+        voluntary_context_switches() == before
+    });
+    assert!(works_alone.any(|is_so| is_so));
     let before = voluntary_context_switches();
-    let started = thread_cpu_time();
-    while thread_cpu_time() < started + Duration::from_millis(5) {
-        std::hint::spin_loop();
-    }
-    assert_eq!(voluntary_context_switches(), before);
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     receiver.recv_timeout(Duration::from_millis(1)).unwrap_err();
     assert!(voluntary_context_switches() > before);
