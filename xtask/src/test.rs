@@ -179,6 +179,8 @@ impl Choice {
 struct Session {
     total: Totals,
     summary: Vec<String>,
+    /// The stages by name, with their seconds.
+    took: Vec<(String, f64)>,
 }
 
 impl Session {
@@ -199,6 +201,7 @@ impl Session {
         let line = format!("{name}: {result} ({seconds:.0} s)");
         println!("=== {line}");
         self.summary.push(line);
+        self.took.push((name.to_owned(), seconds));
         self.total.add(name, totals);
     }
 
@@ -209,6 +212,14 @@ impl Session {
             Ok(Totals::default())
         });
         programs
+    }
+
+    /// How long each stage and all together took, in one line that can be held against another run's.
+    fn took(&self) -> String {
+        let sum: f64 = self.took.iter().map(|(_, seconds)| seconds).sum();
+        let stages = self.took.iter().map(|(name, seconds)| format!("{name} {seconds:.0} s"));
+        let stages: Vec<_> = stages.chain([format!("all {sum:.0} s")]).collect();
+        format!("took: {}", stages.join("; "))
     }
 
     /// Prints the summary, whose last line is the sum.
@@ -226,6 +237,7 @@ impl Session {
         for failure in &self.total.failures {
             println!("failed: {failure}");
         }
+        println!("{}", self.took());
         println!("{}", self.total);
         if self.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
