@@ -9,6 +9,8 @@ use kettle_tls::{Cipher, Version};
 
 use kettle_server::kill_switch::SwitchPosition;
 
+use crate::prepare::PASSTHROUGH_CROSSOVER;
+
 /// The line, from what is configured and what the kernel carries.
 pub(super) fn line(
     config: &Config,
@@ -16,13 +18,17 @@ pub(super) fn line(
     obstacle: Option<&str>,
     placement: SwitchPosition,
 ) -> String {
-    let ours: Vec<_> = config.listeners.iter().filter(|it| speaks_tls(config, it)).collect();
+    let ways: Vec<_> = config.listeners.iter().filter_map(|it| way(config, it)).collect();
+    let ours: Vec<_> = ways.iter().filter(|way| way.speaks_tls).collect();
     if ours.is_empty() {
-        return "TLS: goes through as it is".to_owned();
+        return match joined(&ways) {
+            ways if ways.is_empty() => "TLS: none here".to_owned(),
+            ways => format!("TLS: goes through as it is ({ways})"),
+        };
     }
-    let Some(how) = ours.into_iter().find_map(how) else {
-        return "TLS: user space — as configured".to_owned();
-    };
+    if ours.iter().all(|way| way.how == USER_SPACE) {
+        return format!("TLS: {USER_SPACE} — as configured");
+    }
     if placement == SwitchPosition::User {
         return "TLS: user space — switched off (kettle ctl path auto switches it on)".to_owned();
     }
@@ -40,40 +46,65 @@ pub(super) fn line(
     }
     let rekey = yes_or_no(capabilities.carries_rekey());
     let network_card = yes_or_no(has_offloading_card());
-    format!("TLS: {how} ({carried}; rekey: {rekey}; NIC: {network_card})")
+    format!("TLS: {} ({carried}; rekey: {rekey}; NIC: {network_card})", joined(&ways))
 }
 
-/// Whether TLS ends or begins here for a listener's connections.
-fn speaks_tls(config: &Config, listener: &Listener) -> bool {
-    match &listener.kind {
-        ListenerKind::Https(_) | ListenerKind::Tls(_) => true,
-        ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => false,
+/// How a listener's connections move into the kernel.
+struct Way {
+    kind: &'static str,
+    /// Whether TLS ends or begins here.
+    speaks_tls: bool,
+    how: String,
+}
+
+/// The way of a listener that carries or answers more than redirects.
+fn way(config: &Config, listener: &Listener) -> Option<Way> {
+    let from =
+        |path, kernel_call, crossover| format!("{path}{kernel_call} from {}", size(crossover));
+    let of_tunnel = |path, crossover| match path {
+        TunnelPathChoice::Auto => from("auto — ", "kernel splice", crossover),
+        TunnelPathChoice::KernelSplice => from("", "kernel-splice", 0),
+        TunnelPathChoice::User => USER_SPACE.to_owned(),
+    };
+    let (kind, speaks_tls, how) = match &listener.kind {
+        ListenerKind::Https(https) => {
+            let how = match https.path {
+                TxPathChoice::Auto => from("auto — ", "kernel sendfile", https.crossover),
+                TxPathChoice::KernelWrite => "kernel-write".to_owned(),
+                TxPathChoice::KernelSendfile => "kernel-sendfile".to_owned(),
+                TxPathChoice::User => USER_SPACE.to_owned(),
+            };
+            ("https", true, how)
+        }
+        ListenerKind::Tls(tls) => ("tls", true, of_tunnel(tls.path, tls.crossover)),
         ListenerKind::Tcp(tcp) => {
-            config.backends.iter().any(|it| it.name == tcp.backend && it.tls.is_some())
+            let mut backends = config.backends.iter();
+            let speaks_tls = backends.any(|it| it.name == tcp.backend && it.tls.is_some());
+            ("tcp", speaks_tls, of_tunnel(tcp.path, tcp.crossover))
+        }
+        ListenerKind::Passthrough(_) => {
+            ("passthrough", false, from("", "pipes", PASSTHROUGH_CROSSOVER))
+        }
+        ListenerKind::Redirect(_) => return None,
+    };
+    Some(Way { kind, speaks_tls, how })
+}
+
+/// All that differ, and whose they are where there are several.
+fn joined(ways: &[Way]) -> String {
+    let mut different: Vec<(Vec<&str>, &str)> = Vec::new();
+    for way in ways {
+        match different.iter_mut().find(|(_, how)| *how == way.how) {
+            Some((kinds, _)) if kinds.contains(&way.kind) => {}
+            Some((kinds, _)) => kinds.push(way.kind),
+            None => different.push((vec![way.kind], &way.how)),
         }
     }
-}
-
-/// How a listener's connections move into the kernel, if they may.
-fn how(listener: &Listener) -> Option<String> {
-    let of_tunnel = |path: TunnelPathChoice, crossover| match path {
-        TunnelPathChoice::Auto => Some(format!("auto — kernel splice from {}", size(crossover))),
-        TunnelPathChoice::KernelSplice => Some("kernel-splice".to_owned()),
-        TunnelPathChoice::User => None,
-    };
-    match &listener.kind {
-        ListenerKind::Https(https) => match https.path {
-            TxPathChoice::Auto => {
-                Some(format!("auto — kernel sendfile from {}", size(https.crossover)))
-            }
-            TxPathChoice::KernelWrite => Some("kernel-write".to_owned()),
-            TxPathChoice::KernelSendfile => Some("kernel-sendfile".to_owned()),
-            TxPathChoice::User => None,
-        },
-        ListenerKind::Tls(tls) => of_tunnel(tls.path, tls.crossover),
-        ListenerKind::Tcp(tcp) => of_tunnel(tcp.path, tcp.crossover),
-        ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => None,
+    if let [(_, how)] = different.as_slice() {
+        return (*how).to_owned();
     }
+    let named = different.iter().map(|(kinds, how)| format!("{}: {how}", kinds.join(", ")));
+    named.collect::<Vec<_>>().join("; ")
 }
 
 fn has_offloading_card() -> bool {
@@ -96,6 +127,8 @@ fn size(bytes: u64) -> String {
         _ => format!("{bytes} bytes"),
     }
 }
+
+const USER_SPACE: &str = "user space";
 
 const CIPHERS: [(Cipher, &str); 3] = [
     (Cipher::Aes128Gcm, "AES-128-GCM"),

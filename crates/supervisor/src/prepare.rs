@@ -36,6 +36,7 @@ pub use access::account;
 pub(crate) use access::{Act, Need, files_read, needs};
 pub use identities::MadeCertificate;
 use identities::{Generated, load_generated, load_identities};
+pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
 pub struct Prepared {

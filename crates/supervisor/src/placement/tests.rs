@@ -68,21 +68,60 @@ fn user_space_has_its_reason() {
     assert_eq!(configured, "TLS: user space — as configured");
 }
 
+/// The line of listeners of these kinds.
+fn line_of(kinds: Vec<ListenerKind>) -> String {
+    let mut config = config(TxPathChoice::Auto);
+    let listener = config.listeners.remove(0);
+    let listeners = kinds.into_iter().map(|kind| Listener { kind, ..listener.clone() });
+    config.listeners = listeners.collect();
+    line(&config, &kernel(true, true), None, SwitchPosition::Auto)
+}
+
+fn tls(path: TunnelPathChoice) -> ListenerKind {
+    ListenerKind::Tls(TlsListener { path, ..Default::default() })
+}
+
 #[test]
 fn tunnels_have_words_of_their_own() {
-    let line = |kind| {
-        let mut config = config(TxPathChoice::Auto);
-        config.listeners[0].kind = kind;
-        line(&config, &kernel(true, true), None, SwitchPosition::Auto)
-    };
-    let tls = line(ListenerKind::Tls(TlsListener::default()));
-    assert!(tls.starts_with("TLS: auto — kernel splice from 256 KiB (AES"), "{tls}");
-    for kind in [
-        ListenerKind::Tcp(TcpListener::default()),
-        ListenerKind::Passthrough(PassthroughListener::default()),
+    for (path, expected) in [
+        (TunnelPathChoice::Auto, "TLS: auto — kernel splice from 256 KiB (AES"),
+        (TunnelPathChoice::KernelSplice, "TLS: kernel-splice from the first byte (AES"),
+        (TunnelPathChoice::User, "TLS: user space — as configured"),
     ] {
-        assert_eq!(line(kind), "TLS: goes through as it is");
+        let line = line_of(vec![tls(path)]);
+        assert!(line.starts_with(expected), "{line}");
     }
+}
+
+#[test]
+fn what_is_not_opened_has_a_line_without_ciphers() {
+    let passthrough = || ListenerKind::Passthrough(PassthroughListener::default());
+    let tcp = || ListenerKind::Tcp(TcpListener::default());
+    for (kinds, expected) in [
+        (vec![passthrough()], "TLS: goes through as it is (pipes from 64 KiB)"),
+        (vec![tcp()], "TLS: goes through as it is (auto — kernel splice from 256 KiB)"),
+        (vec![ListenerKind::Redirect(Default::default())], "TLS: none here"),
+    ] {
+        assert_eq!(line_of(kinds), expected);
+    }
+}
+
+#[test]
+fn listeners_that_differ_are_told_apart() {
+    let https = || config(TxPathChoice::Auto).listeners.remove(0).kind;
+    let passthrough = ListenerKind::Passthrough(PassthroughListener::default());
+    let user = || tls(TunnelPathChoice::User);
+    let line = line_of(vec![user(), https(), user(), passthrough]);
+    let expected = "TLS: tls: user space; https: auto — kernel sendfile from 64 KiB; \
+                    passthrough: pipes from 64 KiB (AES";
+    assert!(line.starts_with(expected), "{line}");
+    // What is the same is said once.
+    let line = line_of(vec![user(), user()]);
+    assert_eq!(line, "TLS: user space — as configured");
+    let auto = || tls(TunnelPathChoice::Auto);
+    let tcp = ListenerKind::Tcp(TcpListener::default());
+    let line = line_of(vec![auto(), tcp]);
+    assert!(line.starts_with("TLS: auto — kernel splice from 256 KiB (AES"), "{line}");
 }
 
 #[test]

@@ -189,4 +189,4 @@ fn routes_of<'c>(
 }
 
 /// From here on the kernel moves bytes that nobody encrypts here: pipes cost more than copies before.
-const PASSTHROUGH_CROSSOVER: u64 = 64 * 1_024;
+pub(crate) const PASSTHROUGH_CROSSOVER: u64 = 64 * 1_024;
