@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustls::AlertDescription::{BadRecordMac, UnexpectedMessage};
 use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
+use serde_json::{Value, json};
 
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::{assert_same, content};
@@ -26,6 +27,7 @@ fn nothing_behind_a_tls13_finished_is_lost() {
     for tickets in [0, 2] {
         let setup = Setup::paths(paths_here()).sizes(&[70_000]);
         let kettle = Kettle::start(setup.set("tls", &format!("tickets = {tickets}")));
+        let mut answered = 0;
         let mut hellos = vec![
             ("full", RawHello::default()),
             ("without tickets", RawHello::default().without(PSK_KEY_EXCHANGE_MODES)),
@@ -42,10 +44,13 @@ fn nothing_behind_a_tls13_finished_is_lost() {
                     let session = handshake.finish(|keys| behind.records(keys));
                     let case = format!("{path}, {tickets} tickets, {kind}, {behind:?}");
                     behind.check(session, &case);
+                    answered += u64::from(behind.is_answered());
                 }
             }
         }
         kettle.wait_until_idle();
+        assert_eq!(responses(&kettle), answered);
+        assert_eq!(kettle.status("/total/handshakes_failed"), json!({}));
     }
 }
 
@@ -59,11 +64,13 @@ enum Behind {
     HalfARecord,
     CloseNotify,
     RequestAndCloseNotify,
+    FatalAlert,
+    RequestAndFatalAlert,
     Garbage,
 }
 
 impl Behind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::Nothing,
         Self::Request(&[]),
         Self::Request(&[0]),
@@ -76,6 +83,8 @@ impl Behind {
         Self::HalfARecord,
         Self::CloseNotify,
         Self::RequestAndCloseNotify,
+        Self::FatalAlert,
+        Self::RequestAndFatalAlert,
         Self::Garbage,
     ];
 
@@ -96,6 +105,10 @@ impl Behind {
             Self::HalfARecord => Vec::from([APPLICATION_DATA, 3]),
             Self::CloseNotify => keys.seal(ALERT, &[1, 0]),
             Self::RequestAndCloseNotify => [request(keys), keys.seal(ALERT, &[1, 0])].concat(),
+            Self::FatalAlert => keys.seal(ALERT, &INTERNAL_ERROR),
+            Self::RequestAndFatalAlert => {
+                [request(keys), keys.seal(ALERT, &INTERNAL_ERROR)].concat()
+            }
             Self::Garbage => {
                 vec![APPLICATION_DATA, 3, 3, 0, 20].into_iter().chain([7; 20]).collect()
             }
@@ -109,6 +122,11 @@ impl Behind {
             Self::HalfAKeyUpdate => 1,
             _ => 0,
         }
+    }
+
+    fn is_answered(self) -> bool {
+        use Behind::{CloseNotify, FatalAlert, Garbage, RequestAndFatalAlert};
+        !matches!(self, CloseNotify | FatalAlert | RequestAndFatalAlert | Garbage)
     }
 
     fn check(self, mut session: RawSession, case: &str) {
@@ -136,6 +154,14 @@ impl Behind {
             Self::RequestAndCloseNotify => {
                 assert_eq!(expect_body(&mut session, case), 0, "{case}");
                 assert_eq!(session.receive_beyond(&[HANDSHAKE]), close_notify(), "{case}");
+            }
+            // At once (RFC 8446 §6.2): whatever waits for the client says a last word first, and there is none here.
+            Self::FatalAlert | Self::RequestAndFatalAlert => {
+                return assert_eq!(
+                    session.receive_beyond(&[HANDSHAKE]),
+                    Received::Closed,
+                    "{case}"
+                );
             }
             _ => return assert_eq!(expect_body(&mut session, case), self.answers(), "{case}"),
         }
@@ -213,7 +239,11 @@ impl Tls12 {
 
     fn expect_end(&mut self, end: &End, case: &str) {
         assert_eq!(self.client.end(), *end, "{case}");
-        assert_eq!(self.client.tls.handshake_kind(), Some(self.kind), "{case}");
+        assert!(self.client.beyond().is_empty(), "{case}");
+        // Who sent a fatal alert is told nothing more, not even the end of the handshake.
+        if *end != End::Cut {
+            assert_eq!(self.client.tls.handshake_kind(), Some(self.kind), "{case}");
+        }
     }
 }
 
@@ -223,10 +253,12 @@ type Records<'r> = &'r [(u8, &'r [u8])];
 fn check_tls12(begin: impl Fn() -> Tls12, case: &str) {
     let request = get("/70000");
     // The records, whether a response comes, and whether an end.
-    let rows: [(Records<'_>, bool, Option<End>); 4] = [
+    let rows: [(Records<'_>, bool, Option<End>); 6] = [
         (&[(APPLICATION_DATA, &request)], true, None),
         (&[(ALERT, &[1, 0])], false, Some(End::Orderly)),
         (&[(APPLICATION_DATA, &request), (ALERT, &[1, 0])], true, Some(End::Orderly)),
+        (&[(ALERT, &INTERNAL_ERROR)], false, Some(End::Cut)),
+        (&[(APPLICATION_DATA, &request), (ALERT, &INTERNAL_ERROR)], false, Some(End::Cut)),
         // No handshake message is right here: a client asks for renegotiation, and is refused.
         (&[(HANDSHAKE, &[24, 0, 0, 1, 1])], false, Some(End::Alert(UnexpectedMessage))),
     ];
@@ -277,4 +309,31 @@ fn close_notify() -> Received {
     Received::Record(ALERT, vec![1, 0])
 }
 
+/// The same alert between two requests, where records may be the kernel's by now.
+#[test]
+fn a_fatal_alert_after_a_response_closes_at_once() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    for path in paths_here() {
+        for behind in [Behind::FatalAlert, Behind::RequestAndFatalAlert] {
+            let mut session = RawSession::connect(kettle.address_by(path));
+            session.send(APPLICATION_DATA, &get("/70000"));
+            assert_eq!(expect_body(&mut session, path), 0);
+            let records = behind.records(&mut session.sending);
+            session.send_bytes(&records);
+            behind.check(session, &format!("{path}, {behind:?}"));
+        }
+    }
+    kettle.wait_until_idle();
+    assert_eq!(responses(&kettle), 2 * paths_here().len() as u64);
+    assert_eq!(kettle.status("/total/handshakes_failed"), json!({}));
+}
+
+/// How many responses were counted, complete or not, by all paths.
+fn responses(kettle: &Kettle) -> u64 {
+    let by_path = kettle.status("/total/responses");
+    by_path.as_object().unwrap().values().filter_map(Value::as_u64).sum()
+}
+
 const BAD_RECORD_MAC: u8 = 20;
+/// Fatal, and of no special meaning.
+const INTERNAL_ERROR: [u8; 2] = [2, 80];
