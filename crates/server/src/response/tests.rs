@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::*;
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -31,4 +33,25 @@ fn errors_do_not_get_the_headers_about_caching() {
     );
     assert_eq!(text(lines.without_caching()), "server: kettle\r\nx-frame-options: DENY\r\n");
     assert!(text(lines.all()).contains("cache-control: max-age=60\r\n"));
+}
+
+proptest::proptest! {
+    /// A field that may not be sent would be left out without a word, so the configuration must have refused it.
+    #[test]
+    fn every_header_that_may_be_configured_is_sent(name in "[ -~]{1,3}|[a-z-]{1,8}", value in "(?s:.{0,6})|[ -~\t]{0,6}") {
+        let escaped = |text: &str| -> String {
+            text.chars().map(|character| format!("\\U{:08x}", u32::from(character))).collect()
+        };
+        let config = format!(
+            "[[listener]]\naddress = \"[::1]:443\"\n\
+             [[site]]\nnames = [\"localhost\"]\nheaders = {{ \"{}\" = \"{}\" }}\n\
+             [[site.certificate]]\nchain = \"a\"\nkey = \"b\"\n[[site.route]]\nroot = \"www\"\n",
+            escaped(&name), escaped(&value),
+        );
+        if let Ok(config) = kettle_config::parse(&config, Path::new("kettle.toml")) {
+            let lines = ConfiguredFields::new(&config.sites[0].headers, &[]);
+            let line = format!("{}: {value}\r\n", name.to_ascii_lowercase());
+            proptest::prop_assert!(text(lines.all()).ends_with(&line), "{line:?}");
+        }
+    }
 }
