@@ -332,3 +332,6 @@ const TRIES: u32 = 3;
 pub fn at(axis: &str, value: u64) -> Point {
     Point::from([(axis.to_owned(), Value::Number(value as f64))])
 }
+
+#[cfg(test)]
+mod tests;
