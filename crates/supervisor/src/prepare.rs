@@ -3,7 +3,6 @@
 //! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
 //! question and get the same answer: ready, or every mistake with its place.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,7 +34,8 @@ mod tunnels;
 pub use access::account;
 pub(crate) use access::{Act, Need, files_read, needs};
 pub use identities::MadeCertificate;
-use identities::{Generated, load_generated, load_identities};
+use identities::{Generated, LoadedIdentities, load_generated, load_identities};
+use tunnels::LoadedConnectors;
 pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
@@ -98,98 +98,47 @@ pub fn prepare(
     in_force: Option<&Prepared>,
 ) -> Result<Prepared, Vec<Diagnostic>> {
     let file_states = FileStates::of(&config);
-    let mut diagnostics = Diagnostics::of_files(&config);
-    diagnostics.of_open_doors(&config);
-    if in_force.is_none() && config.server.user.is_some() {
-        diagnostics.of_access(&config);
-    }
-    let mut loaded = load_identities(&config, &mut diagnostics);
-    let kept = in_force.and_then(|prepared| prepared.generated.clone());
-    let generated = load_generated(&config, kept, &mut loaded, &mut diagnostics);
-    let policy = policy::of(&config.tls);
-    let connectors = tunnels::load(&config, &policy, &mut diagnostics);
-    let before = in_force.map(|prepared| &*prepared.backends);
-    let backends = Backends::new(&config.backends, before);
-    let upstreams = Upstreams::new(&backends, &connectors);
-    let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
-    let router = Router::build(&config, &upstreams, &stores);
-    let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
-    let client_auth = client_auth::load(&config, &mut diagnostics);
-    let source = AcceptorSource {
-        config: &config,
-        policy: &policy,
-        loaded: &loaded,
-        client_auth: &client_auth,
-        resumption,
+    let (loaded, mut diagnostics) = load(&config, resumption, &Purpose::Serving { in_force });
+    let Loaded { router: Some(router), acceptors: Some(acceptors), .. } = loaded else {
+        return Err(diagnostics.into_mistakes(&config));
     };
-    let acceptors = diagnostics.of_acceptors(&source);
-    let ticket_secret = load_ticket_secret(&config, &mut diagnostics);
-    match (router, acceptors) {
-        (Some(router), Some((tls, tls_with_http2, of_tunnels)))
-            if diagnostics.mistakes.is_empty() =>
-        {
-            let mut warnings = config.not_carried_over.clone();
-            warnings.append(&mut diagnostics.serious);
-            warnings.append(&mut diagnostics.warnings);
-            keep_each_once(&mut warnings);
-            let tunnels = tunnels::routes(&config, of_tunnels, &backends, &connectors);
-            Ok(Prepared {
-                config: Arc::new(config),
-                router: Arc::new(router),
-                tls,
-                tls_with_http2,
-                tunnels,
-                backends: Arc::new(backends),
-                upstreams: Arc::new(upstreams),
-                stores: Arc::new(stores),
-                identities: loaded.all,
-                ticket_secret,
-                file_states,
-                generated,
-                warnings,
-            })
-        }
-        _ => Err(diagnostics.into_mistakes(&config)),
+    if !diagnostics.mistakes.is_empty() {
+        return Err(diagnostics.into_mistakes(&config));
     }
+    let mut warnings = std::mem::take(&mut diagnostics.serious);
+    warnings.append(&mut diagnostics.warnings);
+    let (tls, tls_with_http2, of_tunnels) = acceptors;
+    let tunnels = tunnels::routes(&config, of_tunnels, &loaded.backends, &loaded.connectors);
+    Ok(Prepared {
+        warnings: all_warnings(&config, warnings),
+        config: Arc::new(config),
+        router: Arc::new(router),
+        tls,
+        tls_with_http2,
+        tunnels,
+        backends: Arc::new(loaded.backends),
+        upstreams: Arc::new(loaded.upstreams),
+        stores: Arc::new(loaded.stores),
+        identities: loaded.identities.all,
+        ticket_secret: loaded.ticket_secret,
+        file_states,
+        generated: loaded.generated,
+    })
 }
 
 /// Looks for everything that would go wrong, and for what clients would refuse. Unlike
 /// [`prepare`] it generates no certificate.
 #[must_use]
 pub fn check(config: &Config) -> Report {
-    let mut diagnostics = Diagnostics::of_files(config);
-    diagnostics.of_open_doors(config);
-    diagnostics.of_access(config);
-    let loaded = load_identities(config, &mut diagnostics);
-    let upstreams = Upstreams::new(&Backends::new(&config.backends, None), &HashMap::new());
-    let stores = Stores::new(&config.caches, None);
-    let router = Router::build(config, &upstreams, &stores);
-    let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes));
-    let client_auth = client_auth::load(config, &mut diagnostics);
-    let policy = policy::of(&config.tls);
-    match SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache) {
-        Err(error) => diagnostics.of_tls(config, &error),
-        Ok(resumption) => {
-            let (loaded, client_auth) = (&loaded, &client_auth);
-            let (policy, resumption) = (&policy, &resumption);
-            diagnostics.of_acceptors(&AcceptorSource {
-                config,
-                policy,
-                loaded,
-                client_auth,
-                resumption,
-            });
-        }
-    }
-    tunnels::load(config, &policy, &mut diagnostics);
-    load_ticket_secret(config, &mut diagnostics);
-    let mut serious = std::mem::take(&mut diagnostics.serious);
-    diagnostics.mistakes.append(&mut serious);
-    let mut warnings = config.not_carried_over.clone();
-    warnings.append(&mut diagnostics.warnings);
-    keep_each_once(&mut warnings);
+    let resumption = match resumption(config) {
+        Ok(resumption) => resumption,
+        Err(mistakes) => return Report { mistakes, ..Report::default() },
+    };
+    let (loaded, mut diagnostics) = load(config, &resumption, &Purpose::Checking);
+    diagnostics.mistakes.append(&mut diagnostics.serious);
+    let mut warnings = all_warnings(config, std::mem::take(&mut diagnostics.warnings));
     warnings.sort_by_key(Diagnostic::position);
-    let folders = router.map(|router| router.disclosures()).unwrap_or_default();
+    let folders = loaded.router.map(|router| router.disclosures()).unwrap_or_default();
     Report { mistakes: diagnostics.into_mistakes(config), warnings, folders }
 }
 
@@ -199,11 +148,102 @@ pub fn check(config: &Config) -> Report {
 ///
 /// Returns what a start would be refused for, in the order of the file.
 pub fn try_out(config: Config) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let (rotation, sessions) = (config.tls.ticket_rotation, config.tls.session_cache);
-    let resumption = SharedResumption::new(rotation, sessions).map_err(|error| {
-        vec![config.diagnostic(config.position_of("tls"), "", error.to_string(), None)]
-    })?;
+    let resumption = resumption(&config)?;
     prepare(config, &resumption, None).map(|prepared| prepared.warnings)
+}
+
+/// What a configuration is loaded for.
+enum Purpose<'p> {
+    /// To be put in force, in the place of another one or at the start.
+    Serving { in_force: Option<&'p Prepared> },
+    /// To be told about it. Nothing is generated.
+    Checking,
+}
+
+/// All that a configuration names, as far as it could be loaded.
+struct Loaded {
+    router: Option<Router>,
+    acceptors: Option<LoadedAcceptors>,
+    identities: LoadedIdentities,
+    generated: Option<Generated>,
+    connectors: LoadedConnectors,
+    backends: Backends,
+    upstreams: Upstreams,
+    stores: Stores,
+    ticket_secret: Option<TicketSecret>,
+}
+
+/// The acceptors of the https listeners, without HTTP/2 and with it, and those of each listener that carries connections on.
+type LoadedAcceptors = (Acceptors, Acceptors, Vec<Option<Acceptors>>);
+
+/// The steps of a start, a reload and a check. A step that fails leaves a mistake, and the next one finds more.
+fn load(
+    config: &Config,
+    resumption: &SharedResumption,
+    purpose: &Purpose<'_>,
+) -> (Loaded, Diagnostics) {
+    let (in_force, is_check) = match purpose {
+        Purpose::Serving { in_force } => (*in_force, false),
+        Purpose::Checking => (None, true),
+    };
+    let mut diagnostics = Diagnostics::of_files(config);
+    diagnostics.of_open_doors(config);
+    if is_check || (in_force.is_none() && config.server.user.is_some()) {
+        diagnostics.of_access(config);
+    }
+    let mut identities = load_identities(config, &mut diagnostics);
+    let mut generated = None;
+    if !is_check {
+        let kept = in_force.and_then(|prepared| prepared.generated.clone());
+        generated = load_generated(config, kept, &mut identities, &mut diagnostics);
+    }
+    let policy = policy::of(&config.tls);
+    let connectors = tunnels::load(config, &policy, &mut diagnostics);
+    let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
+    let upstreams = Upstreams::new(&backends, &connectors);
+    let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
+    let router = Router::build(config, &upstreams, &stores);
+    let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
+    let client_auth = client_auth::load(config, &mut diagnostics);
+    let acceptors = diagnostics.of_acceptors(&AcceptorSource {
+        config,
+        policy: &policy,
+        loaded: &identities,
+        client_auth: &client_auth,
+        resumption,
+    });
+    let ticket_secret = load_ticket_secret(config, &mut diagnostics);
+    let loaded = Loaded {
+        router,
+        acceptors,
+        identities,
+        generated,
+        connectors,
+        backends,
+        upstreams,
+        stores,
+        ticket_secret,
+    };
+    (loaded, diagnostics)
+}
+
+/// Sessions and tickets of nobody yet, for a configuration that is only looked at.
+fn resumption(config: &Config) -> Result<SharedResumption, Vec<Diagnostic>> {
+    SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache).map_err(|error| {
+        vec![config.diagnostic(config.position_of("tls"), "", error.to_string(), None)]
+    })
+}
+
+/// What was not carried over from another program's configuration, and these; each once: several listeners may show one
+/// file, and a file may hold chain and key.
+fn all_warnings(config: &Config, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut warnings: Vec<Diagnostic> = Vec::new();
+    for warning in config.not_carried_over.iter().cloned().chain(found) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
 }
 
 /// Whether a message is about this file, and no other whose name begins like it.
@@ -211,16 +251,6 @@ fn names(message: &str, file: &str) -> bool {
     let is_end = |letter: Option<char>| letter.is_none_or(|it| it == ':' || it.is_whitespace());
     let behind = |(at, _): (usize, &str)| message.get(at + file.len()..).unwrap_or_default();
     message.match_indices(file).any(|found| is_end(behind(found).chars().next()))
-}
-
-/// Several listeners may show one file, and a file may hold chain and key.
-fn keep_each_once(warnings: &mut Vec<Diagnostic>) {
-    let mut seen = Vec::new();
-    warnings.retain(|warning| {
-        let is_new = !seen.contains(warning);
-        seen.extend(is_new.then(|| warning.clone()));
-        is_new
-    });
 }
 
 fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<TicketSecret> {
@@ -277,12 +307,7 @@ impl Diagnostics {
         }
     }
 
-    /// The acceptors of the https listeners, without HTTP/2 and with it, and those of each listener that carries
-    /// connections on.
-    fn of_acceptors(
-        &mut self,
-        source: &AcceptorSource<'_>,
-    ) -> Option<(Acceptors, Acceptors, Vec<Option<Acceptors>>)> {
+    fn of_acceptors(&mut self, source: &AcceptorSource<'_>) -> Option<LoadedAcceptors> {
         let of_listener = |(index, listener): (usize, &Listener)| {
             listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
         };
