@@ -19,7 +19,8 @@ async fn kernel_loopback() -> Option<Loopback> {
     let mut connection = loopback().await;
     let moved = move_into_kernel(&mut connection).await.expect("a connection that goes on");
     if let Err(refusal) = moved {
-        assert!(std::env::var_os("KETTLE_REQUIRE_KTLS").is_none(), "no kTLS here: {refusal}");
+        let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|it| it == "1");
+        assert!(!is_required, "no kTLS here: {refusal}");
         eprintln!("skipped: {refusal}");
         return None;
     }
