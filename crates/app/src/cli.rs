@@ -241,7 +241,7 @@ pub(crate) enum CtlCommand {
     Path {
         /// auto or user
         #[arg(value_name = "auto|user")]
-        placement: kettle_server::kill_switch::SwitchPosition,
+        placement: kettle_supervisor::SwitchPosition,
     },
     /// Open the access log again, after a rotation
     Reopen,
@@ -260,7 +260,7 @@ pub(crate) enum CtlCommand {
         top: u16,
         /// Which ones: newest, oldest, bytes or idle
         #[arg(long, value_name = "ORDER", default_value = "newest")]
-        by: kettle_server::open_tunnels::TunnelOrder,
+        by: kettle_supervisor::TunnelOrder,
     },
     /// Let a server have no new connections; those it has go on
     Drain {

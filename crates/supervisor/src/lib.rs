@@ -46,6 +46,8 @@ mod workers;
 pub use kettle_kernel::keeper::{
     list as list_folder, open as open_file, read as read_file, reads_as_keeper,
 };
+pub use kettle_server::kill_switch::SwitchPosition;
+pub use kettle_server::open_tunnels::TunnelOrder;
 pub use reload::{CONFIG_BYTES_MAX, Loader, read};
 
 use pinning::Pinning;

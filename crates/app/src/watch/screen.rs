@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use kettle_server::kill_switch::SwitchPosition;
+use kettle_supervisor::SwitchPosition;
 use kettle_supervisor::admin::status::{Counts, Status};
 
 /// What the server did between `before` and `now`. Another server under the same socket begins anew.
