@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use kettle_config::TxPathChoice;
 use kettle_doctor::Target;
+use kettle_manual::parse_size;
 
-use crate::size::parse_size;
 use crate::version::VERSION;
 
 pub(crate) use tunnel::{OriginateArguments, TerminateArguments, TunnelArguments};

@@ -15,7 +15,6 @@ mod one_liner;
 mod output;
 mod run;
 mod serve;
-mod size;
 mod tunnel;
 mod version;
 mod watch;

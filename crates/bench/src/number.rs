@@ -147,25 +147,6 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// Reads `65536`, `64KiB`, `64 KiB`, `64k` or `1MiB`; all units are binary.
-///
-/// # Errors
-/// A sentence for the command line: the text is no size in bytes, or one above 1 GiB.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let refused = || "write a size up to 1GiB such as 65536, 64KiB or 1MiB".to_owned();
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim_start().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return Err(refused()),
-    };
-    let number: u64 = number.parse().map_err(|_| refused())?;
-    number.checked_mul(1 << shift).filter(|size| *size <= SIZE_MAX).ok_or_else(refused)
-}
-
 /// Reads a whole number from 1 on.
 ///
 /// # Errors
@@ -212,9 +193,6 @@ pub fn parse_time_or_none(text: &str) -> Result<Duration, String> {
 const TIME_UNITS: &[(&str, f64)] =
     &[("", 1.0), ("s", 1.0), ("ms", 0.001), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
 const SECONDS_MAX: f64 = 86_400.0;
-
-/// The largest body that is asked for, in bytes.
-const SIZE_MAX: u64 = 1 << 30;
 
 /// Two to the tenth, twentieth and thirtieth.
 pub const KIB: f64 = 1024.0;

@@ -1,13 +1,16 @@
-//! Manual pages and completions, from the declaration of a command line and from the reference of the settings.
+//! What command lines have in common: manual pages and completions, from the declaration of a command line and from the
+//! reference of the settings, and how a size is written.
 //!
-//! They are written when a package is made; nothing that serves calls them.
+//! Pages and completions are written when a package is made; nothing that serves calls them.
 #![forbid(unsafe_code)]
 
 mod command;
 mod completions;
 mod markdown;
+mod size;
 
 pub use clap_complete::Shell;
 pub use command::write_pages;
 pub use completions::{completions, write_completions};
 pub use markdown::page_of_markdown;
+pub use size::parse_size;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use kettle_config::{SendProxy, ServerAddress, StartTls, TunnelPathChoice};
+use kettle_manual::parse_size;
 
 use super::parse_listen;
-use crate::size::parse_size;
 
 #[derive(Debug, Args)]
 #[command(after_help = TERMINATE_EXAMPLES)]

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use kettle_loadgen::offer::ResumeBy;
+use kettle_manual::parse_size;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use crate::number::{parse_count, parse_size, parse_time};
+use crate::number::{parse_count, parse_time};
 use crate::peers::subject::{CertificateKey, OwnConfig, Program, Role, SubjectPath};
 use crate::word::Word;
 

@@ -1,7 +1,10 @@
-//! Sizes on the command line and for people: `64KiB` in, `64 KiB` out.
+//! Sizes on the command line: `64KiB`.
 
 /// Reads `65536`, `64KiB`, `64 KiB`, `64k` or `1MiB`; all units are binary.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// A sentence for the command line: the text is no size in bytes, or one above 1 GiB.
+pub fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
@@ -17,7 +20,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 
 const KIB: u64 = 1024;
 
-/// The largest crossover the configuration takes, too.
+/// The largest crossover the configuration takes, and the largest body that is asked for.
 const SIZE_MAX: u64 = KIB * KIB * KIB;
 
 const HELP: &str = "write a size up to 1GiB such as 65536, 64KiB or 1MiB";
