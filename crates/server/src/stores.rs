@@ -18,7 +18,7 @@ use kettle_kernel::file_system::FileSystem;
 
 use crate::disk::Device;
 use crate::metrics::Durations;
-pub use arrival::{Arrival, ArrivalState, Arrivals, Arriving, ArrivingBody};
+pub use arrival::{ArrivalState, Arrivals, Arriving, ArrivingBody, ArrivingObject};
 pub use open_store::OpenStore;
 
 /// All stores.
@@ -45,7 +45,7 @@ pub struct KeptStore {
     warned: Mutex<Option<Instant>>,
     /// When the disk took no more in the middle of a body.
     broke_off: Mutex<Option<Instant>>,
-    passed: Mutex<Passed>,
+    passed: Mutex<PassedKeys>,
     errors: AtomicU64,
     fill_times: Durations,
     /// By [`CacheOutcome`].
@@ -62,7 +62,7 @@ struct WrittenTo {
 
 /// Keys whose requests go past a store.
 #[derive(Debug, Default)]
-struct Passed {
+struct PassedKeys {
     /// Until when, and why.
     keys: HashMap<Box<str>, (Instant, &'static str)>,
     /// Before then none of them ends.

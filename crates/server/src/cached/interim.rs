@@ -7,7 +7,7 @@ use bytes::Bytes;
 use kettle_http::Version;
 
 use crate::request::{Departed, Request};
-use crate::stores::Arrival;
+use crate::stores::ArrivingObject;
 
 /// Waits until it is known what becomes of an arrival, and passes on what its backend says before. What arrives does so for
 /// others, too: it goes on when this client has gone.
@@ -15,7 +15,7 @@ use crate::stores::Arrival;
 /// # Errors
 /// [`Departed`].
 pub(super) async fn while_asked<T>(
-    arrival: &Arrival,
+    arrival: &ArrivingObject,
     request: &mut Request<'_>,
     known: impl Future<Output = T>,
 ) -> Result<T, Departed> {

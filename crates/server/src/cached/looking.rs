@@ -24,7 +24,7 @@ use crate::files::object::{FoundObject, ReadyObject};
 use crate::proxy;
 use crate::request::{Departed, Request};
 use crate::response::{Notes, Response};
-use crate::stores::{Arrival, ArrivalState, CacheOutcome, OpenStore};
+use crate::stores::{ArrivalState, ArrivingObject, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
 
 pub(super) enum Answer {
@@ -166,7 +166,7 @@ impl Looking<'_> {
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
-    async fn joined(&self, arrival: &Arrival) -> Option<Led> {
+    async fn joined(&self, arrival: &ArrivingObject) -> Option<Led> {
         let is_late = arrival.is_growing();
         let known = arrival.known(&self.open.arrivals);
         let limit = self.route.proxy.timeout().saturating_mul(WAITS);
@@ -340,8 +340,8 @@ impl Looking<'_> {
 
 /// What becomes of a request that the store cannot answer.
 enum Begun {
-    Joined(Arc<Arrival>),
-    Leads(Arc<Arrival>, oneshot::Receiver<Led>),
+    Joined(Arc<ArrivingObject>),
+    Leads(Arc<ArrivingObject>, oneshot::Receiver<Led>),
     Impossible,
 }
 

@@ -11,13 +11,13 @@ use tokio::sync::watch;
 /// All that is on its way.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    under_way: Mutex<HashMap<Box<str>, Arc<Arrival>>>,
+    under_way: Mutex<HashMap<Box<str>, Arc<ArrivingObject>>>,
     waiting: AtomicU64,
 }
 
 /// One object on its way.
 #[derive(Debug)]
-pub struct Arrival {
+pub struct ArrivingObject {
     key: Box<str>,
     state: watch::Sender<ArrivalState>,
     /// The heads of interim responses that came, as clients get them. A server has a bound for how many it may send.
@@ -85,7 +85,7 @@ impl ArrivingBody {
 #[derive(Debug)]
 pub struct Arriving {
     arrivals: Arc<Arrivals>,
-    arrival: Arc<Arrival>,
+    arrival: Arc<ArrivingObject>,
 }
 
 impl Arrivals {
@@ -94,7 +94,11 @@ impl Arrivals {
     ///
     /// # Errors
     /// [`Arriving`], which is no failure: with it the caller lets the object arrive.
-    pub fn join(self: &Arc<Self>, key: &str, store: &Store) -> Result<Arc<Arrival>, Arriving> {
+    pub fn join(
+        self: &Arc<Self>,
+        key: &str,
+        store: &Store,
+    ) -> Result<Arc<ArrivingObject>, Arriving> {
         let generation = store.generation();
         let mut under_way = self.lock();
         if let Some(arrival) = under_way.get(key).filter(|it| !it.is_purged(store)) {
@@ -103,14 +107,15 @@ impl Arrivals {
         let state = watch::Sender::new(ArrivalState::Asked);
         let interim = watch::Sender::default();
         let has_ended = AtomicBool::new(false);
-        let arrival = Arc::new(Arrival { key: key.into(), state, interim, generation, has_ended });
+        let arrival =
+            Arc::new(ArrivingObject { key: key.into(), state, interim, generation, has_ended });
         under_way.insert(key.into(), Arc::clone(&arrival));
         Err(Arriving { arrivals: Arc::clone(self), arrival })
     }
 
     /// The object that is arriving under a key, for callers that would not fetch it themselves.
     #[must_use]
-    pub fn find(&self, key: &str, store: &Store) -> Option<Arc<Arrival>> {
+    pub fn find(&self, key: &str, store: &Store) -> Option<Arc<ArrivingObject>> {
         self.lock().get(key).filter(|it| !it.is_purged(store)).cloned()
     }
 
@@ -120,12 +125,12 @@ impl Arrivals {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Arrival>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<ArrivingObject>>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Arrival {
+impl ArrivingObject {
     /// Whether it was asked for before a purge that means it, or may mean it.
     fn is_purged(&self, store: &Store) -> bool {
         if let ArrivalState::Growing(arriving) = &*self.state.borrow() {
@@ -185,7 +190,7 @@ impl Arriving {
 
     /// The arrival as others see it.
     #[must_use]
-    pub fn arrival(&self) -> Arc<Arrival> {
+    pub fn arrival(&self) -> Arc<ArrivingObject> {
         Arc::clone(&self.arrival)
     }
 

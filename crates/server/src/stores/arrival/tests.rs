@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// Something that was asked for, and one who has joined.
-fn under_way(folder: &TempDir) -> (Store, Arc<Arrivals>, Arriving, Arc<Arrival>) {
+fn under_way(folder: &TempDir) -> (Store, Arc<Arrivals>, Arriving, Arc<ArrivingObject>) {
     let directory = folder.path().to_owned();
     let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
     let (store, arrivals) = (Store::open(settings).unwrap(), Arc::new(Arrivals::default()));
