@@ -35,7 +35,7 @@ pub fn digits(value: f64) -> String {
     digits_of(value, 3)
 }
 
-/// A number with so many digits that matter.
+/// A number with this many significant digits.
 pub fn digits_of(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };

@@ -215,7 +215,7 @@ impl Entries {
         true
     }
 
-    /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after so many
+    /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after [`STEPS_MAX`]
     /// marks the next object goes whether it has one or not.
     fn evict(&mut self) -> Option<Name> {
         for step in 0..=STEPS_MAX {
@@ -233,7 +233,7 @@ impl Entries {
     }
 }
 
-/// How much of the disk a file of so many bytes takes.
+/// How much of the disk a file of this length takes.
 pub(crate) fn bytes_on_disk(bytes: u64) -> u64 {
     u64::from(blocks(bytes)) * BLOCK_BYTES
 }

@@ -64,7 +64,7 @@ impl Name {
         format!("{}/{self}", self.folder())
     }
 
-    /// In which of so many parts of all names it is.
+    /// In which of `parts` parts of all names it is.
     pub(crate) fn part_of(self, parts: usize) -> usize {
         let [first, ..] = self.key;
         usize::from(first) % parts

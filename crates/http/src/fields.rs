@@ -47,7 +47,7 @@ struct Line {
 }
 
 impl Fields {
-    /// None yet, and room for so many.
+    /// None yet, and room for this many.
     pub(crate) fn with_capacity(lines: usize) -> Self {
         Fields { names: 0, lines: Vec::with_capacity(lines) }
     }

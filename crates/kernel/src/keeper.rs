@@ -368,7 +368,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// The piece from so many bytes on; from the first on, as the folder is now.
+    /// The piece from this offset on; from the first on, as the folder is now.
     fn piece_for(&mut self, permits: &impl Permits, words: &[u8]) -> io::Result<Answer> {
         let (at, folder) = words.split_first_chunk().ok_or(ErrorKind::InvalidInput)?;
         let (at, folder) = (u32::from_ne_bytes(*at), Path::new(OsStr::from_bytes(folder)));

@@ -47,7 +47,7 @@ pub struct Reuse {
 /// When requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadModel {
-    /// Closed loop: so many connections, each asks again as soon as it has its answer.
+    /// Closed loop: each of a number of connections asks again as soon as it has its answer.
     Closed { connections: u32 },
     /// Open loop: transactions begin when they are due, whatever became of those before, and latency counts from then.
     Open {
@@ -55,7 +55,7 @@ pub enum LoadModel {
         /// More transactions than this under way at once are not begun and count as failed.
         transactions_max: u32,
     },
-    /// Streaming clients: so many connections that stay; each asks for one object, thinks, asks for the next.
+    /// Streaming clients: connections that stay; each asks for one object, thinks, asks for the next.
     Streaming {
         connections: u32,
         /// The mean time from one object's due time to the next on one connection: connections × object bytes / interval is the
@@ -75,7 +75,7 @@ pub enum LoadModel {
 /// How many transactions are due in an open loop, evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// So many a second.
+    /// The same number in every second.
     Constant { per_second: f64 },
     /// A rate that grows linearly over the whole load.
     Ramp { from: f64, to: f64 },
@@ -86,7 +86,7 @@ pub enum Arrivals {
 pub enum End {
     /// After this time, warm-up included.
     After(Duration),
-    /// After so many requests, warm-up included, and at the latest after the time.
+    /// After a number of requests, warm-up included, and at the latest after the time.
     Requests {
         /// All connections together.
         count: u64,
@@ -117,7 +117,7 @@ pub struct Expect {
 pub enum BodyUse {
     /// Every record is opened, nothing is copied out.
     Open,
-    /// Bodies are dropped in the kernel, unopened; one answer in so many is opened and hashed.
+    /// Bodies are dropped in the kernel, unopened; one answer in `hash_one_in` is opened and hashed.
     Discard {
         /// At least 1.
         hash_one_in: u32,

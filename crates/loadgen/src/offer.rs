@@ -17,7 +17,7 @@ pub struct Offer {
     pub group: Group,
     /// How a later connection of the same session resumes it.
     pub resume_by: ResumeBy,
-    /// HTTP/2 in place of HTTP/1.1, with so many of a transaction's requests at once; its bodies are always opened, since
+    /// HTTP/2 in place of HTTP/1.1, with this many of a transaction's requests at once; its bodies are always opened, since
     /// frames lie in them.
     pub http2: Option<u32>,
 }

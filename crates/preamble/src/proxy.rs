@@ -70,7 +70,7 @@ pub enum Endpoints<'b> {
 /// What the bytes so far amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse<'b> {
-    /// The header has not ended yet: at least so many more bytes belong to it.
+    /// The header has not ended yet: at least this many more bytes belong to it.
     Partial {
         /// At least 1.
         missing_bytes: usize,

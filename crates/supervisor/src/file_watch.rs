@@ -40,7 +40,7 @@ struct Watched {
     read: FileStates,
     /// As they were seen last.
     last: FileStates,
-    /// They were not taken. After so many looks they are read again, for the reason may have been another than they.
+    /// They were not taken. After this many looks they are read again, for the reason may have been another than they.
     retry_in: Option<u32>,
 }
 

@@ -82,7 +82,7 @@ impl Resources {
     }
 }
 
-/// By default, all that workers keep takes at most one part in so many of the memory the control group allows: the rest
+/// By default, all that workers keep takes at most the memory the control group allows divided by this: the rest
 /// is for connections, and for the page cache, which counts as well.
 const MEMORY_SHARE: u64 = 2;
 

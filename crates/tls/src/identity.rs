@@ -64,7 +64,7 @@ impl Identity {
         Self::load_at(chain, key, ocsp, SystemTime::now())
     }
 
-    /// [`load`](Self::load), judging validity at a given moment.
+    /// [`load`](Self::load), checking validity at a given moment.
     ///
     /// # Errors
     /// As [`load`](Self::load).

@@ -202,7 +202,7 @@ impl TlsStream {
         self.reader.tickets()
     }
 
-    /// Goes on as if so many records more had been sent and had come, which is how a test gets near a key's limit. The peer must
+    /// Goes on as if this many records more had been sent and received, which is how a test gets near a key's limit. The peer must
     /// do the same the other way round, or nothing authenticates any more. What the kernel sends cannot be skipped.
     pub fn dangerous_skip_records(&mut self, sent: u64, received: u64) {
         self.reader.opener.skip_records(received);

@@ -35,7 +35,7 @@ impl Roots {
         Self::load_at(path, SystemTime::now())
     }
 
-    /// [`load`](Self::load), judging validity at a given moment.
+    /// [`load`](Self::load), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
         now: SystemTime,
@@ -154,7 +154,7 @@ impl RevocationLists {
         Self::load_at(path, SystemTime::now())
     }
 
-    /// [`load`](Self::load), judging validity at a given moment.
+    /// [`load`](Self::load), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
         now: SystemTime,

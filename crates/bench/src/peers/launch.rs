@@ -23,7 +23,7 @@ pub(super) struct Awaited<'l> {
     /// What messages call it.
     pub(super) program: &'l str,
     pub(super) address: SocketAddr,
-    /// It and its workers are so many processes.
+    /// How many processes it and its workers are.
     pub(super) processes: usize,
     /// What it says is written there.
     pub(super) log: &'l Path,

@@ -86,7 +86,7 @@ impl Axis {
         }
     }
 
-    /// The values that are named, at most about so many, with their names.
+    /// The values that are named, with their names; about `most` at most.
     pub fn ticks(&self, scale: &Scale, (low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
         if self.named.is_empty() {
             let ticks = scale.ticks(most).into_iter();
@@ -161,7 +161,7 @@ impl Axis {
 /// The axis of latencies; its values tell how many requests there are to one that waits longer.
 pub const PERCENTILE: &str = "Percentile";
 
-/// `55th`, `99.9th`: of so many requests one waits longer.
+/// `55th`, `99.9th`: the percentile that one request of `of` is above.
 fn ordinal(of: f64) -> String {
     let percent = 100.0 * (1.0 - 1.0 / of);
     let decimals = ((of.log10() - 2.0).ceil().max(0.0)) as usize;

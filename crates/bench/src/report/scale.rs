@@ -44,7 +44,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Round values within, at most about so many.
+    /// Round values within; about `most` at most.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(2);
         match self.kind {

@@ -28,7 +28,7 @@ pub fn range(interval: &Interval) -> String {
     format!("{} to {}", multiple(interval.low), multiple(interval.high))
 }
 
-/// A ratio in so many digits as people keep in mind.
+/// A ratio in as many digits as people keep in mind.
 pub fn multiple(ratio: f64) -> String {
     match ratio {
         _ if ratio < 0.095 => number::digits_of(ratio, 2),

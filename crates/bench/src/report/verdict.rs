@@ -223,7 +223,7 @@ fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<VerdictCell> {
     Some(VerdictCell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
 }
 
-/// A headline has so many parts.
+/// How many parts a headline has.
 const HEADLINE_PARTS: usize = 2;
 /// These serve no files: they decrypt and pass on.
 const RELAYS: &[&str] = &["hitch", "stunnel"];

@@ -160,7 +160,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Measures until the sample can be, at most so often; those that cannot are written down as doubted.
+    /// Measures until the sample is a possible one, at most [`TRIES`] times; impossible ones are written down as doubted.
     fn possible(
         &mut self,
         key: &Key,
@@ -325,7 +325,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// So often a sample is taken at most until it is one that can be.
+/// How often a sample is taken at most until it is a possible one.
 const TRIES: u32 = 3;
 
 /// A point with one axis.

@@ -82,7 +82,7 @@ pub struct Remaining {
 }
 
 impl Remaining {
-    /// A scenario with so many samples, of which some may be there already; each takes about so long.
+    /// A scenario with `planned` samples, of which some may be there already; each takes about as long as `expected`.
     pub fn new(planned: usize, there: usize, expected: Duration) -> Self {
         Self { planned, there, expected, seen: Vec::new() }
     }
@@ -154,7 +154,7 @@ pub fn place(point: &Point) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// So many of the last samples say how long the next ones take.
+/// How many of the last samples say how long the next ones take.
 const RECENT: usize = 20;
 
 #[cfg(test)]

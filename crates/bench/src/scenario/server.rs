@@ -153,7 +153,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Clients that ask again as soon as they have their answer, so many at a time, for this long after a warm-up.
+    /// Clients that ask again as soon as they have their answer, for this long after a warm-up.
     pub fn steady_load(
         &self,
         server: &StartedServer,
@@ -364,7 +364,7 @@ const OTHER_OFFER: &str =
     "the client offers what --tls, --suite and --group say: choose what this configuration allows";
 /// Certificates are made for this name.
 const HOST: &str = "localhost";
-/// One body in so many is opened and hashed: enough to see a wrong one, too few to cost anything.
+/// One body of this many is opened and hashed: enough to see a wrong one, too few to cost anything.
 const HASH_ONE_IN: u32 = 1000;
 /// Source addresses: a pair of addresses has 28,000 ports, each of which rests a minute after its connection.
 const SOURCES: u8 = 32;

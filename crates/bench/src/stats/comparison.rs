@@ -143,7 +143,7 @@ fn rank(a: usize, b: usize) -> (usize, f64) {
     (0, 0.0)
 }
 
-/// In how many orders of all samples so many pairs have the second larger: the coefficients of the Gaussian binomial, the
+/// For each number of pairs, in how many orders of all samples that many have the second larger: the coefficients of the Gaussian binomial, the
 /// product of (1 − x^(b+i)) / (1 − x^i) for i from 1 to a.
 fn ways(a: usize, b: usize) -> Vec<f64> {
     let mut counts = vec![0.0; a * b + 1];

@@ -52,7 +52,7 @@ impl Store {
         claim.name(&file, name, extent)
     }
 
-    /// A new file, and room for so many bytes; on the disk, too, if others are to rely on it before they are written.
+    /// A new file, and room for this many bytes; on the disk, too, if others are to rely on it before they are written.
     pub(super) fn claim(
         self: &Arc<Self>,
         bytes: u64,

@@ -109,7 +109,7 @@ fn interrupts(machine: &Machine, card: &str) -> Vec<String> {
     own.into_iter().filter(has_come).collect()
 }
 
-/// So many processors as a mask of the kernel's: hexadecimal, in groups of 32 bits.
+/// The first `processors` processors as a mask of the kernel's: hexadecimal, in groups of 32 bits.
 fn mask_of(processors: usize) -> String {
     let (whole, rest) = (processors / 32, processors % 32);
     let first = (rest > 0).then(|| format!("{:x}", (1_u64 << rest) - 1));

@@ -282,7 +282,7 @@ const FIELD_OVERHEAD_BYTES: usize = 32;
 /// What is looked at of a trailer section, which is refused long before.
 const LOOKED_AT_BYTES_MAX: usize = 16 * TRAILER_BYTES_MAX;
 
-/// Fields that are too many are unpacked all the same, for the sake of those that follow: up to so many times the limit.
+/// Fields that are too many are unpacked all the same, for the sake of those that follow: up to this many times the limit.
 const UNPACKED_FACTOR_MAX: usize = 16;
 
 #[cfg(test)]

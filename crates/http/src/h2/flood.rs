@@ -96,7 +96,7 @@ const SETTINGS_MAX: u32 = 100;
 /// Of pings, window updates, priorities and frames that nobody knows, each.
 const FRAMES_MAX: u32 = 1_000;
 
-/// Who receives may answer each so many bytes with another frame.
+/// A receiver may answer this many bytes with another frame.
 const SENT_BYTES_PER_FRAME: u64 = 512;
 
 #[cfg(test)]

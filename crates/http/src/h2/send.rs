@@ -13,7 +13,7 @@ use super::stream::Sending;
 /// How much of a body may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
     /// Nothing before the client opens the window of the stream.
     StreamShut,
@@ -54,7 +54,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The head of a DATA frame of so many bytes, which were [reserved](Self::reserve).
+    /// The head of a DATA frame of this many bytes, which were [reserved](Self::reserve).
     ///
     /// # Errors
     /// Nobody hears it.
@@ -84,7 +84,7 @@ impl Connection {
         })
     }
 
-    /// Takes so many bytes from both windows.
+    /// Takes this many bytes from both windows.
     pub fn reserve(&mut self, number: u32, bytes: usize) {
         self.change_windows(number, -i64::try_from(bytes).unwrap_or(i64::MAX));
     }

@@ -131,7 +131,7 @@ pub(super) fn is_of_well_known(pattern: &str) -> bool {
     !is_excepted && !names.all(is_another)
 }
 
-/// Whether all that an expression is for has what stood before this rest of it, inside so many groups.
+/// Whether all that an expression is for has what stood before this rest of it, inside `depth` groups.
 fn is_all_behind(rest: &str, depth: usize) -> bool {
     let (mut open, mut is_in_class) = (depth, false);
     let mut letters = rest.chars().peekable();

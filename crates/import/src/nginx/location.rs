@@ -151,7 +151,7 @@ fn guards<'s, 't>(scope: &'s Scope<'t>) -> impl Iterator<Item = Shut<'t>> + use<
     scope.outwards().enumerate().flat_map(of_block)
 }
 
-/// Whether a directive decides who is served, so many blocks further in.
+/// Whether a directive decides who is served, `depth` blocks further in.
 fn guard<'t>(
     scope: &Scope<'t>,
     depth: usize,

@@ -56,9 +56,9 @@ pub(super) struct LoadThread {
 /// What a thread opened before the load began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opened {
-    /// So many connections.
+    /// How many connections were opened.
     pub(super) opened: u64,
-    /// So many not.
+    /// How many were not.
     failed: u64,
     /// The last failure.
     pub(super) failure: Option<Failure>,
@@ -364,7 +364,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 /// 127.0.0.1 is everyone's.
 const SOURCE_FIRST: u8 = 2;
 
-/// Of bodies that are opened anyway, one in so many is hashed too.
+/// Of this many bodies that are opened anyway, one is hashed too.
 const HASH_ONE_IN: u64 = 1_000;
 
 #[cfg(test)]

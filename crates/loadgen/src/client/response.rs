@@ -35,7 +35,7 @@ pub(super) struct Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// In the body, so many bytes before its end.
+    /// In the body, this many bytes before its end.
     Body(u64),
     Complete,
 }

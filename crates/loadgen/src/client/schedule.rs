@@ -57,7 +57,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// The transactions of one of so many threads that are due within `length`.
+    /// The transactions of one of `threads` threads that are due within `length`.
     pub(super) fn new(arrivals: Arrivals, length: Duration, thread: usize, threads: usize) -> Self {
         let seconds = length.as_secs_f64();
         // One that is due at the very end is not: the count rounded up is the number of due times before it. The cast

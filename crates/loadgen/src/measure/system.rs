@@ -76,7 +76,7 @@ fn retransmits(text: &str) -> Option<u64> {
     values.split_ascii_whitespace().nth(place)?.parse().ok()
 }
 
-/// So many ticks as a time.
+/// A number of clock ticks as a time.
 pub(super) fn ticks(count: u64) -> Duration {
     TICK.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -74,7 +74,7 @@ pub(super) enum Standing {
 /// When failed connects take a server out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tolerance {
-    /// So many within `fail_time`; 0: never.
+    /// How many within `fail_time` do; 0: never.
     pub(super) fails: u32,
     /// How long it is out where no checks bring it back.
     pub(super) fail_time: Duration,

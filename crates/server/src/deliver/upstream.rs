@@ -314,7 +314,7 @@ pub(super) fn cut(error: UpstreamError) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }
 
-/// After so many full reads in a row each has room for as many records as a read of a file.
+/// After this many full reads in a row each has room for as many records as a read of a file.
 const FULL_READS: u8 = 4;
 
 /// What a pipe and its two calls do not pay for, whatever the crossover.

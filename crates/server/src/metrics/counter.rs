@@ -28,7 +28,7 @@ pub trait Shape {
     fn write(reading: &Self::Reading, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result;
 }
 
-/// What happened so often.
+/// How often something happened.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 

@@ -273,7 +273,7 @@ impl UpstreamBody {
         }
     }
 
-    /// So many bytes were received directly; nothing is the end of the connection.
+    /// `bytes` were received directly; 0 is the end of the connection.
     ///
     /// # Errors
     /// [`UpstreamError::Ended`] if that is not the end of the body.

@@ -46,7 +46,7 @@ impl Feed {
         self.received.room(bytes)
     }
 
-    /// So many bytes were put there.
+    /// This many bytes were put there.
     pub(crate) fn commit(&mut self, bytes: usize) {
         self.received.commit(bytes);
     }

@@ -62,7 +62,7 @@ pub(super) enum Verdict {
     PlainHttp,
     /// rustls gets this many bytes, one record.
     Show(usize),
-    /// So many bytes, one record, are dropped.
+    /// This many bytes, one record, are dropped.
     Skip(usize),
 }
 

@@ -53,7 +53,7 @@ impl RecordOpener {
         Ok(())
     }
 
-    /// Goes on so many records later, as if those between had come.
+    /// Goes on this many records later, as if those between had come.
     pub(crate) fn skip_records(&mut self, records: u64) {
         self.sequence = self.sequence.saturating_add(records);
     }

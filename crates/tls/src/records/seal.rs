@@ -53,7 +53,7 @@ impl RecordSealer {
         self.sequence
     }
 
-    /// Goes on so many records later, as if those between had been sent.
+    /// Goes on this many records later, as if those between had been sent.
     pub(crate) fn skip_records(&mut self, records: u64) {
         self.sequence = self.sequence.saturating_add(records);
     }

@@ -76,7 +76,7 @@ fn share_axes(parts: &mut [Part]) {
 
 fn curve(subject: &str, histogram: &Histogram<u64>) -> Curve {
     let decades = (histogram.len() as f64).log10();
-    // So many places that the curve looks smooth, from the median up to the one request that waited longest.
+    // As many places as make the curve smooth, from the median up to the one request that waited longest.
     let last = ((decades - NAMED[0].0.log10()).max(0.0) * PER_DECADE) as u32;
     let points = (0..=last).map(|n| {
         let x = NAMED[0].0 * 10_f64.powf(f64::from(n) / PER_DECADE);
@@ -116,7 +116,7 @@ fn merged(samples: &Samples) -> Option<Histogram<u64>> {
     whole.filter(|histogram| !histogram.is_empty())
 }
 
-/// So many facets that they are seen at a glance, from the first to the last.
+/// As many facets as are seen at a glance, from the first to the last.
 fn spread(facets: Vec<(String, Samples)>) -> Vec<(String, Samples)> {
     let count = facets.len();
     if count <= FACETS_MAX {

@@ -8,11 +8,11 @@ use super::step::{Bound, Step};
 pub struct Slope {
     /// The first rate, in transactions a second.
     pub start: f64,
-    /// Each further rate is so many times the one before; above 1.
+    /// The factor from one rate to the next; above 1.
     pub growth: f64,
     /// No rate is higher.
     pub rate_max: f64,
-    /// How close to its knee a bound is found: the first rate that breaks it is at most so many times the last that keeps it.
+    /// How close to its knee a bound is found: the largest factor from the last rate that keeps it to the first that breaks it.
     pub resolution: f64,
     /// No ramp has more steps.
     pub steps_max: usize,

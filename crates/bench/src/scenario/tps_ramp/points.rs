@@ -52,7 +52,7 @@ fn next_are_quick(steps: &[Step], bound: Bound) -> bool {
     }
 }
 
-/// So many points behind a slow one say whether it was an accident.
+/// How many points behind a slow one say whether it was an accident.
 const NEXT: usize = 8;
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 impl Decoder {
-    /// A decoder with an empty table. SETTINGS_HEADER_TABLE_SIZE allows the peer so many bytes;
+    /// A decoder with an empty table. SETTINGS_HEADER_TABLE_SIZE allows the peer this many bytes;
     /// 4,096 if nothing has been said (RFC 9113 §6.5.2).
     #[must_use]
     pub fn new(table_bytes_max: usize) -> Self {
@@ -105,7 +105,7 @@ impl Decoder {
         Some(())
     }
 
-    /// A literal, the index of whose name has a prefix of so many bits.
+    /// A literal, the index of whose name has a prefix of this many bits.
     fn literal<'a, 'b: 'a>(
         &'a self,
         prefix_bits: u32,
@@ -149,7 +149,7 @@ impl<'b> Input<'b> {
         Some(*byte)
     }
 
-    /// An integer whose prefix has so many bits, at most seven (§5.1).
+    /// An integer with a prefix of this many bits, at most seven (§5.1).
     #[inline]
     fn integer(&mut self, prefix_bits: u32) -> Option<usize> {
         let prefix_max = (1 << prefix_bits) - 1;

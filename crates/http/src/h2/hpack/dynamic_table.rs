@@ -31,7 +31,7 @@ impl DynamicTable {
         DynamicTable { entries: VecDeque::new(), bytes: 0, bytes_max }
     }
 
-    /// The field line before which so many newer ones were inserted.
+    /// The field line of this age: how many newer ones were inserted since.
     #[inline]
     pub(super) fn field_line(&self, age: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(age)?;
