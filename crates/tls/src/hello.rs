@@ -139,6 +139,23 @@ impl<'a> ClientHello<'a> {
         None
     }
 
+    /// Whether more than one name is asked for, which no client may do (RFC 6066 §3, RFC 8446 §4.2): a server that reads the hello
+    /// again could take another of them than [`server_name`](Self::server_name).
+    #[must_use]
+    pub fn asks_for_two_names(&self) -> bool {
+        let mut names = 0;
+        let mut extensions = self.extensions;
+        while let Some((kind, mut content)) = take_extension(&mut extensions) {
+            if kind == extension::SERVER_NAME {
+                let mut list = take_vector(&mut content, 2).unwrap_or_default();
+                while take(&mut list, 1).and_then(|_| take_vector(&mut list, 2)).is_some() {
+                    names += 1;
+                }
+            }
+        }
+        names > 1
+    }
+
     /// The protocols offered, most wanted first (ALPN, RFC 7301 §3.1).
     pub fn alpn(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let mut list = self.vector_in(extension::ALPN).unwrap_or_default();

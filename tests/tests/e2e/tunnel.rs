@@ -5,6 +5,7 @@ mod carry;
 mod client_auth;
 mod end;
 mod failure;
+mod hello;
 mod introduction;
 mod look;
 mod mail;

@@ -140,8 +140,8 @@ impl Connection {
 /// The name that a hello asks for, and where it goes by it; else why it goes nowhere, and what its client is told.
 fn find(routes: &TunnelRoutes, hello: &ClientHello<'_>) -> Result<Routed, (&'static str, [u8; 7])> {
     let server_name = hello.server_name();
-    // It is kept for as long as the tunnel, and stands in its line.
-    if server_name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
+    // It is kept for as long as the tunnel, and stands in its line. Of two the server could take the other.
+    if server_name.is_some_and(|name| name.len() > NAME_BYTES_MAX) || hello.asks_for_two_names() {
         return Err(("malformed", DECODE_ERROR));
     }
     let ways = routes.find(server_name);

@@ -140,6 +140,25 @@ fn its_name_protocols_and_offers_are_read() {
 }
 
 #[test]
+fn two_names_are_seen_wherever_they_stand() {
+    let name = b"\0\0\x01b";
+    let two = [&[0, 8], name.as_slice(), name].concat();
+    let mut twice = honest();
+    twice.extensions.push((extension::SERVER_NAME, two[..6].to_vec()));
+    twice.extensions.push((extension::SERVER_NAME, [&[0, 4], name.as_slice()].concat()));
+    for (parts, expected) in [
+        (honest(), false),
+        (honest().without(extension::SERVER_NAME), false),
+        (honest().with(extension::SERVER_NAME, &two), true),
+        (twice, true),
+    ] {
+        let message = parts.message();
+        let hello = ClientHello::parse(&message).expect("well-formed");
+        assert_eq!(hello.asks_for_two_names(), expected);
+    }
+}
+
+#[test]
 fn lengths_that_do_not_fit_make_it_no_hello() {
     let message = honest().message();
     for end in 4..message.len() {
