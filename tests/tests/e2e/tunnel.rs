@@ -13,6 +13,7 @@ mod originate;
 mod pairing;
 pub(crate) mod peers;
 mod postgresql;
+mod preface;
 mod reload;
 mod route;
 mod starttls;
