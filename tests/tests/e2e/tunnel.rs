@@ -7,6 +7,7 @@ mod end;
 mod failure;
 mod hello;
 mod introduction;
+mod life;
 mod look;
 mod mail;
 mod originate;
