@@ -1,4 +1,4 @@
-//! What the end-to-end tests call that is written in Go: h2spec and a client. Built from `tests/go`, which pins each module.
+//! What the end-to-end tests call that is written in Go: h2spec, clients and a server. Built from `tests/go`, which pins each module.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,8 @@ pub fn programs() -> impl Iterator<Item = (PathBuf, String)> {
     found.filter(|(path, _)| path.is_file())
 }
 
-const PACKAGES: [&str; 3] = ["github.com/summerwind/h2spec/cmd/h2spec", "./client", "./server"];
+const PACKAGES: [&str; 4] =
+    ["github.com/summerwind/h2spec/cmd/h2spec", "./client", "./server", "./bytewise"];
 
 /// For the modules to be fetched and compiled.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -6,6 +6,7 @@ mod client_auth;
 mod end;
 mod failure;
 mod hello;
+mod interchange;
 mod introduction;
 mod life;
 mod look;

@@ -24,7 +24,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts a program with a configuration file, if it is there. `words` come before the file's name; in the
-    /// configuration `ADDRESS` is where it is to listen.
+    /// configuration `ADDRESS` is where it is to listen, `HOST` and `PORT` the parts of it.
     pub(crate) fn start(
         program: &str,
         words: &[&str],
@@ -47,6 +47,7 @@ impl Peer {
         let file = folder.path().join("config");
         let config = config
             .replace("ADDRESS", &address.to_string())
+            .replace("HOST", &address.ip().to_string())
             .replace("PORT", &address.port().to_string())
             .replace("FOLDER", folder.path().to_str().unwrap());
         fs::write(&file, config).unwrap();
