@@ -9,6 +9,8 @@ use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite};
+use rustls::HandshakeKind;
+use rustls::client::Resumption;
 
 use super::introduction::{read_v2, values};
 
@@ -24,6 +26,7 @@ fn asking_behind(
     at: &Backend,
 ) -> Kettle {
     let setup = Setup::default()
+        .set("tls", "watch = true")
         .listener(&format!("kind = \"tls\"\nstarttls = \"{starttls}\""))
         .site("backend = \"app\"")
         .site("client_auth = { roots = \"clients.pem\", crl = \"clients.crl\" }")
@@ -107,6 +110,37 @@ fn who_is_revoked_during_the_handshake_reaches_nobody() {
         late.finish_handshake_with(b"bob");
         assert_eq!(late.end(), End::Cut);
         assert_eq!(kettle.tunnel().text("end"), "session_refused");
+        assert_next_is_alice(&kettle, &alice(&authority, suite), &at);
+    }
+}
+
+/// The list changes by itself, under the watch, while a session is being resumed that was good when the hello came.
+#[test]
+fn who_is_revoked_while_a_session_is_resumed_reaches_nobody() {
+    for suite in ONE_OF_EACH_VERSION {
+        let (authority, at) = (ClientAuthority::new("clients"), Backend::listen());
+        let kettle = asking(&authority, "", &at);
+        let bob = bob(&authority, suite).resuming(Resumption::in_memory_sessions(8));
+        let mut first = bob.connect(kettle.address());
+        first.send(b"bob").unwrap();
+        let mut server = at.accept();
+        assert_eq!(read_exactly(&mut server, 3), b"bob");
+        server.write_all(b"tickets come before this").unwrap();
+        let _ = first.receive_exactly(24);
+        drop((first, server));
+        let _ = kettle.tunnel();
+        let mut again = bob.begin(kettle.address());
+        again.tls.write_tls(&mut again.wire).unwrap();
+        while again.tls.handshake_kind().is_none() {
+            again.tls.read_tls(&mut again.wire).unwrap();
+            again.tls.process_new_packets().unwrap();
+        }
+        assert_eq!(again.tls.handshake_kind(), Some(HandshakeKind::Resumed), "{}", suite.name);
+        kettle.folder.replace("clients.crl", authority.revoke(&[2], GOOD));
+        kettle.messages().wait_for("reloaded");
+        again.finish_handshake_with(b"bob");
+        assert_eq!(again.end(), End::Cut, "{}", suite.name);
+        assert_eq!(kettle.tunnel().text("end"), "session_refused", "{}", suite.name);
         assert_next_is_alice(&kettle, &alice(&authority, suite), &at);
     }
 }

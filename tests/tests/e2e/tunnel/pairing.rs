@@ -39,6 +39,13 @@ fn said(case: &str, keys: &mut Direction) -> (Vec<u8>, &'static [u8]) {
             bytes.extend(keys.seal(ALERT, &CLOSE_NOTIFY));
             (bytes, b"one")
         }
+        "update, then the end" => {
+            bytes.extend(keys.seal(HANDSHAKE, &UPDATE));
+            *keys = keys.next();
+            bytes.extend(keys.seal(APPLICATION_DATA, b"last"));
+            bytes.extend(keys.seal(ALERT, &CLOSE_NOTIFY));
+            (bytes, b"onelast")
+        }
         "the end" => {
             bytes.extend(keys.seal(ALERT, &CLOSE_NOTIFY));
             (bytes, b"one")
@@ -47,8 +54,14 @@ fn said(case: &str, keys: &mut Direction) -> (Vec<u8>, &'static [u8]) {
     }
 }
 
-const CASES: [&str; 5] =
-    ["data", "update", "update requested", "update requested, then the end", "the end"];
+const CASES: [&str; 6] = [
+    "data",
+    "update",
+    "update requested",
+    "update requested, then the end",
+    "update, then the end",
+    "the end",
+];
 
 fn by(path: &str, backend: &Backend) -> Kettle {
     Kettle::start(before("tls", &format!("path = \"{path}\""), &[backend.address()]))
