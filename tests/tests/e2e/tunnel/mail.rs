@@ -94,3 +94,32 @@ fn we_begin_tls_with_a_mail_server() {
     server.wait_for("Subject: originated");
     assert_eq!(kettle.tunnel().text("server_tls_version"), "TLSv1.3");
 }
+
+/// The client of Postfix, as its smtp(8) connects to others: it believes nothing that was said before TLS.
+#[test]
+fn postfix_begins_tls_with_us() {
+    let finger = Path::new("/usr/sbin/posttls-finger");
+    if !finger.exists() {
+        return skip("postfix is not installed");
+    }
+    let Some(server) = MailServer::start(false) else { return };
+    let listener = "kind = \"tls\"\nbackend = \"app\"\nstarttls = \"smtp\"";
+    let app = backend("app", "", &[server.address]);
+    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    let authority = kettle.folder.path("authority.pem");
+    // Without Postfix's own, which a machine may not have configured.
+    let own = "compatibility_level = 3.6\nmail_owner = daemon\nsetgid_group = mail\n";
+    kettle.folder.write("main.cf", own);
+    let to = format!("[{}]:{}", kettle.address().ip(), kettle.address().port());
+    for protocol in ["TLSv1.2", "TLSv1.3"] {
+        let words = ["-c", "-l", "secure", "-L", "summary", "-p", protocol, "-F"];
+        let words = Tool::new(finger).args(words).args([&authority]);
+        let words = words.environment("MAIL_CONFIG", kettle.folder.path(""));
+        let said = words.args([to.as_str(), "localhost"]).output();
+        let text = said.text() + &said.stderr;
+        let verified = "Verified TLS connection established";
+        assert!(text.contains(verified) && text.contains(protocol), "{text}");
+        let entry = kettle.tunnel();
+        assert_eq!(entry.text("tls_version"), protocol);
+    }
+}
