@@ -87,7 +87,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; file systems to serve from; what the guests are built and run with.
+/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; file systems to serve from; what the guests are built and run with; the shells that complete kettle's words.
 const NEEDED: &[&str] = &[
     "gcc",
     "libc6-dev",
@@ -97,6 +97,7 @@ const NEEDED: &[&str] = &[
     "mandoc",
     "nghttp2-client",
     "openssl",
+    "fish",
     "procps",
     "python3-h2",
     "python3-httpx",
@@ -109,13 +110,14 @@ const NEEDED: &[&str] = &[
     "kmod",
     "qemu-system-x86",
     "xz-utils",
+    "zsh",
 ];
 
 /// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];
 
-/// The servers that tests have behind tunnels, and what scrapes kettle.
-const BEHIND: &[&str] = &["gunicorn", "postgresql", "prometheus", "python3-aiosmtpd"];
+/// The servers that tests have behind tunnels, a mail client before them, and what scrapes kettle.
+const BEHIND: &[&str] = &["gunicorn", "postfix", "postgresql", "prometheus", "python3-aiosmtpd"];
 
 #[cfg(test)]
 mod tests;

@@ -64,6 +64,43 @@ fn bash_completes_commands_and_options() {
 }
 
 #[test]
+fn fish_completes_commands_and_options() {
+    if !has("fish") {
+        return;
+    }
+    let folder = manual();
+    let asked = "source $argv[1]; complete -C 'kettle ser'; complete -C 'kettle serve --li'; \
+                 complete -C 'kettle-bench rep'";
+    let both =
+        ["kettle.fish", "kettle-bench.fish"].map(|it| folder.path().join("completions").join(it));
+    let script = both.iter().map(|it| fs::read_to_string(it).unwrap()).collect::<String>();
+    fs::write(&both[0], script).unwrap();
+    let said = Tool::new("fish").args(["--no-config", "-c", asked]).args([&both[0]]).output();
+    assert_eq!(said.stderr, "");
+    let text = said.text();
+    let words: Vec<_> = text.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(words, ["serve", "--listen", "report"]);
+}
+
+/// What the shell's own functions for completions are given stands in their place here.
+#[test]
+fn zsh_is_told_commands_and_options() {
+    if !has("zsh") {
+        return;
+    }
+    let folder = manual();
+    let asked = "compdef() { }; is-at-least() { true }; _arguments() { print -rl -- \"$@\" }; _describe() { print -rl -- ${(P)4} }
+                 source $1; curcontext=''; _kettle; _kettle_commands; _kettle__subcmd__serve_commands";
+    let file = folder.path().join("completions/_kettle");
+    let said = Tool::new("zsh").args(["-f", "-c", asked, "zsh"]).args([&file]).output();
+    assert_eq!(said.stderr, "");
+    let text = said.text();
+    for told in ["serve:Serve a folder", "terminate:", "--version["] {
+        assert!(text.contains(told), "{told} is not in\n{text}");
+    }
+}
+
+#[test]
 fn version_tells_what_it_was_built_from() {
     let said = Tool::kettle(["--version"]).succeed();
     assert!(said.starts_with("kettle ") && said.contains("\nrustls "), "{said}");
