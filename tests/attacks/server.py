@@ -26,6 +26,7 @@ format = "{format}"
 {tls}
 [[listener]]
 address = "127.0.0.1:{port}"
+http2 = false
 [[listener]]
 address = "127.0.0.1:{plain}"
 kind = "redirect"

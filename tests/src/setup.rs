@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use crate::certificate::{Issued, Kind, authority_pem, issue};
 use crate::content::content;
 
-/// A server about to be started. Without further words it serves `localhost` on one listener with `path = "auto"`, by one
-/// worker, and logs each response at once.
+/// A server about to be started. Without further words it serves `localhost` over HTTP/1.1 on one listener with
+/// `path = "auto"`, by one worker, and logs each response at once.
 #[derive(Clone)]
 pub struct Setup {
     pub(crate) paths: Vec<String>,
@@ -69,9 +69,19 @@ impl Setup {
         Self { paths: paths.iter().map(|&path| path.to_owned()).collect(), ..setup }
     }
 
-    /// Another listener, with these settings.
+    /// Another listener, with these settings. An https one offers HTTP/2 only if they say so: most tests are about HTTP/1.1, and
+    /// curl and browsers would take the other.
     #[must_use]
-    pub fn listener(mut self, settings: &str) -> Self {
+    pub fn listener(self, settings: &str) -> Self {
+        match settings.contains("http2 = ") || settings.contains("kind = ") {
+            true => self.bare_listener(settings),
+            false => self.bare_listener(&format!("http2 = false\n{settings}")),
+        }
+    }
+
+    /// Another listener, with these settings and no others.
+    #[must_use]
+    pub fn bare_listener(mut self, settings: &str) -> Self {
         let address = unused_address();
         self.listeners.push(format!("[[listener]]\naddress = \"{address}\"\n{settings}\n"));
         self
