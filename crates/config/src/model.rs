@@ -198,6 +198,19 @@ impl Config {
         self.sites.iter().rposition(is_any)
     }
 
+    /// Fills in `http2` where a listener leaves it open: on, unless sendfile is asked for, which HTTP/2 would take away. All sites
+    /// with routes are on each https listener, so one that asks for sendfile decides for all.
+    pub fn fill_in_http2(&mut self) {
+        let asks = |path: TxPathChoice| path == TxPathChoice::KernelSendfile;
+        let mut served = self.sites.iter().filter(|site| site.is_served());
+        let does_site_ask = served.any(|site| site.path.is_some_and(asks));
+        for listener in &mut self.listeners {
+            if let ListenerKind::Https(https) = &mut listener.kind {
+                https.http2.get_or_insert(!does_site_ask && !asks(https.path));
+            }
+        }
+    }
+
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from
     /// `directory`, listening on `address`.
     pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {

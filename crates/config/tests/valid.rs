@@ -75,8 +75,11 @@ fn the_example_names_only_defaults_in_its_comments() {
         .lines()
         .map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line))
         .collect();
-    let with_defaults = parsed(&uncommented.join("\n"));
+    let mut with_defaults = parsed(&uncommented.join("\n"));
     let mut expected = parsed(&text);
+    for config in [&mut with_defaults, &mut expected] {
+        config.fill_in_http2();
+    }
     // The two examples that are no defaults.
     expected.server.workers = Some(4);
     expected.sites[0].certificates[0].ocsp = with_defaults.sites[0].certificates[0].ocsp.clone();
@@ -147,6 +150,33 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(route.symlinks, Symlinks::Beneath);
     assert_eq!(route.charset.as_deref(), Some("utf-8"));
     assert_eq!(config.sites[0].path, None);
+}
+
+#[test]
+fn http_2_is_on_unless_sendfile_is_asked_for() {
+    let offers = |listener: &str, site: &str| {
+        let listener = format!("[[listener]]\n{listener}");
+        let text = SMALLEST.replace("[[listener]]", &listener) + site;
+        let mut config = parsed(&text);
+        assert_eq!(
+            config.listeners[0].https().unwrap().http2.is_some(),
+            listener.contains("http2")
+        );
+        config.fill_in_http2();
+        config.listeners[0].https().unwrap().http2.unwrap()
+    };
+    let sendfile = "path = \"kernel-sendfile\"\n";
+    let site = |more: &str| format!("[[site]]\nnames = [\"a\"]\n{sendfile}{more}");
+    let route = "self_signed = true\n[[site.route]]\nroot = \"a\"\n";
+    // It is not on https listeners.
+    let tunnel = "backend = \"b\"\n[[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"127.0.0.1:1\"\n\
+                  [[listener]]\naddress = \"0.0.0.0:2\"\nkind = \"passthrough\"\n";
+    assert!(offers("", ""));
+    assert!(!offers(sendfile, ""));
+    assert!(!offers("", &site(route)));
+    assert!(offers("", &site(tunnel)));
+    assert!(offers(&format!("http2 = true\n{sendfile}"), &site(route)));
+    assert!(!offers("http2 = false\n", ""));
 }
 
 #[test]

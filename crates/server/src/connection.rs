@@ -146,7 +146,7 @@ impl Connection {
     /// What the listener offers.
     fn acceptors(&self) -> &Acceptors {
         match self.listener().and_then(Listener::https) {
-            Some(https) if https.http2 => &self.snapshot.tls_with_http2,
+            Some(https) if https.http2 == Some(true) => &self.snapshot.tls_with_http2,
             _ => &self.snapshot.tls,
         }
     }

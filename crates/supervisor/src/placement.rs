@@ -68,10 +68,12 @@ fn way(config: &Config, listener: &Listener) -> Option<Way> {
     };
     let (kind, speaks_tls, how) = match &listener.kind {
         ListenerKind::Https(https) => {
+            // Nothing is sent by sendfile over HTTP/2.
+            let over = if https.http2 == Some(true) { " over HTTP/1.1" } else { "" };
             let how = match https.path {
-                TxPathChoice::Auto => from("auto — ", "kernel sendfile", https.crossover),
+                TxPathChoice::Auto => from("auto — ", "kernel sendfile", https.crossover) + over,
                 TxPathChoice::KernelWrite => "kernel-write".to_owned(),
-                TxPathChoice::KernelSendfile => "kernel-sendfile".to_owned(),
+                TxPathChoice::KernelSendfile => format!("kernel-sendfile{over}"),
                 TxPathChoice::User => USER_SPACE.to_owned(),
             };
             ("https", true, how)

@@ -93,10 +93,11 @@ pub struct Report {
 ///
 /// Returns every mistake, in the order of the file.
 pub fn prepare(
-    config: Config,
+    mut config: Config,
     resumption: &SharedResumption,
     in_force: Option<&Prepared>,
 ) -> Result<Prepared, Vec<Diagnostic>> {
+    config.fill_in_http2();
     let file_states = FileStates::of(&config);
     let (loaded, mut diagnostics) = load(&config, resumption, &Purpose::Serving { in_force });
     let Loaded { router: Some(router), acceptors: Some(acceptors), .. } = loaded else {

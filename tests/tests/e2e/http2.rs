@@ -3,6 +3,7 @@
 mod backend;
 mod beginning;
 mod behind;
+mod by_default;
 mod connect;
 mod early;
 mod flood;

@@ -85,12 +85,13 @@ settings! {
         /// What a client gets that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
         /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space with `path = "auto"`, and written to
-        /// the kernel with `kernel-write` and `kernel-sendfile`.
-        pub http2: bool = flag(false),
+        /// the kernel with `kernel-write` and `kernel-sendfile`: nothing is sent straight from the page cache.
+        pub http2: Option<bool> =
+            optional(flag(true), "`true`, but `false` where this `path` or that of a site is `\"kernel-sendfile\"`"),
         /// Where records are encrypted. If the kernel refuses a connection, it stays in user
         /// space and the refusal is counted with its reason.
         pub path: TxPathChoice = word(TxPathChoice::Auto),
-        /// With `path = "auto"`: the size of body from which the kernel takes over.
+        /// With `path = "auto"`: the size of body from which the kernel takes over, over HTTP/1.1.
         /// `kettle calibrate` measures the best value for a machine.
         pub crossover: u64 = size(64 * KIB, 0, 1024 * MIB),
     }

@@ -136,10 +136,10 @@ fn each_setting_of_a_site_does_what_nginx_does() {
         ("root /a; server_name a.example .b.example;", |it| it.sites[0].names.len() == 3),
         ("root /a; server_name _;", |it| it.sites[0].names[0].value == "_"),
         ("root /a; listen [::]:444 ssl ipv6only=off;", |it| it.listeners.len() == 3),
-        ("root /a;", |it| !it.listeners[0].https().unwrap().http2),
-        ("root /a; http2 on;", |it| it.listeners[0].https().unwrap().http2),
+        ("root /a;", |it| it.listeners[0].https().unwrap().http2 == Some(false)),
+        ("root /a; http2 on;", |it| it.listeners[0].https().unwrap().http2 == Some(true)),
         ("root /a; listen 444 ssl http2;", |it| {
-            let has = |it: &kettle_config::Listener| it.https().unwrap().http2;
+            let has = |it: &kettle_config::Listener| it.https().unwrap().http2 == Some(true);
             !has(&it.listeners[0]) && has(&it.listeners[1])
         }),
         ("root /a; listen 8080;", |it| it.listeners[1].https().is_none()),

@@ -46,6 +46,19 @@ fn auto_says_from_where_on_and_with_what() {
 }
 
 #[test]
+fn sendfile_is_for_http_1_1_alone() {
+    for (path, how) in [
+        (TxPathChoice::Auto, "auto — kernel sendfile from 64 KiB over HTTP/1.1 ("),
+        (TxPathChoice::KernelSendfile, "kernel-sendfile ("),
+    ] {
+        let mut config = config(path);
+        config.fill_in_http2();
+        let line = line(&config, &kernel(true, true), None, SwitchPosition::Auto);
+        assert!(line.starts_with(&format!("TLS: {how}")), "{line}");
+    }
+}
+
+#[test]
 fn a_kernel_without_rekey_or_chacha20_says_so() {
     let line =
         line(&config(TxPathChoice::KernelWrite), &kernel(false, false), None, SwitchPosition::Auto);

@@ -152,7 +152,7 @@ fn serve_serves_a_folder_and_says_where_and_how_to_trust_it() {
         format!("localhost:{port}:{ip}"),
         format!("https://localhost:{port}/a"),
     ]);
-    assert_eq!(trusting.succeed(), "content");
+    assert_eq!(trusting.args(["--write-out", " %{http_version}"]).succeed(), "content 2");
 }
 
 #[test]

@@ -141,6 +141,8 @@ impl Writer<'_> {
         let is_on = |server: &&&ServerBlock<'_>| server.scope.is_on("http2");
         let on = servers.iter().find(is_on).and_then(|server| server.scope.find("http2"));
         if on.is_none() && !listen.has_http2 {
+            // It is off in nginx, and on in kettle.
+            self.draft.text.set("http2", "false", Some(&listen.origin));
             return;
         }
         let origin = on.map_or(&listen.origin, |directive| &directive.origin);
