@@ -20,7 +20,7 @@ pub use fields::{FieldsError, RequestText};
 pub use frame::ErrorCode;
 pub use priority::Priority;
 pub use send::Room;
-pub use serve::Incoming;
+pub use stream::Incoming;
 
 #[cfg(test)]
 mod tests;

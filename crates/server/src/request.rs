@@ -221,6 +221,8 @@ impl RequestBody<'_> {
         if std::mem::take(&mut self.is_awaited) {
             source.send_interim(CONTINUE)?;
         }
+        // It is not kept while the next one is waited for.
+        *data = Bytes::new();
         let next = source.next(stage, &mut self.waited, *total_bytes).await?;
         let Some(next) = next else { return Ok(None) };
         *total_bytes = total_bytes.saturating_add(next.len() as u64);

@@ -4,20 +4,11 @@ use std::task::{Context, Poll};
 
 use super::connection::Connection;
 use super::frame::{ErrorCode, RST_STREAM};
-use super::stream::{Sending, Stream};
-use crate::error::RequestError;
-
-/// What comes next of a request's body.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Incoming {
-    /// Data, never empty.
-    Data(Vec<u8>),
-    /// The end, with the lines of the trailer section.
-    End(Result<Vec<u8>, RequestError>),
-}
+use super::stream::{Incoming, Sending, Stream};
 
 impl Connection {
-    /// What comes next of a request's body; room for as much is given to the client at once.
+    /// What comes next of a request's body. The client gets room for as much when the next is asked for: what whoever serves it
+    /// holds counts as what is held here.
     ///
     /// # Errors
     /// Its stream ended before its end.
@@ -33,20 +24,13 @@ impl Connection {
         if let Some(code) = stream.reset {
             return Poll::Ready(Err(code));
         }
-        if stream.received.is_empty() && stream.is_received {
-            let trailers = stream.trailers.take().unwrap_or_else(|| Ok(Vec::new()));
-            return Poll::Ready(Ok(Incoming::End(trailers)));
-        }
-        if stream.received.is_empty() {
-            stream.waker = Some(context.waker().clone());
-            return Poll::Pending;
-        }
-        let data = std::mem::take(&mut stream.received);
-        let opened =
-            if stream.is_received { None } else { stream.receive_window.release(data.len()) };
+        let given_bytes = std::mem::take(&mut stream.given_bytes);
+        let is_told = given_bytes > 0 && !stream.is_received;
+        let opened = if is_told { stream.receive_window.release(given_bytes) } else { None };
+        let incoming = stream.poll_incoming(context);
         self.write_window_update(number, opened);
-        self.release_window(data.len());
-        Poll::Ready(Ok(Incoming::Data(data)))
+        self.release_window(given_bytes);
+        incoming.map(Ok)
     }
 
     /// Whether some of a request's body ever came.
@@ -122,7 +106,7 @@ impl Connection {
             _ => {}
         }
         let stream = self.streams.remove(place);
-        self.release_window(stream.received.len());
+        self.release_window(stream.held_bytes());
         if self.streams.is_empty() && self.streams.capacity() > STREAMS_USUAL {
             self.streams = Vec::new();
         }

@@ -1,6 +1,6 @@
 //! One stream: what of it came, what of it may still be sent, who waits for it.
 
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use super::frame::ErrorCode;
 use super::priority::Priority;
@@ -19,6 +19,8 @@ pub(super) struct Stream {
     pub(super) is_taken_back: bool,
     /// Of the body, not yet asked for.
     pub(super) received: Vec<u8>,
+    /// Of the body, given out last.
+    pub(super) given_bytes: usize,
     /// Whether there ever was something.
     pub(super) has_body: bool,
     /// The section behind the body.
@@ -33,6 +35,15 @@ pub(super) struct Stream {
     pub(super) priority: Option<Priority>,
     /// Who serves it.
     pub(super) waker: Option<Waker>,
+}
+
+/// What comes next of a request's body.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// Data, never empty.
+    Data(Vec<u8>),
+    /// The end, with the lines of the trailer section.
+    End(Result<Vec<u8>, RequestError>),
 }
 
 /// How far our side is.
@@ -60,6 +71,7 @@ impl Stream {
             reset: None,
             is_taken_back: false,
             received: Vec::new(),
+            given_bytes: 0,
             has_body: false,
             trailers: None,
             missing_bytes: None,
@@ -86,12 +98,34 @@ impl Stream {
         }
     }
 
-    /// Ends it. Returns what was received and is given to nobody.
+    /// Ends it. Returns how much of its body was held.
     pub(super) fn reset(&mut self, code: ErrorCode) -> usize {
         self.reset = Some(code);
         self.sending = Sending::Ended;
         self.wake();
-        std::mem::take(&mut self.received).len()
+        let held_bytes = self.held_bytes();
+        (self.received, self.given_bytes) = (Vec::new(), 0);
+        held_bytes
+    }
+
+    /// How much of its body is held, here or by whoever serves it.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.received.len() + self.given_bytes
+    }
+
+    /// Gives out what came of the body.
+    pub(super) fn poll_incoming(&mut self, context: &Context<'_>) -> Poll<Incoming> {
+        if !self.received.is_empty() {
+            let data = std::mem::take(&mut self.received);
+            self.given_bytes = data.len();
+            return Poll::Ready(Incoming::Data(data));
+        }
+        if self.is_received {
+            let trailers = self.trailers.take().unwrap_or_else(|| Ok(Vec::new()));
+            return Poll::Ready(Incoming::End(trailers));
+        }
+        self.waker = Some(context.waker().clone());
+        Poll::Pending
     }
 
     /// Takes in some of the body.

@@ -44,13 +44,15 @@ impl Stream {
         self.channel.path()
     }
 
-    /// What comes next of its request's body; room for as much is given to the client at once.
+    /// What comes next of its request's body. The client gets room for as much when the next is asked for.
     pub(crate) fn poll_incoming(&self, context: &mut Context<'_>) -> Poll<Result<Incoming, Gone>> {
         if self.channel.is_over() {
             return Poll::Ready(Err(Gone));
         }
+        let staged_bytes = self.channel.staged_bytes();
         let incoming = self.channel.frames.borrow_mut().poll_incoming(self.number, context);
-        if incoming.is_ready() && self.channel.staged_bytes() > 0 {
+        // The room that it gives the client is due, also where nothing has come.
+        if self.channel.staged_bytes() > staged_bytes {
             self.channel.wake_driver();
         }
         incoming.map_err(Gone::from)

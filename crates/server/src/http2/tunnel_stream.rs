@@ -37,7 +37,7 @@ impl TunnelStream {
         self.stream.path()
     }
 
-    /// What the client says next; `None` at the end. The window opens for as much: the next is asked for when this is gone.
+    /// What the client says next; `None` at the end. The window opens for as much when the next is asked for: when this is gone.
     pub(crate) fn poll_receive(
         &mut self,
         context: &mut Context<'_>,

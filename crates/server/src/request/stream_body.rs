@@ -28,7 +28,7 @@ pub struct StreamSource<'c> {
 }
 
 impl StreamSource<'_> {
-    /// The next data; `None` at the end. Room for as much is given to the client at once: nothing of it is kept but this.
+    /// The next data; `None` at the end. The client gets room for as much when the next is asked for.
     /// `waited` grows by how long the client was waited for, after so many bytes.
     pub(super) async fn next(
         &mut self,

@@ -1,5 +1,6 @@
 //! Responses that begin before their requests have ended: both go on side by side, each stream for itself.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::thread;
@@ -9,6 +10,7 @@ use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::scaled;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use rustix::process::Signal;
 
 use super::backend::{reached, read_until, start};
 use super::frames::*;
@@ -264,36 +266,53 @@ fn a_request_that_breaks_off_beside_its_response_cuts_it() {
 
 /// What a client may send, as far as it was told.
 struct Windows {
-    stream: i64,
+    initial: i64,
+    streams: BTreeMap<u32, i64>,
     connection: i64,
 }
 
 impl Windows {
-    /// Of a connection and its next stream. What the server says of streams counts once it knows that it was heard.
+    /// Of a new connection. What the server says of streams counts once it knows that it was heard.
     fn acknowledged(frames: &mut Frames) -> Self {
         let settings = frames.next_of(SETTINGS).payload;
         frames.send(&frame(SETTINGS, ACK, 0, &[]));
         let mut settings = settings.as_chunks::<6>().0.iter();
         let window = settings.find(|it| it.starts_with(&INITIAL_WINDOW_SIZE.to_be_bytes()));
-        Self { stream: code(&window.unwrap()[2..]).into(), connection: 65_535 }
+        let initial = code(&window.unwrap()[2..]).into();
+        Self { initial, streams: BTreeMap::new(), connection: 65_535 }
+    }
+
+    fn note(&mut self, next: &Frame) {
+        if next.kind == WINDOW_UPDATE {
+            let window = match next.stream {
+                0 => &mut self.connection,
+                stream => self.streams.entry(stream).or_insert(self.initial),
+            };
+            *window += i64::from(code(&next.payload));
+        }
+    }
+
+    /// Takes room for so many bytes, or as much as there is, in one frame.
+    fn take(&mut self, stream: u32, wanted_bytes: usize) -> usize {
+        let window = self.streams.entry(stream).or_insert(self.initial);
+        let room = (*window).min(self.connection).clamp(0, 16_384);
+        let bytes = wanted_bytes.min(usize::try_from(room).unwrap());
+        let taken = i64::try_from(bytes).unwrap();
+        (*window, self.connection) = (*window - taken, self.connection - taken);
+        bytes
     }
 
     /// Sends as much as there is room for, once there is some; returns how much that was.
     fn send(&mut self, frames: &mut Frames, stream: u32, body: &[u8]) -> usize {
         loop {
-            let room = self.stream.min(self.connection).min(16_384).max(0);
-            let bytes = body.len().min(usize::try_from(room).unwrap());
+            let bytes = self.take(stream, body.len());
             if bytes > 0 {
                 let flags = if bytes == body.len() { END_STREAM } else { 0 };
                 frames.send(&data(stream, flags, &body[..bytes]));
-                let bytes_sent = i64::try_from(bytes).unwrap();
-                self.stream -= bytes_sent;
-                self.connection -= bytes_sent;
                 return bytes;
             }
             let update = frames.next_of(WINDOW_UPDATE);
-            let opened = i64::from(code(&update.payload));
-            *if update.stream == 0 { &mut self.connection } else { &mut self.stream } += opened;
+            self.note(&update);
         }
     }
 }
@@ -371,4 +390,44 @@ fn a_server_that_takes_no_more_may_still_answer() {
     assert_eq!(frames.body(1), b"other");
     frames.send(&data(1, END_STREAM, b"late"));
     frames.ping();
+}
+
+#[test]
+fn servers_that_read_nothing_hold_up_their_streams_and_little_memory() {
+    let servers = Backend::listen();
+    let kettle = start_with("request_timeout = \"60s\"", "", &servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let mut windows = Windows::acknowledged(&mut frames);
+    let streams = || (1..).step_by(2).take(16);
+    let servers: Vec<_> = streams()
+        .map(|stream| {
+            frames.send(&post_with(stream, &[]));
+            reached(&servers)
+        })
+        .collect();
+    let before_bytes = kettle.memory_bytes();
+    // First into the sockets, then into what the windows have room for.
+    for stream in (0..24).flat_map(|_| streams()) {
+        let mut burst = Vec::new();
+        while let bytes @ 1.. = windows.take(stream, 16_384) {
+            burst.extend(data(stream, 0, &vec![b'x'; bytes]));
+        }
+        // So that kettle finds all of it at once.
+        kettle.signal(Signal::STOP);
+        frames.send(&burst);
+        kettle.signal(Signal::CONT);
+        // By the second answer all streams have had their turn.
+        for _ in 0..2 {
+            frames.send(&frame(PING, 0, 0, b"pingpong"));
+            while let next = frames.next().unwrap()
+                && next.kind != PING
+            {
+                windows.note(&next);
+            }
+        }
+    }
+    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
+    assert!(windows.connection < 1 << 20, "nothing was held up");
+    assert!(grown < 5 << 20, "{grown} bytes more");
+    assert_eq!(servers.len(), 16);
 }

@@ -157,10 +157,13 @@ pub fn incoming(connection: &mut Connection, stream: u32) -> Poll<Result<Incomin
     connection.poll_incoming(stream, &mut Context::from_waker(Waker::noop()))
 }
 
-/// Reads what came of a body.
+/// Reads what came of a body, and waits for more.
 pub fn read(connection: &mut Connection, stream: u32) -> usize {
     match incoming(connection, stream) {
-        Poll::Ready(Ok(Incoming::Data(data))) => data.len(),
+        Poll::Ready(Ok(Incoming::Data(data))) => {
+            assert!(!matches!(incoming(connection, stream), Poll::Ready(Ok(Incoming::Data(_)))));
+            data.len()
+        }
         _ => 0,
     }
 }

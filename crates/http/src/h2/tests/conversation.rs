@@ -172,10 +172,10 @@ fn serve(connection: &mut Connection, act: &Act) {
 
 /// What holds at every moment.
 fn assert_bounded(connection: &Connection) {
-    let unread_bytes: usize = connection.streams.iter().map(|it| it.received.len()).sum();
+    let unread_bytes: usize = connection.streams.iter().map(|it| it.held_bytes()).sum();
     assert!(connection.receive_window.bytes >= 0);
     assert!(connection.streams.iter().all(|it| it.receive_window.bytes >= 0));
-    assert!(connection.streams.iter().all(|it| it.received.len() <= 1_000));
+    assert!(connection.streams.iter().all(|it| it.held_bytes() <= 1_000));
     assert!(connection.streams.is_sorted_by_key(|it| it.number));
     assert!(connection.payload.len() <= PAYLOAD_BYTES_MAX);
     assert!(connection.requests.len() <= connection.streams.len());

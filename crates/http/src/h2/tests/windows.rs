@@ -48,6 +48,32 @@ fn whatever_becomes_of_a_body_the_window_of_the_connection_comes_back() {
 }
 
 #[test]
+fn what_was_given_out_takes_room_until_the_next_is_asked_for() {
+    let mut connection = with_request(&[]);
+    let given = |it: &mut Connection| {
+        say(it, &data(1, 0, 1_000));
+        matches!(incoming(it, 1), Poll::Ready(Ok(Incoming::Data(data))) if data.len() == 1_000)
+    };
+    assert!(given(&mut connection));
+    assert_eq!((opened(&taken(&mut connection), 1), window_bytes(&connection)), (0, 69_000));
+    assert!(incoming(&mut connection, 1).is_pending());
+    assert_eq!((opened(&taken(&mut connection), 1), window_bytes(&connection)), (1_000, 70_000));
+    // Or nobody serves it any more.
+    for act in [
+        |it: &mut Connection| it.release(1),
+        |it: &mut Connection| it.reset(1, ErrorCode::CANCEL),
+        |it: &mut Connection| say(it, &rst(1)),
+    ] {
+        let mut connection = with_request(&[]);
+        assert!(given(&mut connection));
+        act(&mut connection);
+        assert_eq!(window_bytes(&connection), 70_000);
+        connection.release(1);
+        assert_eq!(window_bytes(&connection), 70_000);
+    }
+}
+
+#[test]
 fn a_stream_that_ends_in_the_middle_of_a_frame_keeps_nothing() {
     for cut in 1..40 {
         for act in [
