@@ -163,13 +163,13 @@ fn a_window_holds_as_much_as_there_can_be_and_no_byte_more() {
     const MOST: u32 = 0x7fff_ffff;
     let grown = [window_update(1, 1), settings(&[(INITIAL_WINDOW_SIZE, MOST - 1)])].concat();
     let own = settings(&[(INITIAL_WINDOW_SIZE, MOST)]);
-    let stream = Some((1, ErrorCode::FLOW_CONTROL_ERROR));
+    let overflow = (1, ErrorCode::FLOW_CONTROL_ERROR);
     // Each fills a window to the brim; a stream's error is its own.
     for (full, more, reset) in [
         (window_update(0, MOST - 65_535), window_update(0, 1), None),
-        (window_update(1, MOST - 65_535), window_update(1, 1), stream),
-        (own, window_update(1, 1), stream),
-        (grown, window_update(1, 1), stream),
+        (window_update(1, MOST - 65_535), window_update(1, 1), Some(overflow)),
+        (own, window_update(1, 1), Some(overflow)),
+        (grown, window_update(1, 1), Some(overflow)),
     ] {
         let mut connection = with_request(&[]);
         assert_eq!((resets(&answer(&mut connection, &full)), connection.end()), (vec![], None));
@@ -192,7 +192,7 @@ fn a_window_holds_as_much_as_there_can_be_and_no_byte_more() {
     assert_eq!(resets(&answer(&mut connection, &shrunk)), []);
     assert_eq!(connection.room(1), Ok(Room::ConnectionShut));
     assert_eq!(resets(&answer(&mut connection, &window_update(1, 65_535))), []);
-    assert_eq!(resets(&answer(&mut connection, &window_update(1, 1))), [stream.unwrap()]);
+    assert_eq!(resets(&answer(&mut connection, &window_update(1, 1))), [overflow]);
 }
 
 struct Count(AtomicUsize);
