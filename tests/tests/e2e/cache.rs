@@ -2,6 +2,7 @@
 
 mod answers;
 mod arrivals;
+mod bodies;
 mod ends;
 mod fills;
 mod hot;
@@ -10,7 +11,9 @@ mod kernel;
 mod mirror;
 mod poison;
 mod reloads;
+mod room;
 mod rules;
+mod shared;
 mod slow;
 mod writes;
 
@@ -109,13 +112,13 @@ impl Cached {
 }
 
 /// Answers the next request on a backend's connection, and returns its head.
-fn answer(socket: &mut TcpStream, response: &str) -> String {
+fn answer(socket: &mut (impl Read + Write), response: &str) -> String {
     let head = read_head(socket);
     socket.write_all(response.as_bytes()).unwrap();
     head
 }
 
-fn read_head(socket: &mut TcpStream) -> String {
+fn read_head(socket: &mut impl Read) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

@@ -49,8 +49,22 @@ pub fn answer(socket: &mut TcpStream, response: &str) -> String {
 
 /// Reads a response whose body comes in chunks, up to its end.
 pub fn chunked_response(client: &mut Client) -> Response {
-    let mut response = client.response_head();
+    let response = client.response_head();
     assert_eq!(response.header("transfer-encoding"), Some("chunked"), "{}", response.head);
+    with_chunks(client, response)
+}
+
+/// Reads a response whose body has a length or comes in chunks.
+pub fn any_response(client: &mut Client) -> Response {
+    let mut response = client.response_head();
+    if response.header("transfer-encoding").is_some() {
+        return with_chunks(client, response);
+    }
+    response.body = client.receive_exactly(response.announced_bytes());
+    response
+}
+
+fn with_chunks(client: &mut Client, mut response: Response) -> Response {
     loop {
         let size = line(client);
         let bytes = usize::from_str_radix(&size, 16).unwrap();

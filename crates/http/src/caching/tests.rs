@@ -69,6 +69,10 @@ fn lifetimes_are_read_as_the_rfc_says() {
         ("cache-control: max-age=20\nage: x", Some(19)),
         ("cache-control: max-age=20\nage: 15, 1", Some(4)),
         ("cache-control: max-age=20\nage: 15;a=b", Some(4)),
+        ("cache-control: max-age=2147483648\nage: 2147483600", Some(47)),
+        ("cache-control: max-age=2147483648\nage: 2147483648", None),
+        ("cache-control: max-age=99999999999\nage: 99999999999999999999", None),
+        ("cache-control: no-cache=\"x-a\", max-age=20\netag: \"a\"", Some(0)),
         ("cache-control: max-age =20", None),
         ("cache-control: max-age= 20", None),
         ("cache-control: max-age=20, no-store, must-understand", Some(19)),
@@ -134,6 +138,7 @@ fn stale_use_is_what_response_and_operator_allow() {
         ("cache-control: max-age=9, stale-while-revalidate=5, must-revalidate", [0, 0]),
         ("cache-control: max-age=9, stale-if-error=5, proxy-revalidate", [0, 0]),
         ("cache-control: s-maxage=9", [0, 0]),
+        ("cache-control: s-maxage=9, proxy-revalidate, stale-while-revalidate=5", [0, 0]),
         ("cache-control: s-maxage=9, stale-while-revalidate=5", [5, 0]),
         ("cache-control: no-cache, stale-if-error=5\netag: \"a\"", [0, 0]),
     ] {

@@ -58,6 +58,43 @@ fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
     assert_eq!(cached.get("/app/z").body, b"old");
 }
 
+/// RFC 9111 §4.4: what is no error, whatever the method is, and of the same origin only.
+#[test]
+fn a_write_removes_nothing_where_it_failed_or_of_others() {
+    let cached = Cached::start("");
+    let mut server = None;
+    for (method, status, fields, is_gone) in [
+        ("PUT", 204, "", true),
+        ("DELETE", 200, "", true),
+        ("PATCH", 202, "", true),
+        ("POST", 303, "Location: /app/other\r\n", true),
+        ("POST", 400, "", false),
+        ("PUT", 409, "Location: /app/x\r\n", false),
+        ("DELETE", 500, "", false),
+        ("OPTIONS", 200, "", false),
+    ] {
+        for target in ["/app/x", "/app/x?elsewhere"] {
+            cached.get_through(&mut server, target, "", &ok(FRESH, "old"));
+            cached.wait_until_kept(target);
+        }
+        let mut client = cached.client();
+        client.send(&request(method, "/app/x", "Content-Length: 0\r\n")).unwrap();
+        let others = "Content-Location: https://other.example/app/x?elsewhere\r\n";
+        let length = if status == 204 { "" } else { "Content-Length: 0\r\n" };
+        let response = format!("HTTP/1.1 {status} X\r\n{fields}{others}{length}\r\n");
+        answer(cached.backend.asked(&mut server), &response);
+        assert_eq!(client.response_head().status, status);
+        assert_eq!(cached.get("/app/x?elsewhere").body, b"old", "{method} {status}");
+        if is_gone {
+            cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
+        }
+        let expected: &[u8] = if is_gone { b"new" } else { b"old" };
+        assert_eq!(cached.get("/app/x").body, expected, "{method} {status}");
+        let all = ["cache", "purge", "--prefix", "https://localhost/"];
+        let _ = cached.kettle.ctl(&all).succeed();
+    }
+}
+
 #[test]
 fn what_says_when_it_was_modified_is_fresh_where_the_operator_wants_it() {
     let cached = Cached::start("heuristic = \"1d\"");

@@ -1,0 +1,151 @@
+//! Too little room: on the disk, in the store, or in the one that a reload leaves while objects arrive.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::skip;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::mounted::Mounted;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::scrape;
+use tempfile::TempDir;
+
+use super::{Cached, answer, ok, ok_head, read_head, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+#[test]
+fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
+    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let filler = folder.path().join("filler");
+    let metrics = Backend::listen().address();
+    let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
+    let errors = "kettle_cache_store_errors_total{store=\"main\"}";
+    let body = content(600_000);
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
+    server.write_all(&body[..300_000]).unwrap();
+    client.response_head();
+    assert_same(&client.receive_exactly(300_000), &body[..300_000], "before");
+    // Somebody else takes all that is left; what was announced has its room.
+    assert!(fs::write(&filler, vec![0; 1 << 20]).is_err());
+    server.write_all(&body[300_000..]).unwrap();
+    assert_same(&client.receive_exactly(300_000), &body[300_000..], "after");
+    cached.wait_until_kept("/app/x");
+    assert!(scrape(metrics).contains(&format!("{errors} 0\n")));
+    // The next one has none: it is passed on whole, each time, and counted.
+    let mut server = Some(server);
+    for count in [1, 2] {
+        let mut client = cached.client();
+        client.send(&get("/app/y")).unwrap();
+        let socket = cached.backend.asked(&mut server);
+        answer(socket, &ok_head(FRESH, body.len() as u64));
+        thread::scope(|scope| {
+            scope.spawn(|| socket.write_all(&body).unwrap());
+            let response = client.response();
+            assert_eq!(status(&response), "kettle; fwd=uri-miss");
+            assert_same(&response.body, &body, "passed on");
+        });
+        let text = scrape(metrics);
+        assert!(text.contains(&format!("{errors} {count}\n")), "{text}");
+        assert!(text.contains("kettle_cache_objects{store=\"main\"} 1\n"), "{text}");
+    }
+}
+
+#[test]
+fn what_goes_to_make_room_is_counted() {
+    let metrics = Backend::listen().address();
+    let setup = Setup::default().metrics(metrics);
+    let cached = Cached::set_up(setup, "", "", "size = \"1 MiB\"");
+    let mut server = None;
+    for number in 0..10 {
+        let body = "x".repeat(200_000);
+        let target = format!("/app/{number}");
+        let (response, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, &body));
+        assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
+    }
+    let figure = |text: &str, name: &str| -> u64 {
+        let line = format!("kettle_cache_{name}{{store=\"main\"}} ");
+        let value = text.lines().find_map(|it| it.strip_prefix(&line));
+        value.unwrap().parse().unwrap()
+    };
+    loop {
+        let text = scrape(metrics);
+        let [objects, gone] = ["objects", "evictions_total"].map(|name| figure(&text, name));
+        if objects + gone == 10 {
+            assert!((1..=5).contains(&objects), "{objects} have room");
+            assert!(figure(&text, "bytes") <= 1 << 20);
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothing_of_it() {
+    let cached = Cached::with_store("", "size = \"10 MiB\"");
+    let body = content(3 << 20);
+    let [mut first, mut late] = [cached.client(), cached.client()];
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
+    server.write_all(&body[..1 << 20]).unwrap();
+    first.response_head();
+    assert_same(&first.receive_exactly(1 << 20), &body[..1 << 20], "before the reload");
+    cached.kettle.folder.change_config("size = \"10 MiB\"", "size = \"1 MiB\"");
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    late.send(&get("/app/x")).unwrap();
+    assert_eq!(status(&late.response_head()), "kettle; fwd=uri-miss; stored; collapsed");
+    thread::scope(|scope| {
+        scope.spawn(|| server.write_all(&body[1 << 20..]).unwrap());
+        assert_same(&first.receive_exactly(2 << 20), &body[1 << 20..], "behind it");
+        assert_same(&late.receive_exactly(3 << 20), &body, "late");
+    });
+    let is_empty = || {
+        let status = cached.kettle.ctl(&["cache", "status"]).succeed();
+        status.contains("main: 0 objects, 0 B")
+    };
+    while !is_empty() {}
+    // What has room is kept as before.
+    cached.get_through(&mut Some(server), "/app/y", "", &ok(FRESH, "small"));
+    cached.wait_until_kept("/app/y");
+}
+
+#[test]
+fn a_store_that_is_taken_out_gives_what_arrives_whole_to_all_who_read_it() {
+    let cached = Cached::start("");
+    let body = content(400_000);
+    let mut clients = [cached.client(), cached.client()];
+    clients[0].send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
+    server.write_all(&body[..200_000]).unwrap();
+    clients[1].send(&get("/app/x")).unwrap();
+    for client in &mut clients {
+        client.response_head();
+        assert_same(&client.receive_exactly(200_000), &body[..200_000], "before the reload");
+    }
+    let store =
+        format!("[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n", cached.folder.path().display());
+    cached.kettle.folder.change_config(&store, "");
+    cached.kettle.folder.change_config("[site.route.cache]\nstore = \"main\"\n", "");
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    // From now on all requests are passed on, and those that came before lose nothing.
+    let (passed, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "passed"));
+    assert_eq!((&*passed.body, passed.header("cache-status")), (&b"passed"[..], None));
+    server.write_all(&body[200_000..]).unwrap();
+    for client in &mut clients {
+        assert_same(&client.receive_exactly(200_000), &body[200_000..], "behind it");
+    }
+    assert!(cached.kettle.ctl(&["cache", "status"]).succeed().contains("there are no caches"));
+}

@@ -1,0 +1,172 @@
+//! What clients share at the same time: ranges of what arrives, variants beside each other, an old object beside its successor.
+
+use std::io::Write;
+use std::thread;
+
+use kettle_tests::client::{Client, Dialer};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::http::{Connection, get, request};
+
+use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+#[test]
+fn any_range_of_what_arrives_is_what_it_is_of_a_file() {
+    let cached = Cached::start("");
+    let body = content(300_000);
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server.write_all(ok_head(&format!("{FRESH}ETag: \"v1\"\r\n"), 300_000).as_bytes()).unwrap();
+    server.write_all(&body[..100_000]).unwrap();
+    first.response_head();
+    first.receive_exactly(100_000);
+    let ask = |fields: &str| {
+        let mut client = cached.client();
+        client.send(&request("GET", "/app/x", fields)).unwrap();
+        client
+    };
+    let answered: Vec<(Client, _, usize)> = [
+        ("Range: bytes=-5\r\n", Some("bytes 299995-299999/300000"), 299_995),
+        ("Range: bytes=-300001\r\n", Some("bytes 0-299999/300000"), 0),
+        ("Range: bytes=99999-\r\n", Some("bytes 99999-299999/300000"), 99_999),
+        ("Range: bytes=250000-999999\r\n", Some("bytes 250000-299999/300000"), 250_000),
+        ("Range: bytes=9-\r\nIf-Range: \"v1\"\r\n", Some("bytes 9-299999/300000"), 9),
+        ("Range: bytes=9-\r\nIf-Range: \"v2\"\r\n", None, 0),
+        ("Range: bytes=50-20\r\n", None, 0),
+        ("Range: bytes=0-0,5-5\r\n", None, 0),
+    ]
+    .into_iter()
+    .map(|(fields, range, start)| {
+        let mut client = ask(fields);
+        let head = client.response_head();
+        assert_eq!(head.status, if range.is_some() { 206 } else { 200 }, "{fields}");
+        assert_eq!(head.header("content-range"), range, "{fields}");
+        (client, fields, start)
+    })
+    .collect();
+    let beyond = ask("Range: bytes=300000-\r\n").response();
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("bytes */300000")));
+    let same = ask("Range: bytes=0-0\r\nIf-None-Match: \"v1\"\r\n").response();
+    assert_eq!(same.status, 304);
+    // Before the end has come, and without another question to the backend.
+    assert_unasked(&server);
+    server.write_all(&body[100_000..]).unwrap();
+    for (mut client, fields, start) in answered {
+        assert_same(&client.receive_exactly(300_000 - start), &body[start..], fields);
+    }
+}
+
+#[test]
+fn two_variants_arrive_beside_each_other_and_are_shared_each_by_its_own() {
+    let cached = Cached::start("vary = [\"accept-language\"]");
+    let fields = format!("{FRESH}Vary: Accept-Language\r\n");
+    let ask = |language: &str| {
+        let mut client = cached.client();
+        let header = format!("Accept-Language: {language}\r\n");
+        client.send(&request("GET", "/app/x", &header)).unwrap();
+        client
+    };
+    let mut arriving = ["de", "fr"].map(|language| {
+        let client = ask(language);
+        let mut server = cached.backend.accept();
+        answer(&mut server, &ok_head(&fields, 200_000));
+        (language, vec![client], server)
+    });
+    for half in 0..2 {
+        for (language, clients, server) in &mut arriving {
+            let byte = language.as_bytes()[half];
+            server.write_all(&[byte; 100_000]).unwrap();
+            if half == 0 {
+                clients.push(ask(language));
+                clients.iter_mut().for_each(|client| _ = client.response_head());
+            }
+            for client in clients {
+                assert_eq!(client.receive_exactly(100_000), [byte; 100_000], "{language}");
+            }
+        }
+    }
+    for (language, _, server) in arriving {
+        let header = format!("Accept-Language: {language}\r\n");
+        while !status(&cached.ask("GET", "/app/x", &header)).starts_with("kettle; hit") {}
+        let hit = cached.ask("GET", "/app/x", &header).body;
+        assert_eq!([hit[0], hit[199_999]], language.as_bytes());
+        assert_unasked(&server);
+    }
+}
+
+#[test]
+fn readers_of_an_object_get_that_one_whatever_takes_its_place_meanwhile() {
+    const STALE: &str = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\n";
+    let cached = Cached::start("");
+    let old = content(8 << 20);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut server = cached.backend.accept();
+            answer(&mut server, &ok_head(STALE, old.len() as u64));
+            server.write_all(&old).unwrap();
+        });
+        assert_same(&cached.get("/app/x").body, &old, "first");
+    });
+    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    let same = |more: &str| format!("HTTP/1.1 304 X\r\n{STALE}X-More: {more}\r\n\r\n");
+    let mut slow = Dialer::default().reading_slowly().connect(cached.kettle.address());
+    slow.send(&get("/app/x")).unwrap();
+    answer(&mut cached.backend.accept(), &same("one"));
+    assert_eq!(slow.response_head().header("x-more"), Some("one"));
+    // Its head is written anew, with the body behind it being read; then another takes its name.
+    let (response, head) = cached.get_through(&mut None, "/app/x", "", &same(&"x".repeat(900)));
+    assert!(head.contains("if-none-match: \"v1\""), "{head}");
+    assert_same(&response.body, &old, "validated");
+    let new = ok(FRESH, "new");
+    assert_eq!(cached.get_through(&mut None, "/app/x", "", &new).0.body, b"new");
+    cached.wait_until_kept("/app/x");
+    assert_eq!(cached.get("/app/x").body, b"new");
+    let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", "https://localhost/"]).succeed();
+    assert_same(&slow.receive_exactly(old.len()), &old, "slow");
+}
+
+#[test]
+fn fifty_clients_of_a_stale_object_cost_one_request() {
+    let cached = Cached::start("");
+    let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\nETag: \"a\"\r\n";
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
+    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    let mut clients: Vec<_> = (0..50).map(|_| cached.client()).collect();
+    for client in &mut clients {
+        client.send(&get("/app/x")).unwrap();
+    }
+    // Nobody waits for the backend, which has not answered.
+    for client in &mut clients {
+        let stale = client.response();
+        assert_eq!(status(&stale), "kettle; hit; detail=stale-while-revalidate");
+        assert_eq!(stale.body, b"old");
+    }
+    answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    while cached.get("/app/x").body != b"new" {}
+    assert_unasked(&server.unwrap());
+}
+
+#[test]
+fn a_backend_that_says_nothing_is_a_failure_that_what_is_stale_is_better_than() {
+    let cached = Cached::with_all("timeout = \"1s\"", "stale_if_error = \"1h\"", "");
+    let fields = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"a\"\r\n";
+    cached.get_through(&mut None, "/app/x", "", &ok(fields, "old"));
+    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    let mut clients = [cached.client(), cached.client()];
+    for client in &mut clients {
+        client.send(&get("/app/x")).unwrap();
+    }
+    let mut silent = cached.backend.accept();
+    read_head(&mut silent);
+    for client in &mut clients {
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (200, &b"old"[..]));
+        assert_eq!(status(&response), "kettle; hit; detail=stale-if-error");
+    }
+    assert_eq!(cached.kettle.entry("/app/x").text("cache"), "miss");
+    assert_eq!(cached.kettle.entry("/app/x").text("cache"), "stale");
+}
