@@ -55,6 +55,17 @@ impl Kettle {
     pub fn restart(&mut self) {
         self.signal(Signal::TERM);
         assert!(self.ended().status.success());
+        self.start_again();
+    }
+
+    /// Kills it, and waits until it has gone.
+    pub fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        assert!(!self.ended().status.success());
+    }
+
+    /// Starts it again in the same folder.
+    pub fn start_again(&mut self) {
         self.process = launch(&self.setup, &self.folder);
         self.addresses = wait_until_ready(&self.process, self.setup.listeners());
         self.server_process = self.process.process();

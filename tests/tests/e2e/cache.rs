@@ -8,6 +8,7 @@ mod fills;
 mod hot;
 mod keeps;
 mod kernel;
+mod killed;
 mod mirror;
 mod poison;
 mod reloads;
