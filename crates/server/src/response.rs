@@ -216,6 +216,9 @@ const CACHING: [&str; 2] = ["cache-control", "expires"];
 /// Room for the few fields that are added to ready lines.
 const SPARE_BYTES: usize = 128;
 
+/// What a client waits for that is not there yet, rather than having the backend asked for it: in 1.7 s at 10 MB/s.
+const FAR_BYTES: u64 = 16 * 1_024 * 1_024;
+
 /// Where the bytes of a body are.
 #[derive(Debug)]
 pub enum Body {
@@ -256,6 +259,12 @@ pub struct Growing {
 }
 
 impl Growing {
+    /// Whether it begins so far behind what is there that the backend itself is quicker.
+    #[must_use]
+    pub fn is_far(&self) -> bool {
+        self.start > self.fill.progress().filled.saturating_add(FAR_BYTES)
+    }
+
     /// Why it ends before its end.
     #[must_use]
     pub fn cut(state: FillState) -> io::Error {

@@ -133,7 +133,8 @@ impl Fetching {
             let _ = leader.send(Led::Alone(response));
             return;
         };
-        let body = ArrivingBody::InFile(writer.fill().clone());
+        let fill = writer.fill().clone();
+        let body = ArrivingBody::InFile { fill, has_ranges: has_ranges(&response.head) };
         let arriving = Arc::new((writer.head().clone(), body));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
         let _ = leader.send(Led::Growing(arriving, Some(trace)));
@@ -300,6 +301,11 @@ impl Fetching {
         self.device.close(writer, u64::MAX);
         self.route.failed(error);
     }
+}
+
+/// Whether a backend says that it answers with ranges (RFC 9110 §14.3).
+fn has_ranges(head: &ResponseHead<Bytes>) -> bool {
+    head.header_values("accept-ranges").any(|unit| unit.eq_ignore_ascii_case(b"bytes"))
 }
 
 /// What comes next, and all that is there with it; nothing is the end.

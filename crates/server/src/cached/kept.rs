@@ -56,7 +56,7 @@ impl<'k> Kept<'k> {
         patience: Duration,
     ) -> Self {
         let fill = match body {
-            ArrivingBody::InFile(fill) => fill,
+            ArrivingBody::InFile { fill, .. } => fill,
             ArrivingBody::Whole { bytes, .. } => {
                 let source = KeptSource::Memory(bytes.clone());
                 return Self { head, source, bytes: Some(bytes.len() as u64) };

@@ -23,8 +23,8 @@ use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ReadyObject};
 use crate::proxy;
 use crate::request::{Departed, Request};
-use crate::response::{Notes, Response};
-use crate::stores::{ArrivalState, ArrivingObject, CacheOutcome, OpenStore};
+use crate::response::{Body, Notes, Response};
+use crate::stores::{ArrivalState, ArrivingBody, ArrivingObject, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
 
 pub(super) enum Answer {
@@ -212,13 +212,22 @@ impl Looking<'_> {
                 if !asked.fits(&request.head, &head.vary) {
                     return Some(Answer::Pass("vary-miss", None));
                 }
-                self.route.count(outcome, notes);
                 let device = device(self.disks, self.open);
                 let patience = self.route.proxy.timeout().saturating_mul(WAITS);
                 let kept = Kept::arriving(head, body, device, patience);
                 let stored = if body.is_kept() { "; stored" } else { "" };
                 let status = format!("fwd={reason}{stored}{collapsed}");
-                Answer::Ready(self.route.answer_from(&kept, request, &status))
+                let response = self.route.answer_from(&kept, request, &status);
+                // Not the one that lets it arrive: without a reader it would end.
+                if outcome == CacheOutcome::Collapsed
+                    && matches!(body, ArrivingBody::InFile { has_ranges: true, .. })
+                    && let Ok(Response { body: Body::Growing(growing), .. }) = &response
+                    && growing.is_far()
+                {
+                    return Some(Answer::Pass("bypass; detail=range", stale));
+                }
+                self.route.count(outcome, notes);
+                Answer::Ready(response)
             }
             Led::Alone(Some((response, trace))) => {
                 notes.upstream = Some(trace);

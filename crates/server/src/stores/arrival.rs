@@ -49,7 +49,12 @@ pub enum ArrivalState {
 #[derive(Debug)]
 pub enum ArrivingBody {
     /// In a file that grows.
-    InFile(Fill),
+    InFile {
+        /// The file.
+        fill: Fill,
+        /// Whether the backend says that it answers with ranges of it, too.
+        has_ranges: bool,
+    },
     /// Here as a whole, and written behind that if it is kept.
     Whole {
         /// All of it.
@@ -75,7 +80,7 @@ impl ArrivingBody {
     /// Whether nothing more comes of it.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        let Self::InFile(fill) = self else { return true };
+        let Self::InFile { fill, .. } = self else { return true };
         let Progress { filled, state } = fill.progress();
         state != FillState::Growing || fill.announced_bytes() == Some(filled)
     }

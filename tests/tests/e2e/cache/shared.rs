@@ -60,6 +60,50 @@ fn any_range_of_what_arrives_is_what_it_is_of_a_file() {
 }
 
 #[test]
+fn a_range_far_behind_what_is_there_comes_from_a_backend_that_has_ranges() {
+    const FAR: u64 = 16 << 20;
+    let cached = Cached::start("");
+    for (target, says, is_passed) in
+        [("/app/x", "Accept-Ranges: bytes\r\n", true), ("/app/y", "Accept-Ranges: none\r\n", false)]
+    {
+        let mut first = cached.client();
+        first.send(&request("GET", target, "Range: bytes=90000000-\r\n")).unwrap();
+        let mut filling = cached.backend.accept();
+        answer(&mut filling, &ok_head(&format!("{FRESH}{says}ETag: \"v1\"\r\n"), 100_000_000));
+        filling.write_all(&[b'a'; 100_000]).unwrap();
+        // The one that lets it arrive waits, wherever its range is.
+        assert_eq!(status(&first.response_head()), "kettle; fwd=uri-miss; stored");
+        let ask = |range: String, more: &str| {
+            let mut client = cached.client();
+            let fields = format!("Range: bytes={range}\r\n{more}");
+            client.send(&request("GET", target, &fields)).unwrap();
+            client
+        };
+        let far = format!("{}-", FAR + 200_000);
+        for (range, more) in
+            [("0-".into(), ""), (format!("{FAR}-"), ""), (far.clone(), "If-Range: \"v0\"\r\n")]
+        {
+            let head = ask(range, more).response_head();
+            assert_eq!(status(&head), "kettle; fwd=uri-miss; stored; collapsed");
+        }
+        let mut client = ask(far.clone(), "If-Range: \"v1\"\r\n");
+        if !is_passed {
+            let head = client.response_head();
+            assert_eq!(status(&head), "kettle; fwd=uri-miss; stored; collapsed");
+            continue;
+        }
+        let range = format!("bytes {far}99999999/100000000");
+        let part = "HTTP/1.1 206 X\r\nConnection: close\r\nContent-Length: 4\r\nContent-Range: ";
+        let head = answer(&mut cached.backend.accept(), &format!("{part}{range}\r\n\r\npart"));
+        assert!(head.contains(&format!("Range: bytes={far}\r\nIf-Range: \"v1\"\r\n")), "{head}");
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (206, &b"part"[..]));
+        assert_eq!(status(&response), "kettle; fwd=bypass; detail=range");
+        assert_unasked(&filling);
+    }
+}
+
+#[test]
 fn two_variants_arrive_beside_each_other_and_are_shared_each_by_its_own() {
     let cached = Cached::start("vary = [\"accept-language\"]");
     let fields = format!("{FRESH}Vary: Accept-Language\r\n");
