@@ -77,6 +77,14 @@ impl Mounted {
         run("mount", &["-o", "remount,ro", self.0.to_str().unwrap()])
     }
 
+    /// It may be written to from now on.
+    ///
+    /// # Errors
+    /// What `mount` said.
+    pub fn make_writable(&self) -> Result<(), String> {
+        run("mount", &["-o", "remount,rw", self.0.to_str().unwrap()])
+    }
+
     /// Whatever would change it waits until what this gives is dropped.
     ///
     /// # Errors

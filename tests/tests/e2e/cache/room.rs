@@ -62,6 +62,28 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
 }
 
 #[test]
+fn a_folder_that_may_only_be_read_at_the_start_is_used_once_it_may_be_written() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "ro", Stdio::null());
+    let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
+    let mut server = None;
+    for body in ["one", "two"] {
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, body));
+        assert_eq!(status(&response), "kettle; fwd=bypass; detail=store");
+        assert_eq!(response.body, body.as_bytes());
+    }
+    let said = cached.kettle.ctl(&["cache", "status"]).succeed();
+    assert!(said.contains("not opened yet"), "{said}");
+    mounted.make_writable().unwrap();
+    // Without the minute between two tries.
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "three"));
+    cached.wait_until_kept("/app/x");
+    assert_eq!(cached.get("/app/x").body, b"three");
+}
+
+#[test]
 fn what_goes_to_make_room_is_counted() {
     let metrics = Backend::listen().address();
     let setup = Setup::default().metrics(metrics);
