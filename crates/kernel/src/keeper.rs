@@ -18,6 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -213,6 +214,11 @@ pub fn is_there() -> bool {
     KEEPER.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
+/// Says that this process has given up root and has no keeper, which a refusal then names as its reason.
+pub fn do_without() {
+    IS_DONE_WITHOUT.store(true, Ordering::Relaxed);
+}
+
 /// Says that the configuration is about to be read again. Without a keeper there is nobody to tell.
 pub fn renew() {
     let nobody = io::Error::from(ErrorKind::PermissionDenied);
@@ -262,7 +268,11 @@ fn ask(
     refused: io::Error,
 ) -> io::Result<Answer> {
     let mut keeper = KEEPER.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(Asking { socket, number, is_late }) = &mut *keeper else { return Err(refused) };
+    let Some(Asking { socket, number, is_late }) = &mut *keeper else {
+        let is_done_without = IS_DONE_WITHOUT.load(Ordering::Relaxed);
+        let without = || io::Error::new(ErrorKind::PermissionDenied, WITHOUT);
+        return Err(if is_done_without { without() } else { refused });
+    };
     // As long as it owes an answer, nobody else waits for it.
     if *is_late && receive(socket.as_fd(), &mut [0; ANSWER_BYTES], RecvFlags::DONTWAIT).is_err() {
         return Err(io::Error::new(ErrorKind::PermissionDenied, LATE));
@@ -449,6 +459,8 @@ struct Asking {
 /// Without one this process has the rights it was started with.
 static KEEPER: Mutex<Option<Asking>> = Mutex::new(None);
 
+static IS_DONE_WITHOUT: AtomicBool = AtomicBool::new(false);
+
 static OPENED: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
 
 const OPEN: u8 = b'o';
@@ -474,3 +486,4 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 const LATE: &str = "permission denied, and the keeper that opens files of root for this server does not answer: a disk hangs";
 const GONE: &str = "permission denied, and the keeper that opens files of root for this server has gone: restart kettle";
+const WITHOUT: &str = "permission denied, and this server started without the keeper that opens files of root: at its start it says why";

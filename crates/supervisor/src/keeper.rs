@@ -21,12 +21,14 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) {
     if let Some(open) = own.into_iter().find(|path| !is_written_by_root(path)) {
         let open = open.display();
         tracing::warn!("there will be no keeper, because others than root may write {open}");
+        keeper::do_without();
         return;
     }
     let mut named = Named { loader: loader.cloned(), ..Named::default() };
     named.take(config);
     if let Err(error) = keeper::start(named, config.server.sandbox != Sandboxing::Off) {
         tracing::warn!(%error, "there will be no keeper: a reload reads and binds only what this user may");
+        keeper::do_without();
     }
 }
 

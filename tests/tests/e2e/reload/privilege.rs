@@ -104,6 +104,23 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
 }
 
 #[test]
+fn a_reload_without_a_keeper_says_that_there_is_none() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    let mut kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    // Who may write the configuration could have root open anything.
+    std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
+    kettle.restart();
+    kettle.messages().wait_for("there will be no keeper");
+    let refused = kettle.ctl(&["reload"]).output();
+    assert!(!refused.status.success());
+    let text = refused.text();
+    assert!(text.contains("started without the keeper"), "{text}");
+    served_certificate(kettle.address());
+}
+
+#[test]
 fn a_keeper_ends_with_its_server() {
     if !geteuid().is_root() {
         return skip("only root can become somebody else");
