@@ -1,6 +1,7 @@
 //! What packages bring beside the programs: manual pages, completions, a dashboard and alerts.
 
 mod monitoring;
+mod unit;
 
 use std::fs;
 use std::path::{Path, PathBuf};

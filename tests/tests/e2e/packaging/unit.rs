@@ -1,0 +1,60 @@
+//! The unit that packages bring, beside the sandbox that a server gives itself: what one lets the other must not need.
+
+use std::collections::BTreeSet;
+
+use kettle_tests::tool::Tool;
+
+use super::has;
+
+const UNIT: &str = include_str!("../../../../packaging/kettle.service");
+const SANDBOX: &str = include_str!("../../../../crates/kernel/src/sandbox/calls.rs");
+
+/// The values of a setting, in the order of their lines.
+fn settings(name: &str) -> impl Iterator<Item = &'static str> {
+    UNIT.lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The system calls that systemd means by this name, which may be that of a group.
+fn meant_by(name: &str) -> BTreeSet<String> {
+    if !name.starts_with('@') {
+        return BTreeSet::from([name.to_owned()]);
+    }
+    let said = Tool::new("systemd-analyze").args(["--no-pager", "syscall-filter", name]).succeed();
+    let names = said.lines().skip(1).map(str::trim);
+    let names = names.filter(|name| !name.is_empty() && !name.starts_with('#'));
+    names.flat_map(meant_by).collect()
+}
+
+#[test]
+fn the_unit_lets_all_system_calls_that_the_sandbox_lets() {
+    if !has("systemd-analyze") {
+        return;
+    }
+    let mut let_by_unit = BTreeSet::new();
+    for filter in settings("SystemCallFilter") {
+        let (is_taken_away, names) = match filter.strip_prefix('~') {
+            Some(names) => (true, names),
+            None => (false, filter),
+        };
+        for call in names.split(' ').flat_map(meant_by) {
+            if is_taken_away {
+                let_by_unit.remove(&call);
+            } else {
+                let_by_unit.insert(call);
+            }
+        }
+    }
+    let (lists, ending) = SANDBOX.split_once("const NEVER").unwrap();
+    let named = |text: &'static str| text.split("libc::SYS_").skip(1);
+    let name = |rest: &str| {
+        rest.split(|it: char| !it.is_alphanumeric() && it != '_').next().unwrap().to_owned()
+    };
+    // Of a server that pins its workers the unit says what it needs. Nothing of ours asks which pages are in memory.
+    let for_good_reason = ["mincore", "sched_setaffinity"];
+    let missing: Vec<_> = named(lists).map(name).filter(|it| !let_by_unit.contains(it)).collect();
+    let missing: Vec<_> =
+        missing.iter().filter(|it| !for_good_reason.contains(&it.as_str())).collect();
+    assert!(missing.is_empty(), "the unit refuses {missing:?}");
+    assert!(let_by_unit.contains("landlock_restrict_self") && let_by_unit.contains("seccomp"));
+    assert!(named(lists).count() > 100 && named(ending).count() > 30);
+}
