@@ -16,6 +16,8 @@ fn a_log_file_that_was_moved_away_is_opened_anew_on_request() {
     let mut kettle = Kettle::start(logging("json"));
     let mut client = kettle.connect(TLS13_AES_128);
     client.get("/a?before");
+    // Its line is made behind its answer, and before the next one's.
+    client.get("/a?between");
     let log = kettle.folder.path("access.log");
     fs::rename(&log, kettle.folder.path("access.log.1")).unwrap();
     let _ = kettle.ctl(&["reopen"]).succeed();
