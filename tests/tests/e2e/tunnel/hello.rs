@@ -10,7 +10,7 @@ use kettle_tests::raw_handshake::{RawHello, SERVER_NAME};
 use kettle_tests::setup::Setup;
 use rustls::crypto::aws_lc_rs::kx_group;
 
-use super::before;
+use super::{before, terminator};
 
 /// A listener that hands connections for `localhost` to the first, and all others to the second.
 fn passing(named: &Backend, others: &Backend) -> Kettle {
@@ -67,6 +67,7 @@ fn a_hello_goes_where_its_outer_name_says() {
 fn what_is_no_hello_or_has_two_names_is_refused() {
     let [named, others] = [Backend::listen(), Backend::listen()];
     let kettle = passing(&named, &others);
+    let ending = terminator("", &[named.address()]);
     let name = |name: &str| [&[0, 0, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
     let two = [name("localhost"), name("other.example")].concat();
     let two = [&[0, u8::try_from(two.len()).unwrap()], two.as_slice()].concat();
@@ -84,6 +85,11 @@ fn what_is_no_hello_or_has_two_names_is_refused() {
         wire.write_all(&sent).unwrap();
         wire.read_to_end();
         assert_eq!(wire.received, expected, "{what}");
+        // Whoever opens TLS here says no more to it: an alert, whichever it is.
+        let mut wire = Wire::connect(ending.address());
+        wire.write_all(&sent).unwrap();
+        wire.read_to_end();
+        assert_eq!((wire.received.len(), wire.received[0]), (7, 21), "{what}");
     }
     kettle.wait_for_status("/total/connections_open", 0);
 }
