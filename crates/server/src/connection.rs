@@ -4,7 +4,7 @@
 //!
 //! | state | in | until | then | a stop |
 //! |---|---|---|---|---|
-//! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | ends it before the first byte, then gives it a moment |
+//! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | before the first byte: ends it; after: gives it a moment |
 //! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | read head, or `http2`; for plain text `not_tls` | as above |
 //! | read head | `receive` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse`, lingering close | gives it a moment |
 //! | respond | `respond` | there is a response | deliver | waits |
@@ -42,7 +42,7 @@ use tokio::net::TcpStream;
 use crate::limits::{Deadline, Interrupt, Stage};
 use crate::response::Upgraded;
 use crate::setup::Snapshot;
-use crate::worker_state::{OpenConnection, WorkerState};
+use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};
 use cycle::CycleState;
 use plain::poll_read;
 
@@ -81,6 +81,26 @@ enum End {
     Upgraded(Box<Upgraded>),
 }
 
+/// Why a handshake led to no session.
+enum NoSession {
+    Failed(StreamError),
+    Interrupted(Interrupt),
+    /// The client does not speak TLS, and was answered.
+    PlainHttp,
+}
+
+impl From<StreamError> for NoSession {
+    fn from(error: StreamError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Interrupt> for NoSession {
+    fn from(interrupt: Interrupt) -> Self {
+        Self::Interrupted(interrupt)
+    }
+}
+
 impl Connection {
     pub(crate) fn new(
         worker: Rc<WorkerState>,
@@ -88,7 +108,7 @@ impl Connection {
         listener: usize,
         remote: SocketAddr,
     ) -> Self {
-        let (deadline, number) = (worker.deadlines.register(), worker.next_connection_number());
+        let (deadline, number) = (worker.deadlines.register(), next_connection_number());
         let (worker, accepted) = (OpenConnection::new(worker), Instant::now());
         let (destination, proxy_header) = (None, None);
         Self {
@@ -164,66 +184,79 @@ impl Connection {
         }
     }
 
-    /// The handshake. `received` was read from the socket already and comes first; as long as it is empty, the client is at
-    /// `stage`.
+    /// The handshake, counted. `received` was read from the socket already and comes first; as long as it is empty, the client
+    /// is at `stage`.
     async fn handshake(
+        &self,
+        socket: TcpStream,
+        received: Vec<u8>,
+        acceptors: &Acceptors,
+        stage: Stage,
+    ) -> Option<Box<TlsStream>> {
+        self.deadline.extend(self.handshake_time_left());
+        let metrics = &self.worker.metrics;
+        match self.negotiate(socket, received, acceptors, stage).await {
+            Ok(stream) => {
+                let session = stream.session();
+                metrics.handshake_finished(session, self.accepted.elapsed());
+                if session.peer.is_none() && session.is_certificate_asked {
+                    metrics.client_certificate("none");
+                }
+                return Some(stream);
+            }
+            Err(NoSession::Failed(error)) => {
+                tracing::debug!(remote = %self.remote, %error, "handshake failed");
+                metrics.handshake_failed(error.reason());
+                if error.is_about_certificate() {
+                    metrics.client_certificate(error.reason());
+                }
+            }
+            Err(NoSession::Interrupted(Interrupt::Expired)) => {
+                metrics.handshake_failed("timed_out");
+            }
+            Err(NoSession::Interrupted(Interrupt::Draining)) => {
+                metrics.handshake_failed("server_stopping");
+            }
+            Err(NoSession::PlainHttp) => {}
+        }
+        None
+    }
+
+    async fn negotiate(
         &self,
         mut socket: TcpStream,
         mut received: Vec<u8>,
         acceptors: &Acceptors,
         stage: Stage,
-    ) -> Option<Box<TlsStream>> {
-        self.deadline.extend(self.handshake_time_left());
+    ) -> Result<Box<TlsStream>, NoSession> {
         // A client that only connects costs a socket, and no handshake's memory. It is read from, since a socket that was just
         // accepted counts as readable.
         if received.is_empty() {
             let read = |context: &mut Context<'_>| poll_read(&mut socket, &mut received, context);
-            match self.deadline.wait(stage, read).await {
-                Ok(Ok(1..)) => {}
-                Ok(Ok(0)) => {
-                    return self
-                        .handshake_failed(&io::Error::from(ErrorKind::UnexpectedEof).into());
-                }
-                Ok(Err(error)) => return self.handshake_failed(&error.into()),
-                Err(interrupt) => return self.handshake_interrupted(interrupt),
+            if self.deadline.wait(stage, read).await?.map_err(StreamError::from)? == 0 {
+                return Err(StreamError::from(io::Error::from(ErrorKind::UnexpectedEof)).into());
             }
         }
-        let mut accepting = match Accepting::begin(socket, &received, acceptors) {
-            Ok(accepting) => accepting,
-            Err(error) => return self.handshake_failed(&error),
-        };
+        let mut accepting = Accepting::begin(socket, &received, acceptors)?;
         drop(received);
         loop {
             let progress = |context: &mut Context<'_>| accepting.poll_progress(context);
-            match self.deadline.wait(Stage::Begun, progress).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return self.handshake_failed(&error),
-                Err(interrupt) => return self.handshake_interrupted(interrupt),
-            }
+            self.deadline.wait(Stage::Begun, progress).await??;
             let mut turn = pin!(self.worker.handshake_turns.take());
             let take = |context: &mut Context<'_>| turn.as_mut().poll(context);
-            if let Err(interrupt) = self.deadline.wait(Stage::Begun, take).await {
-                return self.handshake_interrupted(interrupt);
-            }
+            self.deadline.wait(Stage::Begun, take).await?;
             match accepting.advance() {
                 Handshaking::Continues(next) => accepting = next,
-                Handshaking::Complete(stream) => {
-                    let session = stream.session();
-                    self.worker.metrics.handshake_finished(session, self.accepted.elapsed());
-                    if session.peer.is_none() && session.is_certificate_asked {
-                        self.worker.metrics.client_certificate("none");
-                    }
-                    return Some(stream);
-                }
+                Handshaking::Complete(stream) => return Ok(stream),
                 Handshaking::PlainHttp(socket, received) => {
                     Box::pin(self.not_tls(socket, received.bytes().to_vec())).await;
-                    return None;
+                    return Err(NoSession::PlainHttp);
                 }
                 Handshaking::Failed(error, mut closing) => {
                     // Whatever becomes of the alert, the handshake has failed.
                     let close = |context: &mut Context<'_>| closing.poll_close(context);
                     let _ = self.deadline.idle_within(LINGER, close).await;
-                    return self.handshake_failed(&error);
+                    return Err(error.into());
                 }
             }
         }
@@ -237,23 +270,6 @@ impl Connection {
         }
         self.worker.metrics.handshake_failed("not_tls");
         self.say_last(socket, tunnel::UNEXPECTED_MESSAGE).await;
-    }
-
-    fn handshake_interrupted(&self, interrupt: Interrupt) -> Option<Box<TlsStream>> {
-        self.worker.metrics.handshake_failed(match interrupt {
-            Interrupt::Expired => "timed_out",
-            Interrupt::Draining => "server_stopping",
-        });
-        None
-    }
-
-    fn handshake_failed(&self, error: &StreamError) -> Option<Box<TlsStream>> {
-        tracing::debug!(remote = %self.remote, %error, "handshake failed");
-        self.worker.metrics.handshake_failed(error.reason());
-        if error.is_about_certificate() {
-            self.worker.metrics.client_certificate(error.reason());
-        }
-        None
     }
 
     /// One request after the other, until there is a reason to end.

@@ -19,7 +19,7 @@ use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
 
 pub use answer::respond;
-pub(crate) use answer::{CLIENT_GONE, departed, is_for_nobody};
+pub(crate) use answer::{CLIENT_GONE, client_has_gone, departed};
 pub use parameters::as_read_otherwise;
 pub use shared::SharedTarget;
 

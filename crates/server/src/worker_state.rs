@@ -52,7 +52,7 @@ pub(crate) struct OpenConnection(Rc<WorkerState>);
 
 impl OpenConnection {
     pub(crate) fn new(worker: Rc<WorkerState>) -> Self {
-        worker.metrics.connection_opened();
+        worker.connection_opened();
         Self(worker)
     }
 
@@ -120,9 +120,9 @@ impl WorkerState {
         Arc::ptr_eq(&self.snapshot.borrow(), snapshot)
     }
 
-    pub(crate) fn next_connection_number(&self) -> u64 {
+    fn connection_opened(&self) {
+        self.metrics.connection_opened();
         self.connections.set(self.connections.get() + 1);
-        NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
     fn connection_closed(&self) {
@@ -196,6 +196,11 @@ impl WorkerState {
             heads.push(head);
         }
     }
+}
+
+/// A number that no other connection of this process has.
+pub(crate) fn next_connection_number() -> u64 {
+    NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(1);

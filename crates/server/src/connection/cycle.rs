@@ -81,7 +81,7 @@ impl Connection {
         state.answered += 1;
         // The newest configuration answers. If a reload changed what the connection was made with, such as its limits, the
         // connection keeps its own.
-        let Some(snapshot) = self.adopt(stream.session()) else {
+        let Some(snapshot) = self.snapshot_for_next_request(stream.session()) else {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
@@ -96,7 +96,7 @@ impl Connection {
         let mut request = Request::new(head, framing, source, self.remote.ip());
         let mut response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
-        if proxy::is_for_nobody(&response) {
+        if proxy::client_has_gone(&response) {
             // The client has gone, so its next requests need no answer either.
             let Request { head, body, .. } = request;
             drop(body);
@@ -124,7 +124,7 @@ impl Connection {
     ///
     /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
     /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
-    pub(super) fn adopt(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
+    pub(super) fn snapshot_for_next_request(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
         let next = self.worker.snapshot();
         if Arc::ptr_eq(&next, &self.snapshot) {
             return Some(next);
@@ -141,13 +141,13 @@ impl Connection {
         Some(next)
     }
 
-    /// Whether a reload gave the listener other settings, so that the connection ends after the response under way. This is
-    /// asked often: the counter that all workers share is touched only after a reload.
-    pub(super) fn is_left_behind(&mut self, session: &Session) -> bool {
+    /// Follows a reload, if there was one. Returns whether the connection has the newest configuration now; where the reload
+    /// gave its listener other settings, it has not, and ends after the response under way.
+    pub(super) fn follow_reload(&mut self, session: &Session) -> bool {
         if !self.worker.is_current(&self.snapshot) {
-            let _ = self.adopt(session);
+            let _ = self.snapshot_for_next_request(session);
         }
-        !self.worker.is_current(&self.snapshot)
+        self.worker.is_current(&self.snapshot)
     }
 
     /// Answers what never became a request with an error, and logs it.
@@ -198,7 +198,7 @@ impl Connection {
             return false;
         }
         let Some(stream) = request.body.stream() else { return true };
-        if stream.must_close() || self.is_left_behind(stream.session()) {
+        if stream.must_close() || !self.follow_reload(stream.session()) {
             return true;
         }
         let limits = &self.snapshot.config.limits;
@@ -271,10 +271,13 @@ impl Connection {
         let session = stream.session();
         self.log(session, request, response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
-        outcome.map_err(|error| self.delivery_failed(&error, response))
+        outcome.map_err(|error| {
+            self.log_delivery_failure(&error, response);
+            End::CutShort
+        })
     }
 
-    pub(super) fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
+    pub(super) fn log_delivery_failure(&self, error: &DeliveryError, response: &Response) {
         match error {
             DeliveryError::BodyCutShort(error) if error.kind() == ErrorKind::StorageFull => {
                 tracing::debug!(remote = %self.remote, "a store took no more of a response");
@@ -303,7 +306,6 @@ impl Connection {
                 tracing::debug!(remote = %self.remote, %error, "a response was not delivered");
             }
         }
-        End::CutShort
     }
 
     fn body_failed(&self, error: BodyError) -> End {

@@ -350,7 +350,7 @@ impl Driver {
         }
         let mut connection = self.shared.connection.borrow_mut();
         let is_due = connection.worker.deadlines.is_draining()
-            || connection.is_left_behind(&self.shared.session)
+            || !connection.follow_reload(&self.shared.session)
             || self.begun >= connection.snapshot.config.limits.requests_per_connection
             || self.shared.channel.must_close();
         if is_due {
@@ -371,7 +371,7 @@ impl Driver {
         let snapshot = {
             let mut connection = self.shared.connection.borrow_mut();
             connection.worker.metrics.http2_stream();
-            connection.adopt(&self.shared.session)
+            connection.snapshot_for_next_request(&self.shared.session)
         };
         self.served += 1;
         let progress = stream.progress();

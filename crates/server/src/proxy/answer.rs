@@ -234,7 +234,7 @@ fn takes_trailers(head: &Head) -> bool {
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Whether its client has gone. A server may have said 499 itself, to a client that is there.
-pub(crate) fn is_for_nobody(response: &Response) -> bool {
+pub(crate) fn client_has_gone(response: &Response) -> bool {
     let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
     trace.is_some_and(|trace| trace.failure == Some(DEPARTED))
 }

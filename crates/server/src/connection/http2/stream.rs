@@ -78,7 +78,7 @@ impl Shared {
         };
         let Request { head, body: mut request_body, .. } = request;
         let response = match response {
-            Some(response) if !proxy::is_for_nobody(&response) => response,
+            Some(response) if !proxy::client_has_gone(&response) => response,
             unsent => return self.log_taken_back(unsent, snapshot.as_deref(), &head, &arrival),
         };
         if matches!(response.body, Body::Upgraded(_)) {
@@ -138,8 +138,7 @@ impl Shared {
                 response.note_cut(error);
             }
             if let Err(error) = sent {
-                // It logs why.
-                let _ = self.connection.borrow().delivery_failed(&error, &response);
+                self.connection.borrow().log_delivery_failure(&error, &response);
                 // A client must not take what it has for the whole.
                 match error {
                     DeliveryError::BodyCutShort(_) => outgoing.cut().await,
