@@ -39,7 +39,7 @@ pub struct Run {
     pub commit: Option<String>,
     pub command: Vec<String>,
     pub machine: Machine,
-    /// `time` on real hardware, `instructions` under an emulator: the two never share a chart.
+    /// `time` on real hardware, `work` under an emulator: the two never share a chart.
     pub clock: Clock,
 }
 
@@ -90,7 +90,8 @@ pub enum Value {
 pub struct Sample {
     pub scenario: String,
     pub subject: String,
-    /// Which kind of sample within the scenario: empty for the usual one, `step` and `summary` in a ramp.
+    /// Which kind of sample within the scenario: empty for the usual one, `step` and `summary` in a
+    /// ramp, `calls` where system calls were counted, `doubted` for one that was implausible and measured again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
     pub point: Point,

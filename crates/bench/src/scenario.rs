@@ -13,7 +13,7 @@ mod curl;
 pub mod error;
 pub mod event;
 mod idle_memory;
-mod impossible;
+mod implausible;
 mod ktls_setup;
 pub mod measured;
 mod mixed;

@@ -106,8 +106,8 @@ impl<'a> Bench<'a> {
         if self.stop.is_asked() { Err(BenchError::Stopped) } else { Ok(()) }
     }
 
-    /// Measures each server in turn, round after round, and writes the samples down; those that are there are not measured
-    /// again, those that cannot be are. A server that fails at this point is left out of its other rounds.
+    /// Measures each server in turn, round after round, and writes the samples down. One that is there already is not
+    /// measured again; one that is implausible is. A server that fails at this point is left out of its other rounds.
     ///
     /// # Errors
     /// [`BenchError::Stopped`] if the user wants no further sample, [`BenchError::Results`] if a line cannot be written, and what
@@ -127,7 +127,7 @@ impl<'a> Bench<'a> {
             }
             self.go_on()?;
             let began = Instant::now();
-            match self.possible(&key, |bench| measure(bench, server, &key)) {
+            match self.measure_until_plausible(&key, |bench| measure(bench, server, &key)) {
                 Ok(sample) => self.record(sample, began.elapsed())?,
                 failure => {
                     failed.push(&server.name);
@@ -160,8 +160,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Measures until the sample is a possible one, at most [`TRIES`] times; impossible ones are written down as doubted.
-    fn possible(
+    /// Measures until the sample is plausible, at most [`TRIES_MAX`] times; implausible ones are written down as doubted.
+    fn measure_until_plausible(
         &mut self,
         key: &Key,
         mut measure: impl FnMut(&mut Self) -> Result<Measured, BenchError>,
@@ -170,9 +170,9 @@ impl<'a> Bench<'a> {
         loop {
             let measured = measure(self)?;
             let mut sample = measured.sample(key);
-            let Some(why) = measured.impossible else { return Ok(sample) };
-            if tries == TRIES {
-                sample.warnings.push(format!("{why}: {TRIES} times in turn"));
+            let Some(why) = measured.implausible else { return Ok(sample) };
+            if tries == TRIES_MAX {
+                sample.warnings.push(format!("{why}: {TRIES_MAX} times in turn"));
                 return Ok(sample);
             }
             tries += 1;
@@ -325,8 +325,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// How often a sample is taken at most until it is a possible one.
-const TRIES: u32 = 3;
+/// How many times a sample is measured at most until it is plausible.
+const TRIES_MAX: u32 = 3;
 
 /// A point with one axis.
 pub fn at(axis: &str, value: u64) -> Point {

@@ -27,8 +27,8 @@ pub struct Measured {
     pub kernel_connections: Option<u64>,
     pub server_cpus: usize,
     pub warnings: Vec<String>,
-    /// Why it cannot be, and is to be taken again.
-    pub impossible: Option<String>,
+    /// Why it is implausible and to be measured again.
+    pub implausible: Option<String>,
     /// Figures of the scenario's own, in place of those that follow from the rest; `None` takes one out.
     pub replaced: BTreeMap<&'static str, Option<f64>>,
 }

@@ -13,7 +13,7 @@ use super::bench::{Bench, StartedServer};
 use super::choose;
 use super::error::BenchError;
 use super::event::{Event, Sampling};
-use super::impossible;
+use super::implausible;
 use super::measured::Measured;
 use super::options::first;
 use super::plan::{self, Key};
@@ -254,6 +254,7 @@ impl Bench<'_> {
         proven(server, kernel_connections)?;
         answered(server, &outcome)?;
         let mut warnings = disturbance.warnings(&usage);
+        warnings.extend(window.misses_warm_up(load).map(str::to_owned));
         warnings.extend(outcome.client_limited().or_else(|| busy_client(&outcome, &usage)));
         let mut measured = Measured {
             outcome,
@@ -262,10 +263,10 @@ impl Bench<'_> {
             kernel_connections,
             server_cpus: server.setup.cpus.len(),
             warnings,
-            impossible: None,
+            implausible: None,
             replaced: BTreeMap::new(),
         };
-        measured.impossible = impossible::why(load, &measured);
+        measured.implausible = implausible::why(load, &measured);
         Ok(measured)
     }
 }
@@ -304,9 +305,14 @@ impl Window {
         }
     }
 
-    /// What was used between the edges; `None` if the load had no warm-up to leave out.
+    /// What was used between the edges; `None` if the load has no warm-up to leave out, or its end was missed.
     fn usage(&self, after: &Snapshot) -> Option<Usage> {
         Some(self.last.as_ref().unwrap_or(after).since(self.first.as_ref()?))
+    }
+
+    /// What the figures then are: of the whole load.
+    fn misses_warm_up(&self, load: &Load) -> Option<&'static str> {
+        (!load.warm_up.is_zero() && self.first.is_none()).then_some(WARM_UP_COUNTED)
     }
 }
 
@@ -362,6 +368,8 @@ fn with_mend(subject: &Subject, why: &str) -> String {
 /// What a configuration of the operator's own may ask for.
 const OTHER_OFFER: &str =
     "the client offers what --tls, --suite and --group say: choose what this configuration allows";
+const WARM_UP_COUNTED: &str =
+    "the server's figures include the warm-up: its clocks were not read at the end of it";
 /// Certificates are made for this name.
 const HOST: &str = "localhost";
 /// One body of this many is opened and hashed: enough to see a wrong one, too few to cost anything.
@@ -376,3 +384,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_MAX: Duration = Duration::from_secs(3);
 /// The clocks are read again this close to the end.
 const EDGE: Duration = Duration::from_millis(1100);
+
+#[cfg(test)]
+mod tests;

@@ -43,11 +43,11 @@ pub fn text(results: &Results) -> String {
 /// Rows of cells; the first row is the head.
 type Table = Vec<Vec<String>>;
 
-/// How many samples could not be and were measured again. A ramp says of its own steps why it repeats them.
+/// How many samples were implausible and were measured again. A ramp says of its own steps why it repeats them.
 fn again(results: &Results, scenario: &str) -> String {
-    let is_impossible =
+    let is_implausible =
         |sample: &&Sample| sample.part == DOUBTED && !sample.point.contains_key("rate");
-    match results.of_scenario(scenario).filter(is_impossible).count() {
+    match results.of_scenario(scenario).filter(is_implausible).count() {
         0 => String::new(),
         1 => "One sample could not be (neither side was busy) and was measured again.\n".to_owned(),
         count => format!(

@@ -1,10 +1,10 @@
 use super::super::measured::tests::measured;
 use super::*;
 
-/// Attempts that are impossible or not, one after the other, until a sample is taken or the wish to stop, which comes with the
+/// Attempts that are implausible or not, one after the other, until a sample is taken or the wish to stop, which comes with the
 /// attempt of that number.
 fn attempts(
-    impossible: &[bool],
+    implausible: &[bool],
     stops_at: Option<usize>,
 ) -> (Result<Sample, BenchError>, Vec<Sample>) {
     let (options, stop) = (Options::default(), Stop::default());
@@ -30,13 +30,13 @@ fn attempts(
         stop: &stop,
     };
     let key = bench.key("nginx", &at("size", 1024), 0);
-    let mut attempts = impossible.iter().enumerate();
-    let taken = bench.possible(&key, |_| {
-        let (number, is_impossible) = attempts.next().expect("no further attempt");
+    let mut attempts = implausible.iter().enumerate();
+    let taken = bench.measure_until_plausible(&key, |_| {
+        let (number, is_implausible) = attempts.next().expect("no further attempt");
         if stops_at == Some(number) {
             stop.ask();
         }
-        Ok(Measured { impossible: is_impossible.then(|| "nobody was busy".into()), ..measured() })
+        Ok(Measured { implausible: is_implausible.then(|| "nobody was busy".into()), ..measured() })
     });
     assert_eq!(attempts.next(), None, "every attempt was made");
     assert_eq!(samples, written);
@@ -44,14 +44,14 @@ fn attempts(
 }
 
 #[test]
-fn a_possible_sample_is_taken_as_it_is() {
+fn a_plausible_sample_is_taken_as_it_is() {
     let (taken, written) = attempts(&[false], None);
     let taken = taken.unwrap();
     assert_eq!((taken.part.as_str(), taken.warnings.len(), written.len()), ("", 0, 0));
 }
 
 #[test]
-fn an_impossible_sample_is_measured_again_and_kept_as_doubted() {
+fn an_implausible_sample_is_measured_again_and_kept_as_doubted() {
     let (taken, written) = attempts(&[true, true, false], None);
     let taken = taken.unwrap();
     assert_eq!((taken.part.as_str(), taken.warnings.len()), ("", 0));

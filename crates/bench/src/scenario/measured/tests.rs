@@ -53,7 +53,7 @@ pub(in crate::scenario) fn measured() -> Measured {
         kernel_connections: Some(7),
         server_cpus: 2,
         warnings: Vec::new(),
-        impossible: None,
+        implausible: None,
         replaced: BTreeMap::new(),
     }
 }

@@ -1,12 +1,12 @@
-//! Samples that cannot be: clients that ask again at once, and yet neither side had anything to do. Something stood still that no
-//! counter of this machine knows of, such as the whole virtual machine, so such a sample is taken again.
+//! Implausible samples: clients asked again at once, and yet neither side was busy. Something stood still that no counter of
+//! this machine knows of, such as the whole virtual machine, so such a sample is measured again.
 
 use kettle_loadgen::load::{Load, LoadModel};
 
 use super::measured::Measured;
 use crate::figure;
 
-/// Why a sample of this load cannot be; `None` for a loop that is open, or too narrow to keep a side busy.
+/// Why a sample of this load is implausible; always `None` for a loop that is open, or too narrow to keep a side busy.
 pub fn why(load: &Load, measured: &Measured) -> Option<String> {
     let LoadModel::Closed { connections: CONNECTIONS_MIN.. } = load.model else { return None };
     let usage = &measured.usage;
@@ -36,7 +36,7 @@ const CONNECTIONS_MIN: u32 = 4;
 const BUSY_MIN: f64 = 0.75;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use kettle_loadgen::load::{BodyUse, End, Expect, Reuse};
@@ -56,7 +56,7 @@ mod tests {
         sample
     }
 
-    fn closed(connections: u32) -> Load {
+    pub(in crate::scenario) fn closed(connections: u32) -> Load {
         Load {
             target: ([127, 0, 0, 1], 443).into(),
             host: "localhost".to_owned(),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_with_both_sides_idle_cannot_be() {
+    fn a_closed_loop_with_both_sides_idle_is_implausible() {
         let why = why(&closed(100), &sample(0.09, 0.22, 0.0)).unwrap();
         assert!(why.contains("server 9 %, client 22 % of a core"), "{why}");
     }
