@@ -34,7 +34,7 @@ pub use failure::{Failure, WRONG_STATUS};
 pub use outcome::Outcome;
 
 use crate::load::{End, Load, LoadModel};
-use load_thread::{Opened, Plan};
+use load_thread::{Opened, SharedLoad};
 use recorder::Live;
 use thread::{Ended, Report};
 
@@ -97,7 +97,7 @@ pub fn hold<T>(load: &Load, during: impl FnOnce() -> T) -> Result<(Outcome, T), 
 
 /// The running threads of a load. Dropped, they are halted.
 struct Threads {
-    plan: Arc<Plan>,
+    shared: Arc<SharedLoad>,
     handles: Vec<JoinHandle<Result<Ended, LoadError>>>,
     reports: Receiver<Report>,
     beginnings: Vec<oneshot::Sender<Instant>>,
@@ -109,11 +109,11 @@ struct Threads {
 impl Threads {
     fn start(load: &Load, is_held: bool) -> Result<Self, LoadError> {
         capacity::check(load)?;
-        let plan = Arc::new(Plan::new(load, is_held));
+        let shared = Arc::new(SharedLoad::new(load, is_held));
         let count = load.cpus.len();
         let (sender, reports) = sync_channel(count * REPORTS_PER_THREAD);
         let mut threads = Self {
-            plan,
+            shared,
             handles: Vec::with_capacity(count),
             reports,
             beginnings: Vec::with_capacity(count),
@@ -123,8 +123,8 @@ impl Threads {
         };
         for index in 0..count {
             let (begin, beginning) = oneshot::channel();
-            let (plan, sender) = (Arc::clone(&threads.plan), sender.clone());
-            let work = move || thread::run(plan, index, &sender, beginning);
+            let (shared, sender) = (Arc::clone(&threads.shared), sender.clone());
+            let work = move || thread::run(shared, index, &sender, beginning);
             let builder = std::thread::Builder::new().name(format!("load-{index}"));
             threads.handles.push(builder.spawn(work).map_err(LoadError::Thread)?);
             threads.beginnings.push(begin);
@@ -157,9 +157,9 @@ impl Threads {
             }
             self.progress(None, on_progress);
         }
-        let is_idle = matches!(self.plan.load.model, LoadModel::Idle { .. });
+        let is_idle = matches!(self.shared.load.model, LoadModel::Idle { .. });
         if let Some(failure) = all.failure.filter(|_| all.opened == 0 && !is_idle) {
-            return Err(LoadError::Unreachable { target: self.plan.load.target, failure });
+            return Err(LoadError::Unreachable { target: self.shared.load.target, failure });
         }
         let start = Instant::now();
         for begin in self.beginnings.drain(..) {
@@ -228,7 +228,7 @@ impl Threads {
     }
 
     fn halt(&mut self) {
-        self.plan.halt.store(true, Ordering::Relaxed);
+        self.shared.halt.store(true, Ordering::Relaxed);
         self.halted.get_or_insert_with(Instant::now);
     }
 
@@ -241,14 +241,14 @@ impl Threads {
             recorders.push(ended.recorder);
             busy.push(ended.busy);
         }
-        let load = &self.plan.load;
+        let load = &self.shared.load;
         let from = match (start, load.model) {
-            (_, LoadModel::Idle { .. }) => self.plan.created,
+            (_, LoadModel::Idle { .. }) => self.shared.created,
             (Some(start), _) => start + load.warm_up,
-            (None, _) => self.halted.unwrap_or(self.plan.created),
+            (None, _) => self.halted.unwrap_or(self.shared.created),
         };
         let planned = match (start, load.end) {
-            (Some(start), End::After(length)) if !self.plan.is_held => Some(start + length),
+            (Some(start), End::After(length)) if !self.shared.is_held => Some(start + length),
             _ => None,
         };
         // Objects that were due and come late are fetched, and counted, behind the end: the load lasted until then.

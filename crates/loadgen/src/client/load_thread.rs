@@ -21,7 +21,7 @@ use crate::load::{BodyUse, End, Load, LoadModel};
 use crate::offer::{Offer, ResumeBy};
 
 /// What all threads of a load share.
-pub(super) struct Plan {
+pub(super) struct SharedLoad {
     pub(super) load: Load,
     /// The caller holds the load: it ends when the caller says so.
     pub(super) is_held: bool,
@@ -35,7 +35,7 @@ pub(super) struct Plan {
 
 /// What one thread does of a load.
 pub(super) struct LoadThread {
-    pub(super) plan: Arc<Plan>,
+    pub(super) shared: Arc<SharedLoad>,
     pub(super) index: usize,
     pub(super) connector: Option<Connector>,
     pub(super) recorder: RefCell<Recorder>,
@@ -79,7 +79,7 @@ struct Opening {
     opened: Opened,
 }
 
-impl Plan {
+impl SharedLoad {
     pub(super) fn new(load: &Load, is_held: bool) -> Self {
         let requests = match load.end {
             End::Requests { count, .. } if !is_held => count,
@@ -112,8 +112,8 @@ impl Plan {
 
 impl LoadThread {
     /// Must be called within the thread's runtime.
-    pub(super) fn new(plan: Arc<Plan>, index: usize) -> Result<Self, LoadError> {
-        let load = &plan.load;
+    pub(super) fn new(shared: Arc<SharedLoad>, index: usize) -> Result<Self, LoadError> {
+        let load = &shared.load;
         let connect = |offer: &Offer| offer.dangerous_connector(&load.host);
         let connector = load.tls.as_ref().map(connect).transpose();
         let text = |last: &str| {
@@ -126,7 +126,7 @@ impl LoadThread {
         let mut recorder =
             Recorder::new(load.timeout).map_err(|_| LoadError::Senseless("its timeout"))?;
         if matches!(load.model, LoadModel::Idle { .. }) {
-            recorder.count_from(plan.created);
+            recorder.count_from(shared.created);
         }
         Ok(Self {
             index,
@@ -143,23 +143,23 @@ impl LoadThread {
             number: Number::of(&load.path),
             next_source: Cell::new(0),
             answers: Cell::new(0),
-            plan,
+            shared,
         })
     }
 
     pub(super) fn load(&self) -> &Load {
-        &self.plan.load
+        &self.shared.load
     }
 
     /// Of `count` things, how many are this thread's.
     pub(super) fn share(&self, count: u32) -> u32 {
-        let threads = self.plan.threads();
+        let threads = self.shared.threads();
         count / threads + u32::from(self.index_number() < count % threads)
     }
 
     /// The number within the load of what is `number` within this thread.
     pub(super) fn number(&self, number: u32) -> u32 {
-        number.saturating_mul(self.plan.threads()).saturating_add(self.index_number())
+        number.saturating_mul(self.shared.threads()).saturating_add(self.index_number())
     }
 
     fn index_number(&self) -> u32 {
@@ -217,14 +217,14 @@ impl LoadThread {
     /// From when on transactions count, once that is known. What idle connections do counts before the load begins.
     pub(super) fn counted_from(&self) -> Option<Instant> {
         match self.load().model {
-            LoadModel::Idle { .. } => Some(self.plan.created),
+            LoadModel::Idle { .. } => Some(self.shared.created),
             _ => self.start.get().map(|start| start + self.load().warm_up),
         }
     }
 
     /// When a load that began at `start` is over.
     pub(super) fn end_after(&self, start: Instant) -> Instant {
-        start + self.plan.length()
+        start + self.shared.length()
     }
 
     /// Whether the load is over at that moment.
@@ -251,10 +251,10 @@ impl LoadThread {
 
     /// Whether another transaction may begin; one that may is counted against the end of the load.
     pub(super) fn claim(&self, now: Instant) -> bool {
-        if self.is_over_at(now) || self.plan.is_halted() {
+        if self.is_over_at(now) || self.shared.is_halted() {
             return false;
         }
-        let left = &self.plan.requests_left;
+        let left = &self.shared.requests_left;
         if left.load(Ordering::Relaxed) == u64::MAX {
             return true;
         }
@@ -307,7 +307,7 @@ impl LoadThread {
         // Without a hash to compare with, an opened body would tell no more than its length does.
         let is_sample = hash.is_some() && answer.is_multiple_of(one_in);
         Expected {
-            body_bytes: self.plan.body_bytes.get().copied(),
+            body_bytes: self.shared.body_bytes.get().copied(),
             sha256: hash.filter(|_| is_sample),
             may_discard: discards && !is_sample,
         }
@@ -315,7 +315,7 @@ impl LoadThread {
 
     /// Notes the length of an answer's body; the first one sets what all others must have. Returns whether it fits.
     pub(super) fn fits(&self, body_bytes: u64) -> bool {
-        *self.plan.body_bytes.get_or_init(|| body_bytes) == body_bytes
+        *self.shared.body_bytes.get_or_init(|| body_bytes) == body_bytes
     }
 
     /// Counts a connection as long as the returned value lives.

@@ -20,8 +20,8 @@ pub(super) async fn run(thread: &Rc<LoadThread>) {
         LoadModel::Closed { connections } => {
             let opens_first = thread.load().reuse.requests_per_connection.is_none();
             thread.announce_openings(if opens_first { thread.share(connections) } else { 0 });
-            visit_all(thread, connections, |thread, number| {
-                closed::visit(thread, number, opens_first)
+            run_all(thread, connections, |thread, number| {
+                closed::run_user(thread, number, opens_first)
             })
             .await;
         }
@@ -31,30 +31,30 @@ pub(super) async fn run(thread: &Rc<LoadThread>) {
         }
         LoadModel::Streaming { connections, interval, spread } => {
             thread.announce_openings(thread.share(connections));
-            visit_all(thread, connections, |thread, number| {
-                streaming::visit(thread, number, interval, spread)
+            run_all(thread, connections, |thread, number| {
+                streaming::run_user(thread, number, interval, spread)
             })
             .await;
         }
         LoadModel::Idle { connections, requests } => {
             thread.announce_openings(thread.share(connections));
-            visit_all(thread, connections, |thread, number| idle::visit(thread, number, requests))
+            run_all(thread, connections, |thread, number| idle::run_user(thread, number, requests))
                 .await;
         }
     }
 }
 
 /// A task for each of this thread's virtual users, until all have ended.
-async fn visit_all<V: Future<Output = ()> + 'static>(
+async fn run_all<V: Future<Output = ()> + 'static>(
     thread: &Rc<LoadThread>,
     connections: u32,
-    visit: impl Fn(Rc<LoadThread>, u32) -> V,
+    run_user: impl Fn(Rc<LoadThread>, u32) -> V,
 ) {
-    let mut visits = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for number in 0..thread.share(connections) {
-        visits.spawn_local(visit(Rc::clone(thread), thread.number(number)));
+        tasks.spawn_local(run_user(Rc::clone(thread), thread.number(number)));
     }
-    while visits.join_next().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
     // A thread with nothing to do is ready like the others.
     thread.until_begin().await;
 }

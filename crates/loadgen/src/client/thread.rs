@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::error::LoadError;
-use super::load_thread::{LoadThread, Opened, Plan};
+use super::load_thread::{LoadThread, Opened, SharedLoad};
 use super::model;
 use super::recorder::{Live, Recorder};
 
@@ -33,12 +33,12 @@ pub(super) struct Ended {
 
 /// Carries out the part of the thread `index`; `begin` gives the common beginning once all threads are ready.
 pub(super) fn run(
-    plan: Arc<Plan>,
+    shared: Arc<SharedLoad>,
     index: usize,
     reports: &SyncSender<Report>,
     begin: oneshot::Receiver<Instant>,
 ) -> Result<Ended, LoadError> {
-    if let Some(cpu) = plan.load.cpus.get(index) {
+    if let Some(cpu) = shared.load.cpus.get(index) {
         process::pin_to_cpu(*cpu).map_err(LoadError::Thread)?;
     }
     let runtime = Builder::new_current_thread()
@@ -48,7 +48,7 @@ pub(super) fn run(
         .map_err(LoadError::Thread)?;
     let meter = Cell::new(Meter::new());
     let thread = runtime.block_on(async {
-        let thread = Rc::new(LoadThread::new(plan, index)?);
+        let thread = Rc::new(LoadThread::new(shared, index)?);
         tokio::select! {
             () = model::run(&thread) => {}
             () = attend(&thread, reports, begin) => {}
@@ -83,7 +83,7 @@ async fn watch(thread: &LoadThread, reports: &SyncSender<Report>, meter: &Cell<M
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut tick = 0_u32;
-    while !thread.plan.is_halted() {
+    while !thread.shared.is_halted() {
         ticks.tick().await;
         read(thread, meter);
         if tick.is_multiple_of(TICKS_PER_REPORT) {

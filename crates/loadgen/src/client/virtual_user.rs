@@ -1,4 +1,4 @@
-//! A virtual client: its connection, its TLS session, and one transaction after the other.
+//! A virtual user: its connection, its TLS session, and one transaction after the other.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::response::Response;
 use super::transport::{self, Transport};
 use crate::offer::ResumeBy;
 
-/// A virtual client.
+/// A virtual user.
 pub(super) struct VirtualUser {
     thread: Rc<LoadThread>,
     deadline: Deadline,

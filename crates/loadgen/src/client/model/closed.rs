@@ -7,7 +7,7 @@ use super::{PAUSE_AFTER_FAILURE, open_first};
 use crate::client::load_thread::LoadThread;
 use crate::client::virtual_user::VirtualUser;
 
-pub(super) async fn visit(thread: Rc<LoadThread>, number: u32, opens_first: bool) {
+pub(super) async fn run_user(thread: Rc<LoadThread>, number: u32, opens_first: bool) {
     let mut user = VirtualUser::new(&thread, number);
     if opens_first {
         open_first(&thread, &mut user).await;

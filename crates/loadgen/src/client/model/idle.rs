@@ -7,7 +7,7 @@ use crate::client::failure::Failure;
 use crate::client::load_thread::LoadThread;
 use crate::client::virtual_user::VirtualUser;
 
-pub(super) async fn visit(thread: Rc<LoadThread>, number: u32, requests: u32) {
+pub(super) async fn run_user(thread: Rc<LoadThread>, number: u32, requests: u32) {
     let mut user = VirtualUser::new(&thread, number);
     let opened = {
         // The semaphore is never closed, so a permit always comes.

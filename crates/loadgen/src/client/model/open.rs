@@ -30,7 +30,7 @@ struct IdleUser {
 pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: u32) {
     let start = thread.until_begin().await;
     let idle_users = Rc::new(IdleUsers { free: RefCell::default(), is_over: Cell::new(false) });
-    let mut visits = JoinSet::new();
+    let mut tasks = JoinSet::new();
     let mut users = 0;
     for after in schedule(thread, arrivals) {
         let due = start + after;
@@ -45,7 +45,7 @@ pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: 
             idle.call(due);
         } else if users < users_max {
             let idle = Rc::new(IdleUser { due: Cell::new(Some(due)), called: Notify::new() });
-            visits.spawn_local(visit(
+            tasks.spawn_local(run_user(
                 Rc::clone(thread),
                 thread.number(users),
                 idle,
@@ -57,18 +57,23 @@ pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: 
         }
     }
     idle_users.close();
-    while visits.join_next().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
 }
 
 fn schedule(thread: &LoadThread, arrivals: Arrivals) -> Schedule {
     let length = match arrivals {
-        Arrivals::Constant { .. } => thread.plan.length(),
+        Arrivals::Constant { .. } => thread.shared.length(),
         Arrivals::Ramp { .. } => thread.load().end.at_most(),
     };
     Schedule::new(arrivals, length, thread.index, thread.load().cpus.len())
 }
 
-async fn visit(thread: Rc<LoadThread>, number: u32, idle: Rc<IdleUser>, idle_users: Rc<IdleUsers>) {
+async fn run_user(
+    thread: Rc<LoadThread>,
+    number: u32,
+    idle: Rc<IdleUser>,
+    idle_users: Rc<IdleUsers>,
+) {
     let mut user = VirtualUser::new(&thread, number);
     while let Some(due) = idle.due.take() {
         // A failure is counted; the next transaction is due when it is due.

@@ -8,7 +8,7 @@ use crate::client::load_thread::LoadThread;
 use crate::client::schedule::Intervals;
 use crate::client::virtual_user::VirtualUser;
 
-pub(super) async fn visit(
+pub(super) async fn run_user(
     thread: Rc<LoadThread>,
     number: u32,
     interval: Duration,
