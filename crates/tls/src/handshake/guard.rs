@@ -17,7 +17,7 @@ pub(super) struct Guard {
     acceptors: Acceptors,
     /// The one for the name that the client asks for.
     chosen: Acceptor,
-    /// Nobody has asked for it yet.
+    /// Whether it is another than at the beginning, and [`take_choice`](Guard::take_choice) has not handed it out yet.
     is_choice_new: bool,
     /// Nothing has come yet.
     is_first: bool,

@@ -50,7 +50,8 @@ impl TlsWriter {
         Poll::Ready(installed.map_err(OffloadError::Ended))
     }
 
-    /// Hands a sealer's key to the kernel, which TCP was given so much before. On failure the connection stays ended.
+    /// Hands a sealer's key to the kernel; `written_bytes` is what TCP had been given by then. On failure the connection stays
+    /// ended.
     fn install(
         &mut self,
         socket: &TcpStream,
@@ -79,7 +80,7 @@ impl TlsWriter {
         Ok(())
     }
 
-    /// What TCP must have been given in all when kernel TLS holds nothing back; `None` if the kernel never encrypted.
+    /// The byte count TCP must have reached once kernel TLS holds nothing back; `None` if the kernel never encrypted.
     fn kernel_output_bytes(&self, socket: &TcpStream) -> io::Result<Option<u64>> {
         let Some(output) = &self.kernel_output else {
             return Ok(None);
@@ -211,8 +212,8 @@ impl TlsWriter {
     }
 }
 
-/// What TCP was given before the kernel encrypts: by us, and by others before TLS. Were it taken for less than it is, the end
-/// could come before the last bytes, so where acknowledgements hide it it is asked for again, in a later turn.
+/// What TCP was given before the kernel encrypts: by us, and by others before TLS. Too low a count would let us close before
+/// the last bytes are out, so while acknowledgements make it inexact we ask again in a later turn.
 pub(super) fn poll_written(written: io::Result<u64>, context: &Context<'_>) -> Poll<u64> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
