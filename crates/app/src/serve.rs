@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use kettle_config::{Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp};
+use kettle_config::{
+    ANY_NAME, Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp,
+};
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::ServeArguments;
@@ -44,7 +46,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
     }
     for site in &mut config.sites {
         // Whatever name the machine is reached by, this is its only site.
-        site.names = vec![Located::not_written("_".to_owned())];
+        site.names = vec![Located::not_written(ANY_NAME.to_owned())];
         if let (Some(chain), Some(key)) = (&arguments.cert, &arguments.key) {
             site.self_signed = false;
             site.certificates = vec![Certificate {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use kettle_config::{
-    Backend, BackendServer, BackendTls, Certificate, Config, Listener, ListenerKind, Located,
-    Roots, ServerAddress, Site, TcpListener, TlsListener,
+    ANY_NAME, Backend, BackendServer, BackendTls, Certificate, Config, Listener, ListenerKind,
+    Located, Roots, ServerAddress, Site, TcpListener, TlsListener,
 };
 use kettle_supervisor::{Supervisor, prepare};
 
@@ -47,7 +47,7 @@ fn terminating(arguments: &TerminateArguments) -> Config {
     let certificate = certificate(arguments.cert.as_ref(), arguments.key.as_ref());
     let site = Site {
         // Whatever name the machine is reached by.
-        names: vec![Located::not_written("_".to_owned())],
+        names: vec![Located::not_written(ANY_NAME.to_owned())],
         default: true,
         self_signed: certificate.is_none(),
         certificates: certificate.into_iter().collect(),

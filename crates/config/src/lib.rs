@@ -42,6 +42,5 @@ pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
 pub use schema::{json_schema, json_schema_text};
-pub use setting::is_own_header;
-pub use setting::quoted;
+pub use setting::{ANY_NAME, is_own_header, quoted};
 pub use word::UnknownWord;

@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Position};
 use crate::origin::Origins;
-use crate::setting::{section, sections, settings};
+use crate::setting::{ANY_NAME, section, sections, settings};
 use crate::source::{Places, Source};
 
 settings! {
@@ -194,7 +194,8 @@ impl Config {
 
     /// The number of the site for names that no other has: the last one that claims to be.
     pub fn default_site(&self) -> Option<usize> {
-        let is_any = |site: &Site| site.default || site.names.iter().any(|name| name.value == "_");
+        let is_any =
+            |site: &Site| site.default || site.names.iter().any(|name| name.value == ANY_NAME);
         self.sites.iter().rposition(is_any)
     }
 

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Help};
 use crate::model::Config;
 use crate::origin::Origins;
 use crate::read::{Item, Reader};
-use crate::setting::Settings;
+use crate::setting::{ANY_NAME, Settings};
 use crate::source::Source;
 use crate::syntax;
 
@@ -64,7 +64,7 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     let table = DeValue::Table(table.into_inner());
     let mut config = Config::read(&Item::document(&table), &mut reader).unwrap_or_default();
     for site in &mut config.sites {
-        site.default |= site.names.iter().any(|name| name.value == "_");
+        site.default |= site.names.iter().any(|name| name.value == ANY_NAME);
     }
     if !is_partial {
         check::check(&config, &mut reader);

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_config::{Config, Diagnostic, Located, LogTarget, TxPathChoice};
+use kettle_config::{ANY_NAME, Config, Diagnostic, Located, LogTarget, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
+use kettle_tls::names::NAME_BYTES_MAX;
 use rustix::io::Errno;
 
 use crate::access_log::Destination;
@@ -101,7 +102,7 @@ impl Handler {
     #[must_use]
     pub fn configured(&self) -> Option<&ConfiguredFields> {
         match self {
-            Handler::Files(rules) => Some(&rules.configured),
+            Handler::Files(files) => Some(&files.configured),
             Handler::Nothing(configured) => Some(configured),
             _ => self.proxy().map(|route| &route.configured),
         }
@@ -125,10 +126,10 @@ impl Handler {
 }
 
 impl Router {
-    /// Opens all roots. diagnostics name every one that cannot be opened.
+    /// The router of a configuration. Opens all roots, and reads the files of users.
     ///
     /// # Errors
-    /// Every mistake.
+    /// Every mistake: one for each root that cannot be opened, and for each file of users that is not right.
     pub fn build(
         config: &Config,
         upstreams: &Upstreams,
@@ -205,8 +206,8 @@ impl Router {
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
         let mut lines = Vec::new();
         for route in self.sites.iter().flat_map(|site| &site.routes) {
-            let Handler::Files(rules) = &route.handler else { continue };
-            let root = &rules.root;
+            let Handler::Files(files) = &route.handler else { continue };
+            let root = &files.root;
             let disclosure = root.disclosure();
             let line = (disclosure.sentence(root.path(), root.file_system()), disclosure);
             if !lines.contains(&line) {
@@ -229,9 +230,12 @@ impl Router {
     /// The site for a request, by the name it asks for and the name its connection was made with.
     ///
     /// A request without a name (HTTP/1.0) goes to the site of the connection. A connection
-    /// without a name (no SNI) may ask for any site. `None` if no site has the name, or if one has
-    /// it that the connection's certificate does not stand for, or whose clients show certificates that this connection's
-    /// was not asked for, or demands one that it has not shown (`is_client_verified`): 421 (RFC 9110 §15.5.20).
+    /// without a name (no SNI) may ask for any site. `None`, for 421 (RFC 9110 §15.5.20), means one of these:
+    ///
+    /// - No site has the name, and none is the default.
+    /// - The site asks clients for certificates, and the connection's name is of a site that asks for others, or for none.
+    /// - The site demands a certificate, and the client has shown none (`is_client_verified`).
+    /// - The connection was made with another name, whose site shows other certificates.
     #[must_use]
     pub fn site(
         &self,
@@ -271,6 +275,7 @@ impl Router {
     fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
         let name = name.strip_suffix(b".").unwrap_or(name);
+        // No site has a longer name.
         let mut lower = [0; NAME_BYTES_MAX];
         let Some(lower) = lower.get_mut(..name.len()) else { return self.default };
         lower.copy_from_slice(name);
@@ -387,11 +392,6 @@ fn root_diagnostic(config: &Config, root: &Located<PathBuf>, error: Errno) -> Di
     };
     config.diagnostic(root.at, &path, message, help)
 }
-
-/// The name that stands for all others.
-const ANY_NAME: &str = "_";
-/// DNS names have at most 253 characters; longer ones belong to no site.
-const NAME_BYTES_MAX: usize = 255;
 
 #[cfg(test)]
 mod tests;

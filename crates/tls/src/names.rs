@@ -21,7 +21,7 @@ impl<T> Names<T> {
     pub fn add(&mut self, name: &str, value: T) {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         match name.strip_prefix("*.") {
-            _ if name == DEFAULT_NAME => {}
+            _ if name == ANY_NAME => {}
             Some(parent) => _ = self.wildcard.entry(parent.into()).or_insert(value),
             None => _ = self.exact.entry(name.into()).or_insert(value),
         }
@@ -49,8 +49,8 @@ impl<T> Names<T> {
     }
 }
 
-/// Stands for every name that no site has.
-pub(crate) const DEFAULT_NAME: &str = "_";
+/// Stands for every name that no site has; the word is the configuration's, which this crate does not know.
+pub(crate) const ANY_NAME: &str = "_";
 
 /// The longest name that anybody can have (RFC 1035 §2.3.4).
 pub const NAME_BYTES_MAX: usize = 253;

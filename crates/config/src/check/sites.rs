@@ -7,6 +7,7 @@ use crate::diagnostic::Help;
 use crate::located::Position;
 use crate::model::{Config, Listener, PathPattern, Route, Site, Template};
 use crate::read::Reader;
+use crate::setting::ANY_NAME;
 
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
 const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
@@ -43,7 +44,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 
 fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
     let mut first: HashMap<&str, Position> = HashMap::new();
-    for name in sites.iter().flat_map(|site| &site.names).filter(|name| *name.value != *"_") {
+    for name in sites.iter().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
         match first.get(name.value.as_str()) {
             Some(at) => {
                 let message =
@@ -60,7 +61,7 @@ fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
 fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
     let mut first: Option<usize> = None;
     for (index, site) in sites.iter().enumerate().filter(|(_, site)| site.default) {
-        let by_name = site.names.iter().find(|name| name.value == "_");
+        let by_name = site.names.iter().find(|name| name.value == ANY_NAME);
         let setting = reader.place(&format!("site.{index}.default"));
         let setting_line = setting.as_ref().map(|place| reader.source().position(place.start).line);
         let line = by_name.map(|name| name.at.line).or(setting_line);

@@ -57,6 +57,8 @@ impl Wrong {
     }
 }
 
+/// The name of a site that stands for every name no other site has.
+pub const ANY_NAME: &str = "_";
 /// Longest host name in DNS (RFC 1035 section 2.3.4, without the dot at the end).
 const HOST_NAME_BYTES_MAX: usize = 253;
 /// Longest label of a host name.
@@ -147,7 +149,7 @@ pub(crate) static STATUS: TextRule =
 
 fn site_name(text: &str) -> Result<String, Wrong> {
     let name = text.to_ascii_lowercase();
-    if name == "_" {
+    if name == ANY_NAME {
         return Ok(name);
     }
     if let Some((_, rest)) = name.split_once("://") {

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use kettle_config::ANY_NAME;
 use kettle_http::target::Target;
 use kettle_http::trailers::TrailerFilter;
 
@@ -77,7 +78,7 @@ impl ProxyRoute {
         let authority = head.authority();
         let asked = authority.as_ref().map(|authority| authority.host).or(server_name);
         let asked = asked.map(|host| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase());
-        let own = self.names.iter().find(|name| !name.starts_with('*') && **name != "_");
+        let own = self.names.iter().find(|name| !name.starts_with('*') && **name != ANY_NAME);
         let host = asked.filter(|host| own.is_none() || self.has_name(host));
         let port = authority.and_then(|authority| authority.port);
         Some(match (host, port) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kettle_config::{Certificate, Config, Position, Site};
+use kettle_config::{ANY_NAME, Certificate, Config, Position, Site};
 use kettle_kernel::process;
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::self_signed::{self, SelfSignedError};
@@ -219,9 +219,6 @@ fn generate(config: &Config, names: Vec<String>) -> Result<Generated, SelfSigned
 
 const NAME_OTHERS: &str = "set `state_directory` in [server] to a folder that the user starting kettle may write, or give \
      the site a [[site.certificate]]";
-
-/// The site name that stands for any other.
-const ANY_NAME: &str = "_";
 
 /// A generated certificate is not taken over by a reload in its last days.
 const RENEW_BEFORE_END: Duration = Duration::from_secs(7 * 24 * 3600);

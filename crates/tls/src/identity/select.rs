@@ -9,7 +9,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::Identity;
-use crate::names::{DEFAULT_NAME, Names};
+use crate::names::{ANY_NAME, Names};
 
 /// The identities of all sites of a listener.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl Identities {
         for name in names {
             self.by_name.add(name, site);
         }
-        if default || self.default.is_none() || names.iter().any(|name| name == DEFAULT_NAME) {
+        if default || self.default.is_none() || names.iter().any(|name| name == ANY_NAME) {
             self.default = Some(site);
         }
     }

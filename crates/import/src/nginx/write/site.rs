@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kettle_config::{Origin, quoted};
+use kettle_config::{ANY_NAME, Origin, quoted};
 
 use super::Writer;
 use super::route::spoken;
@@ -193,11 +193,11 @@ impl Writer<'_> {
         }
         self.challenges(servers, server, &mut routes);
         if names.is_empty() {
-            names.push("_".to_owned());
+            names.push(ANY_NAME.to_owned());
         }
         let origin = Some(server.origin);
         self.draft.text.table("[[site]]", origin);
-        let is_any = names.first().is_some_and(|name| name == "_");
+        let is_any = names.first().is_some_and(|name| name == ANY_NAME);
         self.draft.text.set("names", list(names.iter().map(String::as_str)), origin);
         if server.is_default && !is_any {
             self.draft.text.set("default", "true", origin);
