@@ -148,9 +148,11 @@ async fn respond_by_route(
     }
     match &route.handler {
         Handler::Files(files_route) => {
-            // Where there are no rules, it was not ready a moment ago.
-            let ready = route.rules.as_ref();
-            let ready = ready.and_then(|_| files.ready(files_route, target.path, head));
+            // Of a route without rules, `respond` has asked for a ready response already.
+            let ready = match route.rules {
+                Some(_) => files.ready(files_route, target.path, head),
+                None => None,
+            };
             match ready {
                 Some(response) => Ok(response),
                 None => files.respond(files_route, target, asked, head).await,
@@ -162,8 +164,11 @@ async fn respond_by_route(
         }
         Handler::Cached(cached) => {
             let path = target.path.to_owned();
-            let ready = route.rules.as_ref();
-            let ready = ready.and_then(|_| cached::ready(cached, files, &path, request, notes));
+            // As with files.
+            let ready = match route.rules {
+                Some(_) => cached::ready(cached, files, &path, request, notes),
+                None => None,
+            };
             match ready {
                 Some(response) => Ok(response),
                 None => cached::respond(cached, files, pool, &path, request, notes).await,

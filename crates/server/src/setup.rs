@@ -35,7 +35,7 @@ pub struct WorkerSetup {
     pub log: WorkerLog,
     /// Changes once, when the server stops.
     pub shutdown: watch::Receiver<Shutdown>,
-    /// Where connections may move their sending side.
+    /// Whether further connections may move into the kernel.
     pub kill_switch: Arc<KillSwitch>,
     /// What this kernel carries.
     pub capabilities: Arc<Capabilities>,
@@ -49,7 +49,7 @@ pub struct WorkerSetup {
 pub struct Snapshot {
     /// The settings.
     pub config: Arc<Config>,
-    /// Which files answer.
+    /// Which site and handler answer.
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
     pub tls: Acceptors,

@@ -30,7 +30,8 @@ impl PathPreference {
     pub(crate) fn wants_kernel(self, demand: Demand) -> bool {
         match self.choice {
             TxPathChoice::User => false,
-            // Setting up the kernel costs more than one small response can win back.
+            // Setting up the kernel costs more than one small response can win back. A last response that is only a head has no
+            // bytes to win it back with, however low the crossover.
             TxPathChoice::Auto => {
                 demand.bytes >= self.crossover_bytes && (!demand.is_last || demand.bytes > 0)
             }
