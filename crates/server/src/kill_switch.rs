@@ -26,13 +26,13 @@ pub enum SwitchPosition {
 
 impl KillSwitch {
     /// Sets the switch, for every decision from now on.
-    pub fn set(&self, placement: SwitchPosition) {
-        self.user_only.store(placement == SwitchPosition::User, Relaxed);
+    pub fn set(&self, position: SwitchPosition) {
+        self.user_only.store(position == SwitchPosition::User, Relaxed);
     }
 
     /// What the switch says now.
     #[must_use]
-    pub fn placement(&self) -> SwitchPosition {
+    pub fn position(&self) -> SwitchPosition {
         if self.is_user_only() { SwitchPosition::User } else { SwitchPosition::Auto }
     }
 

@@ -215,8 +215,8 @@ impl Supervisor {
     #[must_use]
     pub fn placement_line(&self) -> String {
         let config = &self.live.prepared().config;
-        let placement = self.kill_switch.placement();
-        placement::line(config, &self.capabilities, self.obstacle.as_deref(), placement)
+        let position = self.kill_switch.position();
+        placement::line(config, &self.capabilities, self.obstacle.as_deref(), position)
     }
 
     /// Runs the main loop until the server is told to stop and has finished. `ready` is called once

@@ -69,7 +69,7 @@ pub(super) async fn run(
     loop {
         let cut_off = main_loop.cut_off();
         let MainLoop { reloads, supervisor, .. } = &mut main_loop;
-        reloads.begin(|subject| supervisor.live.candidate(subject, RELOAD_TIME_MAX));
+        reloads.begin(|scope| supervisor.live.candidate(scope, RELOAD_TIME_MAX));
         tokio::select! {
             event = signals.next() => {
                 if let Some(code) = main_loop.on_signal(event) {
@@ -167,7 +167,7 @@ impl MainLoop {
             Request::Status => Reply::Status(Box::new(self.status())),
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
-            Request::Path { placement } => self.set_placement(placement),
+            Request::Path { placement: position } => self.set_switch(position),
             Request::Tunnels { top, by } => return self.show_tunnels(top, by, reply),
             Request::Backends => Reply::Backends { backends: self.backends().into() },
             Request::Caches => {
@@ -289,7 +289,7 @@ impl MainLoop {
 
     /// Says whether another configuration is in force now.
     fn on_reload_end(&mut self, ended: reloads::Ended) -> bool {
-        let reloads::Ended { subject, outcome, askers } = ended;
+        let reloads::Ended { scope, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
         // Nobody would accept what comes to a listener that is opened now.
         let outcome = if self.draining.is_some() { Err(vec![self.stopping()]) } else { outcome };
@@ -309,7 +309,7 @@ impl MainLoop {
                 Reply::Done { message }
             }
             Err(diagnostics) => {
-                self.log_refusal(subject, &diagnostics);
+                self.log_refusal(scope, &diagnostics);
                 Reply::Refused {
                     message: "the configuration has mistakes; the old one stays in force"
                         .to_owned(),
@@ -330,8 +330,8 @@ impl MainLoop {
         config.diagnostic(Position::NOT_WRITTEN, "", message, None)
     }
 
-    fn log_refusal(&mut self, subject: ReloadScope, diagnostics: &[Diagnostic]) {
-        match subject {
+    fn log_refusal(&mut self, scope: ReloadScope, diagnostics: &[Diagnostic]) {
+        match scope {
             ReloadScope::Configuration => {
                 tracing::error!("not reloaded, the old configuration stays in force");
             }
@@ -378,10 +378,10 @@ impl MainLoop {
         });
     }
 
-    fn set_placement(&self, placement: SwitchPosition) -> Reply {
-        self.supervisor.kill_switch.set(placement);
-        tracing::info!("path switched to {placement}");
-        let message = match placement {
+    fn set_switch(&self, position: SwitchPosition) -> Reply {
+        self.supervisor.kill_switch.set(position);
+        tracing::info!("path switched to {position}");
+        let message = match position {
             SwitchPosition::User => {
                 "no further connection moves into the kernel; those that are there stay"
             }
@@ -406,7 +406,7 @@ impl MainLoop {
                     path: listener.path().map(str::to_owned),
                 })
                 .collect(),
-            placement: kill_switch.placement(),
+            placement: kill_switch.position(),
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
             reloads_done: metrics.reloads_done.load(Relaxed),

@@ -16,7 +16,7 @@ pub(super) fn line(
     config: &Config,
     capabilities: &Capabilities,
     obstacle: Option<&str>,
-    placement: SwitchPosition,
+    position: SwitchPosition,
 ) -> String {
     let ways: Vec<_> = config.listeners.iter().filter_map(|it| way(config, it)).collect();
     let ours: Vec<_> = ways.iter().filter(|way| way.speaks_tls).collect();
@@ -29,7 +29,7 @@ pub(super) fn line(
     if ours.iter().all(|way| way.how == USER_SPACE) {
         return format!("TLS: {USER_SPACE} — as configured");
     }
-    if placement == SwitchPosition::User {
+    if position == SwitchPosition::User {
         return "TLS: user space — switched off (kettle ctl path auto switches it on)".to_owned();
     }
     if let Some(obstacle) = obstacle {

@@ -42,7 +42,7 @@ pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 pub struct Prepared {
     /// The settings.
     pub config: Arc<Config>,
-    /// Which files answer.
+    /// Which site and handler answer.
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
     pub tls: Acceptors,
@@ -187,10 +187,10 @@ fn load(
         Purpose::Serving { in_force } => (*in_force, false),
         Purpose::Checking => (None, true),
     };
-    let mut diagnostics = Diagnostics::of_files(config);
-    diagnostics.of_open_doors(config);
+    let mut diagnostics = Diagnostics::begin_with_files(config);
+    diagnostics.add_open_doors(config);
     if is_check || (in_force.is_none() && config.server.user.is_some()) {
-        diagnostics.of_access(config);
+        diagnostics.add_access(config);
     }
     let mut identities = load_identities(config, &mut diagnostics);
     let mut generated = None;
@@ -206,13 +206,16 @@ fn load(
     let router = Router::build(config, &upstreams, &stores);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut diagnostics);
-    let acceptors = diagnostics.of_acceptors(&AcceptorSource {
-        config,
-        policy: &policy,
-        loaded: &identities,
-        client_auth: &client_auth,
-        resumption,
-    });
+    let acceptors = make_acceptors(
+        &AcceptorSource {
+            config,
+            policy: &policy,
+            loaded: &identities,
+            client_auth: &client_auth,
+            resumption,
+        },
+        &mut diagnostics,
+    );
     let ticket_secret = load_ticket_secret(config, &mut diagnostics);
     let loaded = Loaded {
         router,
@@ -254,6 +257,26 @@ fn names(message: &str, file: &str) -> bool {
     message.match_indices(file).any(|found| is_end(behind(found).chars().next()))
 }
 
+fn make_acceptors(
+    source: &AcceptorSource<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<LoadedAcceptors> {
+    let config = source.config;
+    let of_listener = |(index, listener): (usize, &Listener)| {
+        listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
+    };
+    let of_tunnels: Result<_, _> = config.listeners.iter().enumerate().map(of_listener).collect();
+    let of_https = source.https(&HTTP1).and_then(|it| Ok((it, source.https(&HTTP2_AND_1)?)));
+    let made = of_https.and_then(|(https, with_http2)| Ok((https, with_http2, of_tunnels?)));
+    // What could not be read before is missing here, and was named.
+    made.map_err(|error| {
+        if diagnostics.mistakes.is_empty() {
+            diagnostics.mistake(config, config.position_of("tls"), "", error.to_string());
+        }
+    })
+    .ok()
+}
+
 fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<TicketSecret> {
     let file = config.tls.ticket_secret.as_ref()?;
     client_auth::load_file(config, file, diagnostics, TicketSecret::load)
@@ -277,7 +300,7 @@ struct Diagnostics {
 }
 
 impl Diagnostics {
-    fn of_files(config: &Config) -> Self {
+    fn begin_with_files(config: &Config) -> Self {
         let mut diagnostics =
             Self { mistakes: check_files(config), warnings: advice(config), ..Self::default() };
         if let Some(path) = &config.admin.socket
@@ -290,7 +313,7 @@ impl Diagnostics {
     }
 
     /// Of certificates before one backend, none should be a way around what another demands.
-    fn of_open_doors(&mut self, config: &Config) {
+    fn add_open_doors(&mut self, config: &Config) {
         for tls in config.listeners.iter().filter_map(Listener::tls) {
             let Some(asking) = tls.certificates.iter().find(|it| it.client_auth.is_some()) else {
                 continue;
@@ -308,29 +331,8 @@ impl Diagnostics {
         }
     }
 
-    fn of_acceptors(&mut self, source: &AcceptorSource<'_>) -> Option<LoadedAcceptors> {
-        let of_listener = |(index, listener): (usize, &Listener)| {
-            listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
-        };
-        let listeners = source.config.listeners.iter().enumerate();
-        let of_tunnels: Result<_, _> = listeners.map(of_listener).collect();
-        let of_https = source.https(&HTTP1).and_then(|it| Ok((it, source.https(&HTTP2_AND_1)?)));
-        let made = of_https.and_then(|(https, with_http2)| Ok((https, with_http2, of_tunnels?)));
-        // What could not be read before is missing here, and was named.
-        made.map_err(|error| {
-            if self.mistakes.is_empty() {
-                self.of_tls(source.config, &error);
-            }
-        })
-        .ok()
-    }
-
-    fn of_tls(&mut self, config: &Config, error: &dyn std::fmt::Display) {
-        self.mistake(config, config.position_of("tls"), "", error.to_string());
-    }
-
     /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.
-    fn of_access(&mut self, config: &Config) {
+    fn add_access(&mut self, config: &Config) {
         match account(config) {
             Ok(account) => access::check(config, account.as_ref(), self),
             Err(mistakes) => self.add_mistakes(mistakes),

@@ -49,7 +49,7 @@ pub type Loader = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>
 pub enum ReloadScope {
     /// The configuration file, and all that it names.
     Configuration,
-    /// What the configuration in force names. Its own file may have been changed meanwhile, and is nobody's wish yet.
+    /// What the configuration in force names. If its own file has changed meanwhile, that waits until a reload is asked for.
     NamedFiles,
 }
 
@@ -127,7 +127,7 @@ impl Live {
         self.resumption.rotate_if_due();
     }
 
-    /// Reads `subject` again on a thread of its own, and opens the log at its new place. Opening the log is the one step that is
+    /// Reads `scope` again on a thread of its own, and opens the log at its new place. Opening the log is the one step that is
     /// not undone if the candidate is not put in force: that only happens when the server stops. A server without a
     /// configuration file reads its certificates again.
     ///
@@ -137,11 +137,11 @@ impl Live {
     /// changed in any part.
     pub fn candidate(
         &self,
-        subject: ReloadScope,
+        scope: ReloadScope,
         time_max: Duration,
     ) -> impl Future<Output = Result<Candidate, Vec<Diagnostic>>> + use<> {
         let query = Query {
-            subject,
+            scope,
             loader: self.loader.clone(),
             in_force: Arc::clone(&self.prepared),
             bound: self.bound.clone(),
@@ -235,7 +235,7 @@ impl Live {
 
 /// All that reading a configuration takes, for the thread that does it.
 struct Query {
-    subject: ReloadScope,
+    scope: ReloadScope,
     loader: Option<Loader>,
     in_force: Arc<Prepared>,
     bound: Vec<BoundAddress>,
@@ -250,7 +250,7 @@ impl Query {
     /// Everything that can fail and leaves no trace when it does.
     fn run(self) -> Result<Candidate, Vec<Diagnostic>> {
         let in_force = &self.in_force.config;
-        let mut config = match (self.subject, &self.loader) {
+        let mut config = match (self.scope, &self.loader) {
             (ReloadScope::Configuration, Some(load)) => {
                 keeper::renew();
                 load()?
@@ -259,7 +259,7 @@ impl Query {
                 Config::clone(in_force)
             }
         };
-        let is_in_force = self.subject == ReloadScope::NamedFiles;
+        let is_in_force = self.scope == ReloadScope::NamedFiles;
         let out_of_reach = self.sandbox.refusals(&config, is_in_force);
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);

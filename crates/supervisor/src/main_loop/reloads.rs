@@ -17,7 +17,7 @@ pub(super) type Asker = Option<oneshot::Sender<Reply>>;
 
 /// A reload that has been read and is to be committed.
 pub(super) struct Ended {
-    pub(super) subject: ReloadScope,
+    pub(super) scope: ReloadScope,
     pub(super) outcome: Outcome,
     pub(super) askers: Vec<Asker>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Reloads {
 }
 
 struct UnderWay {
-    subject: ReloadScope,
+    scope: ReloadScope,
     outcome: Pin<Box<dyn Future<Output = Outcome>>>,
     askers: Vec<Asker>,
 }
@@ -59,7 +59,7 @@ impl Reloads {
         if self.under_way.is_some() {
             return;
         }
-        let subject = if !self.next.is_empty() {
+        let scope = if !self.next.is_empty() {
             ReloadScope::Configuration
         } else if std::mem::take(&mut self.have_files_changed) {
             ReloadScope::NamedFiles
@@ -67,16 +67,16 @@ impl Reloads {
             return;
         };
         let askers = std::mem::take(&mut self.next);
-        self.under_way = Some(UnderWay { subject, outcome: Box::pin(begin(subject)), askers });
+        self.under_way = Some(UnderWay { scope, outcome: Box::pin(begin(scope)), askers });
     }
 
     /// Waits for the end of the reload under way, for ever if there is none; dropping this forgets nothing.
     pub async fn next_end(&mut self) -> Ended {
-        let Some(UnderWay { outcome, subject, .. }) = &mut self.under_way else {
+        let Some(UnderWay { outcome, scope, .. }) = &mut self.under_way else {
             return pending().await;
         };
-        let (subject, outcome) = (*subject, outcome.await);
+        let (scope, outcome) = (*scope, outcome.await);
         let askers = self.under_way.take().map(|under_way| under_way.askers);
-        Ended { subject, outcome, askers: askers.unwrap_or_default() }
+        Ended { scope, outcome, askers: askers.unwrap_or_default() }
     }
 }

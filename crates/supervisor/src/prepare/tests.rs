@@ -136,7 +136,7 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
         );
         let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
         let mut diagnostics = Diagnostics::default();
-        diagnostics.of_open_doors(&config);
+        diagnostics.add_open_doors(&config);
         places(&diagnostics.warnings)
     };
     assert_eq!(found(asking), []);
