@@ -127,9 +127,12 @@ fn small_messages_go_back_and_forth_on_two_streams_at_once() {
             expect(&mut frames, *stream, message.as_bytes());
         }
     }
-    for (stream, server) in &mut calls {
-        frames.send(&data(*stream, END_STREAM, b""));
-        assert_eq!(read_until(server, b"\r\n\r\n"), b"0\r\n\r\n");
+    // With trailers and without.
+    let trailers = frame(HEADERS, END_HEADERS | END_STREAM, 3, &block(&[("x-end", "1")]));
+    let ends = [(data(1, END_STREAM, b""), "0\r\n\r\n"), (trailers, "0\r\nx-end: 1\r\n\r\n")];
+    for ((stream, server), (end, expected)) in calls.iter_mut().zip(ends) {
+        frames.send(&end);
+        assert_eq!(read_until(server, b"\r\n\r\n"), expected.as_bytes());
         server.write_all(b"0\r\ngrpc-status: 0\r\n\r\n").unwrap();
         let trailers = frames.next_of(HEADERS);
         assert_eq!((trailers.stream, trailers.flags), (*stream, END_HEADERS | END_STREAM));
