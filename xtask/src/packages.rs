@@ -116,7 +116,7 @@ const NEEDED: &[&str] = &[
 /// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];
 
-/// The servers that tests have behind tunnels, a mail client before them, and what scrapes kettle.
+/// The servers that tests have behind tunnels, and what scrapes kettle.
 const BEHIND: &[&str] = &["gunicorn", "postfix", "postgresql", "prometheus", "python3-aiosmtpd"];
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! A mail server and a mail client that others wrote, on both sides of STARTTLS.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,7 +12,8 @@ use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::environment::{patience, skip};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::tool::{Running, Tool};
+use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::originator_after;
@@ -123,3 +126,71 @@ fn postfix_begins_tls_with_us() {
         assert_eq!(entry.text("tls_version"), protocol);
     }
 }
+
+/// Postfix's own server, told to take nothing outside TLS.
+#[test]
+fn we_begin_tls_with_postfix() {
+    let master = Path::new("/usr/lib/postfix/sbin/master");
+    if !master.exists() || !geteuid().is_root() {
+        return skip("postfix is not installed, or this is not root, who starts it");
+    }
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let address = Backend::listen().address();
+    let issued = issue(&["localhost"], Kind::Ecdsa);
+    let files = [
+        ("chain", issued.chain),
+        ("key", issued.key),
+        ("main.cf", MAIN_CF.replace("FOLDER", place)),
+        ("master.cf", MASTER_CF.replace("ADDRESS", &address.to_string())),
+    ];
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    // It goes on as another user, who owns what it shares.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["data", "queue", "queue/pid", "queue/private", "queue/public"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    for name in ["data", "queue/private", "queue/public"] {
+        Tool::new("chown").args(["daemon", &format!("{place}/{name}")]).run();
+    }
+    let _postfix = Tool::new(master).args(["-c", place, "-d"]).start();
+    wait_until_listening(address);
+    let kettle = originator_after("smtp", address);
+    let mut client = TcpStream::connect(kettle.address()).unwrap();
+    client.set_read_timeout(Some(patience())).unwrap();
+    let mut lines = BufReader::new(client.try_clone().unwrap()).lines();
+    for (said, last) in
+        [("", "220 "), ("EHLO me\r\n", "250 "), ("NOOP\r\n", "250 "), ("QUIT\r\n", "221 ")]
+    {
+        client.write_all(said.as_bytes()).unwrap();
+        assert!(lines.any(|line| line.unwrap().starts_with(last)), "no {last} to {said:?}");
+    }
+    drop((client, lines));
+    assert_eq!(kettle.tunnel().text("server_tls_version"), "TLSv1.3");
+}
+
+const MAIN_CF: &str = "\
+compatibility_level = 3.6
+mail_owner = daemon
+setgid_group = mail
+queue_directory = FOLDER/queue
+data_directory = FOLDER/data
+maillog_file = /dev/stdout
+myhostname = localhost
+local_recipient_maps =
+alias_maps =
+smtpd_peername_lookup = no
+smtpd_tls_cert_file = FOLDER/chain
+smtpd_tls_key_file = FOLDER/key
+smtpd_tls_security_level = encrypt
+";
+
+const MASTER_CF: &str = "\
+ADDRESS inet n - n - - smtpd
+tlsmgr unix - - n 1000? 1 tlsmgr
+anvil unix - - n - 1 anvil
+rewrite unix - - n - - trivial-rewrite
+postlog unix-dgram n - n - 1 postlogd
+";
