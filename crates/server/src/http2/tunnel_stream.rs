@@ -61,6 +61,8 @@ impl TunnelStream {
         let mut room = ready!(stream.poll_room(context, place, Priority::UNSAID, bytes.len()))?;
         let (now, _) = bytes.split_at(room.bytes().min(bytes.len()));
         room.send(now, false)?;
+        // Whatever comes next may take its time, and nobody in the line waits for that.
+        *place = None;
         Poll::Ready(Ok(now.len()))
     }
 
