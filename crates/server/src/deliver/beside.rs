@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::upstream::{Coding, cut};
 use super::{Delivery, DeliveryError};
+use crate::limits::Pace;
 use crate::request::{Beside, BodyError, OfConnection, Passed};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -34,11 +35,14 @@ impl Delivery<'_> {
         request: &mut Beside<'_, OfConnection<'_>>,
         coding: &mut Coding,
     ) -> Result<bool, DeliveryError> {
-        let mut queued_bytes = 0;
+        let (mut queued_bytes, mut is_request_first) = (0, false);
         loop {
             self.write_beside(prefix, body, request).await?;
             self.delivered.body_bytes += std::mem::take(&mut queued_bytes);
-            match self.next_beside(body, request).await? {
+            let next = self.next_beside(body, request, is_request_first).await?;
+            // Neither waits until the other one has nothing more.
+            is_request_first = matches!(next, NextPiece::Piece(_));
+            match next {
                 NextPiece::Moved => {}
                 NextPiece::Passed => return Ok(false),
                 NextPiece::Piece(piece) => {
@@ -60,11 +64,18 @@ impl Delivery<'_> {
         &mut self,
         body: &mut UpstreamBody,
         request: &mut Beside<'_, OfConnection<'_>>,
+        mut is_request_first: bool,
     ) -> Result<NextPiece, DeliveryError> {
         let (moved_bytes, ticks) = (request.moved_bytes, self.deadline.ticks());
         let is_owed = request.waits_for_client();
         let limit = body.timeout();
+        let owed = self.pace.as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
         let next = poll_fn(|context| {
+            if std::mem::take(&mut is_request_first)
+                && let Poll::Ready(passed) = poll_request(self.stream, body, request, context)
+            {
+                return Poll::Ready(passed.map(|()| NextPiece::Passed));
+            }
             if let Poll::Ready(piece) = body.poll_chunk(context) {
                 return Poll::Ready(piece.map(NextPiece::Piece).map_err(cut));
             }
@@ -76,17 +87,22 @@ impl Delivery<'_> {
                 Poll::Pending => Poll::Pending,
             }
         });
-        let next = timeout(limit, next).await;
+        let next = timeout(owed, next).await;
         if let Some(pace) = &mut self.pace {
             if is_owed {
                 pace.waited(self.deadline.ticks().saturating_sub(ticks));
             }
             pace.took(request.moved_bytes - moved_bytes);
-            if pace.left().is_zero() {
+            // What the server sent is not lost by that.
+            if pace.left().is_zero() && matches!(next, Ok(Ok(NextPiece::Moved)) | Err(_)) {
                 return Err(DeliveryError::Stalled);
             }
         }
-        next.unwrap_or_else(|_| Err(cut(UpstreamError::TimedOut)))
+        match next {
+            Ok(next) => next,
+            Err(_) if owed < limit => Ok(NextPiece::Moved),
+            Err(_) => Err(cut(UpstreamError::TimedOut)),
+        }
     }
 
     /// Sends what is written; a client that first sends all and then reads holds nothing up.

@@ -15,6 +15,8 @@ use crate::http2::Stream;
 pub(super) struct Passing {
     /// What the server has not taken yet of the last piece.
     unsent: Vec<u8>,
+    /// Whether nothing of what it took waits to be sealed or sent.
+    is_flushed: bool,
     /// Whether that is the last one.
     has_ended: bool,
     bytes_max: u64,
@@ -73,7 +75,9 @@ impl RequestBody<'_> {
                 (*data, self.is_awaited) = (Bytes::new(), false);
             }
         }
-        self.passing = Some(Passing { unsent, has_ended, bytes_max, trailers, may_keep });
+        let is_flushed = false;
+        self.passing =
+            Some(Passing { unsent, is_flushed, has_ended, bytes_max, trailers, may_keep });
     }
 
     /// Whether it goes on beside its response.
@@ -112,7 +116,7 @@ impl RequestBody<'_> {
 impl<S> Beside<'_, S> {
     /// Whether it is the client that has to send.
     pub(crate) fn waits_for_client(&self) -> bool {
-        self.passing.as_ref().is_some_and(|passing| passing.unsent.is_empty())
+        self.passing.as_ref().is_some_and(|it| it.unsent.is_empty() && it.is_flushed)
     }
 
     /// Passes on what `next` takes in, by `send`, and says what became of the body when that is over.
@@ -127,7 +131,9 @@ impl<S> Beside<'_, S> {
                 return Poll::Ready(Ok(Passed::Unwanted));
             };
             let mut left = passing.unsent.as_slice();
-            let sent = if left.is_empty() { Poll::Ready(Ok(())) } else { send(context, &mut left) };
+            let is_due = !left.is_empty() || !passing.is_flushed;
+            let sent = if is_due { send(context, &mut left) } else { Poll::Ready(Ok(())) };
+            passing.is_flushed = sent.is_ready();
             let sent_bytes = passing.unsent.len() - left.len();
             passing.unsent.drain(..sent_bytes);
             // Who waits holds no more than a little.

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::{Outgoing, cut_short, gone};
 use crate::deliver::{DeliveryError, request_passed};
 use crate::http2::Gone;
+use crate::limits::Pace;
 use crate::request::{Beside, OfStream};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;
@@ -31,8 +32,12 @@ impl Outgoing<'_> {
         body: &mut UpstreamBody,
         request: &mut Beside<'_, OfStream<'_>>,
     ) -> Result<bool, DeliveryError> {
+        let mut is_request_first = false;
         loop {
-            match self.next_beside(body, request).await? {
+            let next = self.next_beside(body, request, is_request_first).await?;
+            // Neither waits until the other one has nothing more.
+            is_request_first = matches!(next, NextPiece::Piece(_));
+            match next {
                 NextPiece::Moved => {}
                 NextPiece::Passed => return Ok(false),
                 NextPiece::Piece(None) => return Ok(true),
@@ -47,11 +52,18 @@ impl Outgoing<'_> {
         &mut self,
         body: &mut UpstreamBody,
         request: &mut Beside<'_, OfStream<'_>>,
+        mut is_request_first: bool,
     ) -> Result<NextPiece, DeliveryError> {
         let (moved_bytes, ticks) = (request.moved_bytes, self.deadline.ticks());
         let (is_owed, limit) = (request.waits_for_client(), body.timeout());
+        let owed = self.pace.as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
         let (stream, place) = (self.stream, &mut self.place);
         let next = poll_fn(|context| {
+            if std::mem::take(&mut is_request_first)
+                && let Poll::Ready(passed) = poll_request(body, request, context)
+            {
+                return Poll::Ready(passed.map(|()| NextPiece::Passed));
+            }
             if let Poll::Ready(piece) = body.poll_chunk(context) {
                 return Poll::Ready(piece.map(NextPiece::Piece).map_err(cut_short));
             }
@@ -64,21 +76,26 @@ impl Outgoing<'_> {
                 Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
             }
         });
-        let next = timeout(limit, next).await;
+        let next = timeout(owed, next).await;
         if let Some(pace) = &mut self.pace {
             let now = self.deadline.ticks();
             if is_owed && stream.shut_ticks(now).is_none_or(|shut| shut < ticks) {
                 pace.waited(now.saturating_sub(ticks));
             }
             pace.took(request.moved_bytes - moved_bytes);
-            if pace.left().is_zero() {
+            // What the server sent is not lost by that.
+            if pace.left().is_zero() && matches!(next, Ok(Ok(NextPiece::Moved)) | Err(_)) {
                 return Err(DeliveryError::Stalled);
             }
         }
-        next.unwrap_or_else(|_| {
-            body.cut();
-            Err(cut_short(TimedOut))
-        })
+        match next {
+            Ok(next) => next,
+            Err(_) if owed < limit => Ok(NextPiece::Moved),
+            Err(_) => {
+                body.cut();
+                Err(cut_short(TimedOut))
+            }
+        }
     }
 
     /// Sends what came; a client that first sends all and then opens its windows holds nothing up.
