@@ -3,7 +3,7 @@
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -218,7 +218,7 @@ impl RequestBody<'_> {
         if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
             return Err(BodyError::TooLong);
         }
-        if std::mem::take(&mut self.is_awaited) {
+        if std::mem::take(&mut self.is_awaited) && !source.stream.has_body_begun() {
             source.send_interim(CONTINUE)?;
         }
         // It is not kept while the next one is waited for.
@@ -290,6 +290,25 @@ impl RequestBody<'_> {
         self.is_awaited && !has_begun
     }
 
+    /// Ready when the client has begun it, or will not.
+    pub(crate) fn poll_begun(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.source {
+            BodySource::Nothing { .. } => Poll::Pending,
+            BodySource::Tls(source) => loop {
+                if !source.stream.received().bytes().is_empty() {
+                    return Poll::Ready(());
+                }
+                match ready!(source.stream.poll_fill(context)) {
+                    Ok(Fill::Data) => {}
+                    Ok(Fill::Closed | Fill::Truncated) | Err(_) => return Poll::Ready(()),
+                }
+            },
+            BodySource::Stream(source, ..) if source.stream.has_body_begun() => Poll::Ready(()),
+            // Whatever comes of the stream wakes who waits for its end.
+            BodySource::Stream(source, ..) => source.stream.poll_gone(context),
+        }
+    }
+
     /// Tells a client that waits for it to go on. To be waited for to its end.
     ///
     /// # Errors
@@ -302,7 +321,9 @@ impl RequestBody<'_> {
             {
                 source.send(CONTINUE).await
             }
-            BodySource::Stream(source, ..) if is_awaited => source.send_interim(CONTINUE),
+            BodySource::Stream(source, ..) if is_awaited && !source.stream.has_body_begun() => {
+                source.send_interim(CONTINUE)
+            }
             _ => Ok(()),
         }
     }

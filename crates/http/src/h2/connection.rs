@@ -194,11 +194,13 @@ impl Connection {
 
     /// The next request that has begun.
     pub fn next_request(&mut self) -> Option<NewRequest> {
-        let request = self.requests.pop_front();
-        if request.is_none() {
+        let Some(mut request) = self.requests.pop_front() else {
             self.requests = VecDeque::new();
-        }
-        request
+            return None;
+        };
+        // The end may have come behind the head, in a frame of its own with nothing in it.
+        request.is_whole |= self.stream(request.stream).is_some_and(|it| it.is_head_only());
+        Some(request)
     }
 
     /// Why it has to end, if it does. Nothing is taken in any more then.

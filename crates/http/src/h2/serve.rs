@@ -33,13 +33,13 @@ impl Connection {
         incoming.map(Ok)
     }
 
-    /// Whether some of a request's body ever came.
+    /// Whether some of a request's body ever came, or its end.
     #[must_use]
     pub fn has_body_begun(&self, number: u32) -> bool {
         self.find(number)
             .ok()
             .and_then(|place| self.streams.get(place))
-            .is_some_and(|it| it.has_body)
+            .is_some_and(|it| it.has_body || it.is_received)
     }
 
     /// Ready when the stream was reset, or the connection is over.

@@ -108,6 +108,11 @@ impl Stream {
         held_bytes
     }
 
+    /// Whether its request is over and had nothing but a head.
+    pub(super) fn is_head_only(&self) -> bool {
+        self.reset.is_none() && self.is_received && !self.has_body && self.trailers.is_none()
+    }
+
     /// How much of its body is held, here or by whoever serves it.
     pub(super) fn held_bytes(&self) -> usize {
         self.received.len() + self.given_bytes

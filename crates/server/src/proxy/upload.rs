@@ -66,7 +66,7 @@ pub(super) async fn upload(
     trailers: &TrailerFilter,
 ) -> Result<Upload, UploadError> {
     if body.is_awaited() {
-        let answer = await_go_on(in_flight).await?;
+        let answer = await_go_on(in_flight, body).await?;
         if let Some(head) = &answer
             && (!is_success(head) || is_whole(head, is_head, in_flight.received())?)
         {
@@ -88,14 +88,19 @@ pub(super) async fn upload(
     })
 }
 
-/// Waits until the server wants the body; or for its answer, if it wants none.
+/// Waits until the server wants the body, or the client begins it unasked; or for the server's answer, if it wants none.
 async fn await_go_on(
     in_flight: &mut InFlight,
+    body: &mut RequestBody<'_>,
 ) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
     let limit = GO_ON_TIME.min(in_flight.timeout() / 2);
     let heads = async {
         loop {
-            let head = poll_fn(|context| in_flight.poll_head(context)).await?;
+            let head = poll_fn(|context| match in_flight.poll_head(context) {
+                Poll::Pending if body.poll_begun(context).is_ready() => Poll::Ready(Ok(None)),
+                head => head.map_ok(Some),
+            });
+            let Some(head) = head.await? else { return Ok(None) };
             match head.status() {
                 100 => return Ok(None),
                 102..=199 => {}
@@ -151,15 +156,27 @@ impl Sending<'_> {
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
     async fn send(&mut self, piece: &[u8]) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
-        let mut left = piece;
+        let (mut left, mut is_sent) = (piece, false);
         let limit = self.in_flight.timeout();
-        let sending = poll_fn(|context| {
-            if let Poll::Ready(answer) = self.poll_answer(context) {
-                return Poll::Ready(answer.map(Some));
+        let outcome = loop {
+            let left_bytes = left.len();
+            let sending = poll_fn(|context| {
+                if let Poll::Ready(answer) = self.poll_answer(context) {
+                    return Poll::Ready(answer.map(Some));
+                }
+                let sent = self.in_flight.poll_send(context, &mut left);
+                is_sent = sent.is_ready();
+                // It takes: its time begins again.
+                if sent.is_pending() && left.len() < left_bytes {
+                    return Poll::Ready(Ok(None));
+                }
+                sent.map_ok(|()| None)
+            });
+            let outcome = timeout(limit, sending).await;
+            if is_sent || !matches!(outcome, Ok(Ok(None))) {
+                break outcome;
             }
-            self.in_flight.poll_send(context, &mut left).map_ok(|()| None)
-        });
-        let outcome = timeout(limit, sending).await;
+        };
         self.unsent = left.to_vec();
         match outcome {
             Ok(Err(UpstreamError::Ended(error))) => {
