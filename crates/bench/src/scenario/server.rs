@@ -295,11 +295,13 @@ impl Window {
         if load.warm_up.is_zero() || progress.elapsed < load.warm_up {
             return;
         }
+        let end = load.end.at_most();
         if self.first.is_none() {
-            self.first = system.snapshot().ok();
+            // Later, it would hold a part of the time against all that was served.
+            let is_edge = progress.elapsed <= load.warm_up + end.saturating_sub(load.warm_up) / 4;
+            self.first = is_edge.then(|| system.snapshot().ok()).flatten();
             return;
         }
-        let end = load.end.at_most();
         if progress.elapsed + EDGE >= end && progress.elapsed <= end {
             self.last = system.snapshot().ok();
         }
