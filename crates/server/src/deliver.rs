@@ -1,6 +1,7 @@
 //! The life of a response's bytes: where they are encrypted, and how they get to the socket.
 //!
-//! `placement` decides where, `user` and `kernel` do it. Nothing else looks into a [`Body`].
+//! `placement` decides where, `user` and `kernel` do it. [`Delivery::send`] looks into a [`Body`] for HTTP/1.1, `Outgoing::send`
+//! in `connection::http2::body` for HTTP/2.
 
 mod beside;
 mod cold;

@@ -1,7 +1,7 @@
 //! What a response is: a status, its fields, and a body that says where its bytes are.
 //!
-//! A handler decides these; how they are written is the matter of `http1`, and only
-//! `deliver` reads the body.
+//! A handler decides these. How they are written is the matter of `http1` and `http2`; how the body gets to the socket is
+//! decided by `Delivery::send` over HTTP/1.1 and by `Outgoing::send` over HTTP/2.
 
 use std::fmt;
 use std::io;

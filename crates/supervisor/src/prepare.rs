@@ -300,6 +300,7 @@ struct Diagnostics {
 }
 
 impl Diagnostics {
+    /// Begins with what settings and the file system say before any file is understood.
     fn begin_with_files(config: &Config) -> Self {
         let mut diagnostics =
             Self { mistakes: check_files(config), warnings: advice(config), ..Self::default() };
