@@ -11,6 +11,7 @@ use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::request::{BodyError, RequestBody, chunk, last_chunk};
@@ -156,27 +157,15 @@ impl Sending<'_> {
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
     async fn send(&mut self, piece: &[u8]) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
-        let (mut left, mut is_sent) = (piece, false);
+        let mut left = piece;
         let limit = self.in_flight.timeout();
-        let outcome = loop {
-            let left_bytes = left.len();
-            let sending = poll_fn(|context| {
-                if let Poll::Ready(answer) = self.poll_answer(context) {
-                    return Poll::Ready(answer.map(Some));
-                }
-                let sent = self.in_flight.poll_send(context, &mut left);
-                is_sent = sent.is_ready();
-                // It takes: its time begins again.
-                if sent.is_pending() && left.len() < left_bytes {
-                    return Poll::Ready(Ok(None));
-                }
-                sent.map_ok(|()| None)
-            });
-            let outcome = timeout(limit, sending).await;
-            if is_sent || !matches!(outcome, Ok(Ok(None))) {
-                break outcome;
+        let sending = while_taken(limit, &mut left, |context, left| {
+            if let Poll::Ready(answer) = self.poll_answer(context) {
+                return Poll::Ready(answer.map(Some));
             }
-        };
+            self.in_flight.poll_send(context, left).map_ok(|()| None)
+        });
+        let outcome = sending.await;
         self.unsent = left.to_vec();
         match outcome {
             Ok(Err(UpstreamError::Ended(error))) => {
@@ -205,6 +194,26 @@ impl Sending<'_> {
     }
 }
 
+/// Waits for `send`, as long as the server takes some of `left` within `limit`, again and again.
+async fn while_taken<T>(
+    limit: Duration,
+    left: &mut &[u8],
+    mut send: impl FnMut(&mut Context<'_>, &mut &[u8]) -> Poll<T>,
+) -> Result<T, Elapsed> {
+    loop {
+        let left_bytes = left.len();
+        let sent = poll_fn(|context| match send(context, left) {
+            Poll::Ready(sent) => Poll::Ready(Some(sent)),
+            // It takes: its time begins again.
+            Poll::Pending if left.len() < left_bytes => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        if let Some(sent) = timeout(limit, sent).await? {
+            return Ok(sent);
+        }
+    }
+}
+
 /// Whether all of a response is here. What is broken is of no use to anybody's waiting either.
 fn is_whole(
     head: &ResponseHead<Bytes>,
@@ -229,3 +238,28 @@ const CHUNK_BYTES_MORE: usize = 20;
 
 /// How long a client that asks first is kept waiting for a server that does not answer that.
 const GO_ON_TIME: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::interval;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_has_its_time_for_each_part_of_a_piece_that_it_takes() {
+        let second = Duration::from_secs(1);
+        for (pause, is_patient) in [(second * 9 / 10, true), (second * 2, false)] {
+            let mut part = interval(pause);
+            let mut left = &b"a piece of ten parts"[..];
+            let sent = while_taken(second, &mut left, |context, left| {
+                while !left.is_empty() {
+                    ready!(part.poll_tick(context));
+                    *left = &left[2..];
+                }
+                Poll::Ready(())
+            });
+            assert_eq!(sent.await.is_ok(), is_patient);
+            assert_eq!(left.is_empty(), is_patient, "what is not sent is known");
+        }
+    }
+}
