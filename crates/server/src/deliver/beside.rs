@@ -81,7 +81,11 @@ impl Delivery<'_> {
             }
             match poll_request(self.stream, body, request, context) {
                 Poll::Ready(passed) => Poll::Ready(passed.map(|()| NextPiece::Passed)),
-                Poll::Pending if request.moved_bytes > moved_bytes => {
+                // Also where nothing moved but what the server had taken is flushed: it is the client's turn from here on.
+                Poll::Pending
+                    if request.moved_bytes > moved_bytes
+                        || request.waits_for_client() != is_owed =>
+                {
                     Poll::Ready(Ok(NextPiece::Moved))
                 }
                 Poll::Pending => Poll::Pending,

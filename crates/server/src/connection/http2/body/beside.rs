@@ -3,9 +3,10 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{Outgoing, cut_short, gone};
 use crate::deliver::{DeliveryError, request_passed};
@@ -21,6 +22,8 @@ enum NextPiece {
     Piece(Option<Bytes>),
     /// Something of the request moved on.
     Moved,
+    /// Nothing did, in the time that the client had in hand; it had no window for so long.
+    Waited,
     /// The request is over.
     Passed,
 }
@@ -32,13 +35,17 @@ impl Outgoing<'_> {
         body: &mut UpstreamBody,
         request: &mut Beside<'_, OfStream<'_>>,
     ) -> Result<bool, DeliveryError> {
-        let mut is_request_first = false;
+        let (mut is_request_first, mut silent_since) = (false, Instant::now());
         loop {
-            let next = self.next_beside(body, request, is_request_first).await?;
+            let limit = body.timeout().saturating_sub(silent_since.elapsed());
+            let next = self.next_beside(body, request, is_request_first, limit).await?;
+            if !matches!(next, NextPiece::Waited) {
+                silent_since = Instant::now();
+            }
             // Neither waits until the other one has nothing more.
             is_request_first = matches!(next, NextPiece::Piece(_));
             match next {
-                NextPiece::Moved => {}
+                NextPiece::Moved | NextPiece::Waited => {}
                 NextPiece::Passed => return Ok(false),
                 NextPiece::Piece(None) => return Ok(true),
                 NextPiece::Piece(Some(bytes)) => self.memory_beside(bytes, body, request).await?,
@@ -46,16 +53,17 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Waits for either side. Where only the client keeps the server waiting, it has to send at the least rate, unless it has no
+    /// Waits for either side, for the server at most `limit`. Where only the client keeps the server waiting, it has to send at the least rate, unless it has no
     /// window for that.
     async fn next_beside(
         &mut self,
         body: &mut UpstreamBody,
         request: &mut Beside<'_, OfStream<'_>>,
         mut is_request_first: bool,
+        limit: Duration,
     ) -> Result<NextPiece, DeliveryError> {
         let (moved_bytes, ticks) = (request.moved_bytes, self.deadline.ticks());
-        let (is_owed, limit) = (request.waits_for_client(), body.timeout());
+        let is_owed = request.waits_for_client();
         let owed = self.pace.as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
         let (stream, place) = (self.stream, &mut self.place);
         let next = poll_fn(|context| {
@@ -70,7 +78,11 @@ impl Outgoing<'_> {
             *place = None;
             match poll_request(body, request, context) {
                 Poll::Ready(passed) => Poll::Ready(passed.map(|()| NextPiece::Passed)),
-                Poll::Pending if request.moved_bytes > moved_bytes => {
+                // Also where nothing moved but what the server had taken is flushed: it is the client's turn from here on.
+                Poll::Pending
+                    if request.moved_bytes > moved_bytes
+                        || request.waits_for_client() != is_owed =>
+                {
                     Poll::Ready(Ok(NextPiece::Moved))
                 }
                 Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
@@ -90,7 +102,7 @@ impl Outgoing<'_> {
         }
         match next {
             Ok(next) => next,
-            Err(_) if owed < limit => Ok(NextPiece::Moved),
+            Err(_) if owed < limit => Ok(NextPiece::Waited),
             Err(_) => {
                 body.cut();
                 Err(cut_short(TimedOut))
