@@ -2,7 +2,7 @@
 
 mod agree;
 mod body;
-mod early;
+pub mod early;
 mod examples;
 mod failure;
 pub mod guarded;

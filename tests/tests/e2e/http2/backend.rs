@@ -97,6 +97,32 @@ fn a_signature_is_for_a_request_without_a_body() {
 }
 
 #[test]
+fn a_request_that_ends_in_a_frame_behind_its_head_has_no_body() {
+    let servers = Backend::listen();
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n\
+        cache = { store = \"main\" }\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
+    let setup = Setup::default().listener("http2 = true").file("kept/.keep", "").more(route);
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    let mut frames = Frames::connect(&kettle, &[]);
+    let mut ask = |stream| {
+        let head = frame(HEADERS, END_HEADERS, stream, &fields("GET", "/app/x", &[]));
+        frames.send(&[head, frame(DATA, END_STREAM, stream, b"")].concat());
+        (stream == 1).then(|| {
+            let mut server = servers.accept();
+            let head = String::from_utf8(read_until(&mut server, b"\r\n\r\n")).unwrap();
+            assert!(!head.contains("transfer-encoding"), "{head}");
+            let fields = "cache-control: max-age=100\r\ncontent-length: 2";
+            server.write_all(format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok").as_bytes()).unwrap();
+        });
+        assert_eq!(frames.body(stream), b"ok");
+        kettle.entry("/app/x").text("cache").to_owned()
+    };
+    assert_eq!(ask(1), "miss");
+    while !kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    assert_eq!(ask(3), "hit");
+}
+
+#[test]
 fn an_upload_arrives_as_it_was_framed_for_http_1_1() {
     let servers = Backend::listen();
     let kettle = start(&servers);

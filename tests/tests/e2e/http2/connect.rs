@@ -367,6 +367,45 @@ fn a_tunnel_whose_window_stays_shut_is_idle() {
     frames.ping();
 }
 
+/// What is said of a response's priority (RFC 9218 §7.1) tells when its bytes come, not that others wait for its end.
+#[test]
+fn a_tunnel_of_any_priority_holds_nobody_up_between_its_messages() {
+    const FILE_BYTES: usize = 1 << 20;
+    let servers = Backend::listen();
+    let kettle = Kettle::start(setup(&servers, "").sizes(&[FILE_BYTES]).without_memory());
+    let open = |bytes: u32| frame(WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes());
+    for value in ["u=3", "u=0"] {
+        // Only the connection's window is ever shut.
+        let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1 << 24)]);
+        let mut server = standing(&mut frames, &servers, 1);
+        let update = [&1_u32.to_be_bytes()[..], value.as_bytes()].concat();
+        frames.send(&frame(PRIORITY_UPDATE, 0, 0, &update));
+        frames.send(&get(3, &format!("/{FILE_BYTES}")));
+        let mut body = Vec::new();
+        while body.len() < 65_535 {
+            body.extend(said(&mut frames, 3));
+        }
+        server.write_all(b"message").unwrap();
+        // A little at a time, until the message was there when the window opened.
+        let message = loop {
+            frames.send(&open(7));
+            let data = frames.next_of(DATA);
+            if data.stream == 1 {
+                break data.payload;
+            }
+            body.extend(data.payload);
+        };
+        assert_eq!(message, b"message", "{value}");
+        frames.send(&open(65_535));
+        body.extend(frames.body(3));
+        assert_same(&body, &content(FILE_BYTES), value);
+        frames.send(&get(5, "/10"));
+        assert_eq!(frames.body(5), content(10), "{value}");
+        server.write_all(b"more").unwrap();
+        assert_eq!(said(&mut frames, 1), b"more", "{value}");
+    }
+}
+
 #[test]
 fn tunnels_outlive_reloads_and_are_waited_for_at_the_end() {
     let servers = Backend::listen();

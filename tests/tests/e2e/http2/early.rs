@@ -14,9 +14,12 @@ use rustix::process::Signal;
 
 use super::backend::{reached, read_until, start};
 use super::frames::*;
+use crate::proxy::early::send_until_told;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 const PROTOCOL_ERROR: u32 = 1;
+/// HPACK's name for `:status: 200`.
+const OK: u8 = 0x88;
 
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
@@ -101,6 +104,61 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
     drop(read_until(&mut server, b"\r\n\r\n"));
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nnext").unwrap();
     assert_eq!(frames.body(1), b"next");
+}
+
+#[test]
+fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
+    let servers = Backend::listen();
+    // This server never says that it is to go on.
+    let kettle = start_with("", "timeout = \"10m\"", &servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let expect = [("expect", "100-continue")];
+    for (stream, body, sent) in [(1, &b"x"[..], "1\r\nx\r\n0\r\n\r\n"), (3, b"", "0\r\n\r\n")] {
+        frames.send(&post_with(stream, &expect));
+        let mut server = reached(&servers);
+        frames.send(&data(stream, END_STREAM, body));
+        assert_eq!(read_exactly(&mut server, sent.len()), sent.as_bytes());
+        server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+        // After the wait it would be told to go on.
+        assert_eq!(frames.next_of(HEADERS).payload[0], OK);
+        assert_eq!(frames.body(stream), b"ok");
+    }
+    // One that is here as a whole is not waited for at all.
+    frames.send(&[post_with(5, &expect), data(5, END_STREAM, b"")].concat());
+    let mut server = servers.accept();
+    let head = String::from_utf8(read_until(&mut server, b"\r\n\r\n")).unwrap();
+    assert!(!head.contains("transfer-encoding"), "{head}");
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(frames.next_of(HEADERS).payload[0], OK);
+    assert_eq!(frames.body(5), b"ok");
+}
+
+#[test]
+fn a_server_that_always_has_more_to_send_hears_its_client() {
+    const BYTES_MAX: usize = 128 << 20;
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    // Room for all of it, so that nothing but what it sends makes anybody wait.
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0x7fff_ffff)]);
+    frames.send(&update(0, 0x7fff_ffff - 65_535));
+    frames.send(&post_with(1, &[]));
+    thread::scope(|threads| {
+        threads.spawn(|| send_until_told(reached(&servers)));
+        frames.next_of(HEADERS);
+        frames.send(&data(1, 0, b"stop"));
+        let mut received_bytes = 0;
+        while received_bytes < BYTES_MAX {
+            let data = frames.next_of(DATA);
+            if data.flags & END_STREAM != 0 {
+                return;
+            }
+            received_bytes += data.payload.len();
+            frames.client.wire.received.clear();
+        }
+        // So that the server ends, and the test with it.
+        drop(frames);
+        panic!("{received_bytes} bytes came beside one that was not heard");
+    });
 }
 
 #[test]
@@ -365,7 +423,8 @@ fn update(stream: u32, bytes: u32) -> Vec<u8> {
 #[test]
 fn a_client_that_neither_sends_nor_takes_is_given_up() {
     let servers = Backend::listen();
-    let kettle = start_with("write_timeout = \"1s\"", "timeout = \"3s\"", &servers);
+    // The server's own time ends nothing here.
+    let kettle = start_with("write_timeout = \"1s\"", "timeout = \"10m\"", &servers);
     // One has no window for what came, the other one keeps a server waiting that has nothing to say.
     for (window, text) in [(0, &b"5\r\nfirst\r\n"[..]), (65_535, b"")] {
         let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, window)]);

@@ -1,7 +1,8 @@
 //! Responses that begin before their requests have ended: they reach the client at once.
 
-use std::io::Write;
-use std::net::Shutdown;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
@@ -85,6 +86,27 @@ fn a_client_that_asks_first_is_told_to_go_on_with_the_beginning_of_an_answer() {
     let response = client.response();
     assert_eq!((response.status, response.header("connection")), (200, Some("close")));
     assert_eq!(read_to_end(&mut server).0, b"");
+}
+
+#[test]
+fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
+    let backend = Backend::listen();
+    // This server never says that it is to go on.
+    let kettle = Kettle::start(before("timeout = \"10m\"", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let head = "Content-Length: 5\r\nExpect: 100-continue\r\n";
+    let mut kept = None;
+    for _ in 0..2 {
+        client.send(&request("POST", "/app", head)).unwrap();
+        let server = backend.asked(&mut kept);
+        read_head(server);
+        client.send(b"other").unwrap();
+        assert_eq!(read_exactly(server, 5), b"other");
+        server.write_all(ok("thanks").as_bytes()).unwrap();
+        // After the wait it would be told to go on.
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (200, &b"thanks"[..]));
+    }
 }
 
 #[test]
@@ -178,4 +200,77 @@ fn a_server_that_takes_no_more_may_still_answer() {
     server.write_all(b"other").unwrap();
     assert_eq!(client.receive_exactly(5), b"other");
     client.send(&get("/app/next")).unwrap();
+}
+
+#[test]
+fn a_client_that_owes_the_rest_of_its_request_is_given_up() {
+    let backend = Backend::listen();
+    // The server's own time ends nothing here.
+    let setup = before("timeout = \"10m\"", "", &[backend.address()]);
+    let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1s\""));
+    for (body, rest) in [("", ""), ("5\r\nfirst\r\n", "5\r\nother\r\n")] {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+        client.send(body.as_bytes()).unwrap();
+        let mut server = backend.accept();
+        read_head(&mut server);
+        assert_eq!(read_exactly(&mut server, body.len()), body.as_bytes());
+        server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst").unwrap();
+        assert_eq!(client.response_head().status, 200);
+        assert_eq!(client.receive_exactly(5), b"first");
+        client.send(rest.as_bytes()).unwrap();
+        assert_eq!(read_to_end(&mut server).0, rest.as_bytes());
+        assert_eq!(client.end(), End::Cut);
+        assert!(!kettle.entry("/app").is_complete());
+    }
+}
+
+/// A server that sends without end beside what it reads, until that says `stop`.
+pub fn send_until_told(server: TcpStream) {
+    let is_told = AtomicBool::new(false);
+    let mut writing = server.try_clone().unwrap();
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let chunk = [&b"10000\r\n"[..], &[b'x'; 0x1_0000], b"\r\n"].concat();
+            writing.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
+            while !is_told.load(Ordering::Relaxed) && writing.write_all(&chunk).is_ok() {}
+            let _ = writing.write_all(b"0\r\n\r\n");
+        });
+        let mut heard = Vec::new();
+        let _ = server.take(9).read_to_end(&mut heard);
+        assert_eq!(heard.escape_ascii().to_string(), r"4\r\nstop\r\n");
+        is_told.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_server_that_always_has_more_to_send_hears_its_client() {
+    const BYTES_MAX: usize = 128 << 20;
+    const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut server = backend.accept();
+            read_head(&mut server);
+            send_until_told(server);
+        });
+        assert_eq!(client.response_head().status, 200);
+        client.send(b"4\r\nstop\r\n").unwrap();
+        let mut received_bytes = 0;
+        while received_bytes < BYTES_MAX {
+            received_bytes += client.receive_more();
+            client.wire.received.clear();
+            let received = client.beyond();
+            if received.ends_with(LAST_CHUNK) {
+                return;
+            }
+            received.drain(..received.len().saturating_sub(LAST_CHUNK.len()));
+        }
+        // So that the server ends, and the test with it.
+        drop(client);
+        panic!("{received_bytes} bytes came beside one that was not heard");
+    });
 }

@@ -152,3 +152,29 @@ fn a_body_is_read_to_its_trailers() {
     connection.release(1);
     assert_eq!(incoming(&mut connection, 1), Poll::Ready(Err(ErrorCode::CANCEL)));
 }
+
+#[test]
+fn a_request_whose_end_is_here_behind_its_head_has_no_body() {
+    let trailers = frame(HEADERS, END_HEADERS | END_STREAM, 1, &block(&[("a", "b")]));
+    for (said, later, is_whole) in [
+        (vec![data(1, END_STREAM, 0)], None, true),
+        (vec![data(1, 0, 0), data(1, END_STREAM, 0)], None, true),
+        // Padding is nothing of a body.
+        (vec![padded(1, END_STREAM, 0, 9)], None, true),
+        (vec![], Some(data(1, END_STREAM, 0)), false),
+        (vec![data(1, 0, 0)], None, false),
+        (vec![data(1, 0, 1)], None, false),
+        (vec![data(1, END_STREAM, 1)], None, false),
+        (vec![trailers], None, false),
+        (vec![data(1, END_STREAM, 0), rst(1)], None, false),
+    ] {
+        let mut connection = begun();
+        let case = format!("{said:?} {later:?}");
+        say(&mut connection, &[request(1, 0, &[]), said.concat()].concat());
+        assert_eq!(connection.next_request().unwrap().is_whole, is_whole, "{case}");
+        let has_end_only = later.is_some();
+        assert!(!has_end_only || !connection.has_body_begun(1));
+        say(&mut connection, &later.unwrap_or_default());
+        assert!(!has_end_only || connection.has_body_begun(1), "no body will come any more");
+    }
+}
