@@ -77,13 +77,17 @@ impl Stream {
         self.channel.frames.borrow_mut().poll_reset(self.number, context)
     }
 
-    /// Writes the head of a response, of which HTTP/1.1 would write these lines.
+    /// Writes the head of a response, of which HTTP/1.1 would write these lines. One that is only a hint is left out where as much
+    /// is held as may be: no window bounds what a server says so to a client that takes nothing.
     ///
     /// # Errors
     /// [`Gone`].
     pub(crate) fn send_head(&self, status: u16, lines: &[u8], is_end: bool) -> Result<(), Gone> {
         if self.channel.is_over() {
             return Err(Gone);
+        }
+        if matches!(status, 102..=199) && !self.channel.has_room(lines.len()) {
+            return Ok(());
         }
         self.channel.frames.borrow_mut().send_head(self.number, status, lines, is_end)?;
         self.channel.note_head((self.number, &self.progress), is_end);

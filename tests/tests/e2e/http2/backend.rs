@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
+use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_address};
@@ -120,6 +121,31 @@ fn a_request_that_ends_in_a_frame_behind_its_head_has_no_body() {
     assert_eq!(ask(1), "miss");
     while !kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
     assert_eq!(ask(3), "hit");
+}
+
+#[test]
+fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let before_bytes = kettle.memory_bytes();
+    let mut frames = Frames::begin(Dialer::default().reading_slowly(), &kettle, &[]);
+    let hint = format!("HTTP/1.1 103 Early Hints\r\nlink: <{}>\r\n\r\n", "x".repeat(30_000));
+    let end = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    let streams = (1..).step_by(2).take(24);
+    for stream in streams.clone() {
+        frames.send(&get(stream, "/app/x"));
+        let mut server = reached(&servers);
+        server.write_all(format!("{}{end}", hint.repeat(31)).as_bytes()).unwrap();
+        server.shutdown(std::net::Shutdown::Write).unwrap();
+        // All of it was read.
+        assert_eq!(read_to_end(&mut server).0, b"");
+    }
+    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
+    assert!(grown < 8 << 20, "{grown} bytes more");
+    // What it waits for comes all the same.
+    for _ in streams {
+        while frames.next_of(HEADERS).flags & END_STREAM == 0 {}
+    }
 }
 
 #[test]
