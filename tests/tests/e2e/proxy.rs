@@ -2,7 +2,7 @@
 
 mod agree;
 mod body;
-pub mod early;
+mod early;
 mod examples;
 mod failure;
 pub mod guarded;
