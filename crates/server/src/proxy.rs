@@ -10,6 +10,7 @@ mod parameters;
 mod shared;
 mod upload;
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,8 +62,8 @@ impl ProxyRoute {
         Self {
             upstream,
             configured: ConfiguredFields::new(&site.headers, &route.headers),
-            host: route.backend_host.clone(),
-            names: site.names.iter().map(|name| plain_name(&name.value)).collect(),
+            host: route.backend_host.as_deref().map(asked_name),
+            names: site.names.iter().map(|name| asked_name(&name.value)).collect(),
             request_headers: route.request_headers.clone(),
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
@@ -73,8 +74,12 @@ impl ProxyRoute {
     }
 }
 
-fn plain_name(name: &str) -> String {
-    name.trim_end_matches('.').to_ascii_lowercase()
+/// A site's name as clients ask for it: in lower case, without a dot at its end, an IPv6 address in brackets (RFC 3986 §3.2.2).
+pub(crate) fn asked_name(name: &str) -> String {
+    match name.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]"),
+        Err(_) => name.trim_end_matches('.').to_ascii_lowercase(),
+    }
 }
 
 /// What a route with CORS settings says itself.

@@ -4,6 +4,7 @@
 //! part of building, so that a missing folder is found before anything is swapped.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::access_log::Destination;
 use crate::cached::CachedRoute;
 use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
-use crate::proxy::ProxyRoute;
+use crate::proxy::{ProxyRoute, asked_name};
 use crate::redirect::pattern::Paths;
 use crate::request::Head;
 use crate::response::ConfiguredFields;
@@ -147,7 +148,7 @@ impl Router {
         let mut diagnostics = Vec::new();
         for (number, site) in config.sites.iter().enumerate() {
             for name in site.names.iter().filter(|_| site.is_served()) {
-                let name = name.value.trim_end_matches('.').to_ascii_lowercase();
+                let name = asked_name(&name.value);
                 if name == ANY_NAME {
                     continue;
                 }
@@ -274,6 +275,8 @@ impl Router {
     /// Exact name, then one level below a star, then the default.
     fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
+        let address = one_spelling(name);
+        let name = address.as_deref().map_or(name, str::as_bytes);
         let name = name.strip_suffix(b".").unwrap_or(name);
         // No site has a longer name.
         let mut lower = [0; NAME_BYTES_MAX];
@@ -284,6 +287,13 @@ impl Router {
         let below = || dot().and_then(|dot| self.below.get(&lower[dot..]));
         self.exact.get(&*lower).or_else(below).copied().or(self.default)
     }
+}
+
+/// An IPv6 address in brackets, as [`asked_name`] spells it; `None` for everything else.
+fn one_spelling(host: &[u8]) -> Option<String> {
+    let address = host.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let address = std::str::from_utf8(address).ok()?.parse::<Ipv6Addr>().ok()?;
+    Some(format!("[{address}]"))
 }
 
 impl Site {

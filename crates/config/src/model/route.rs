@@ -55,7 +55,7 @@ settings! {
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
         /// With `backend`: the `Host` that its servers are sent.
-        pub backend_host: Option<String> = optional(text(&rules::SITE_NAME, ""), "the one the client asks for"),
+        pub backend_host: Option<String> = optional(text(&rules::HOST, ""), "the one the client asks for"),
         /// With `backend`: headers that its servers are sent, in place of the client's of the same name.
         pub request_headers: Vec<(String, String)> = headers(),
         /// With `backend`: how long a server may send nothing before its response begins (504) and within it, and take

@@ -100,6 +100,8 @@ const OWN_HEADERS: [&str; 12] = [
 
 pub(crate) static SITE_NAME: TextRule =
     TextRule { what: "a host name", example: "example.org", read: site_name };
+pub(crate) static HOST: TextRule =
+    TextRule { what: "a host name", example: "example.org", read: host };
 pub(crate) static HEADER_NAME: TextRule =
     TextRule { what: "a header name", example: "X-Frame-Options", read: header_name };
 pub(crate) static HEADER_VALUE: TextRule =
@@ -178,6 +180,15 @@ fn site_name(text: &str) -> Result<String, Wrong> {
         ));
     }
     host_name(host)?;
+    Ok(name)
+}
+
+/// One name or address, as a request has it.
+fn host(text: &str) -> Result<String, Wrong> {
+    let name = site_name(text)?;
+    if name == ANY_NAME || name.starts_with('*') {
+        return Err(Wrong::suggesting("a request is for one name", "example.org"));
+    }
     Ok(name)
 }
 

@@ -22,6 +22,12 @@ fn routes_have_files_or_a_backend() {
             "nothing",
         ),
         ("backend = \"ap\"\n", "", "kettle.toml:5:11: no [[backend]] is named \"ap\""),
+        ("backend = \"app\"\nbackend_host = \"2001:db8::1\"\n", "", "nothing"),
+        (
+            "backend = \"app\"\nbackend_host = \"*.a.org\"\n",
+            "",
+            "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name",
+        ),
         (
             "backend = \"app\"\nroot = \"/srv\"\n",
             "",

@@ -71,6 +71,26 @@ fn exact_names_come_before_stars_and_stars_before_the_default() {
 }
 
 #[test]
+fn addresses_are_asked_for_as_urls_have_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let router = build(vec![
+        site(&["_"], &["/"], folder.path()),
+        site(&["2001:db8::1", "192.0.2.1"], &["/"], folder.path()),
+    ]);
+    for (host, expected) in [
+        ("[2001:db8::1]", 1),
+        ("[2001:DB8:0:0::1]", 1),
+        ("192.0.2.1", 1),
+        ("2001:db8::1", 0),
+        ("[2001:db8::2]", 0),
+        ("[", 0),
+        ("[]", 0),
+    ] {
+        assert_eq!(number(&router, Some(host), None), Some(expected), "{host}");
+    }
+}
+
+#[test]
 fn without_a_default_other_names_have_no_site() {
     let folder = tempfile::tempdir().unwrap();
     let router = build(vec![site(&["www.example.org"], &["/"], folder.path())]);
