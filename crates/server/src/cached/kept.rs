@@ -94,7 +94,11 @@ impl<'k> Kept<'k> {
             Precondition::Failed => return Err(412.into()),
         }
         let fields = fields.with("accept-ranges", "bytes");
+        // A date may be that of other variants, too (RFC 9110 §8.8.2.2).
+        let is_sure =
+            |tag: &[u8]| self.head.vary.is_empty() || matches!(tag, [b'"', ..] | [b'W', b'/', ..]);
         let ranges = range::requested(head)
+            .filter(|_| head.header_values("if-range").all(is_sure))
             .filter(|_| conditional::if_range_matches(head, &validators, now))
             .zip(self.bytes);
         match ranges.map_or(RangeOutcome::Whole, |(value, bytes)| range::parse_ranges(value, bytes))

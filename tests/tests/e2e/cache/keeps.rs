@@ -147,11 +147,14 @@ fn nothing_of_a_clients_but_what_is_named_reaches_a_backend_whose_response_is_ke
     assert_eq!(lines, expected);
 }
 
+const DATED: &str = "Last-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n";
+const PART_OF_DATE: &str = "Range: bytes=1-\r\nIf-Range: Mon, 01 Jan 2024 00:00:00 GMT\r\n";
+
 #[test]
 fn variants_are_told_apart_by_what_the_backend_names() {
     let cached = Cached::start("vary = [\"accept-language\"]");
     let mut server = None;
-    let fields = format!("{FRESH}Vary: Accept-Language\r\n");
+    let fields = format!("{FRESH}{DATED}Vary: Accept-Language\r\n");
     for language in ["de", "fr"] {
         let header = format!("Accept-Language: {language}\r\n");
         let (response, head) =
@@ -162,7 +165,12 @@ fn variants_are_told_apart_by_what_the_backend_names() {
     for language in ["de", "fr"] {
         let header = format!("Accept-Language: {language}\r\n");
         assert_eq!(cached.ask("GET", "/app/x", &header).body, language.as_bytes());
+        // Both have one date, so that joins no parts.
+        let part = cached.ask("GET", "/app/x", &format!("{header}{PART_OF_DATE}"));
+        assert_eq!((part.status, &*part.body), (200, language.as_bytes()));
     }
+    cached.get_through(&mut server, "/app/z", "", &ok(&format!("{FRESH}{DATED}"), "all"));
+    assert_eq!(cached.ask("GET", "/app/z", PART_OF_DATE).body, b"ll");
     // A field that no backend sees: those who send it are passed on.
     let fields = format!("{FRESH}Vary: Origin\r\n");
     cached.get_through(&mut server, "/app/y", "", &ok(&fields, "without"));
