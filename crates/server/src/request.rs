@@ -366,7 +366,9 @@ impl RequestBody<'_> {
         }
         let BodySource::Tls(source) = &mut self.source else { return Ok(()) };
         source.stream.consume(std::mem::take(&mut self.lent_bytes));
-        if self.reader.is_done() || self.is_broken {
+        // With a final answer in place of `100 Continue` nothing need follow.
+        let is_awaited = self.is_awaited && source.stream.received().bytes().is_empty();
+        if self.reader.is_done() || self.is_broken || is_awaited {
             return Ok(());
         }
         let bytes_max = self.reader.total_bytes().saturating_add(source.discard_bytes_max);

@@ -56,7 +56,8 @@ fn an_answer_is_not_followed_by_a_reset_while_the_client_still_sends() {
 
 #[test]
 fn whoever_waits_for_a_word_before_the_body_gets_the_answer_instead() {
-    let kettle = Kettle::start(with_files());
+    // Nobody waits for a body that need not come.
+    let kettle = Kettle::start(with_files().set("limits", "request_timeout = \"10m\""));
     let mut client = kettle.connect(TLS13_AES_128);
     let fields = "Content-Length: 5\r\nExpect: 100-continue\r\n";
     client.send(&request("GET", "/a", fields)).unwrap();
