@@ -64,7 +64,7 @@ struct WrittenTo {
 #[derive(Debug, Default)]
 struct PassedKeys {
     /// Until when, and why.
-    keys: HashMap<Box<str>, (Instant, &'static str)>,
+    keys: HashMap<Name, (Instant, &'static str)>,
     /// Before then none of them ends.
     first_end: Option<Instant>,
 }
@@ -308,7 +308,7 @@ impl KeptStore {
         if passed.keys.len() < PASSED_MAX {
             let until = now + time;
             passed.first_end = Some(passed.first_end.map_or(until, |end| end.min(until)));
-            passed.keys.insert(key.into(), (until, why));
+            passed.keys.insert(Name::of_key(key), (until, why));
         }
     }
 
@@ -316,7 +316,14 @@ impl KeptStore {
     #[must_use]
     pub fn passes(&self, key: &str) -> Option<&'static str> {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.keys.get(key).filter(|(until, _)| *until > Instant::now()).map(|(_, why)| *why)
+        if passed.keys.is_empty() {
+            return None;
+        }
+        passed
+            .keys
+            .get(&Name::of_key(key))
+            .filter(|(until, _)| *until > Instant::now())
+            .map(|(_, why)| *why)
     }
 
     /// Counts a response.
