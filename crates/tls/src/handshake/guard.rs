@@ -31,7 +31,7 @@ pub(super) struct Guard {
     early_data_bytes_left: Option<usize>,
     /// Opens a copy of what the client protects with its handshake key, where that is looked into.
     opener: Option<RecordOpener>,
-    /// Whether a record of the client's flight under its handshake key was opened: what comes later may begin anywhere in
+    /// Whether a record of the client's flight under its handshake key has passed: what comes later may begin anywhere in
     /// a message.
     has_begun_flight: bool,
     /// TLS 1.2: what follows the client's change_cipher_spec is protected.
@@ -233,12 +233,13 @@ impl Guard {
                 empty.insert(opener.map_err(|_| HandshakeError::Unsupported("cipher suite"))?)
             }
         };
-        // An honest client's one record, its Finished, is not opened twice.
+        // An honest client's one record, its Finished, is not opened twice. What it is else is not known.
         let finished_bytes = MESSAGE_HEADER_BYTES + secret.hash_bytes();
         if self.early_data_bytes_left.is_none()
             && record.len() == HEADER_BYTES + finished_bytes + INNER_OVERHEAD_BYTES
         {
             let _ = opener.skip();
+            self.has_begun_flight = true;
             return Ok(Verdict::Show(record.len()));
         }
         let mut copy = record.to_vec();

@@ -1,4 +1,6 @@
 use super::*;
+use crate::records::raw::RawSealer;
+use crate::secrets::Secret;
 use crate::test_identity::acceptors;
 
 fn tls12() -> Known<'static> {
@@ -122,6 +124,31 @@ fn rejected_early_data_is_dropped_up_to_one_full_record() {
     // A version that knows none ends it.
     let mut guard = announced();
     assert!(matches!(guard.check(&record(23, 9), &tls12()), Ok(Verdict::Show(14))));
+}
+
+/// A client's Certificate may be cut into records anywhere, and a part of it may begin as a Finished does.
+#[test]
+fn behind_a_record_as_long_as_a_finished_a_message_may_go_on() {
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let secret = TrafficSecret::new(suite.tls13().expect("of 1.3"), Secret::copy_of(&[7; 32]));
+    let known = Known { is_tls13: true, client_handshake_secret: Some(&secret) };
+    let beginning = [&[11, 0, 0, 200][..], &[0; 32]].concat();
+    let rest = [FINISHED, 1, 2, 3, 4];
+    for (first, is_message_begun) in [(&beginning[..], true), (&[], false)] {
+        let mut sealer = RawSealer::new(&secret.keys().expect("keys"));
+        let mut guard = behind_the_hello();
+        if is_message_begun {
+            let record = sealer.seal(22, first, 0);
+            assert_eq!(guard.check(&record, &known).expect("one"), Verdict::Show(record.len()));
+        }
+        let record = sealer.seal(22, &rest, 0);
+        let verdict = guard.check(&record, &known);
+        if is_message_begun {
+            assert_eq!(verdict.expect("a part"), Verdict::Show(record.len()));
+        } else {
+            assert_eq!(alert_of(verdict), Alert::DECODE_ERROR);
+        }
+    }
 }
 
 #[test]
