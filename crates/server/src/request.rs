@@ -300,7 +300,12 @@ impl RequestBody<'_> {
                 }
                 match ready!(source.stream.poll_fill(context)) {
                     Ok(Fill::Data) => {}
-                    Ok(Fill::Closed | Fill::Truncated) | Err(_) => return Poll::Ready(()),
+                    Ok(Fill::Closed | Fill::Truncated) => return Poll::Ready(()),
+                    Err(_) => {
+                        // It is told nothing any more; who reads next learns why.
+                        self.is_awaited = false;
+                        return Poll::Ready(());
+                    }
                 }
             },
             BodySource::Stream(source, ..) if source.stream.has_body_begun() => Poll::Ready(()),

@@ -104,6 +104,15 @@ impl StreamError {
         }
     }
 
+    /// The same error once more, for who asks again.
+    fn again(&self) -> Self {
+        match self {
+            StreamError::Violation(violation) => StreamError::Violation(*violation),
+            StreamError::AlertReceived(alert) => StreamError::AlertReceived(*alert),
+            _ => StreamError::Bug("receiving on a failed connection"),
+        }
+    }
+
     /// Whether the handshake failed for the peer's certificate, or for want of one.
     #[must_use]
     pub fn is_about_certificate(&self) -> bool {

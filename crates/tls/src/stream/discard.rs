@@ -22,12 +22,13 @@ impl TlsStream {
     /// been received already comes first and is not touched. After a `Pending`, nothing else may receive.
     ///
     /// # Errors
-    /// [`StreamError::Io`] if the socket fails or ends inside a record.
+    /// [`StreamError::Io`] if the socket fails or ends inside a record; else as `poll_fill`.
     pub fn poll_discard(
         &mut self,
         context: &mut Context<'_>,
         plaintext_bytes: u64,
     ) -> Poll<Result<u64, StreamError>> {
+        self.reader.check()?;
         let mut dropped = 0;
         loop {
             match self.poll_discard_record(context, plaintext_bytes.saturating_sub(dropped))? {

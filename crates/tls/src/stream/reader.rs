@@ -28,6 +28,8 @@ pub(super) struct TlsReader {
     pub(super) received: Received,
     /// The peer said close_notify, or nothing of what it still sends can be answered.
     pub(super) is_over: bool,
+    /// What ended the connection: nothing that came behind it is opened (RFC 8446 §6.2).
+    failed: Option<Box<StreamError>>,
     /// How often the peer changed its key.
     pub(super) key_changes: u32,
 }
@@ -68,6 +70,7 @@ impl TlsReader {
             skipping: Skipping::default(),
             received: Received::default(),
             is_over: false,
+            failed: None,
             key_changes: 0,
         }
     }
@@ -75,6 +78,19 @@ impl TlsReader {
     /// What a server has sent of tickets.
     pub(super) fn tickets(&self) -> Tickets {
         self.tickets.as_ref().map(|reader| reader.tickets).unwrap_or_default()
+    }
+
+    /// Remembers what ended the connection.
+    pub(super) fn fail(&mut self, error: &StreamError) {
+        self.failed = Some(Box::new(error.again()));
+    }
+
+    /// What ended the connection, again and again.
+    ///
+    /// # Errors
+    /// [`StreamError`], if something did.
+    pub(super) fn check(&self) -> Result<(), StreamError> {
+        self.failed.as_ref().map_or(Ok(()), |error| Err(error.again()))
     }
 
     /// Opens the whole records at the front of `received`, up to one that has to be answered. Returns how many bytes

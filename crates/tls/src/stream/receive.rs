@@ -67,7 +67,8 @@ impl TlsStream {
     /// it; if it takes nothing, receiving goes on all the same.
     ///
     /// # Errors
-    /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it.
+    /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it. A violation and a fatal alert of the
+    /// peer are told again by every later call; what came before can still be [`received`](Self::received).
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Fill, StreamError>> {
         self.poll_open(context, &mut Keep { has_taken: false })
     }
@@ -98,6 +99,7 @@ impl TlsStream {
         sink: &mut impl Sink,
     ) -> Poll<Result<Fill, StreamError>> {
         debug_assert!(self.reader.skipping.left_bytes == 0, "inside a record that is dropped");
+        self.reader.check()?;
         let mut reads = 0;
         loop {
             // Whole records may be left over from an earlier read, or from the handshake: then a
@@ -187,8 +189,9 @@ impl TlsStream {
         }
     }
 
-    /// Queues the alert that tells the peer what it did.
+    /// Queues the alert that tells the peer what it did, and receives nothing more.
     pub(super) fn tell(&mut self, error: StreamError) -> StreamError {
+        self.reader.fail(&error);
         if let StreamError::Violation(violation) = &error {
             self.writer.queue_alert(violation.alert);
         }

@@ -3,6 +3,7 @@
 
 mod differential;
 mod exceptions;
+mod failed;
 mod peers;
 
 use std::future::poll_fn;
@@ -31,6 +32,7 @@ use crate::control;
 use crate::handshake::{Established, Handshake, Step};
 use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
+use crate::records::raw::RawSealer;
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordOpener, whole_record_bytes};
 use crate::test_identity::{client_config, identity};
 use crate::tickets::SharedResumption;
@@ -38,10 +40,11 @@ use crate::tickets::SharedResumption;
 const TLS13: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
 const TLS12: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
 
-/// A client that opens records itself.
+/// A client that opens and seals records itself.
 struct ByHand {
     socket: Peer,
     opener: RecordOpener,
+    sealer: RawSealer,
     updater: KernelConnection<ClientConnectionData>,
     version: Version,
     received: Vec<u8>,
@@ -86,7 +89,9 @@ fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
     socket.set_nonblocking(true).expect("a mode");
     let socket = TcpStream::from_std(socket).expect("a runtime");
     let opener = RecordOpener::new(&keys).expect("a suite");
-    let peer = ByHand { socket: peer, opener, updater, version, received: Vec::new() };
+    let sending = Keys::new(version, secrets.tx.0, &secrets.tx.1).expect("a suite");
+    let sealer = RawSealer::new(&sending);
+    let peer = ByHand { socket: peer, opener, sealer, updater, version, received: Vec::new() };
     (TlsStream::new(socket, established, control::Peer::Client), peer)
 }
 

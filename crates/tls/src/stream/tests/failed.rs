@@ -1,0 +1,63 @@
+//! A connection that has failed stays failed, whoever asks again.
+
+use std::future::poll_fn;
+use std::io::Write;
+
+use super::{ByHand, TLS12, TLS13, connection_at};
+use crate::control::Alert;
+use crate::stream::{Fill, StreamError, TlsStream};
+
+const ALERT: u8 = 21;
+const APPLICATION_DATA: u8 = 23;
+
+/// Whole, and sealed by nobody.
+const FORGED: &[u8] = b"\x17\x03\x03\x00\x20an honest peer did not seal this";
+
+async fn fill(stream: &mut TlsStream) -> Result<Fill, StreamError> {
+    poll_fn(|context| stream.poll_fill(context)).await
+}
+
+/// What the peer says now, behind data of its own in one write.
+fn say(peer: &mut ByHand, data: &[u8], behind: &[u8]) {
+    let record = peer.sealer.seal(APPLICATION_DATA, data, 0);
+    peer.socket.write_all(&[&record, behind].concat()).expect("sent");
+}
+
+fn is_bad_mac(filled: &Result<Fill, StreamError>) -> bool {
+    matches!(filled, Err(StreamError::Violation(it)) if it.alert == Alert::BAD_RECORD_MAC)
+}
+
+#[tokio::test]
+async fn nothing_behind_a_forged_record_is_opened() {
+    for suite in [TLS13, TLS12] {
+        let (mut stream, mut peer) = connection_at(suite, 1);
+        say(&mut peer, b"before", FORGED);
+        let filled = fill(&mut stream).await;
+        assert!(is_bad_mac(&filled), "{filled:?}");
+        // It would authenticate: no number was used for what did not.
+        say(&mut peer, b"behind", &[]);
+        stream.tcp().readable().await.expect("received");
+        let (again, mut shown) = (fill(&mut stream).await, 0);
+        assert!(is_bad_mac(&again), "{suite:?}: {again:?}");
+        let visited = poll_fn(|context| stream.poll_visit(context, |data| shown += data.len()));
+        let visited = visited.await;
+        assert!(is_bad_mac(&visited) && shown == 0, "{suite:?}: {visited:?}");
+        let dropped = poll_fn(|context| stream.poll_discard(context, 16_384)).await;
+        assert!(matches!(dropped, Err(StreamError::Violation(_))), "{dropped:?}");
+        assert_eq!(stream.received().bytes(), b"before", "{suite:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_behind_a_fatal_alert_is_opened() {
+    let (mut stream, mut peer) = connection_at(TLS13, 1);
+    let alert = peer.sealer.seal(ALERT, &[2, 40], 0);
+    peer.socket.write_all(&alert).expect("sent");
+    let filled = fill(&mut stream).await;
+    assert!(matches!(filled, Err(StreamError::AlertReceived(40))), "{filled:?}");
+    say(&mut peer, b"behind", &[]);
+    stream.tcp().readable().await.expect("received");
+    let again = fill(&mut stream).await;
+    assert!(matches!(again, Err(StreamError::AlertReceived(40))), "{again:?}");
+    assert!(stream.received().bytes().is_empty());
+}
