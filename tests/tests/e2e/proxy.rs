@@ -12,6 +12,7 @@ mod reuse;
 mod servers;
 mod smuggling;
 mod trailers;
+mod violation;
 mod websocket;
 
 use std::io::{Read, Write};

@@ -273,7 +273,8 @@ impl Connection {
         self.worker.recycle(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
-            End::CutShort
+            // A client that broke TLS meanwhile is told. As little as a cut, the alert says that this was all.
+            if stream.has_fatal_alert() { End::Violation } else { End::CutShort }
         })
     }
 

@@ -13,7 +13,7 @@ use kettle_kernel::{record, socket};
 use tokio::net::TcpStream;
 
 use super::StreamError;
-use super::writer::{KernelOutput, KernelSending, Sending, SendingKey, TlsWriter};
+use super::writer::{ENDED, KernelOutput, KernelSending, Sending, SendingKey, TlsWriter};
 use crate::control::{KEY_UPDATE, NO_RENEGOTIATION};
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, RecordSealer};
 
@@ -34,9 +34,15 @@ impl TlsWriter {
         context: &mut Context<'_>,
         can_rekey: bool,
     ) -> Poll<Result<(), OffloadError>> {
+        // As for what is sent through the kernel: the caller learns of its end before the close_notify goes out.
+        if self.refuses_data() {
+            return Poll::Ready(Err(OffloadError::Ended(StreamError::KeyExhausted)));
+        }
         ready!(self.poll_flush(socket, context, false)).map_err(OffloadError::Ended)?;
-        if !matches!(self.sending, Sending::User(_)) {
-            return Poll::Ready(Ok(()));
+        match &self.sending {
+            Sending::User(_) => {}
+            Sending::Kernel(_) => return Poll::Ready(Ok(())),
+            Sending::Ended => return Poll::Ready(Err(OffloadError::Ended(ENDED))),
         }
         let written = socket::written_bytes_exactly(socket.as_fd());
         let written_bytes = ready!(poll_written(written, context));

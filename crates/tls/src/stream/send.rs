@@ -33,6 +33,13 @@ impl TlsStream {
         self.writer.refuses_data()
     }
 
+    /// Whether the peer broke the protocol and is told by an alert that is queued or sent, with nothing behind it;
+    /// [`cut`](Self::cut) takes that back.
+    #[must_use]
+    pub fn has_fatal_alert(&self) -> bool {
+        self.writer.has_fatal_alert
+    }
+
     /// How many sealed bytes still have to be sent.
     #[must_use]
     pub fn queued_bytes(&self) -> usize {
@@ -116,7 +123,7 @@ impl TlsStream {
     /// says whether this kernel can change a key (Linux 6.14). Does nothing if already there.
     ///
     /// # Errors
-    /// [`OffloadError`].
+    /// [`OffloadError`]; also where nothing may be sent any more.
     pub fn poll_offload(
         &mut self,
         context: &mut Context<'_>,

@@ -30,6 +30,8 @@ pub(super) struct TlsWriter {
     /// How many of these are tickets behind a handshake, as long as nothing else is.
     tickets_bytes: usize,
     pub(super) due: ControlDue,
+    /// Whether what waits ends with an alert that is no close_notify, or it was sent.
+    pub(super) has_fatal_alert: bool,
     pub(super) key: SendingKey,
     /// What the kernel was given to send, once it was.
     pub(super) kernel_output: Option<Box<KernelOutput>>,
@@ -123,6 +125,7 @@ impl TlsWriter {
             tickets_bytes: if are_tickets { outgoing.filled().len() } else { 0 },
             outgoing,
             due: ControlDue::default(),
+            has_fatal_alert: false,
             key: SendingKey::Good,
             kernel_output: None,
             key_changes: 0,
@@ -334,14 +337,16 @@ impl TlsWriter {
                     self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &alert.message());
             }
             Sending::Kernel(_) => self.due.alert = Some(alert),
-            Sending::Ended => {}
+            Sending::Ended => return,
         }
+        self.has_fatal_alert = alert != Alert::CLOSE_NOTIFY;
     }
 
     /// [`super::TlsStream::cut`].
     pub(super) fn cut(&mut self) {
         self.outgoing.clear();
         self.due = ControlDue::default();
+        self.has_fatal_alert = false;
         self.sending = Sending::Ended;
     }
 
@@ -415,5 +420,5 @@ fn poll_writable<T>(
     }
 }
 
-const ENDED: StreamError = StreamError::Bug("sending on an ended connection");
+pub(super) const ENDED: StreamError = StreamError::Bug("sending on an ended connection");
 const NOT_OFFLOADED: StreamError = StreamError::Bug("plain bytes for a socket without keys");

@@ -5,7 +5,8 @@ use std::io::Write;
 
 use super::{ByHand, TLS12, TLS13, connection_at};
 use crate::control::Alert;
-use crate::stream::{Fill, StreamError, TlsStream};
+use crate::records::ContentType;
+use crate::stream::{Fill, OffloadError, StreamError, TlsStream};
 
 const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
@@ -60,4 +61,35 @@ async fn nothing_behind_a_fatal_alert_is_opened() {
     let again = fill(&mut stream).await;
     assert!(matches!(again, Err(StreamError::AlertReceived(40))), "{again:?}");
     assert!(stream.received().bytes().is_empty());
+}
+
+#[tokio::test]
+async fn a_fatal_alert_is_known_until_it_is_cut_and_never_follows_a_close_notify() {
+    let (mut stream, mut peer) = connection_at(TLS13, 1);
+    assert!(!stream.has_fatal_alert());
+    say(&mut peer, b"before", FORGED);
+    let _ = fill(&mut stream).await;
+    assert!(stream.has_fatal_alert());
+    poll_fn(|context| stream.poll_flush(context)).await.expect("sent");
+    assert!(stream.has_fatal_alert());
+    assert_eq!(peer.next(), (ContentType::Alert, vec![2, Alert::BAD_RECORD_MAC.0]));
+    stream.cut();
+    assert!(!stream.has_fatal_alert());
+
+    let (mut stream, mut peer) = connection_at(TLS13, 1);
+    stream.queue_close_notify();
+    say(&mut peer, b"before", FORGED);
+    let filled = fill(&mut stream).await;
+    assert!(is_bad_mac(&filled) && !stream.has_fatal_alert(), "{filled:?}");
+}
+
+#[tokio::test]
+async fn what_has_ended_does_not_move_into_the_kernel() {
+    let (mut stream, mut peer) = connection_at(TLS13, 1);
+    say(&mut peer, b"before", FORGED);
+    let _ = fill(&mut stream).await;
+    let moved = poll_fn(|context| stream.poll_offload(context, false)).await;
+    assert!(matches!(moved, Err(OffloadError::Ended(_))), "{moved:?}");
+    // The alert was not lost by that.
+    assert_eq!(peer.next(), (ContentType::Alert, vec![2, Alert::BAD_RECORD_MAC.0]));
 }
