@@ -6,9 +6,9 @@
 //! | what comes from one side | what the other side gets |
 //! |---|---|
 //! | close_notify, or FIN without TLS | the same, behind all that came before; the other direction goes on |
-//! | the client's FIN without close_notify | as `truncation` says: the same as above, or a reset |
+//! | a FIN without close_notify, a fatal alert or a reset from a client with TLS | as `truncation` says: what came before and the end, which with TLS is no close_notify; or a reset |
 //! | nothing, but the key that protects what is sent there has reached its limit | what came before, and no close_notify; without TLS a reset |
-//! | anything else: a reset, a server's FIN without close_notify, an alert, what breaks TLS | what came before, and no close_notify; without TLS a reset |
+//! | anything else: a server's reset, alert or FIN without close_notify, what breaks TLS | what came before, and no close_notify; without TLS a reset |
 
 mod direction;
 mod end;
