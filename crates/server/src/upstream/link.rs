@@ -36,6 +36,15 @@ impl Link {
         }
     }
 
+    /// Says, as far as that takes no waiting, that nothing more comes (RFC 8446 §6.1). For one over which nothing is under way:
+    /// what was cut must not be taken for the whole.
+    pub(super) fn say_goodbye(&mut self) {
+        if let Self::Tls(stream) = self {
+            stream.queue_close_notify();
+            let _ = stream.poll_flush(&mut Context::from_waker(Waker::noop()));
+        }
+    }
+
     /// Whether its keys have been used for as much as they may.
     pub(super) fn must_close(&self) -> bool {
         match self {

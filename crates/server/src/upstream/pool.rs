@@ -127,24 +127,25 @@ impl Pool {
         loop {
             let index = idle.iter().rposition(|it| it.destination.is(destination))?;
             let mut found = idle.remove(index);
-            if found.until > now && found.link.is_quiet() {
+            if found.is_good(now) {
                 return Some(found.link);
             }
+            found.link.say_goodbye();
         }
     }
 
     /// Keeps a connection, in place of the oldest one where there are as many as may be.
-    pub(super) fn give(&self, link: Link, destination: LinkKey, backend: &Arc<Backend>) {
+    pub(super) fn give(&self, mut link: Link, destination: LinkKey, backend: &Arc<Backend>) {
         let settings = &backend.settings;
         let mut idle = self.idle.borrow_mut();
         let mut same = idle.iter().enumerate().filter(|(_, it)| it.destination.is(&destination));
         let oldest = same.next().map(|(index, _)| index);
         let count = usize::from(oldest.is_some()) + same.count();
         if settings.keep_alive == 0 {
-            return;
+            return link.say_goodbye();
         }
         if let Some(oldest) = oldest.filter(|_| count >= settings.keep_alive) {
-            idle.remove(oldest);
+            idle.remove(oldest).link.say_goodbye();
         }
         let until = Instant::now() + settings.keep_alive_timeout;
         let count = UseCount::idle(backend);
@@ -154,6 +155,18 @@ impl Pool {
     /// Drops those whose time is over, and those whose server has closed them.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
-        self.idle.borrow_mut().retain_mut(|idle| idle.until > now && idle.link.is_quiet());
+        self.idle.borrow_mut().retain_mut(|idle| {
+            let stays = idle.is_good(now);
+            if !stays {
+                idle.link.say_goodbye();
+            }
+            stays
+        });
+    }
+}
+
+impl Idle {
+    fn is_good(&mut self, now: Instant) -> bool {
+        self.until > now && self.link.is_quiet()
     }
 }

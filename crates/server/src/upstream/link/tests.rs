@@ -1,5 +1,6 @@
 use std::future::poll_fn;
 
+use kettle_tls::stream::Fill;
 use tokio::io::AsyncReadExt;
 
 use super::*;
@@ -40,5 +41,21 @@ async fn part_of_a_record_is_not_nothing() {
         let Link::Tls(stream) = &mut link else { panic!("it has TLS") };
         stream.tcp().readable().await.unwrap();
         assert!(!link.is_quiet(), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_end_in_order_is_told_to_the_server() {
+    for kind in [Kind::Tls12, Kind::Tls13] {
+        for is_told in [true, false] {
+            let (mut link, mut far) = used(kind).await;
+            if is_told {
+                link.say_goodbye();
+            }
+            drop(link);
+            let end = poll_fn(|context| far.poll_fill(context)).await.unwrap();
+            let due = if is_told { Fill::Closed } else { Fill::Truncated };
+            assert_eq!(end, due, "{kind:?}");
+        }
     }
 }
