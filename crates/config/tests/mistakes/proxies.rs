@@ -22,12 +22,6 @@ fn routes_have_files_or_a_backend() {
             "nothing",
         ),
         ("backend = \"ap\"\n", "", "kettle.toml:5:11: no [[backend]] is named \"ap\""),
-        ("backend = \"app\"\nbackend_host = \"2001:db8::1\"\n", "", "nothing"),
-        (
-            "backend = \"app\"\nbackend_host = \"*.a.org\"\n",
-            "",
-            "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name",
-        ),
         (
             "backend = \"app\"\nroot = \"/srv\"\n",
             "",
@@ -111,5 +105,26 @@ fn responses_differ_by_what_servers_see() {
              [[cache]]\nname = \"main\"\ndirectory = \"/srv\"\n"
         ));
         assert_eq!(shown.lines().next().unwrap_or_default(), expected, "{name}");
+    }
+}
+
+#[test]
+fn servers_are_sent_one_name() {
+    for (host, expected) in [
+        ("b.example", "nothing"),
+        ("2001:db8::1", "nothing"),
+        (
+            "*.a.example",
+            "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name",
+        ),
+        ("_", "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name"),
+    ] {
+        let text = format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nbackend = \"app\"\n\
+             backend_host = \"{host}\"\n[[backend]]\nname = \"app\"\n[[backend.server]]\n\
+             address = \"127.0.0.1:80\"\n"
+        );
+        let shown = crate::shown(&text);
+        assert_eq!(shown.lines().next(), Some(expected), "{host}");
     }
 }
