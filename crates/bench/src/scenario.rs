@@ -12,6 +12,7 @@ pub mod crossover;
 mod curl;
 pub mod error;
 pub mod event;
+mod heed;
 mod idle_memory;
 mod implausible;
 mod ktls_setup;
@@ -44,6 +45,8 @@ pub struct Scenario {
     pub question: &'static str,
     /// The figures that answer the question, the first one first.
     pub headline: &'static [&'static str],
+    /// What of the options it heeds beside the usual, by the words of the command line.
+    heeds: &'static [(&'static str, heed::Takes)],
     /// The rules of fairness and the parameters it goes by with these options beside the usual ones, a sentence each.
     rules: fn(&Options) -> Vec<String>,
     /// Measures. What this machine cannot show becomes a line of its own in the results; an error ends the scenario.

@@ -10,6 +10,7 @@ use super::Scenario;
 use super::bench::{Bench, StartedServer, at};
 use super::choose::{self, cache, files};
 use super::error::BenchError;
+use super::heed::Takes;
 use super::options::Options;
 use super::server::WARM_UP;
 use crate::figure;
@@ -24,6 +25,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "Responses of a backend, kept on the disk",
     question: "What does a kept response cost beside the same file, what one that has to come first, who waits for whose download, and what do disks cost?",
     headline: &[figure::FIRST_BYTE_P99_US.name, figure::CPU_NS_PER_REQUEST.name],
+    heeds: &[("--sizes", Takes::All)],
     rules,
     run,
 };

@@ -6,6 +6,7 @@ use super::Scenario;
 use super::bench::Bench;
 use super::choose::{self, files};
 use super::error::BenchError;
+use super::heed::Takes;
 use super::options::{Options, first};
 use super::server::WARM_UP;
 use crate::figure;
@@ -19,6 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "Bulk transfer by suite and path",
     question: "What does each suite cost by the byte, in the server's process and in the kernel?",
     headline: &[figure::GIGABITS_PER_SECOND.name, figure::CPU_NS_PER_BYTE.name],
+    heeds: &[("--sizes", Takes::One), ("--suite", Takes::All)],
     rules,
     run,
 };

@@ -13,6 +13,7 @@ use super::Scenario;
 use super::bench::{Bench, StartedServer};
 use super::choose::{self, files, terminator};
 use super::error::BenchError;
+use super::heed::Takes;
 use super::options::Options;
 use super::plan::{self, Key, interleaved};
 use super::tps_ramp::reading::replace;
@@ -30,6 +31,7 @@ pub const SCENARIO: Scenario = Scenario {
         figure::MEMORY_BYTES_PER_CONNECTION.name,
         figure::KERNEL_BYTES_PER_CONNECTION.name,
     ],
+    heeds: &[("--connections", Takes::All)],
     rules,
     run,
 };

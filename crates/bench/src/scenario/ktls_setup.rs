@@ -8,7 +8,8 @@ use super::bench::Bench;
 use super::choose::files;
 use super::crossover;
 use super::error::BenchError;
-use super::options::Options;
+use super::heed::Takes;
+use super::options::{Options, first};
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
@@ -19,6 +20,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "One response for each connection: when does moving into the kernel pay?",
     question: "From which size on is the kernel worth its set-up on a connection that closes after one response?",
     headline: &[figure::CPU_US_PER_TRANSACTION.name, figure::SUCCEEDED_PER_SECOND.name],
+    heeds: &[("--sizes", Takes::All), ("--connections", Takes::One)],
     rules,
     run,
 };
@@ -26,8 +28,8 @@ pub const SCENARIO: Scenario = Scenario {
 fn rules(options: &Options) -> Vec<String> {
     vec![
         format!(
-            "Each transaction is a connection, a full handshake, one request and the end; {CONNECTIONS} at a time; {} rounds of \
-             {} each.",
+            "Each transaction is a connection, a full handshake, one request and the end; {} at a time; {} rounds of {} each.",
+            connections(options),
             options.rounds_or(ROUNDS),
             number::time(options.seconds_or(SECONDS)),
         ),
@@ -38,13 +40,19 @@ fn rules(options: &Options) -> Vec<String> {
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
+    bench.require_descriptors(connections(options))?;
     let sizes = sizes(options);
     let servers = bench.start_file_servers(USUAL, &sizes)?;
     let rounds = (options.rounds_or(ROUNDS), WARM_UP + options.seconds_or(SECONDS));
     bench.interleave_sizes(&servers, &sizes, rounds, |bench, server, size, key| {
         let load = Load {
             reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-            ..bench.steady_load(server, size, CONNECTIONS, bench.options.seconds_or(SECONDS))
+            ..bench.steady_load(
+                server,
+                size,
+                connections(bench.options),
+                bench.options.seconds_or(SECONDS),
+            )
         };
         bench.measure(server, &load, key)
     })?;
@@ -57,6 +65,10 @@ fn sizes(options: &Options) -> Vec<u64> {
     let few = [1 << 10, 64 << 10, 1 << 20];
     let usual = options.effort.pick(few.to_vec(), all.to_vec(), all.to_vec());
     options.sizes.clone().unwrap_or(usual)
+}
+
+fn connections(options: &Options) -> u32 {
+    first(&options.connections).unwrap_or(CONNECTIONS)
 }
 
 const ROUNDS: [u32; 3] = [3, 8, 16];

@@ -14,6 +14,7 @@ use super::Scenario;
 use super::bench::{Bench, StartedServer};
 use super::choose::files;
 use super::error::BenchError;
+use super::heed::Takes;
 use super::measured::Measured;
 use super::options::{Options, first};
 use super::plan::Key;
@@ -29,6 +30,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "Bulk transfers under a flood of handshakes",
     question: "How long do clients with a connection wait for their bodies while others pour in with new ones?",
     headline: &[figure::P99_US.name],
+    heeds: &[("--sizes", Takes::One), ("--connections", Takes::One)],
     rules,
     run,
 };

@@ -10,6 +10,7 @@ use super::bench::{Bench, StartedServer, at};
 use super::choose::files;
 use super::curl;
 use super::error::BenchError;
+use super::heed::Takes;
 use super::measured::Measured;
 use super::options::{DownloadClient, Options, first};
 use super::plan::Key;
@@ -22,6 +23,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "One large file, downloaded again and again",
     question: "How much faster is a large download when the kernel encrypts it, and what does it cost the server?",
     headline: &[figure::GIGABYTES_PER_SECOND.name, figure::CPU_SECONDS_PER_GIB.name],
+    heeds: &[("--sizes", Takes::One), ("--client", Takes::One)],
     rules,
     run,
 };

@@ -12,7 +12,7 @@ use super::event::Event;
 use super::options::{Options, OwnNginx};
 use super::plan::{Key, Remaining, Taken};
 use super::stop::Stop;
-use super::{SCENARIOS, Scenario, cores, find, rules};
+use super::{SCENARIOS, Scenario, cores, find, heed, rules};
 use crate::peers::subject::{OwnConfig, Program, Role};
 use crate::peers::{self, own_config};
 use crate::results::read::{Results, read};
@@ -53,6 +53,7 @@ pub fn run(
     let machine = Machine::read();
     let earlier = earlier(request, &machine)?;
     let scenarios = scenarios(request, &earlier)?;
+    heed::check(&scenarios, &request.options)?;
     let cores = cores::choose(&request.options)?;
     // A refusal until here leaves no results behind.
     let mut writer = open(request)?;

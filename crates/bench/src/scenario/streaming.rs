@@ -19,6 +19,7 @@ use super::Scenario;
 use super::bench::{Bench, StartedServer};
 use super::choose::files;
 use super::error::BenchError;
+use super::heed::Takes;
 use super::measured::Measured;
 use super::options::{Options, first};
 use super::plan::Key;
@@ -32,6 +33,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "Streaming clients at equal throughput",
     question: "What do processor time, memory and stalls cost when every server and path moves the same bytes in the same time?",
     headline: &[figure::CPU_PERCENT.name, figure::MEMORY_BYTES_PER_CONNECTION.name],
+    heeds: &[("--sizes", Takes::One), ("--connections", Takes::All), ("--throughput", Takes::All)],
     rules,
     run,
 };

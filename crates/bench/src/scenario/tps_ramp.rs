@@ -23,6 +23,7 @@ use summary::{Ramp, RampSummary};
 use super::Scenario;
 use super::bench::{Bench, StartedServer};
 use super::error::BenchError;
+use super::heed::Takes;
 use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::{self, Key};
@@ -39,6 +40,14 @@ pub const SCENARIO: Scenario = Scenario {
         figure::WIRE_BYTES_PER_FULL_HANDSHAKE.name,
         figure::WIRE_BYTES_PER_RESUMED_HANDSHAKE.name,
         figure::CPU_US_PER_FULL_TRANSACTION.name,
+    ],
+    heeds: &[
+        ("--per-session", Takes::All),
+        ("--resume-by", Takes::All),
+        ("--key", Takes::All),
+        ("--workers", Takes::All),
+        ("--suite", Takes::All),
+        ("--group", Takes::All),
     ],
     rules,
     run,

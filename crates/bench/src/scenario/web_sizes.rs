@@ -12,6 +12,7 @@ use super::bench::{Bench, StartedServer, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
+use super::heed::Takes;
 use super::options::{Options, first};
 use super::plan::Key;
 use super::server::WARM_UP;
@@ -25,6 +26,7 @@ pub const SCENARIO: Scenario = Scenario {
     title: "Files from 1 KiB to 10 MiB over keep-alive connections",
     question: "From which size of file on is the kernel the cheaper place to encrypt, and is `auto` always at the cheapest?",
     headline: &[figure::REQUESTS_PER_SECOND.name, figure::CPU_NS_PER_REQUEST.name],
+    heeds: &[("--sizes", Takes::All), ("--connections", Takes::One)],
     rules,
     run,
 };
