@@ -19,3 +19,4 @@ mod redirect;
 mod refused;
 mod resumption;
 mod site;
+mod workers;
