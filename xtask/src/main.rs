@@ -35,11 +35,12 @@ fn main() -> ExitCode {
 
 /// Runs one command. An error is a sentence for the person at the terminal.
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
+    // Those with many options have a help of their own. None begins its work when it is asked for help.
+    let is_asked =
+        rest.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h");
     match command {
-        "help" | "--help" | "-h" => {
-            print!("{USAGE}");
-            Ok(ExitCode::SUCCESS)
-        }
+        "help" | "--help" | "-h" => help(),
+        "cache-tests" | "hitch-scripts" | "peers" | "scan" | "tidy" if is_asked => help(),
         "test" => test::run(rest),
         "cache-tests" => cache_tests::run(rest),
         "hitch-scripts" => hitch_scripts::run(rest),
@@ -54,17 +55,22 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
     }
 }
 
+fn help() -> Result<ExitCode, String> {
+    print!("{USAGE}");
+    Ok(ExitCode::SUCCESS)
+}
+
 const USAGE: &str = "\
 cargo xtask COMMAND
 
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
-  cache-tests  the public suite for HTTP caches against a route that keeps responses
-  hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place
+  cache-tests  the public suite for HTTP caches against a route that keeps responses; or the cases named
+  hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place; or those of the numbers named
   measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
   package    deb, rpm, oci: what people install; package test tries each
   peers      install the servers that `kettle bench` compares, without starting them
-  scan       testssl.sh and sslscan against a running kettle
+  scan       testssl.sh and sslscan against a running kettle; `--kettle PROGRAM` for one that is built
   uml        the quick loop: uml run [-- COMMAND] under User Mode Linux
   vm         guests with real kernels: vm fetch, vm image, vm run, vm shell
   help       this list
