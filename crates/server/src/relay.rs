@@ -154,7 +154,13 @@ impl Relay {
                     }
                     _ => TunnelEnd::failed(sink, &error),
                 };
-                if is_gone(&error) && self.may_still_speak(sink) {
+                // What ends so already cannot be flushed either.
+                let ends_as_cut = DirectionStage::Closing(CloseKind::Cut);
+                if matches!(end, TunnelEnd::KeyExhausted(_))
+                    && self.direction_from(source).stage != ends_as_cut
+                {
+                    self.exhaust(sink, end);
+                } else if is_gone(&error) && self.may_still_speak(sink) {
                     self.note(end);
                     self.finish(source);
                     self.direction_from(sink).source = SourceState::Lost;
@@ -182,16 +188,22 @@ impl Relay {
                 self.finish(party);
                 self.backend.reset();
             }
-            // The client is there still, and may have more to say: that it ends is our doing.
-            Party::Client if matches!(end, TunnelEnd::KeyExhausted(_)) => {
-                self.client.cut();
-                self.to_backend.end(CloseKind::Cut);
-            }
             Party::Client => {
                 self.client.cut();
                 self.end_truncated();
             }
         }
+    }
+
+    /// Nothing more can be protected that goes there. What was sealed before goes out; both are there still and may have more to
+    /// say, so neither is told that this was all.
+    fn exhaust(&mut self, party: Party, end: TunnelEnd) {
+        self.note(end);
+        self.direction_from(party).end(CloseKind::Cut);
+        let pipes = Rc::clone(&self.pipes);
+        let to_party = self.direction_from(party.other());
+        to_party.finish(&pipes);
+        to_party.stage = DirectionStage::Closing(CloseKind::Cut);
     }
 
     /// The client has said less than all it wanted, or nobody can tell.

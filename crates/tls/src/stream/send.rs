@@ -56,10 +56,12 @@ impl TlsStream {
     }
 
     /// Room for up to `bytes` bytes behind `head`, where their records keep them: what is received into it is sealed in
-    /// place. At most [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records beyond those that the head fills.
+    /// place. At most [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records beyond those that the head fills, and no more
+    /// than the key can protect.
     ///
     /// # Errors
-    /// [`StreamError::Bug`] if the kernel encrypts this connection or it has ended.
+    /// [`StreamError::KeyExhausted`] if it can protect none; [`StreamError::Bug`] if the kernel encrypts this connection or it has
+    /// ended.
     pub fn record_room(
         &mut self,
         head: &[u8],

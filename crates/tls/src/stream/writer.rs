@@ -181,7 +181,13 @@ impl TlsWriter {
     ) -> Result<RecordRoom<'_>, StreamError> {
         self.rekey_if_due()?;
         let sealer = sealer(&mut self.sending)?;
-        Ok(RecordRoom::new(sealer, &mut self.outgoing, head, bytes))
+        // What is received and cannot be sealed would be lost.
+        let sealable_bytes = sealer.records_left().saturating_mul(PLAINTEXT_BYTES_MAX as u64);
+        let sealable_bytes = usize::try_from(sealable_bytes).unwrap_or(usize::MAX);
+        match sealable_bytes.saturating_sub(head.len()) {
+            0 => Err(StreamError::KeyExhausted),
+            left => Ok(RecordRoom::new(sealer, &mut self.outgoing, head, bytes.min(left))),
+        }
     }
 
     /// [`super::TlsStream::seal_file`].
