@@ -146,22 +146,28 @@ impl TlsWriter {
         }
     }
 
-    /// Counts what the kernel just sent, never too low, and asks the kernel for the true record
-    /// number before the count could reach the key's limit.
-    pub(super) fn count_kernel_records(
+    /// Counts what the kernel just sent, never too low.
+    pub(super) fn count_kernel_records(&mut self, bytes: usize, records: u64) {
+        if let Sending::Kernel(sending) = &mut self.sending {
+            sending.records_unchecked += records_max(bytes, records);
+        }
+        if let Some(output) = &mut self.kernel_output {
+            output.bytes += bytes as u64;
+        }
+    }
+
+    /// Asks the kernel for the true record number where what a call may send could come near the key's limit, and then sees to a
+    /// next key. A call that could pass the limit is not made.
+    pub(super) fn check_kernel_key(
         &mut self,
         socket: &TcpStream,
         bytes: usize,
         records: u64,
     ) -> Result<(), StreamError> {
-        let Sending::Kernel(sending) = &mut self.sending else {
-            return Err(StreamError::Bug("counting records the kernel does not send"));
-        };
-        sending.records_unchecked += (bytes / RECORD_BYTES_COUNTED) as u64 + records;
-        if let Some(output) = &mut self.kernel_output {
-            output.bytes += bytes as u64;
-        }
-        if sending.records_unchecked < AES_GCM_RECORDS_MAX - RECORDS_RESERVED
+        let Sending::Kernel(sending) = &mut self.sending else { return Ok(()) };
+        let records = records_max(bytes, records);
+        let nears_limit = |sequence| sequence + records >= AES_GCM_RECORDS_MAX - RECORDS_RESERVED;
+        if !nears_limit(sending.records_unchecked)
             || sending.cipher == ktls::Cipher::Chacha20Poly1305
         {
             return Ok(());
@@ -169,12 +175,12 @@ impl TlsWriter {
         let fd = socket.as_fd();
         let sequence = ktls::sequence(fd, Direction::Tx, sending.version, sending.cipher)?;
         sending.records_unchecked = sequence;
-        if sequence < AES_GCM_RECORDS_MAX - RECORDS_RESERVED {
+        if !nears_limit(sequence) {
             return Ok(());
         }
         if sending.can_rekey && self.secret.is_some() {
             self.due.key_update = true;
-        } else if sequence < AES_GCM_RECORDS_MAX {
+        } else if sequence + records + RECORDS_TO_END <= AES_GCM_RECORDS_MAX {
             self.key = SendingKey::NearsLimit;
         } else {
             self.cut();
@@ -218,6 +224,11 @@ impl TlsWriter {
     }
 }
 
+/// How many records that many bytes make at most, if `partial` of them are not full.
+fn records_max(bytes: usize, partial: u64) -> u64 {
+    (bytes / RECORD_BYTES_COUNTED) as u64 + partial
+}
+
 /// What TCP was given before the kernel encrypts: by us, and by others before TLS. Too low a count would let us close before
 /// the last bytes are out, so while acknowledgements make it inexact we ask again in a later turn.
 pub(super) fn poll_written(written: io::Result<u64>, context: &Context<'_>) -> Poll<u64> {
@@ -233,6 +244,9 @@ pub(super) fn poll_written(written: io::Result<u64>, context: &Context<'_>) -> P
 
 /// Records kept back from a key's limit, so that what is under way can still be finished.
 pub(super) const RECORDS_RESERVED: u64 = 1 << 16;
+
+/// What no call is counted for: a record that the one before left open, a refusal to renegotiate, and the close_notify.
+const RECORDS_TO_END: u64 = 3;
 
 /// The kernel's records are full except where a call ends and where a pipe held small pieces; these are counted beside them.
 const RECORD_BYTES_COUNTED: usize = 16_384;

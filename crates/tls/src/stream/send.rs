@@ -147,8 +147,9 @@ impl TlsStream {
         more: bool,
     ) -> Poll<Result<usize, StreamError>> {
         let fd = self.socket.as_fd();
+        let bytes = pieces.iter().map(|piece| piece.len()).sum();
         let call = || transfer::send(fd, pieces, more);
-        self.writer.poll_kernel(&self.socket, context, 1, call)
+        self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
     }
 
     /// Sends from `file` through the kernel, which encrypts. `offset` advances by what is
@@ -165,7 +166,7 @@ impl TlsStream {
     ) -> Poll<Result<usize, StreamError>> {
         let fd = self.socket.as_fd();
         let call = || transfer::sendfile(fd, file, offset, bytes);
-        self.writer.poll_kernel(&self.socket, context, 1, call)
+        self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
     }
 
     /// Sends up to `bytes` bytes of what `pipe` holds through the kernel, which encrypts.
@@ -181,8 +182,9 @@ impl TlsStream {
         let fd = self.socket.as_fd();
         // The kernel ends a record where it has no room for another piece of the pipe.
         let records = pipe.pieces_max() as u64;
+        let bytes = bytes.min(pipe.held_bytes());
         let call = || pipe.drain(fd, bytes, false);
-        self.writer.poll_kernel(&self.socket, context, records, call)
+        self.writer.poll_kernel(&self.socket, context, bytes, records, call)
     }
 
     /// Queues a close_notify; nothing can be sent behind it.

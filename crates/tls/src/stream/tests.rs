@@ -214,7 +214,7 @@ async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
     let Some(capabilities) = has_ktls("the_kernel_gets_a_new_key") else { return };
     for (suite, can_rekey) in [(TLS13, capabilities.carries_rekey()), (TLS12, false)] {
         let (mut stream, mut peer) =
-            connection_at(suite, AES_GCM_RECORDS_MAX - RECORDS_RESERVED - 1);
+            connection_at(suite, AES_GCM_RECORDS_MAX - RECORDS_RESERVED - 2);
         poll_fn(|context| stream.poll_offload(context, can_rekey)).await.expect("offloaded");
         send(&mut stream, b"old").await.expect("sent");
         send(&mut stream, b"new").await.expect("sent");
@@ -231,13 +231,26 @@ async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
 #[tokio::test]
 async fn the_kernel_never_passes_the_limit() {
     let Some(_) = has_ktls("the_kernel_never_passes_the_limit") else { return };
-    let (mut stream, mut peer) = connection_at(TLS12, AES_GCM_RECORDS_MAX - 1);
-    poll_fn(|context| stream.poll_offload(context, false)).await.expect("offloaded");
-    let refused = send(&mut stream, b"last").await;
-    assert!(matches!(refused, Err(StreamError::KeyExhausted)), "{refused:?}");
-    assert_eq!(peer.next(), (ContentType::ApplicationData, b"last".to_vec()));
-    let refused = send(&mut stream, b"past").await;
-    assert!(refused.is_err(), "sent under an exhausted key");
+    // As many bytes as all of them would hold leave none for the end.
+    for last in [vec![b'a'; 4], vec![b'a'; 8 * 16_384]] {
+        let (mut stream, mut peer) = connection_at(TLS12, AES_GCM_RECORDS_MAX - 8);
+        poll_fn(|context| stream.poll_offload(context, false)).await.expect("offloaded");
+        send(&mut stream, b"first").await.expect("sent");
+        assert!(stream.must_close());
+        let mut sent = 1;
+        while send(&mut stream, &last).await.is_ok() {
+            sent += 1;
+        }
+        assert_eq!(sent, if last.len() > 4 { 1 } else { 5 });
+        let refused = send(&mut stream, b"past").await;
+        assert!(refused.is_err(), "sent under an exhausted key");
+        poll_fn(|context| stream.poll_close(context)).await.expect("ended");
+        assert_eq!(peer.next(), (ContentType::ApplicationData, b"first".to_vec()));
+        for _ in 1..sent {
+            assert_eq!(peer.next(), (ContentType::ApplicationData, last.clone()));
+        }
+        assert_eq!(peer.socket.read(&mut [0]).expect("an end"), 0);
+    }
 }
 
 #[tokio::test]

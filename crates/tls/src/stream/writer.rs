@@ -287,12 +287,13 @@ impl TlsWriter {
         self.poll_control(socket, context)
     }
 
-    /// Gives the kernel something to encrypt and send, by a call that does not wait and leaves up to `records` records
+    /// Gives the kernel up to `bytes` bytes to encrypt and send, by a call that does not wait and leaves up to `records` records
     /// that are not full.
     pub(super) fn poll_kernel(
         &mut self,
         socket: &TcpStream,
         context: &mut Context<'_>,
+        bytes: usize,
         records: u64,
         call: impl FnMut() -> io::Result<usize>,
     ) -> Poll<Result<usize, StreamError>> {
@@ -300,6 +301,7 @@ impl TlsWriter {
         if self.refuses_data() {
             return Poll::Ready(Err(StreamError::KeyExhausted));
         }
+        self.check_kernel_key(socket, bytes, records)?;
         ready!(self.poll_flush(socket, context, false))?;
         match &self.sending {
             Sending::Kernel(_) => {}
@@ -309,7 +311,7 @@ impl TlsWriter {
         let sent = poll_writable(socket, context, call);
         self.note(context, &sent);
         let bytes = ready!(sent)?;
-        self.count_kernel_records(socket, bytes, records)?;
+        self.count_kernel_records(bytes, records);
         Poll::Ready(Ok(bytes))
     }
 
