@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use kettle_kernel::ktls::Step;
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::stream::{OffloadError, StreamError};
+use kettle_tls::stream::{KeyChanges, OffloadError, StreamError};
 use kettle_tls::{Cipher, Session, Version};
 
 use crate::kill_switch::KillSwitch;
@@ -80,6 +80,16 @@ impl Offloads {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Counts how often the keys of a connection that has ended had changed. What the kernel refused there ends connections as
+    /// at the switch, and is tried no more either.
+    pub(crate) fn keys_changed(&self, session: &Session, changes: KeyChanges) {
+        self.metrics.keys_changed(changes);
+        if let Some(reason) = changes.refused {
+            self.metrics.refused(reason);
+            open_circuit(suite_bit(session), reason);
         }
     }
 

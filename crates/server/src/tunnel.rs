@@ -333,7 +333,9 @@ impl Tunnel {
         let carried = flows.map(|flow| flow.map(|flow| (flow.path, flow.bytes)));
         metrics.tunnel_ended(self.end, carried, duration);
         for side in [client, server] {
-            metrics.keys_changed(side.key_changes());
+            if let Side::Tls(stream) = side {
+                self.worker.offloads.keys_changed(stream.session(), stream.key_changes());
+            }
         }
         if !self.worker.log.is_on(self.settings.log()) {
             return;

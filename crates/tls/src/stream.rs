@@ -61,6 +61,8 @@ pub struct KeyChanges {
     pub sent: u32,
     /// Of those, how many the kernel was given.
     pub kernel: u32,
+    /// Why the kernel did not take a next one, which ended the connection.
+    pub refused: Option<&'static str>,
 }
 
 /// Why a connection cannot go on.
@@ -201,6 +203,7 @@ impl TlsStream {
             received: self.reader.key_changes,
             sent: self.writer.key_changes,
             kernel: self.writer.kernel_key_changes,
+            refused: self.writer.kernel_key_refusal,
         }
     }
 

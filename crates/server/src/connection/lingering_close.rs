@@ -11,7 +11,7 @@ impl Connection {
     pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
         self.close_truthfully(&mut stream, end).await;
         // The last words may have come under new keys.
-        self.worker.metrics.keys_changed(stream.key_changes());
+        self.worker.offloads.keys_changed(stream.session(), stream.key_changes());
     }
 
     async fn close_truthfully(&self, stream: &mut TlsStream, end: End) {

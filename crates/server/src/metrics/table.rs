@@ -93,7 +93,7 @@ counters! {
     request_durations: Durations =
         "request_duration_seconds", "Time from a complete request head to the last byte given to the kernel";
     switched: Count = "switches", "Connections whose sending side moved into the kernel";
-    refused: Labelled<1, REASONS> = "refusals", "Switches the kernel refused by reason" by "reason";
+    refused: Labelled<1, REASONS> = "refusals", "Switches and next keys the kernel refused by reason" by "reason";
     keys_updated: By<KeyDirection, { KeyDirection::WORDS.len() }> =
         "key_updates", "TLS 1.3 KeyUpdates by direction" by "direction";
     kernel_rekeys: Count =

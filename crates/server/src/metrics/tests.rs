@@ -58,7 +58,7 @@ fn every_counter_appears_in_the_text() {
     worker.not_preferred(Reason::KillSwitch);
     worker.switched();
     worker.refused("cipher_missing");
-    worker.keys_changed(KeyChanges { received: 1, sent: 2, kernel: 1 });
+    worker.keys_changed(KeyChanges { received: 1, sent: 2, kernel: 1, refused: None });
     worker.open_files(7);
     worker.cache_hit();
     worker.cache_miss();

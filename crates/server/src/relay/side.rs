@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{socket, transfer};
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::{KeyChanges, StreamError, TlsStream};
+use kettle_tls::stream::{StreamError, TlsStream};
 use kettle_tls::{Session, Version};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -44,14 +44,6 @@ impl Side {
                 stream.poll_flush(context).map(drop)
             }
             _ => Poll::Ready(()),
-        }
-    }
-
-    /// How often its keys changed.
-    pub(crate) fn key_changes(&self) -> KeyChanges {
-        match self {
-            Self::Tls(stream) => stream.key_changes(),
-            Self::Plain(_) | Self::Stream(_) | Self::Closed => KeyChanges::default(),
         }
     }
 

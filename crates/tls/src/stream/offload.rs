@@ -38,11 +38,12 @@ impl TlsWriter {
         if self.refuses_data() {
             return Poll::Ready(Err(OffloadError::Ended(StreamError::KeyExhausted)));
         }
+        if matches!(self.sending, Sending::Kernel(_)) {
+            return Poll::Ready(Ok(()));
+        }
         ready!(self.poll_flush(socket, context, false)).map_err(OffloadError::Ended)?;
-        match &self.sending {
-            Sending::User(_) => {}
-            Sending::Kernel(_) => return Poll::Ready(Ok(())),
-            Sending::Ended => return Poll::Ready(Err(OffloadError::Ended(ENDED))),
+        if matches!(self.sending, Sending::Ended) {
+            return Poll::Ready(Err(OffloadError::Ended(ENDED)));
         }
         let written = socket::written_bytes_exactly(socket.as_fd());
         let written_bytes = ready!(poll_written(written, context));
@@ -202,25 +203,35 @@ impl TlsWriter {
         }
         if self.due.key_update {
             ready!(self.poll_control_record(socket, context, record::HANDSHAKE, &KEY_UPDATE))?;
-            self.due.key_update = false;
-            // What follows must be under the next key, or the connection ends.
-            let may_send = !matches!(self.sending, Sending::Ended);
-            self.sending = Sending::Ended;
-            let next = self.next_sealer()?;
-            // All under an earlier key in the kernel, and before.
-            let written_bytes = self.kernel_output_bytes(socket)?.unwrap_or(0);
-            self.install(socket, next, true, written_bytes)?;
-            if !may_send {
-                self.sending = Sending::Ended;
-            }
-            self.key_changes += 1;
-            self.kernel_key_changes += 1;
+            // What follows must be under the next key, or nothing does: no alert either.
+            self.change_kernel_key(socket).inspect_err(|_| self.cut())?;
         }
         if let Some(alert) = self.due.alert {
             ready!(self.poll_control_record(socket, context, record::ALERT, &alert.message()))?;
             self.due.alert = None;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Gives the kernel the key behind a KeyUpdate that was sent.
+    fn change_kernel_key(&mut self, socket: &TcpStream) -> Result<(), StreamError> {
+        self.due.key_update = false;
+        let may_send = !matches!(self.sending, Sending::Ended);
+        self.sending = Sending::Ended;
+        let next = self.next_sealer()?;
+        // All under an earlier key in the kernel, and before.
+        let written_bytes = self.kernel_output_bytes(socket)?.unwrap_or(0);
+        let installed = self.install(socket, next, true, written_bytes);
+        if let Err(StreamError::Kernel(refusal)) = &installed {
+            self.kernel_key_refusal = Some(refusal.reason());
+        }
+        installed?;
+        if !may_send {
+            self.sending = Sending::Ended;
+        }
+        self.key_changes += 1;
+        self.kernel_key_changes += 1;
+        Ok(())
     }
 }
 

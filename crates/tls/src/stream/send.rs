@@ -122,7 +122,7 @@ impl TlsStream {
     }
 
     /// Sends what is queued, then moves what this connection sends into the kernel. `can_rekey`
-    /// says whether this kernel can change a key (Linux 6.14). Does nothing if already there.
+    /// says whether this kernel can change a key (Linux 6.14). Does nothing, and sends nothing, if already there.
     ///
     /// # Errors
     /// [`OffloadError`]; also where nothing may be sent any more.

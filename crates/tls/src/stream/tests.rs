@@ -24,7 +24,7 @@ use rustls::{CipherSuite, ExtractedSecrets, ServerConfig};
 use rustls_pki_types::ServerName;
 
 use super::offload::RECORDS_RESERVED;
-use super::writer::{Sending, SendingKey};
+use super::writer::{KernelSending, Sending, SendingKey};
 use super::*;
 use crate::acceptors::Acceptor;
 use crate::buffers::Queue;
@@ -251,6 +251,27 @@ async fn the_kernel_never_passes_the_limit() {
         }
         assert_eq!(peer.socket.read(&mut [0]).expect("an end"), 0);
     }
+}
+
+/// A socket without kernel TLS takes no key, whatever the kernel can do.
+#[tokio::test]
+async fn behind_a_next_key_that_the_kernel_refuses_nothing_is_sent() {
+    let (mut stream, peer) = connection_at(TLS13, 1);
+    stream.writer.sending = Sending::Kernel(KernelSending {
+        version: Version::Tls13,
+        cipher: ktls::Cipher::Aes128Gcm,
+        can_rekey: true,
+        records_unchecked: 1,
+    });
+    stream.writer.due.key_update = true;
+    stream.queue_close_notify();
+    let failed = poll_fn(|context| stream.poll_flush(context)).await;
+    assert!(matches!(failed, Err(StreamError::Kernel(_))), "{failed:?}");
+    assert_eq!(stream.key_changes().refused, Some("not_attached"));
+    poll_fn(|context| stream.poll_close(context)).await.expect("ended");
+    let mut sent = Vec::new();
+    (&peer.socket).read_to_end(&mut sent).expect("an end");
+    assert_eq!(sent, control::KEY_UPDATE);
 }
 
 #[tokio::test]

@@ -35,9 +35,10 @@ pub(super) struct TlsWriter {
     pub(super) key: SendingKey,
     /// What the kernel was given to send, once it was.
     pub(super) kernel_output: Option<Box<KernelOutput>>,
-    /// How often our key changed, and how often in the kernel.
+    /// How often our key changed, and how often in the kernel, or why it did not there.
     pub(super) key_changes: u32,
     pub(super) kernel_key_changes: u32,
+    pub(super) kernel_key_refusal: Option<&'static str>,
     /// Between two looks at whether kernel TLS still holds something back; before that, how long tickets wait.
     pub(super) pause: Option<Box<Pause>>,
     /// The task that waits until the peer takes something.
@@ -130,6 +131,7 @@ impl TlsWriter {
             kernel_output: None,
             key_changes: 0,
             kernel_key_changes: 0,
+            kernel_key_refusal: None,
             pause: None,
             waiting: None,
         }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::kernel_tls_or_skip;
+use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, skip};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
@@ -77,6 +77,28 @@ fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
         assert_eq!(kettle.entry("/70000").path(), path, "{}", suite.name);
     }
     assert!(kettle.messages().text().contains("this suite stays in user space until restart"));
+}
+
+#[test]
+fn a_next_key_that_is_refused_ends_the_connection_and_is_as_a_first_one() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    if !kernel_changes_keys() {
+        return skip("this kernel cannot change keys");
+    }
+    let kettle = Kettle::start(Setup::path("kernel-sendfile").sizes(&[70_000]));
+    let mut client = kettle.connect(TLS13_AES_128);
+    assert_same(&client.get("/70000").body, &content(70_000), "moved");
+    assert_eq!(kettle.entry("/70000").path(), "kernel-sendfile");
+    // The connection has moved already: what comes first is its next key.
+    let saboteur = fail_nth_call(&kettle, "setsockopt", "ENOMEM", 1);
+    client.update_keys();
+    client.wire.read_to_end();
+    drop(saboteur);
+    kettle.wait_for_status("/total/refusals/no_memory", 1);
+    assert_same(&kettle.connect(TLS13_AES_128).get("/70000").body, &content(70_000), "after it");
+    assert_eq!(kettle.entry("/70000").path(), "user (circuit_open)");
 }
 
 /// Makes the n-th socket option that the worker sets from now on fail for want of memory. It prints keys: what it says
