@@ -45,6 +45,6 @@ fn originator_after(starttls: &str, server: SocketAddr) -> Kettle {
 }
 
 /// A server that ends TLS before these servers.
-fn terminator(settings: &str, servers: &[SocketAddr]) -> Kettle {
+pub(crate) fn terminator(settings: &str, servers: &[SocketAddr]) -> Kettle {
     Kettle::start(before("tls", settings, servers))
 }

@@ -35,6 +35,7 @@ pub struct UpstreamBody {
     ahead: VecDeque<Bytes>,
     rest: Rest,
     length: Option<u64>,
+    /// Whether the request went out whole, and was of the usual kind.
     may_keep: bool,
     /// Whether the connection may be kept as far as the response goes.
     persists: bool,
@@ -99,9 +100,9 @@ impl UpstreamBody {
                 || head.header_values("transfer-encoding").next().is_some());
         // Who asked has shown who it is, and the server may take the next request for the same client's.
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
-        let persists = head.persists() && !has_stray && !is_bound;
-        let (in_flight, may_keep) = (Some(in_flight), may_keep && persists);
-        let ahead = VecDeque::new();
+        let ends_by_close = matches!(rest, Rest::UntilClose);
+        let persists = head.persists() && !has_stray && !is_bound && !ends_by_close;
+        let (in_flight, ahead) = (Some(in_flight), VecDeque::new());
         let (is_cut, filter, trailers) = (false, None, Vec::new());
         let mut body =
             Self { in_flight, ahead, rest, length, may_keep, persists, is_cut, filter, trailers };
@@ -224,7 +225,7 @@ impl UpstreamBody {
                 if !matches!(self.rest, Rest::UntilClose) {
                     return Poll::Ready(Err(ended_early()));
                 }
-                self.in_flight = None;
+                self.finish();
             }
         }
     }
@@ -247,7 +248,7 @@ impl UpstreamBody {
 
     /// The server has all of the request: after this response its connection may be kept, if `may_keep`.
     pub(crate) fn request_is_whole(&mut self, may_keep: bool) {
-        self.may_keep = may_keep && self.persists;
+        self.may_keep = may_keep;
     }
 
     /// Whether all of it was taken.
@@ -310,15 +311,20 @@ impl UpstreamBody {
         (self.in_flight, self.is_cut) = (None, true);
     }
 
-    /// The end was read: keeps the connection, or closes it.
+    /// The end was read: keeps the connection, or closes it. A server that has not got the whole request is told no end of it.
     fn finish(&mut self) {
-        let Some(in_flight) = self.in_flight.take() else { return };
+        let Some(mut in_flight) = self.in_flight.take() else { return };
         if let (Some(filter), Rest::Coded(reader)) = (&self.filter, &self.rest) {
             self.trailers = filter.passed_on(reader.trailers());
         }
         // What came behind the response is no answer to anything.
-        if self.may_keep && in_flight.received.is_empty() && !in_flight.link.must_close() {
-            in_flight.lease.keep(in_flight.link);
+        let persists = self.persists && in_flight.received.is_empty();
+        match self.may_keep {
+            true if persists && !in_flight.link.must_close() => {
+                in_flight.lease.keep(in_flight.link);
+            }
+            true => in_flight.link.say_goodbye(),
+            false => {}
         }
     }
 }

@@ -4,16 +4,16 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread;
 
-use kettle_tests::backend::Backend;
+use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
-use super::before;
-use crate::tunnel::VERIFIED;
+use super::{before, read_head};
 use crate::tunnel::peers::Peer;
+use crate::tunnel::{VERIFIED, terminator};
 
 #[test]
 fn servers_that_speak_tls_are_verified_and_their_connections_kept() {
@@ -36,6 +36,34 @@ fn servers_that_speak_tls_are_verified_and_their_connections_kept() {
         assert_eq!(first, second);
         let mut other = Dialer::default().connect(kettle.address());
         assert_eq!(other.get("/app/none").status, 404);
+    }
+}
+
+#[test]
+fn a_server_that_speaks_tls_is_told_an_end_in_order_and_no_other() {
+    let backend = Backend::listen();
+    let inner = terminator("", &[backend.address()]);
+    let server = format!("[[backend.server]]\naddress = \"{}\"\n{VERIFIED}", inner.address());
+    let kettle = Kettle::start(before("", &server, &[]));
+    let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    let early = "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nok";
+    for (announced_bytes, body, response, end) in [
+        (0, "", closing, "client_closed"),
+        (2, "me", closing, "client_closed"),
+        (9, "half", early, "client_cut"),
+    ] {
+        let mut client = Dialer::default().connect(kettle.address());
+        let length = format!("Content-Length: {announced_bytes}\r\n");
+        client.send(&request("POST", "/app", &length)).unwrap();
+        client.send(body.as_bytes()).unwrap();
+        let mut server = backend.accept();
+        read_head(&mut server);
+        assert_eq!(read_exactly(&mut server, body.len()), body.as_bytes());
+        server.write_all(response.as_bytes()).unwrap();
+        assert_eq!(client.response().body, b"ok");
+        assert_eq!(read_to_end(&mut server).0, b"");
+        drop(server);
+        assert_eq!(inner.tunnel().text("end"), end, "{body}");
     }
 }
 
