@@ -2,7 +2,7 @@
 
 use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
-use crate::model::Config;
+use crate::model::{Config, TxPathChoice};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -13,6 +13,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
     for listener in 0..config.listeners.len() {
         diagnostics.extend(about_strangers(config, listener));
         diagnostics.extend(about_http2(config, listener));
+        diagnostics.extend(about_sendfile(config, listener));
     }
     for backend in 0..config.backends.len() {
         diagnostics.extend(about_use(config, backend));
@@ -53,6 +54,19 @@ fn about_http2(config: &Config, index: usize) -> Option<Diagnostic> {
     let message = format!("\"{both}\" gets HTTP/2 from here, and HTTP/1.1 from a route");
     let help = "leave it if its servers take both; else remove \"h2\", or give the route another [[backend]]";
     Some(at(config, &format!("listener.{index}.alpn"), &message, help))
+}
+
+/// HTTP/2 is written to the kernel in frames.
+fn about_sendfile(config: &Config, index: usize) -> Option<Diagnostic> {
+    let https = config.listeners.get(index)?.https()?;
+    let does_ask =
+        https.path == TxPathChoice::KernelSendfile || config.does_site_ask_for_sendfile();
+    if !does_ask || https.http2 != Some(true) {
+        return None;
+    }
+    let message = "a \"path\" asks for sendfile, by which nothing goes over HTTP/2";
+    let help = "leave it if sendfile is for clients of HTTP/1.1 only; else write false";
+    Some(at(config, &format!("listener.{index}.http2"), message, help))
 }
 
 /// Its names are looked up and its servers checked for as long as it stands there.

@@ -202,14 +202,19 @@ impl Config {
     /// Fills in `http2` where a listener leaves it open: on, unless sendfile is asked for, which HTTP/2 would take away. All sites
     /// with routes are on each https listener, so one that asks for sendfile decides for all.
     pub fn fill_in_http2(&mut self) {
-        let asks = |path: TxPathChoice| path == TxPathChoice::KernelSendfile;
-        let mut served = self.sites.iter().filter(|site| site.is_served());
-        let does_site_ask = served.any(|site| site.path.is_some_and(asks));
+        let does_site_ask = self.does_site_ask_for_sendfile();
         for listener in &mut self.listeners {
             if let ListenerKind::Https(https) = &mut listener.kind {
-                https.http2.get_or_insert(!does_site_ask && !asks(https.path));
+                let does_ask = does_site_ask || https.path == TxPathChoice::KernelSendfile;
+                https.http2.get_or_insert(!does_ask);
             }
         }
+    }
+
+    /// Whether a site with routes asks for sendfile.
+    pub(crate) fn does_site_ask_for_sendfile(&self) -> bool {
+        let mut served = self.sites.iter().filter(|site| site.is_served());
+        served.any(|site| site.path == Some(TxPathChoice::KernelSendfile))
     }
 
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from

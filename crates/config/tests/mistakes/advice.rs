@@ -82,3 +82,25 @@ help: leave it if its servers take both; else remove "h2", or give the route ano
     assert_advised(&serving("alpn = [\"http/1.1\"]", to_app), "");
     assert_advised(&serving("alpn = [\"h2\"]", "root = \"/srv\""), "");
 }
+
+#[test]
+fn sendfile_and_http2_exclude_each_other() {
+    let serving = |http2: &str, listener: &str, site: &str| {
+        format!(
+            "[[listener]]\naddress = \"0.0.0.0:1\"\n{http2}\n{listener}\n\
+             [[site]]\nnames = [\"_\"]\nself_signed = true\n{site}\n[[site.route]]\nroot = \"/srv\"\n"
+        )
+    };
+    let sendfile = "path = \"kernel-sendfile\"";
+    let expected = r#"kettle.toml:3:9: a "path" asks for sendfile, by which nothing goes over HTTP/2
+ 3 | http2 = true
+   |         ^^^^
+help: leave it if sendfile is for clients of HTTP/1.1 only; else write false"#;
+    assert_advised(&serving("http2 = true", sendfile, ""), expected);
+    assert_advised(&serving("http2 = true", "", sendfile), expected);
+    for (http2, path) in
+        [("http2 = true", "path = \"kernel-write\""), ("http2 = false", sendfile), ("", sendfile)]
+    {
+        assert_advised(&serving(http2, path, ""), "");
+    }
+}
