@@ -9,9 +9,8 @@ pub(crate) mod trust;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
+use rustls::client::{ClientSessionStore, ResolvesClientCert, Resumption, Tls12Resumption};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, SignatureScheme};
 use rustls_pki_types::{DnsName, ServerName};
 
@@ -60,6 +59,7 @@ pub enum ResumeBy {
 #[derive(Clone)]
 pub struct Connector {
     config: Arc<ClientConfig>,
+    sessions: Arc<Sessions>,
     name: ServerName<'static>,
     /// The name as it is asked for.
     sent_name: Option<Arc<str>>,
@@ -96,12 +96,13 @@ impl Connector {
         config.enable_secret_extraction = true;
         config.key_log = observed::key_log();
         config.enable_early_data = resume_by == ResumeBy::EarlyData;
-        config.resumption = memory(resume_by, &config.time_provider);
+        let sessions = Arc::new(Sessions::new(&config.time_provider));
+        config.resumption = memory(resume_by, &sessions);
         let sent_name = match &name {
             ServerName::DnsName(name) => Some(Arc::from(name.as_ref())),
             _ => None,
         };
-        Ok(Self { config: Arc::new(config), name, sent_name, resume_by, proves_peer })
+        Ok(Self { config: Arc::new(config), sessions, name, sent_name, resume_by, proves_peer })
     }
 
     /// The same connector for a tunnel whose client has agreed with us on `agreed`, or on no protocol: of several offered
@@ -123,8 +124,9 @@ impl Connector {
     #[must_use]
     pub fn forget_sessions(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
-        config.resumption = memory(self.resume_by, &config.time_provider);
-        Self { config: Arc::new(config), ..self.clone() }
+        let sessions = Arc::new(Sessions::new(&config.time_provider));
+        config.resumption = memory(self.resume_by, &sessions);
+        Self { config: Arc::new(config), sessions, ..self.clone() }
     }
 }
 
@@ -144,8 +146,8 @@ fn server_name(name: Option<&str>, is_needed: bool) -> Result<ServerName<'static
 }
 
 /// Each TLS 1.3 ticket is given out once, and a TLS 1.2 session as often as it is asked for.
-fn memory(resume_by: ResumeBy, clock: &Arc<dyn TimeProvider>) -> Resumption {
-    let memory = Resumption::store(Arc::new(Sessions::new(clock)));
+fn memory(resume_by: ResumeBy, sessions: &Arc<Sessions>) -> Resumption {
+    let memory = Resumption::store(Arc::clone(sessions) as Arc<dyn ClientSessionStore>);
     match resume_by {
         ResumeBy::Nothing => Resumption::disabled(),
         ResumeBy::SessionId => memory.tls12_resumption(Tls12Resumption::SessionIdOnly),

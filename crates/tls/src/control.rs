@@ -119,7 +119,7 @@ pub struct ControlReader {
     message: Message,
     warnings: u8,
     empty_records: u8,
-    key_updates: KeyUpdates,
+    key_updates: Allowance,
 }
 
 /// The handshake message that goes on in the next record.
@@ -152,7 +152,7 @@ impl ControlReader {
             message: Message::None,
             warnings: 0,
             empty_records: 0,
-            key_updates: KeyUpdates { counted_until: now, left: KEY_UPDATES_PER_SECOND },
+            key_updates: Allowance::new(now, KEY_UPDATES_PER_SECOND, KEY_UPDATES_AT_ONCE),
         }
     }
 
@@ -261,7 +261,17 @@ impl ControlReader {
                 }
                 (_, request) => {
                     self.message = Message::None;
-                    return self.key_updates.count(now, request);
+                    if !self.key_updates.take(now, KEY_UPDATES_PER_SECOND) {
+                        return Err(unexpected("too many KeyUpdates"));
+                    }
+                    return match request {
+                        0 => Ok(Action::UpdateReceiveKey { is_requested: false }),
+                        1 => Ok(Action::UpdateReceiveKey { is_requested: true }),
+                        _ => {
+                            let what = "illegal KeyUpdate request";
+                            Err(Violation { alert: Alert::ILLEGAL_PARAMETER, what })
+                        }
+                    };
                 }
             }
         }
@@ -310,31 +320,31 @@ impl ControlReader {
     }
 }
 
-/// How many more KeyUpdates may come.
-struct KeyUpdates {
+/// How many more messages of a kind may come.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowance {
     /// The seconds up to here are in `left`.
     counted_until: Instant,
     left: u64,
+    /// What a quiet time adds up to, besides one for each of its seconds.
+    at_once: u64,
 }
 
-impl KeyUpdates {
-    /// Each second allows some more, also where none was read: what comes while a long response is sent is read at its end,
-    /// all at once.
-    fn count(&mut self, now: Instant, request: u8) -> Result<Action, Violation> {
+impl Allowance {
+    pub(crate) fn new(now: Instant, left: u64, at_once: u64) -> Self {
+        Self { counted_until: now, left, at_once }
+    }
+
+    /// Takes one, if any is left. Each second allows some more, also where none was read: what comes while a long response is
+    /// sent is read at its end, all at once.
+    pub(crate) fn take(&mut self, now: Instant, per_second: u64) -> bool {
         let seconds = now.saturating_duration_since(self.counted_until).as_secs();
         self.counted_until += Duration::from_secs(seconds);
-        let enough = self.left.max(KEY_UPDATES_AT_ONCE + seconds);
-        let allowed = self.left.saturating_add(seconds.saturating_mul(KEY_UPDATES_PER_SECOND));
+        let enough = self.left.max(self.at_once + seconds);
+        let allowed = self.left.saturating_add(seconds.saturating_mul(per_second));
         let left = allowed.min(enough).checked_sub(1);
-        self.left = left.ok_or_else(|| unexpected("too many KeyUpdates"))?;
-        match request {
-            0 => Ok(Action::UpdateReceiveKey { is_requested: false }),
-            1 => Ok(Action::UpdateReceiveKey { is_requested: true }),
-            _ => {
-                let what = "illegal KeyUpdate request";
-                Err(Violation { alert: Alert::ILLEGAL_PARAMETER, what })
-            }
-        }
+        self.left = left.unwrap_or(0);
+        left.is_some()
     }
 }
 
@@ -367,8 +377,7 @@ const RENEGOTIATION_BYTES_MAX: usize = 0xffff;
 /// Java by bytes sent.
 const KEY_UPDATES_PER_SECOND: u64 = 8;
 
-/// What a quiet time adds up to, besides one for each of its seconds: each costs some microseconds, and all of them may be
-/// in one read.
+/// What a quiet time adds up to: each costs some microseconds, and all of them may be in one read.
 const KEY_UPDATES_AT_ONCE: u64 = 512;
 
 #[cfg(test)]

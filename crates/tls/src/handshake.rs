@@ -34,6 +34,7 @@ use crate::session::{Alpn, Resumption, Session};
 use crate::ticket_reader::TicketReader;
 pub use error::HandshakeError;
 pub(crate) use feed::Feed;
+pub(crate) use guard::check_alert;
 use guard::{Guard, Known, Verdict};
 
 /// A handshake under way.
@@ -182,9 +183,8 @@ impl Handshake {
         self.feed = Feed::default();
         let bytes_before = self.outgoing.filled().len();
         match error.alert_received() {
-            Some(AlertDescription::CloseNotify) if !self.connection.wants_write() => {
-                self.append_alert(Alert::CLOSE_NOTIFY);
-            }
+            // rustls may have an alert ready for one that was protected; a cancelled handshake is no mistake (RFC 8446 §6.1).
+            Some(AlertDescription::CloseNotify) => self.append_alert(Alert::CLOSE_NOTIFY),
             Some(_) => self.outgoing.clear(),
             None if error.is_without_certificate() && !self.is_tls13() => {
                 self.append_alert(error.alert());

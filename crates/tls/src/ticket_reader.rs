@@ -1,18 +1,18 @@
 //! The tickets that a TLS 1.3 server sends behind the handshake, taken into the memory of sessions (RFC 8446 §4.6.1).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 
-use crate::control::{Alert, Violation, unexpected};
+use crate::control::{Alert, Allowance, Violation, unexpected};
 use crate::hello::MESSAGE_HEADER_BYTES;
 use crate::observed::Observed;
 
 /// The tickets that a TLS 1.3 server has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tickets {
-    /// How many.
+    /// How many, as far as can be counted.
     pub count: u8,
     /// For how long the last of them is good (RFC 8446 §4.6.1).
     pub lifetime: Duration,
@@ -24,16 +24,28 @@ pub(crate) struct TicketReader {
     /// When the session ends that the tickets go on with, in seconds since 1970.
     until: u64,
     partial: Vec<u8>,
+    /// How many more may come: a server may send them at any time (RFC 8446 §4.6.1), and each costs a derived secret.
+    allowance: Allowance,
     pub(crate) tickets: Tickets,
 }
 
 impl TicketReader {
-    pub(crate) fn new(connection: KernelConnection<ClientConnectionData>, until: u64) -> Self {
-        Self { connection, until, partial: Vec::new(), tickets: Tickets::default() }
+    /// For a connection that is established `now`.
+    pub(crate) fn new(
+        connection: KernelConnection<ClientConnectionData>,
+        until: u64,
+        now: Instant,
+    ) -> Self {
+        let allowance = Allowance::new(now, TICKETS_AT_ONCE, TICKETS_AT_ONCE);
+        Self { connection, until, partial: Vec::new(), allowance, tickets: Tickets::default() }
     }
 
     /// Takes the tickets at the front of a handshake record; returns what follows them, which is another message.
-    pub(crate) fn take_tickets<'a>(&mut self, content: &'a [u8]) -> Result<&'a [u8], Violation> {
+    pub(crate) fn take_tickets<'a>(
+        &mut self,
+        content: &'a [u8],
+        now: Instant,
+    ) -> Result<&'a [u8], Violation> {
         let mut rest = content;
         while self.is_inside_ticket() || rest.first() == Some(&NEW_SESSION_TICKET) {
             let Some(wanted_bytes) = self.wanted_bytes() else {
@@ -42,11 +54,11 @@ impl TicketReader {
             if rest.is_empty() {
                 break;
             }
-            let (now, later) = rest.split_at(wanted_bytes.min(rest.len()));
-            self.partial.extend_from_slice(now);
+            let (taken, later) = rest.split_at(wanted_bytes.min(rest.len()));
+            self.partial.extend_from_slice(taken);
             rest = later;
             if self.wanted_bytes() == Some(0) {
-                self.take_ticket()?;
+                self.take_ticket(now)?;
             }
         }
         Ok(rest)
@@ -67,9 +79,9 @@ impl TicketReader {
         (body_bytes <= TICKET_BYTES_MAX).then(|| MESSAGE_HEADER_BYTES + body_bytes - have)
     }
 
-    fn take_ticket(&mut self) -> Result<(), Violation> {
+    fn take_ticket(&mut self, now: Instant) -> Result<(), Violation> {
         self.tickets.count = self.tickets.count.saturating_add(1);
-        if self.tickets.count > TICKETS_MAX {
+        if !self.allowance.take(now, TICKETS_PER_SECOND) {
             return Err(unexpected("too many tickets"));
         }
         let message = std::mem::take(&mut self.partial);
@@ -88,8 +100,9 @@ const NEW_SESSION_TICKET: u8 = 4;
 /// Two vectors of at most 65,535 bytes and a nonce of 255 with their lengths, lifetime and age.
 const TICKET_BYTES_MAX: usize = 8 + 256 + 2 * 65_537;
 
-/// Tickets on one connection; servers send two to four.
-const TICKETS_MAX: u8 = 64;
+/// Servers send two to four, and more only after a client has shown its certificate or has asked for long.
+const TICKETS_AT_ONCE: u64 = 64;
+const TICKETS_PER_SECOND: u64 = 1;
 
 #[cfg(test)]
 mod tests;

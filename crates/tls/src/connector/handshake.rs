@@ -1,27 +1,35 @@
 //! The client's handshake: as [`crate::handshake`] on the other side, with early data.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use kettle_kernel::ktls::Version;
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+use rustls::{AlertDescription, ProtocolVersion};
 
 use super::Connector;
+use super::sessions::Sessions;
 use crate::buffers::Queue;
-use crate::control::Violation;
+use crate::control::{Alert, Violation};
 use crate::handshake::{
-    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, Progress, encode, peer_identity,
-    traffic_secrets,
+    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, Progress, check_alert, encode,
+    peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
 use crate::observed::Observed;
-use crate::records::{ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, whole_record_bytes};
+use crate::records::{
+    BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, RecordError,
+    RecordSealer, whole_record_bytes,
+};
+use crate::secrets::TrafficSecret;
 use crate::session::Resumption;
 use crate::ticket_reader::TicketReader;
 
 /// A client's handshake under way.
 pub(crate) struct ClientHandshake<'a> {
     connection: UnbufferedClientConnection,
+    sessions: Arc<Sessions>,
     observed: Observed,
     sent_name: Option<Arc<str>>,
     shows_certificate: bool,
@@ -32,6 +40,8 @@ pub(crate) struct ClientHandshake<'a> {
     has_answer: bool,
     /// Whether the ClientHello resumes a TLS 1.2 session by ticket.
     offers_ticket: bool,
+    /// TLS 1.2: what we send behind our change_cipher_spec is protected.
+    has_changed_cipher: bool,
     /// Received and not yet processed.
     pub(crate) feed: Feed,
     /// To be sent, in order.
@@ -70,6 +80,7 @@ impl<'a> ClientHandshake<'a> {
             .map_err(HandshakeError::Rustls)?;
         Ok(Self {
             connection,
+            sessions: Arc::clone(&connector.sessions),
             observed,
             proves_peer: connector.proves_peer,
             sent_name: connector.sent_name.clone(),
@@ -77,6 +88,7 @@ impl<'a> ClientHandshake<'a> {
             early_data: early_data.map_or(EarlyData::NotSent, EarlyData::Due),
             has_answer: false,
             offers_ticket: false,
+            has_changed_cipher: false,
             feed: Feed::default(),
             outgoing: Queue::default(),
         })
@@ -102,16 +114,40 @@ impl<'a> ClientHandshake<'a> {
             if matches!(progress, Progress::More) {
                 continue;
             }
-            match whole_record_bytes(self.feed.waiting()) {
+            match self.next_record() {
                 Ok(Some(bytes)) => {
                     self.has_answer = true;
                     self.feed.show(bytes);
                 }
                 Ok(None) => return ClientStep::Blocked(self),
-                Err(_) if !self.has_answer => return self.fail(HandshakeError::NotTls),
-                Err(error) => return self.fail(Violation::from(error).into()),
+                Err(error) => return self.fail(error),
             }
         }
+    }
+
+    /// How long the next record is, once all of it is there. What is forbidden and rustls would let pass, or not say, is refused.
+    fn next_record(&self) -> Result<Option<usize>, HandshakeError> {
+        let waiting = self.feed.waiting();
+        let bytes = match whole_record_bytes(waiting) {
+            Ok(bytes) => bytes,
+            Err(_) if !self.has_answer => return Err(HandshakeError::NotTls),
+            Err(error) => return Err(Violation::from(error).into()),
+        };
+        let is_tls13 = self.connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        if let Some(&[_, _, _, high, low]) = waiting.first_chunk::<HEADER_BYTES>()
+            && is_tls13
+            && usize::from(u16::from_be_bytes([high, low])) > BODY_BYTES_MAX_TLS13
+        {
+            return Err(Violation::from(RecordError::Overflow).into());
+        }
+        let record = bytes.and_then(|bytes| waiting.get(..bytes)).unwrap_or_default();
+        // One that is protected is longer.
+        if let &[content_type, _, _, _, _, level, alert] = record
+            && content_type == ContentType::Alert.byte()
+        {
+            check_alert(&[level, alert], is_tls13)?;
+        }
+        Ok(bytes)
     }
 
     fn step(&mut self) -> Result<Progress, HandshakeError> {
@@ -122,6 +158,8 @@ impl<'a> ClientHandshake<'a> {
                 let bytes = encode(message, &mut self.outgoing);
                 let message = self.outgoing.filled();
                 let message = message.get(message.len() - bytes..).unwrap_or_default();
+                self.has_changed_cipher |=
+                    message.first() == Some(&ContentType::ChangeCipherSpec.byte());
                 self.offers_ticket |= offers_ticket(message);
                 if matches!(self.early_data, EarlyData::Sent) && is_end_of_early_data(message) {
                     self.early_data = EarlyData::Accepted;
@@ -158,10 +196,34 @@ impl<'a> ClientHandshake<'a> {
         progress
     }
 
-    /// Ends a handshake that cannot go on. After an error rustls has an alert ready for the peer.
+    /// Ends a handshake that cannot go on, with a word for the server if it still listens.
     pub(crate) fn fail(mut self: Box<Self>, error: HandshakeError) -> ClientStep<'a> {
+        self.forget_session();
         let error = self.explained(error);
         self.feed = Feed::default();
+        let bytes_before = self.outgoing.filled().len();
+        match error.alert_received() {
+            Some(AlertDescription::CloseNotify) => self.append_alert(Alert::CLOSE_NOTIFY),
+            Some(_) => self.outgoing.clear(),
+            None => {
+                self.encode_last_words();
+                if self.outgoing.filled().len() == bytes_before
+                    && let HandshakeError::Violation(violation) = &error
+                {
+                    self.append_alert(violation.alert);
+                }
+            }
+        }
+        ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
+    }
+
+    /// The handshake has failed, and it may be for the session that it resumes.
+    pub(crate) fn forget_session(&self) {
+        self.sessions.forget_tls12();
+    }
+
+    /// After an error rustls may have an alert ready for the server.
+    fn encode_last_words(&mut self) {
         // Only as long as something is to be encoded: after that rustls would go on with messages
         // it has located in the input, and panic since they are gone.
         while self.connection.wants_write()
@@ -170,7 +232,23 @@ impl<'a> ClientHandshake<'a> {
         {
             encode(message, &mut self.outgoing);
         }
-        ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
+    }
+
+    /// An alert that rustls does not send, under the key that it would have used.
+    pub(super) fn append_alert(&mut self, alert: Alert) {
+        let [level, description] = alert.message();
+        let suite = self.connection.negotiated_cipher_suite();
+        // Nothing of ours but our Finished, which is the last, would have come under this key.
+        let secret = self.observed.client_handshake_secret.take();
+        if let (Some(secret), Some(suite)) = (secret, suite.and_then(|suite| suite.tls13())) {
+            let keys = TrafficSecret::new(suite, secret).keys();
+            if let Ok(mut sealer) = keys.and_then(RecordSealer::new) {
+                let content = [level, description];
+                let _ = self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &content);
+            }
+        } else if !self.has_changed_cipher {
+            self.outgoing.append(&[ContentType::Alert.byte(), 3, 3, 0, 2, level, description]);
+        }
     }
 
     /// What is behind an error of rustls, as far as it was noted.
@@ -213,7 +291,8 @@ impl<'a> ClientHandshake<'a> {
             true => Resumption::SessionId,
             false => Resumption::Full,
         };
-        let tickets = is_tls13.then(|| Box::new(TicketReader::new(connection, until)));
+        let tickets =
+            is_tls13.then(|| Box::new(TicketReader::new(connection, until, Instant::now())));
         let sent_name = sent_name.as_deref().map(Box::from);
         let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, sent_name)?;
         session.is_certificate_asked = is_certificate_requested;

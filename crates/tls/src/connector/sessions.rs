@@ -60,6 +60,11 @@ impl Sessions {
         memory.tls13.retain(|kept| now < kept.until);
         memory
     }
+
+    /// A handshake has failed: what it may have resumed is not offered again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
+    pub(super) fn forget_tls12(&self) {
+        self.memory().tls12 = None;
+    }
 }
 
 impl<S> Kept<S> {
@@ -90,7 +95,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn remove_tls12_session(&self, _name: &ServerName<'static>) {
-        self.memory().tls12 = None;
+        self.forget_tls12();
     }
 
     fn insert_tls13_ticket(&self, _name: ServerName<'static>, session: Tls13ClientSessionValue) {

@@ -1,6 +1,7 @@
 //! Clients and servers of ours over loopback.
 
 mod agreement;
+mod alerts;
 mod openssl;
 mod sessions;
 mod trust;

@@ -291,7 +291,7 @@ fn is_plain_http(received: &[u8]) -> Option<bool> {
 }
 
 /// An alert that is not protected. rustls goes on after some that end the handshake.
-fn check_alert(body: &[u8], is_tls13: bool) -> Result<(), HandshakeError> {
+pub(crate) fn check_alert(body: &[u8], is_tls13: bool) -> Result<(), HandshakeError> {
     match *body {
         [LEVEL_WARNING, alert] if alert == Alert::USER_CANCELED.0 => Ok(()),
         [LEVEL_WARNING, alert] if alert != Alert::CLOSE_NOTIFY.0 && !is_tls13 => Ok(()),

@@ -32,7 +32,11 @@ impl AsyncRead for TlsStream {
             return Poll::Ready(Ok(()));
         }
         let mut sink = IntoBuffer { buffer, has_taken: false };
-        let fill = ready!(stream.poll_open(context, &mut sink))?;
+        let fill = match ready!(stream.poll_open(context, &mut sink)) {
+            // What came before it in the same read is good, and the next call tells it.
+            Err(_) if sink.has_taken && stream.reader.check().is_err() => Fill::Data,
+            fill => fill?,
+        };
         Poll::Ready(match fill {
             // The end is ours, not the peer's: what it sent behind was not read.
             Fill::Closed if stream.writer.refuses_data() && !sink.has_taken => {

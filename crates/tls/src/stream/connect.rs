@@ -61,6 +61,12 @@ impl<'a> Connecting<'a> {
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or the server closes it.
     pub fn poll_progress(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        let received = ready!(self.poll_receive(context));
+        // A server may end a session that it does not want without a word.
+        Poll::Ready(received.inspect_err(|_| self.handshake.forget_session()))
+    }
+
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         ready!(poll_send(&self.socket, &mut self.handshake.outgoing, false, context))?;
         let room = self.handshake.feed.room(RECEIVE_BYTES);
         let bytes = ready!(poll_read(&self.socket, context, room))?;

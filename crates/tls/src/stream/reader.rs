@@ -154,17 +154,17 @@ impl TlsReader {
 
     /// Reads a handshake record, on the client's side after the tickets in it.
     fn read_handshake(&mut self, content: &[u8]) -> Result<Action, Violation> {
-        let mut rest = content;
+        let (mut rest, now) = (content, Instant::now());
         if let Some(tickets) = &mut self.tickets
             && !self.control.is_inside_key_update()
         {
-            rest = tickets.take_tickets(content)?;
+            rest = tickets.take_tickets(content, now)?;
             self.control.set_inside_message(tickets.is_inside_ticket());
             if rest.is_empty() && !content.is_empty() {
                 return Ok(Action::Nothing);
             }
         }
-        self.control.handshake(rest, Instant::now())
+        self.control.handshake(rest, now)
     }
 
     fn update_key(&mut self) -> Result<(), StreamError> {

@@ -98,6 +98,19 @@ impl TlsStream {
         context: &mut Context<'_>,
         sink: &mut impl Sink,
     ) -> Poll<Result<Fill, StreamError>> {
+        let opened = self.poll_open_whole(context, sink);
+        if self.writer.has_fatal_alert && matches!(opened, Poll::Ready(Err(_))) {
+            // The caller may drop the stream; what the peer does not take now is sent by `poll_close`.
+            let _ = self.writer.try_flush(&self.socket, context);
+        }
+        opened
+    }
+
+    fn poll_open_whole(
+        &mut self,
+        context: &mut Context<'_>,
+        sink: &mut impl Sink,
+    ) -> Poll<Result<Fill, StreamError>> {
         debug_assert!(self.reader.skipping.left_bytes == 0, "inside a record that is dropped");
         self.reader.check()?;
         let mut reads = 0;
@@ -189,11 +202,14 @@ impl TlsStream {
         }
     }
 
-    /// Queues the alert that tells the peer what it did, and receives nothing more.
+    /// Queues the alert that tells the peer what it did, or ends our side as the peer ended its own, and receives nothing more.
     pub(super) fn tell(&mut self, error: StreamError) -> StreamError {
         self.reader.fail(&error);
-        if let StreamError::Violation(violation) = &error {
-            self.writer.queue_alert(violation.alert);
+        match &error {
+            StreamError::Violation(violation) => self.writer.queue_alert(violation.alert),
+            // Nobody listens any more, and nothing more may be said (RFC 8446 §6.2).
+            StreamError::AlertReceived(_) => self.writer.cut(),
+            _ => {}
         }
         error
     }

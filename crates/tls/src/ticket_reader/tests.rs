@@ -23,7 +23,7 @@ fn client() -> (TicketReader, Vec<u8>) {
         assert_eq!(opened.content_type, ContentType::Handshake);
         messages.extend_from_slice(&record[opened.plaintext]);
     }
-    (TicketReader::new(connection, u64::MAX), messages)
+    (TicketReader::new(connection, u64::MAX, Instant::now()), messages)
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn tickets_may_share_a_record_and_stand_before_another_message() {
     let (mut client, tickets) = client();
     let key_update = [24, 0, 0, 1, 0];
     let record = [tickets.as_slice(), &key_update].concat();
-    assert_eq!(client.take_tickets(&record), Ok(&key_update[..]));
+    assert_eq!(client.take_tickets(&record, Instant::now()), Ok(&key_update[..]));
     assert_eq!(client.tickets.count, 2);
     let said =
         u32::from_be_bytes(*tickets[MESSAGE_HEADER_BYTES..].first_chunk().expect("a ticket"));
@@ -50,7 +50,7 @@ fn a_ticket_may_come_in_pieces_of_any_size() {
                 break;
             }
             let (piece, later) = rest.split_at((*bytes).min(rest.len()));
-            prop_assert_eq!(client.take_tickets(piece), Ok(&[][..]));
+            prop_assert_eq!(client.take_tickets(piece, Instant::now()), Ok(&[][..]));
             rest = later;
         }
         prop_assert_eq!(client.tickets.count, 2);
@@ -62,29 +62,39 @@ fn a_ticket_may_come_in_pieces_of_any_size() {
 fn other_messages_are_left_alone() {
     let (mut client, _) = client();
     for message in [&[24, 0, 0, 1, 0][..], &[13, 0, 0, 0], &[]] {
-        assert_eq!(client.take_tickets(message), Ok(message));
+        assert_eq!(client.take_tickets(message, Instant::now()), Ok(message));
     }
 }
 
 #[test]
 fn a_malformed_a_longer_and_one_too_many_tickets_are_refused() {
     let (mut malformed, _) = client();
-    let refused = malformed.take_tickets(&[4, 0, 0, 2, 0, 0]);
+    let refused = malformed.take_tickets(&[4, 0, 0, 2, 0, 0], Instant::now());
     assert_eq!(refused.map_err(|violation| violation.alert), Err(Alert::DECODE_ERROR));
 
     let (mut longer, _) = client();
-    let refused = longer.take_tickets(&[4, 255, 255, 255, 0]);
+    let refused = longer.take_tickets(&[4, 255, 255, 255, 0], Instant::now());
     assert_eq!(refused.map_err(|violation| violation.what), Err("a ticket longer than any"));
 
     let (mut many, tickets) = client();
-    let refused = (0..TICKETS_MAX).find_map(|_| many.take_tickets(&tickets).err());
+    let now = Instant::now();
+    let refused = (0..TICKETS_AT_ONCE).find_map(|_| many.take_tickets(&tickets, now).err());
     assert_eq!(refused.map(|violation| violation.what), Some("too many tickets"));
+}
+
+#[test]
+fn a_server_may_send_one_now_and_then_for_as_long_as_it_likes() {
+    let (mut client, tickets) = client();
+    for minutes in 0..200 {
+        let now = Instant::now() + Duration::from_secs(60 * minutes);
+        assert_eq!(client.take_tickets(&tickets, now), Ok(&[][..]), "after {minutes} minutes");
+    }
 }
 
 #[test]
 fn no_bytes_make_it_panic() {
     proptest!(ProptestConfig::with_cases(64), |(bytes in prop::collection::vec(any::<u8>(), 0..64))| {
         let (mut client, _) = client();
-        let _ = client.take_tickets(&[&[4, 0, 0][..], &bytes].concat());
+        let _ = client.take_tickets(&[&[4, 0, 0][..], &bytes].concat(), Instant::now());
     });
 }

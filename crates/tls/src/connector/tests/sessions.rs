@@ -6,6 +6,7 @@ use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
 
 use super::agreement::resumed;
+use super::wire::answered_with;
 use super::*;
 use crate::session::Resumption::{Full, Ticket};
 
@@ -25,7 +26,8 @@ fn by_clock(version: Version, trust: Trust) -> (Connector, Arc<SetClock>) {
     let mut connector = connector(&only(version), with_trust(trust, Some("a.example")));
     let mut config = ClientConfig::clone(&connector.config);
     config.time_provider = Arc::clone(&clock) as Arc<dyn TimeProvider>;
-    config.resumption = memory(connector.resume_by, &config.time_provider);
+    connector.sessions = Arc::new(Sessions::new(&config.time_provider));
+    config.resumption = memory(connector.resume_by, &connector.sessions);
     connector.config = Arc::new(config);
     (connector, clock)
 }
@@ -85,6 +87,26 @@ async fn a_session_ends_with_the_certificate_of_its_server() {
         for (passed, expected) in [(0, Full), (3_601, Ticket)] {
             clock.0.store(START + passed, Relaxed);
             assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
+        }
+    }
+}
+
+/// A server may have lost what its sessions are under, and refuse them in its own way: with an alert, or without a word.
+#[tokio::test]
+async fn a_session_that_is_refused_is_not_offered_again() {
+    let authority = Authority::new("ca.example");
+    let acceptors = serving_long(&signed(&authority, &lasting(&["a.example"])));
+    for version in VERSIONS {
+        for refusal in [&[21, 3, 3, 0, 2, 2, 40][..], &[21, 3, 3, 0, 2, 2, 20], &[]] {
+            let trust = Trust::roots(roots(&authority));
+            let connector = connector(&only(version), with_trust(trust, Some("a.example")));
+            for expected in [Full, Ticket] {
+                assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
+            }
+            answered_with(&connector, refusal).await;
+            // A ticket of TLS 1.3 is for one connection, and there are others.
+            let expected = if version == Version::Tls12 { Full } else { Ticket };
+            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?} {refusal:?}");
         }
     }
 }

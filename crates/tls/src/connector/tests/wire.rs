@@ -89,12 +89,13 @@ async fn a_server_that_ends_in_the_handshake_is_told_from_other_errors() {
 }
 
 /// The client's outcome with somebody who answers the hello with these bytes.
-async fn answered_with(connector: &Connector, answer: &[u8]) -> StreamError {
+pub(super) async fn answered_with(connector: &Connector, answer: &[u8]) -> StreamError {
     let (client, mut server) = sockets().await;
     let answering = async {
         let mut hello = [0; 16_384];
         let _ = server.read(&mut hello).await;
         let _ = server.write_all(answer).await;
+        let _ = server.shutdown().await;
         let _ = server.read_to_end(&mut Vec::new()).await;
     };
     let connecting = async { TlsStream::connect(client, connector).await };

@@ -1,7 +1,9 @@
 //! A connection that has failed stays failed, whoever asks again.
 
 use std::future::poll_fn;
-use std::io::Write;
+use std::io::{Read, Write};
+
+use tokio::io::AsyncReadExt;
 
 use super::{ByHand, TLS12, TLS13, connection_at};
 use crate::control::Alert;
@@ -61,6 +63,35 @@ async fn nothing_behind_a_fatal_alert_is_opened() {
     let again = fill(&mut stream).await;
     assert!(matches!(again, Err(StreamError::AlertReceived(40))), "{again:?}");
     assert!(stream.received().bytes().is_empty());
+}
+
+/// A reader that wants bytes gets those that came before, in whatever pieces the rest came.
+#[tokio::test]
+async fn what_came_before_an_error_is_read_before_it() {
+    for behind in [Some(FORGED), None] {
+        let (mut stream, mut peer) = connection_at(TLS13, 1);
+        let data = peer.sealer.seal(APPLICATION_DATA, b"before", 0);
+        let alert = peer.sealer.seal(ALERT, &[2, 40], 0);
+        peer.socket.write_all(&[&data, behind.unwrap_or(&alert)].concat()).expect("sent");
+        let mut read = [0; 64];
+        let bytes = stream.read(&mut read).await.expect("what came before");
+        assert_eq!(&read[..bytes], b"before");
+        for _ in 0..2 {
+            assert!(stream.read(&mut read).await.is_err(), "an error that is told once");
+        }
+        if behind.is_some() {
+            // Also if nobody does anything with the stream any more.
+            assert_eq!(peer.next(), (ContentType::Alert, vec![2, Alert::BAD_RECORD_MAC.0]));
+        } else {
+            assert!(stream.seal(&[b"an answer to nobody"]).is_err());
+            poll_fn(|context| stream.poll_close(context)).await.expect("ended");
+            assert_eq!(
+                (&peer.socket).read(&mut read).expect("an end"),
+                0,
+                "no close_notify either"
+            );
+        }
+    }
 }
 
 #[tokio::test]
