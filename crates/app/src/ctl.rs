@@ -9,7 +9,7 @@ use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
 use crate::cli::{CacheCommand, CtlArguments, CtlCommand, PurgeArgument, ServerArgument};
-use crate::output::{fail, fail_with, print, print_line};
+use crate::output::{fail, fail_with, print, print_line, say};
 use crate::watch::watch;
 
 /// Sends the request and prints the answer. Exits with 0 if it was done.
@@ -37,7 +37,12 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
         Reply::Backends { backends } => print(backends),
         Reply::Caches { caches } => print(caches),
         Reply::Tunnels { tunnels } => print(tunnels),
-        Reply::Done { message } => print_line(message),
+        Reply::Done { message, warnings } => {
+            for warning in warnings {
+                say(format_args!("warning: {warning}\n"));
+            }
+            print_line(message);
+        }
         Reply::Refused { message, diagnostics } => {
             for diagnostic in diagnostics {
                 print_line(format_args!("error: {diagnostic}\n"));

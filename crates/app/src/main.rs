@@ -32,9 +32,9 @@ fn main() -> ExitCode {
         return bench::hand_over(&words);
     }
     if let Some((dialect, arguments)) = hitch::is_asked_for(&words) {
-        return hitch::hitch(dialect, &words, arguments);
+        return output::exit(hitch::hitch(dialect, &words, arguments));
     }
-    match Cli::parse().command {
+    let code = match Cli::parse().command {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Terminate(arguments) => tunnel::terminate(&arguments),
         Command::Originate(arguments) => tunnel::originate(&arguments),
@@ -50,5 +50,6 @@ fn main() -> ExitCode {
         Command::Reference => manual::reference(),
         Command::Completions { shell } => manual::completions(shell),
         Command::Manual(arguments) => manual::manual(&arguments),
-    }
+    };
+    output::exit(code)
 }

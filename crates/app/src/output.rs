@@ -1,21 +1,11 @@
-//! What commands print. A reader that goes away (`kettle status | head`) is no reason to panic.
+//! What commands print, mistakes in a configuration among it.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use kettle_config::Diagnostic;
-
-/// Prints to standard output.
-pub(crate) fn print(text: impl Display) {
-    // Nobody is left to tell.
-    let _ = write!(io::stdout().lock(), "{text}");
-}
-
-/// Prints a line to standard output.
-pub(crate) fn print_line(text: impl Display) {
-    print(format_args!("{text}\n"));
-}
+pub(crate) use kettle_manual::output::{exit, fail, print, print_line};
 
 /// Prints a line to standard error.
 pub(crate) fn say(text: impl Display) {
@@ -25,12 +15,6 @@ pub(crate) fn say(text: impl Display) {
 /// Prints a warning to standard error.
 pub(crate) fn warn_of(warning: &Diagnostic) {
     say(format_args!("warning: {}\n", NamedDiagnostic(warning)));
-}
-
-/// Prints why a command failed to standard error, and how it exits.
-pub(crate) fn fail(message: impl Display) -> ExitCode {
-    let _ = writeln!(io::stderr().lock(), "error: {message}");
-    ExitCode::FAILURE
 }
 
 /// Prints mistakes to standard error, and how the command exits.

@@ -53,7 +53,7 @@ pub(crate) fn watch(socket: &Path, is_json: bool) -> ExitCode {
 fn status(socket: &Path) -> Result<Status, ExitCode> {
     match ask(socket, Request::Status) {
         Ok(Reply::Status(status)) => Ok(*status),
-        Ok(Reply::Refused { message, .. } | Reply::Done { message }) => Err(fail(message)),
+        Ok(Reply::Refused { message, .. } | Reply::Done { message, .. }) => Err(fail(message)),
         Ok(_) => Err(fail("the server answered something else than its status")),
         Err(error) => Err(fail(error)),
     }

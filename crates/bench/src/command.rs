@@ -25,7 +25,7 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         // Help goes to standard output, mistakes to standard error, each with its exit status.
         Err(error) => error.exit(),
     };
-    match cli.command {
+    output::exit(match cli.command {
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Bench(bench) => match bench.command {
             BenchCommand::List => list::list(),
@@ -36,5 +36,5 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             BenchCommand::Config(arguments) => config::config(&arguments),
             BenchCommand::Manual(arguments) => manual::manual(&arguments),
         },
-    }
+    })
 }
