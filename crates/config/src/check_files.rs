@@ -103,14 +103,18 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
         Err(error) => {
             let is_missing = error.kind() == ErrorKind::NotFound;
-            let similar = is_missing.then(|| similar_file(&file.value)).flatten();
+            let similar = is_missing.then(|| similar_file(config, &file.value)).flatten();
             return Some(find(config, file, format!("cannot read {shown}: {error}"), similar));
         }
     };
     let message = match metadata.len() {
         _ if !metadata.is_file() => format!("{shown} is not a regular file"),
         0 => format!("{shown} is empty"),
-        bytes if bytes > bytes_max => format!("{shown} is too large for what it should hold"),
+        bytes if bytes > bytes_max => {
+            format!(
+                "{shown} is too large for what it should hold: {bytes} bytes, at most {bytes_max}"
+            )
+        }
         _ => return None,
     };
     Some(find(config, file, message, None))
@@ -121,14 +125,13 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic
     match fs::read_dir(&folder.value) {
         Ok(_) => None,
         Err(_) if folder.value.is_file() => {
-            let parent = folder.value.parent().filter(|it| !it.as_os_str().is_empty());
-            let help = format!("write \"{}\"", parent.unwrap_or(Path::new(".")).display());
+            let help = write(config, folder.value.parent().unwrap_or(Path::new("")));
             Some(find(config, folder, format!("{shown} is a file, not a folder"), Some(help)))
         }
         // Search permission is all that serving needs; only listings read the folder.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
         Err(error) => {
-            let similar = similar_file(&folder.value);
+            let similar = similar_file(config, &folder.value);
             Some(find(config, folder, format!("cannot open the folder {shown}: {error}"), similar))
         }
     }
@@ -162,16 +165,24 @@ fn check_parents(config: &Config) -> Vec<Diagnostic> {
 
 /// A file of nearly the same name in the same folder, as it would be written in the file. The name
 /// itself is no help: the file is there and may not be read, or it is a link to nothing.
-fn similar_file(path: &Path) -> Option<String> {
+fn similar_file(config: &Config, path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;
-    let entries = fs::read_dir(folder).ok()?.take(SIMILAR_ENTRIES_MAX);
+    let entries = fs::read_dir(Path::new(".").join(folder)).ok()?.take(SIMILAR_ENTRIES_MAX);
     let names: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let names: Vec<&str> =
         names.iter().map(String::as_str).filter(|there| *there != name).collect();
     let similar = crate::nearest::closest(name, &names)?;
-    Some(format!("write \"{}\"", folder.join(similar).display()))
+    Some(write(config, &folder.join(similar)))
+}
+
+/// A path as it is to be written: those of a configuration begin in its folder.
+fn write(config: &Config, path: &Path) -> String {
+    let folder = config.path.parent().unwrap_or(Path::new(""));
+    let written = path.strip_prefix(folder).unwrap_or(path);
+    let written = if written.as_os_str().is_empty() { Path::new(".") } else { written };
+    format!("write \"{}\"", written.display())
 }
 
 /// A folder is searched for a similar name no further than this.

@@ -218,7 +218,7 @@ impl MainLoop {
                 let what = if is_draining { "gets no new connections" } else { "gets connections" };
                 let message = format!("{backend}/{server} {what}");
                 tracing::info!("{message}");
-                Reply::Done { message }
+                Reply::done(message)
             }
             Err(error) => Reply::refused(error),
         }
@@ -239,7 +239,7 @@ impl MainLoop {
         let is_well = draining.is_well;
         tracing::info!("stopped");
         for reply in self.stop_replies.drain(..) {
-            let _ = reply.send(Reply::Done { message: "stopped".to_owned() });
+            let _ = reply.send(Reply::done("stopped"));
         }
         Some(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -306,7 +306,8 @@ impl MainLoop {
                 self.log_warnings(&known);
                 self.files_refused.clear();
                 self.watch_files();
-                Reply::Done { message }
+                let warnings = self.supervisor.warnings().iter().map(Diagnostic::to_string);
+                Reply::Done { message, warnings: warnings.collect() }
             }
             Err(diagnostics) => {
                 self.log_refusal(scope, &diagnostics);
@@ -364,7 +365,7 @@ impl MainLoop {
         while self.waiting_for_others.try_join_next().is_some() {}
         self.waiting_for_others.spawn(async move {
             let reply = match log.reopen().await {
-                Ok(()) => Reply::Done { message: "the access log is open again".to_owned() },
+                Ok(()) => Reply::done("the access log is open again"),
                 Err(error) => {
                     tracing::error!(%error, "the access log cannot be opened again; the old file stays");
                     Reply::refused(format_args!(
@@ -387,7 +388,7 @@ impl MainLoop {
             }
             SwitchPosition::Auto => "connections move into the kernel as the configuration says",
         };
-        Reply::Done { message: message.to_owned() }
+        Reply::done(message)
     }
 
     fn status(&self) -> Status {

@@ -55,6 +55,17 @@ fn missing_files_are_found_in_the_order_of_the_file() {
     assert_eq!(found(&[("chains.pem", "x")], &[], SITE), expected);
 }
 
+/// Paths begin in the folder of the configuration, wherever that is read from.
+#[test]
+fn a_similar_name_is_shown_as_it_is_to_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("chains.pem"), "x").unwrap();
+    let config = parse(SITE, &folder.path().join("kettle.toml")).unwrap();
+    let diagnostics = check_files(&config);
+    let chain = diagnostics.iter().find(|diagnostic| diagnostic.line == 7).unwrap();
+    assert_eq!(chain.help.as_deref(), Some("write \"chains.pem\""));
+}
+
 #[test]
 fn a_path_is_never_the_advice_for_itself() {
     let folder = tempfile::tempdir().unwrap();

@@ -49,7 +49,7 @@ pub fn stop(socket: &Path) -> Result<Reply, AskError> {
             Ok(now) if now == process => {}
             Err(error) if error.is_late() => return Err(error),
             // It has gone, and another may have taken its place.
-            _ => return Ok(Reply::Done { message: "stopped".to_owned() }),
+            _ => return Ok(Reply::done("stopped")),
         }
     }
 }

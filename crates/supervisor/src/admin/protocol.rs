@@ -65,6 +65,9 @@ pub enum Reply {
     Done {
         /// What was done, for a person.
         message: String,
+        /// What of the configuration now in force will not do as it should.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// It was not done; the server goes on as before.
     Refused {
@@ -94,6 +97,11 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// It is done, and nothing is to be warned of.
+    pub fn done(message: impl fmt::Display) -> Self {
+        Reply::Done { message: message.to_string(), warnings: Vec::new() }
+    }
+
     /// A refusal without diagnostics.
     pub fn refused(message: impl fmt::Display) -> Self {
         Reply::Refused { message: message.to_string(), diagnostics: Vec::new() }

@@ -56,5 +56,5 @@ fn purge(stores: &Stores, by: PurgeBy, text: &str) -> Reply {
         PurgeBy::Tag => format!("forgotten: all with the tag {text}"),
     };
     tracing::info!("{message}");
-    Reply::Done { message }
+    Reply::done(message)
 }

@@ -90,7 +90,7 @@ fn anything_else_is_no_request() {
 #[test]
 fn replies_survive_the_way_back() {
     for reply in [
-        Reply::Done { message: "done\nand dusted".to_owned() },
+        Reply::done("done\nand dusted"),
         Reply::Refused { message: "no".to_owned(), diagnostics: vec!["k.toml:1:2: x".to_owned()] },
         Reply::refused("no"),
         Reply::Status(Box::new(status())),
@@ -243,7 +243,7 @@ fn a_missing_server_is_named_with_the_way_out() {
 #[test]
 fn a_stop_is_waited_for_until_the_server_has_gone() {
     let of = |process| Some(Some(Reply::Status(Box::new(Status { process, ..status() }))));
-    let done = Reply::Done { message: "stopped".to_owned() };
+    let done = Reply::done("stopped");
     let (mine, another, busy, gone) = (of(1), of(2), Some(None), None);
     for answers in [
         vec![mine.clone(), Some(Some(done.clone()))],

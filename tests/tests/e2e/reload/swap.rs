@@ -27,6 +27,26 @@ fn a_reload_brings_a_new_certificate_to_new_connections_only() {
     assert_eq!(old.get("/a").body, b"content");
 }
 
+/// Who renews certificates by a script sees nothing else.
+#[test]
+fn what_will_not_do_after_a_reload_is_told_to_who_asked_for_it() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let other = issue(&["other.example"], Kind::Ecdsa);
+    kettle.folder.write_certificate("localhost", &other);
+    kettle.folder.change_config("workers = 1", "workers = 2");
+    let reload = kettle.ctl(&["reload"]).output();
+    assert!(reload.status.success() && reload.text().contains("reloaded"), "{}", reload.text());
+    for warning in ["`server.workers` changes at the next start", "localhost"] {
+        let told = reload
+            .stderr
+            .lines()
+            .any(|line| line.starts_with("warning: ") && line.contains(warning));
+        assert!(told, "{warning}: {}", reload.stderr);
+    }
+    let again = kettle.ctl(&["--json", "reload"]).succeed();
+    assert!(again.contains("\"warnings\":["), "{again}");
+}
+
 #[test]
 fn a_hangup_reloads() {
     let kettle = Kettle::start(Setup::default().file("www/a", "content"));
