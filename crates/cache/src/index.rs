@@ -129,8 +129,8 @@ impl Index {
         true
     }
 
-    /// Forgets the object that is needed least, and says which it was.
-    pub(crate) fn evict(&self) -> Option<Name> {
+    /// Forgets the object that is needed least, and says which it was and how much it took.
+    pub(crate) fn evict(&self) -> Option<(Name, u64)> {
         let mut entries = self.write();
         self.changed();
         entries.evict()
@@ -217,16 +217,16 @@ impl Entries {
 
     /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after [`STEPS_MAX`]
     /// marks the next object goes whether it has one or not.
-    fn evict(&mut self) -> Option<Name> {
+    fn evict(&mut self) -> Option<(Name, u64)> {
         for step in 0..=STEPS_MAX {
             let at = self.hand.or(self.oldest)?;
             let slot = self.slots.get_mut(at as usize)?;
-            let (newer, name) = (slot.newer, slot.name);
+            let (newer, name, blocks) = (slot.newer, slot.name, slot.blocks);
             let is_used = std::mem::take(slot.is_used.get_mut());
             self.hand = newer;
             if !is_used || step == STEPS_MAX {
                 self.remove(name);
-                return Some(name);
+                return Some((name, u64::from(blocks) * BLOCK_BYTES));
             }
         }
         None

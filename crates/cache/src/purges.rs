@@ -79,10 +79,15 @@ impl Purges {
     /// All that has to be known after a restart.
     pub(crate) fn text(&self) -> String {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        let mut text = line(self.life, "life", "") + &line(table.floor, "floor", "");
+        let mut text = self.life_line() + &line(table.floor, "floor", "");
         let prefixes = table.prefixes.iter().map(|(prefix, at)| line(*at, "prefix", prefix));
         text.extend(prefixes.chain(table.tags.iter().map(|(tag, at)| line(*at, "tag", tag))));
         text
+    }
+
+    /// What has to be known of it at least: the next life begins above this one.
+    pub(crate) fn life_line(&self) -> String {
+        line(self.life, "life", "")
     }
 
     /// What objects that are asked for now belong to.

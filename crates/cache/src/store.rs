@@ -9,6 +9,7 @@
 mod find;
 mod naming;
 mod purge;
+mod room;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::head::Head;
 use crate::index::Index;
 use crate::name::Name;
 use crate::purges::Purges;
+use room::is_full;
 
 pub use find::Object;
 pub use writer::Writer;
@@ -64,6 +66,7 @@ pub struct Store {
     arriving_bytes: AtomicU64,
     is_scanned: AtomicBool,
     evictions: AtomicU64,
+    full_disks: AtomicU64,
     damaged: AtomicU64,
 }
 
@@ -94,6 +97,8 @@ pub struct Status {
     pub objects: u64,
     /// How many went to make room.
     pub evictions: u64,
+    /// How often objects went because the disk was full though they took less than they may.
+    pub full_disks: u64,
     /// How many were removed because they were not what had been written.
     pub damaged: u64,
     /// Whether all that was there at the start has been counted.
@@ -133,6 +138,7 @@ impl Store {
             arriving_bytes: AtomicU64::new(0),
             is_scanned: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
+            full_disks: AtomicU64::new(0),
             damaged: AtomicU64::new(0),
         };
         // Also shows that files can be written at all.
@@ -225,46 +231,9 @@ impl Store {
             bytes_max: self.bytes_max(),
             objects: self.index.len() as u64,
             evictions: self.evictions.load(Ordering::Relaxed),
+            full_disks: self.full_disks.load(Ordering::Relaxed),
             damaged: self.damaged.load(Ordering::Relaxed),
             is_scanned: self.is_scanned.load(Ordering::Acquire),
-        }
-    }
-
-    /// Reserves room, evicting what is needed least.
-    fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
-        let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        if arriving > self.bytes_max() {
-            self.release(bytes);
-            return Err(StoreError::NoRoom);
-        }
-        self.evict();
-        Ok(())
-    }
-
-    /// Reserves room that is free, evicting nothing.
-    fn reserve_free(&self, bytes: u64) -> Result<(), StoreError> {
-        let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        if self.index.bytes() + arriving > self.bytes_max() {
-            self.release(bytes);
-            return Err(StoreError::NoRoom);
-        }
-        Ok(())
-    }
-
-    fn release(&self, bytes: u64) {
-        self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
-    }
-
-    /// Removes objects until the rest fits. Touches the disk.
-    pub fn evict(&self) {
-        let is_too_much = || {
-            let arriving = self.arriving_bytes.load(Ordering::Acquire);
-            self.index.bytes() + arriving > self.bytes_max()
-        };
-        while is_too_much() {
-            let Some(name) = self.index.evict() else { return };
-            self.evictions.fetch_add(1, Ordering::Relaxed);
-            self.remove_left(name);
         }
     }
 
@@ -310,6 +279,8 @@ impl Store {
                 let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
                 Ok(true)
             }
+            // File systems that know none say so before they look for room.
+            Err(errno) if is_full(errno) => Ok(true),
             Err(_) => {
                 let file = self.create_named(&name);
                 file.map_err(StoreError::disk("write to the directory of the store"))?;

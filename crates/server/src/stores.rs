@@ -7,7 +7,7 @@ mod render;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,8 @@ pub struct KeptStore {
     /// When it was tried in vain.
     tried: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
+    /// Whether it was said that the disk has less room than the store may take.
+    is_full_disk_said: AtomicBool,
     /// When the disk took no more in the middle of a body.
     broke_off: Mutex<Option<Instant>>,
     passed: Mutex<PassedKeys>,
@@ -173,6 +175,7 @@ impl KeptStore {
             unopened: Mutex::default(),
             tried: Mutex::default(),
             warned: Mutex::default(),
+            is_full_disk_said: AtomicBool::new(false),
             broke_off: Mutex::default(),
             passed: Mutex::default(),
             errors: AtomicU64::new(0),
@@ -284,6 +287,17 @@ impl KeptStore {
     /// Counts an object that the store has now, so long after it was asked for.
     pub(crate) fn filled(&self, time: Duration) {
         self.fill_times.observe(time);
+        let is_disk_full = || self.get().is_some_and(|open| open.store.status().full_disks > 0);
+        if !self.is_full_disk_said.load(Ordering::Relaxed)
+            && is_disk_full()
+            && !self.is_full_disk_said.swap(true, Ordering::Relaxed)
+        {
+            let directory = self.directory.display();
+            tracing::warn!(
+                cache = %self.name, %directory,
+                "the disk is full before the cache has its `size`: objects go as if that were reached"
+            );
+        }
     }
 
     /// Notes that the disk or the store took no more in the middle of a body.

@@ -11,7 +11,7 @@ fn what_is_used_stays_and_what_is_not_goes_oldest_first() {
         index.insert(name(number), 1);
     }
     assert!(index.find(name(0)).is_some() && index.find(name(2)).is_some());
-    let evicted: Vec<_> = (0..5).map(|_| index.evict().unwrap()).collect();
+    let evicted: Vec<_> = (0..5).map(|_| index.evict().unwrap().0).collect();
     assert_eq!(evicted, [1, 3, 4, 0, 2].map(name));
     assert_eq!((index.evict(), index.len(), index.bytes()), (None, 0, 0));
 }
@@ -39,13 +39,13 @@ fn the_object_under_the_hand_may_be_removed() {
         index.insert(name(number), 1);
     }
     index.find(name(0));
-    assert_eq!(index.evict(), Some(name(1)));
+    assert_eq!(index.evict(), Some((name(1), BLOCK_BYTES)));
     // The hand is at 2.
     assert!(index.remove(name(2), None));
     index.insert(name(4), 1);
-    assert_eq!(index.evict(), Some(name(3)));
-    assert_eq!(index.evict(), Some(name(4)));
-    assert_eq!(index.evict(), Some(name(0)));
+    assert_eq!(index.evict(), Some((name(3), BLOCK_BYTES)));
+    assert_eq!(index.evict(), Some((name(4), BLOCK_BYTES)));
+    assert_eq!(index.evict(), Some((name(0), BLOCK_BYTES)));
     assert_eq!(index.evict(), None);
 }
 
@@ -56,7 +56,7 @@ fn an_eviction_ends_though_everything_is_used() {
         index.insert(name(number), 1);
         index.find(name(number));
     }
-    assert_eq!(index.evict(), Some(name(STEPS_MAX)));
+    assert_eq!(index.evict(), Some((name(STEPS_MAX), BLOCK_BYTES)));
 }
 
 /// Growing vectors and maps are counted by the capacity they reach.

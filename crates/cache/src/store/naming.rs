@@ -20,6 +20,8 @@ pub(super) struct Claim {
     /// Where the file has a name from the start.
     temporary: Option<String>,
     pub(super) reserved_bytes: u64,
+    /// What the store might hold when it began.
+    pub(super) bytes_max: u64,
 }
 
 impl Store {
@@ -48,7 +50,8 @@ impl Store {
         whole.resize(usize::try_from(offset).unwrap_or_default(), 0);
         whole.extend_from_slice(body);
         let (file, mut claim) = self.claim(whole.len() as u64, false)?;
-        write_all(&file, &whole, 0).map_err(StoreError::disk("write an object"))?;
+        let written = self.with_room(whole.len() as u64, || write_all(&file, &whole, 0));
+        written.map_err(StoreError::disk("write an object"))?;
         claim.name(&file, name, extent)
     }
 
@@ -58,33 +61,29 @@ impl Store {
         bytes: u64,
         is_relied_on: bool,
     ) -> Result<(OwnedFd, Claim), StoreError> {
-        let reserved_bytes = bytes_on_disk(bytes);
-        self.reserve(reserved_bytes)?;
-        let mut claim = Claim { store: Arc::clone(self), temporary: None, reserved_bytes };
-        let file = self.open_new(is_relied_on.then_some(bytes), &mut claim.temporary);
-        Ok((file.map_err(StoreError::disk("make a file in the store"))?, claim))
+        let (reserved_bytes, bytes_max) = (bytes_on_disk(bytes), self.bytes_max());
+        self.reserve(reserved_bytes, bytes_max)?;
+        let store = Arc::clone(self);
+        let mut claim = Claim { store, temporary: None, reserved_bytes, bytes_max };
+        let mut make = || {
+            let file = self.with_room(0, || self.open_new(&mut claim.temporary))?;
+            if is_relied_on {
+                self.with_room(bytes, || set_aside(&file, bytes))?;
+            }
+            Ok(file)
+        };
+        let file = make().map_err(StoreError::disk("make a file in the store"))?;
+        Ok((file, claim))
     }
 
-    fn open_new(
-        &self,
-        expected_bytes: Option<u64>,
-        temporary: &mut Option<String>,
-    ) -> Result<OwnedFd, Errno> {
-        let file = if self.has_unnamed_files {
-            self.open_unnamed()?
-        } else {
-            let name = self.temporary_name();
-            let file = self.create_named(&name)?;
-            *temporary = Some(name);
-            file
-        };
-        let Some(bytes) = expected_bytes else { return Ok(file) };
-        // A full disk says so before the first client has been sent a byte. The length stays what was written.
-        match rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => Err(errno),
-            // Not all file systems can.
-            _ => Ok(file),
+    fn open_new(&self, temporary: &mut Option<String>) -> Result<OwnedFd, Errno> {
+        if self.has_unnamed_files {
+            return self.open_unnamed();
         }
+        let name = self.temporary_name();
+        let file = self.create_named(&name)?;
+        *temporary = Some(name);
+        Ok(file)
     }
 
     /// What is left to do for an object that has its name.
@@ -125,30 +124,27 @@ impl Store {
     }
 
     /// Gives a whole file its name, in place of another that has it. There is no moment at which the name stands for a part.
-    fn give_name(
-        &self,
-        file: &OwnedFd,
-        temporary: Option<String>,
-        name: Name,
-    ) -> Result<(), Errno> {
+    fn give_name(&self, file: &OwnedFd, temporary: Option<&str>, name: Name) -> Result<(), Errno> {
         let path = name.path();
-        let temporary = match temporary {
-            Some(temporary) => temporary,
-            None => match self.in_its_folder(name, || link(file, self.directory(), &path)) {
-                Err(Errno::EXIST) => {
-                    let temporary = self.temporary_name();
-                    self.with_temporary(|| link(file, self.directory(), &temporary))?;
-                    temporary
-                }
-                outcome => return outcome,
-            },
+        let rename = |from: &str| {
+            let rename = || rustix::fs::renameat(&self.directory, from, &self.directory, &path);
+            self.in_its_folder(name, rename)
         };
-        let rename = || rustix::fs::renameat(&self.directory, &temporary, &self.directory, &path);
-        let renamed = self.in_its_folder(name, rename);
-        if renamed.is_err() {
-            let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
+        if let Some(temporary) = temporary {
+            return rename(temporary);
         }
-        renamed
+        match self.in_its_folder(name, || link(file, self.directory(), &path)) {
+            Err(Errno::EXIST) => {
+                let temporary = self.temporary_name();
+                self.with_temporary(|| link(file, self.directory(), &temporary))?;
+                let renamed = rename(&temporary);
+                if renamed.is_err() {
+                    let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
+                }
+                renamed
+            }
+            outcome => outcome,
+        }
     }
 
     /// Tries again with the folders made, if they are missing.
@@ -189,12 +185,16 @@ impl Claim {
             // A name promises the whole, after a loss of power too.
             rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
         }
-        let _alone = self.store.alone_with(name);
-        let named = self.store.give_name(file, self.temporary.take(), name);
-        named.map_err(StoreError::disk("give an object its name"))?;
-        // From here on it is counted in the index.
-        self.store.release(std::mem::take(&mut self.reserved_bytes));
-        Ok(self.store.index.insert(name, body.offset + body.bytes))
+        let Self { store, temporary, reserved_bytes, .. } = self;
+        let named = store.with_room(0, || {
+            let _alone = store.alone_with(name);
+            store.give_name(file, temporary.as_deref(), name)?;
+            *temporary = None;
+            // From here on it is counted in the index.
+            store.release(std::mem::take(reserved_bytes));
+            Ok(store.index.insert(name, body.offset + body.bytes))
+        });
+        named.map_err(StoreError::disk("give an object its name"))
     }
 }
 
@@ -204,6 +204,15 @@ impl Drop for Claim {
             let _ = rustix::fs::unlinkat(&self.store.directory, temporary, AtFlags::empty());
         }
         self.store.release(self.reserved_bytes);
+    }
+}
+
+/// A full disk says so before the first client has been sent a byte. The length stays what was written.
+fn set_aside(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => Err(errno),
+        // Not all file systems can.
+        _ => Ok(()),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::find::write_all;
+use super::room::is_full;
 use super::{FILE_MODE, Store, TEMPORARY};
 use crate::error::StoreError;
 use crate::name::Name;
@@ -60,15 +61,13 @@ impl Store {
 
     fn write_down(&self, line: &str, log_bytes: &mut u64) -> Result<(), Errno> {
         *log_bytes += line.len() as u64;
-        if *log_bytes > LOG_BYTES_MAX {
-            *log_bytes = write_log(self.directory(), &self.purges)?;
+        if *log_bytes <= LOG_BYTES_MAX && append(self.directory(), line).is_ok() {
             return Ok(());
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
-        let log = retry_on_intr(|| rustix::fs::openat(&self.directory, LOG, flags, FILE_MODE))?;
-        // Where a file is opened to append, the offset means nothing.
-        write_all(&log, line.as_bytes(), 0)?;
-        rustix::fs::fdatasync(&log)
+        // Half a line may stand there now, and what follows it would not be understood.
+        let write = || write_log(self.directory(), &self.purges);
+        *log_bytes = self.with_room(*log_bytes, write)?;
+        Ok(())
     }
 }
 
@@ -82,8 +81,16 @@ pub(super) fn read_log(directory: BorrowedFd<'_>) -> Result<(Purges, u64), Store
             Err(errno) => Err(errno),
         }
     };
-    let purges = Purges::read(&read().map_err(StoreError::disk("read what was purged"))?);
-    let written = write_log(directory, &purges);
+    let text = read().map_err(StoreError::disk("read what was purged"))?;
+    let purges = Purges::read(&text);
+    let written = match write_log(directory, &purges) {
+        // Nothing is counted yet that could make room, and this needs hardly any: the last block of a file is seldom full.
+        Err(errno) if is_full(errno) && !text.is_empty() => {
+            let life = purges.life_line();
+            append(directory, &life).map(|()| (text.len() + life.len()) as u64)
+        }
+        written => written,
+    };
     let log_bytes = written.map_err(StoreError::disk("write down what was purged"))?;
     Ok((purges, log_bytes))
 }
@@ -93,10 +100,21 @@ fn write_log(directory: BorrowedFd<'_>, purges: &Purges) -> Result<u64, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
     let log = rustix::fs::openat(directory, &name, flags, FILE_MODE)?;
     let text = purges.text();
-    write_all(&log, text.as_bytes(), 0)?;
-    rustix::fs::fdatasync(&log)?;
-    rustix::fs::renameat(directory, &name, directory, LOG)?;
-    Ok(text.len() as u64)
+    let written = write_all(&log, text.as_bytes(), 0)
+        .and_then(|()| rustix::fs::fdatasync(&log))
+        .and_then(|()| rustix::fs::renameat(directory, &name, directory, LOG));
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
+    }
+    written.map(|()| text.len() as u64)
+}
+
+fn append(directory: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+    let log = retry_on_intr(|| rustix::fs::openat(directory, LOG, flags, FILE_MODE))?;
+    // Where a file is opened to append, the offset means nothing.
+    write_all(&log, line.as_bytes(), 0)?;
+    rustix::fs::fdatasync(&log)
 }
 
 fn read_whole(log: &OwnedFd) -> Result<Vec<u8>, Errno> {

@@ -78,19 +78,24 @@ impl Writer {
         }
         self.came_bytes = after;
         let needed = self.fill.body_offset() + after;
-        let Claim { store, reserved_bytes, .. } = &mut self.claim;
+        let Claim { store, bytes_max, reserved_bytes, .. } = &mut self.claim;
+        let is_kept = after <= store.object_bytes_max();
         if needed > *reserved_bytes {
             let more = bytes_on_disk((needed - *reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
             // Nothing makes room for what is not kept.
-            match after > store.object_bytes_max() {
-                true => store.reserve_free(more)?,
-                false => store.reserve(more)?,
+            match is_kept {
+                true => store.reserve(more, *bytes_max)?,
+                false => store.reserve_free(more, *bytes_max)?,
             }
             *reserved_bytes += more;
         }
         self.sum = self.sum.filter(|_| after <= SUMMED_BYTES_MAX).map(|sum| summed(sum, bytes));
         let offset = self.fill.body_offset() + self.filled_bytes;
-        let written = write_all(self.fill.shared_file(), bytes, offset);
+        let write = || write_all(self.fill.shared_file(), bytes, offset);
+        let written = match is_kept {
+            true => store.with_room(bytes.len() as u64, write),
+            false => write(),
+        };
         written.map_err(StoreError::disk("write an object"))?;
         self.filled_bytes = self.fill.add(bytes.len() as u64);
         if self.filled_bytes - self.told_bytes >= TOLD_BYTES {
@@ -139,7 +144,8 @@ impl Writer {
         let body = BodyExtent { offset: fill.body_offset(), bytes: *filled_bytes, sum: *sum };
         let bytes = head.encode(body).ok_or(StoreError::HeadTooLarge)?;
         let file = fill.shared_file();
-        write_all(file, &bytes, 0).map_err(StoreError::disk("write an object's head"))?;
+        let written = store.with_room(bytes.len() as u64, || write_all(file, &bytes, 0));
+        written.map_err(StoreError::disk("write an object's head"))?;
         if body.bytes == 0 {
             // The head ends before the body begins, and so would the file.
             let lengthened = rustix::fs::ftruncate(file, body.offset);

@@ -23,6 +23,7 @@ impl NamedCounters for Stores {
         writer.gauges(&BYTES, self.by_store(|it| it.bytes))?;
         writer.gauges(&OBJECTS, self.by_store(|it| it.objects))?;
         writer.counters(&EVICTIONS, self.by_store(|it| it.evictions))?;
+        writer.counters(&FULL_DISKS, self.by_store(|it| it.full_disks))?;
         writer.counters(&DAMAGED, self.by_store(|it| it.damaged))?;
         let errors = |it: &KeptStore| it.errors.load(Ordering::Relaxed);
         writer.counters(&ERRORS, self.iter().map(|it| (vec![&*it.name], errors(it))))?;
@@ -63,6 +64,12 @@ const OBJECTS: Metric =
 const EVICTIONS: Metric = Metric {
     name: "cache_evictions",
     help: "Objects that went to make room for others",
+    labels: &["store"],
+};
+
+const FULL_DISKS: Metric = Metric {
+    name: "cache_full_disks",
+    help: "Times that objects went because the disk was full before `size` was reached",
     labels: &["store"],
 };
 

@@ -42,8 +42,8 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
     assert_same(&client.receive_exactly(300_000), &body[300_000..], "after");
     cached.wait_until_kept("/app/x");
     assert!(scrape(metrics).contains(&format!("{errors} 0\n")));
-    // The next one has none: it is passed on whole, each time, and counted.
-    let mut server = Some(server);
+    // The next one has none though all else goes: it is passed on whole, each time, and counted.
+    let (mut server, body) = (Some(server), content(1_100_000));
     for count in [1, 2] {
         let mut client = cached.client();
         client.send(&get("/app/y")).unwrap();
@@ -59,6 +59,84 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
         assert!(text.contains(&format!("{errors} {count}\n")), "{text}");
         assert!(text.contains("kettle_cache_objects{store=\"main\"} 1\n"), "{text}");
     }
+}
+
+/// `size` is more than the disk has: what is needed least goes all the same.
+#[test]
+fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
+    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let metrics = Backend::listen().address();
+    let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
+    // What has no name any more has its room until it is closed.
+    let is_left_open = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", cached.kettle.process())).unwrap();
+        let mut open = open.filter_map(|it| fs::read_link(it.unwrap().path()).ok());
+        open.any(|it| it.to_string_lossy().ends_with(" (deleted)"))
+    };
+    let mut server = None;
+    for number in 0..30 {
+        while is_left_open() {}
+        let body = "x".repeat(if number % 3 == 0 { 20_000 } else { 150_000 });
+        let response = if number % 3 == 1 {
+            let coding = "Transfer-Encoding: chunked\r\n";
+            format!("HTTP/1.1 200 OK\r\n{coding}{FRESH}\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
+        } else {
+            ok(FRESH, &body)
+        };
+        let target = format!("/app/{number}");
+        let (response, _) = cached.get_through(&mut server, &target, "", &response);
+        assert_eq!(status(&response), "kettle; fwd=uri-miss; stored", "{number}");
+        let kept = format!("kettle_cache_fill_seconds_count{{store=\"main\"}} {}\n", number + 1);
+        while !scrape(metrics).contains(&kept) {}
+    }
+    let last = cached.get("/app/29");
+    assert!(status(&last).starts_with("kettle; hit"), "{}", status(&last));
+    assert_eq!(last.body.len(), 150_000);
+    let text = scrape(metrics);
+    assert!(text.contains("kettle_cache_store_errors_total{store=\"main\"} 0\n"), "{text}");
+    assert!(!text.contains("kettle_cache_full_disks_total{store=\"main\"} 0\n"), "{text}");
+    let said = cached.kettle.messages().text();
+    assert_eq!(
+        said.matches("the disk is full before the cache has its `size`").count(),
+        1,
+        "{said}"
+    );
+}
+
+#[test]
+fn a_full_disk_keeps_no_purge_from_being_made_and_no_store_from_opening() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
+    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let mut cached = Cached::in_folder(folder, Setup::default(), "", "", "");
+    let is_filled = |cached: &Cached, name: &str| {
+        fs::write(cached.folder.path().join(name), vec![0; 1 << 20]).is_err()
+    };
+    let (mut server, body) = (None, "x".repeat(40_000));
+    for number in 0..10 {
+        let target = format!("/app/{number}");
+        cached.get_through(&mut server, &target, "", &ok(FRESH, &body));
+        cached.wait_until_kept(&target);
+    }
+    assert!(is_filled(&cached, "filler"));
+    // What is written down of the second begins another block.
+    for prefix in ["app/8".to_owned(), "x".repeat(5_000)] {
+        let url = format!("https://localhost/{prefix}");
+        let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", &url]).succeed();
+    }
+    assert!(is_filled(&cached, "more"));
+    cached.kettle.restart();
+    cached.wait_until_kept("/app/9");
+    let is_counted = |cached: &Cached| {
+        let said = cached.kettle.ctl(&["cache", "status"]).succeed();
+        !said.contains("still being counted")
+    };
+    while !is_counted(&cached) {}
+    let (response, _) = cached.get_through(&mut None, "/app/8", "", &ok(FRESH, &body));
+    assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
+    cached.wait_until_kept("/app/8");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn what_got_the_name_of_an_object_that_goes_stays() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
     let old = keep(&store);
-    let evicted = store.index.evict().unwrap();
+    let (evicted, _) = store.index.evict().unwrap();
     assert_eq!(evicted, old.name);
     keep(&store);
     store.remove_left(evicted);
