@@ -157,7 +157,7 @@ fn date_of(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds.min(SECONDS_MAX))
 }
 
-/// What may be done with an object now. A clock that went backwards makes it younger, at most as young as it came.
+/// What may be done with an object now.
 pub(super) fn usable(head: &Stored, now: SystemTime) -> Use {
     freshness(&head.times).after(here(&head.times, now))
 }
@@ -215,10 +215,53 @@ fn freshness(times: &Times) -> Freshness {
     }
 }
 
+/// How long it has been here. Of one that came in the future, nobody knows that: the clock was set back since. It counts as no
+/// longer fresh, so that it is validated, and not as fresh until that time has come again.
 fn here(times: &Times, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(Duration::from_secs(times.arrived))
+    let arrived = Duration::from_secs(times.arrived);
+    match arrived.checked_sub(now) {
+        Some(ahead) if ahead > CLOCK_DIFFERENCE_MAX => {
+            Duration::from_secs(times.fresh_for.saturating_sub(times.age))
+        }
+        _ => now.saturating_sub(arrived),
+    }
 }
+
+/// Workers look at the clock once in a while, and a clock is corrected by little at any time.
+const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The end of the year 9999, the last that an HTTP date can say.
 const SECONDS_MAX: u64 = 253_402_300_799;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_in_the_future_is_no_longer_fresh() {
+        let (arrived, age) = (1_000_000, 10);
+        let times = |stale_while_revalidate| Times {
+            arrived,
+            age,
+            fresh_for: 100,
+            stale_while_revalidate,
+            stale_if_error: 0,
+        };
+        let left = |seconds| Use::Fresh(Duration::from_secs(seconds));
+        for (now, stale, expected) in [
+            (arrived, 0, left(90)),
+            (arrived + 89, 0, left(1)),
+            (arrived + 90, 0, Use::No),
+            (arrived + 90, 5, Use::WhileRevalidating),
+            (arrived - 5, 0, left(90)),
+            (arrived - 6, 0, Use::No),
+            (arrived - 3_600, 0, Use::No),
+            (arrived - 3_600, 5, Use::WhileRevalidating),
+            (0, 0, Use::No),
+        ] {
+            let head = Stored { times: times(stale), ..Stored::default() };
+            assert_eq!(usable(&head, date_of(now)), expected, "{now} {stale}");
+        }
+    }
+}
