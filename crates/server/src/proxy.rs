@@ -42,6 +42,8 @@ pub struct ProxyRoute {
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
     pub takes_encoded_slashes: bool,
+    /// Whether a request says nothing but its path and that this is signed.
+    is_signed: bool,
     /// Names of fields of responses that are ours to send, or for us alone, in lower case.
     own_fields: Vec<String>,
 }
@@ -69,6 +71,7 @@ impl ProxyRoute {
             request_body_bytes_max: route.request_body,
             takes_upgrades: route.websocket,
             takes_encoded_slashes: route.encoded_slashes,
+            is_signed: route.signed_urls.is_some(),
             own_fields,
         }
     }

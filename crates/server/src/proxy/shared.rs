@@ -27,7 +27,11 @@ impl ProxyRoute {
         // With the port that all mean who say none, it is the same host.
         let host = host.strip_suffix(":443").map(str::to_owned).unwrap_or(host);
         let target = Target { path, ..head.target().ok()? };
-        Some(SharedTarget { host, reference: reference(target, head.raw_target())?.into_owned() })
+        let reference = reference(target, head.raw_target())?;
+        // There, the query is a signature that held: of one client and one time, and no part of what is asked for.
+        let (path, _) =
+            reference.split_once('?').filter(|_| self.is_signed).unwrap_or((&reference, ""));
+        Some(SharedTarget { host, reference: path.to_owned() })
     }
 
     /// The request for it, with these fields and the operator's.

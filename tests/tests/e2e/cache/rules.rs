@@ -8,6 +8,7 @@ use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
 
 use super::{Cached, answer, assert_unasked, ok, read_head, status};
+use crate::proxy::guarded::{SECRET, SIGNATURE};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
@@ -273,4 +274,31 @@ fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     for response in [first.response(), cached.get("/app/x")] {
         assert_eq!((&*response.body, response.header("x-app")), (&b"new"[..], Some("new")));
     }
+}
+
+/// What is signed is the path: each signature would be another object otherwise, and a purge would find none of them.
+#[test]
+fn a_signature_is_no_part_of_what_is_kept() {
+    let setup = Setup::default().file("secret", SECRET);
+    let cached = Cached::set_up(setup, "signed_urls = { secret = \"secret\" }", "", "");
+    let signed = [
+        format!("/app/a?expires=4102444800&signature={SIGNATURE}"),
+        // The same by the second after.
+        "/app/a?signature=0a70a672dc795e76986a45dfbfb3de3c5712d6714fd59dcbe5529deccf8d81a8&expires=4102444801".to_owned(),
+    ];
+    let mut server = None;
+    let (first, head) = cached.get_through(&mut server, &signed[0], "", &ok(FRESH, "one"));
+    assert_eq!((first.status, status(&first)), (200, "kettle; fwd=uri-miss; stored"));
+    assert!(head.starts_with("GET /app/a HTTP/1.1\r\n"), "{head}");
+    cached.wait_until_kept(&signed[0]);
+    let other = cached.get(&signed[1]);
+    assert_eq!((&*other.body, &status(&other)[..11]), (&b"one"[..], "kettle; hit"));
+    assert_eq!(cached.ask("HEAD", &signed[1], "").status, 200);
+    for unsigned in ["/app/a", "/app/a?expires=4102444802&signature=00"] {
+        assert_eq!(cached.get(unsigned).status, 403, "{unsigned}");
+    }
+    let said = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/a"]).succeed();
+    assert!(said.contains('1'), "{said}");
+    let (again, _) = cached.get_through(&mut server, &signed[1], "", &ok(FRESH, "two"));
+    assert_eq!(again.body, b"two");
 }
