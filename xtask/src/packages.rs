@@ -56,7 +56,7 @@ fn without_their_services(
 fn unit(package: &str) -> Option<&str> {
     match package {
         "stunnel4" => Some("stunnel.target"),
-        "gunicorn" | "libnginx-mod-stream" | "python3-aiosmtpd" => None,
+        "apache2-bin" | "gunicorn" | "libnginx-mod-stream" | "python3-aiosmtpd" => None,
         package => Some(package),
     }
 }
@@ -116,8 +116,9 @@ const NEEDED: &[&str] = &[
 /// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];
 
-/// The servers that tests have behind tunnels, and what scrapes kettle.
-const BEHIND: &[&str] = &["gunicorn", "postfix", "postgresql", "prometheus", "python3-aiosmtpd"];
+/// The servers that tests have behind us, and what scrapes kettle.
+const BEHIND: &[&str] =
+    &["apache2-bin", "gunicorn", "postfix", "postgresql", "prometheus", "python3-aiosmtpd"];
 
 #[cfg(test)]
 mod tests;

@@ -172,3 +172,86 @@ server.listen(PORT, 'HOST');
     client.send(b"over and out").unwrap();
     assert_eq!(client.receive_exactly(12), b"over and out");
 }
+
+#[test]
+fn apache_behind_us_serves_what_it_serves() {
+    let text = "0123456789".repeat(100_000);
+    let page = "<!--#include virtual=\"file\" --><!--#include virtual=\"file\" -->".to_owned();
+    let files = [("file", text.clone()), ("page.shtml", page)];
+    let Some(apache) = Peer::start("apache2", &["-X", "-f"], APACHE, &files) else { return };
+    let kettle = Kettle::start(before("", "", &[apache.address]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let whole = client.get("/app/file");
+    assert_same(&whole.body, text.as_bytes(), "the whole file");
+    client.send(&request("GET", "/app/file", "Range: bytes=5-9\r\n")).unwrap();
+    let part = client.response();
+    assert_eq!((part.status, &*part.body), (206, &b"56789"[..]));
+    let tag = whole.header("etag").unwrap();
+    client.send(&request("GET", "/app/file", &format!("If-None-Match: {tag}\r\n"))).unwrap();
+    assert_eq!(client.response().status, 304);
+    client.send(&request("HEAD", "/app/file", "")).unwrap();
+    assert_eq!(client.response_head().header("content-length"), Some("1000000"));
+    // Put together while it is sent.
+    client.send(&get("/app/page.shtml")).unwrap();
+    let page = super::chunked_response(&mut client);
+    assert_same(&page.body, text.repeat(2).as_bytes(), "a page of two parts");
+    // Compressed, and so another representation.
+    client.send(&request("GET", "/app/file", "Accept-Encoding: gzip\r\n")).unwrap();
+    let compressed = super::any_response(&mut client);
+    assert_eq!(compressed.header("content-encoding"), Some("gzip"));
+    assert!(compressed.body.starts_with(&[0x1f, 0x8b]) && compressed.body.len() < 100_000);
+    let expecting = "Content-Length: 5\r\nExpect: 100-continue\r\n";
+    client.send(&request("POST", "/app/echo", expecting)).unwrap();
+    assert_eq!(client.response_head().status, 100);
+    client.send(b"hello").unwrap();
+    assert_eq!(super::any_response(&mut client).body, b"hello");
+    client.send(&request("POST", "/app/echo", "Transfer-Encoding: chunked\r\n")).unwrap();
+    client.send(b"5\r\nhello\r\n0\r\n\r\n").unwrap();
+    assert_eq!(super::any_response(&mut client).body, b"hello");
+    assert_eq!(client.get("/app/none").status, 404);
+    assert!(kettle.entry("/app/none").is_true("upstream_reused"));
+    // It refuses the body by its announced length, and asks for none of it.
+    client
+        .send(&request("POST", "/app/small", "Content-Length: 100\r\nExpect: 100-continue\r\n"))
+        .unwrap();
+    assert_eq!(super::any_response(&mut client).status, 413);
+    let mut client = Dialer::default().connect(kettle.address());
+    assert_eq!(client.get("/app/file").body.len(), 1_000_000);
+}
+
+/// Debian's, with all of its own files in a folder of its own. Whoever is not root serves as itself.
+const APACHE: &str = "
+ServerRoot FOLDER
+DefaultRuntimeDir FOLDER
+PidFile FOLDER/pid
+ErrorLog /dev/stderr
+ServerName localhost
+Listen ADDRESS
+User www-data
+Group www-data
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule alias_module /usr/lib/apache2/modules/mod_alias.so
+LoadModule mime_module /usr/lib/apache2/modules/mod_mime.so
+LoadModule filter_module /usr/lib/apache2/modules/mod_filter.so
+LoadModule deflate_module /usr/lib/apache2/modules/mod_deflate.so
+LoadModule include_module /usr/lib/apache2/modules/mod_include.so
+LoadModule reflector_module /usr/lib/apache2/modules/mod_reflector.so
+TypesConfig /dev/null
+AddOutputFilter INCLUDES .shtml
+Alias /app FOLDER
+<Directory FOLDER>
+  Options +Includes
+  Require all granted
+</Directory>
+<Location /app/file>
+  SetOutputFilter DEFLATE
+</Location>
+<Location /app/echo>
+  SetHandler reflector
+</Location>
+<Location /app/small>
+  SetHandler reflector
+  LimitRequestBody 10
+</Location>
+";

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use kettle_tests::backend::{Backend, backend};
@@ -40,6 +41,8 @@ impl Peer {
             return None;
         };
         let folder = TempDir::new().unwrap();
+        // Some serve as a user of their own.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for (name, content) in files {
             fs::write(folder.path().join(name), content).unwrap();
         }
