@@ -163,3 +163,17 @@ def said(environ, start_response):
         hold_to(gunicorn.address);
     }
 }
+
+#[test]
+fn apache_understands_what_we_do() {
+    const PROGRAM: &str = "#!/bin/sh
+text=\"$REQUEST_METHOD $REQUEST_URI $HTTP_HOST $(wc -c)\"
+printf 'Content-Length: %s\\r\\nContent-Type: text/plain\\r\\n\\r\\n%s' ${#text} \"$text\"
+";
+    let files = [("said", PROGRAM.to_owned())];
+    // The length is the program's own: clients of HTTP/1.0 get a body of none up to the end of their connection.
+    let settings = "ScriptAliasMatch ^ FOLDER/said\nSetEnv ap_trust_cgilike_cl 1\n";
+    if let Some(apache) = Peer::apache(&["alias", "cgi", "env"], settings, &files) {
+        hold_to(apache.address);
+    }
+}

@@ -175,10 +175,26 @@ server.listen(PORT, 'HOST');
 
 #[test]
 fn apache_behind_us_serves_what_it_serves() {
+    const SETTINGS: &str = "
+TypesConfig /dev/null
+AddOutputFilter INCLUDES .shtml
+Alias /app FOLDER
+<Location /app/file>
+  SetOutputFilter DEFLATE
+</Location>
+<Location /app/echo>
+  SetHandler reflector
+</Location>
+<Location /app/small>
+  SetHandler reflector
+  LimitRequestBody 10
+</Location>
+";
+    let modules = ["alias", "mime", "filter", "deflate", "include", "reflector"];
     let text = "0123456789".repeat(100_000);
     let page = "<!--#include virtual=\"file\" --><!--#include virtual=\"file\" -->".to_owned();
     let files = [("file", text.clone()), ("page.shtml", page)];
-    let Some(apache) = Peer::start("apache2", &["-X", "-f"], APACHE, &files) else { return };
+    let Some(apache) = Peer::apache(&modules, SETTINGS, &files) else { return };
     let kettle = Kettle::start(before("", "", &[apache.address]));
     let mut client = Dialer::default().connect(kettle.address());
     let whole = client.get("/app/file");
@@ -218,40 +234,3 @@ fn apache_behind_us_serves_what_it_serves() {
     let mut client = Dialer::default().connect(kettle.address());
     assert_eq!(client.get("/app/file").body.len(), 1_000_000);
 }
-
-/// Debian's, with all of its own files in a folder of its own. Whoever is not root serves as itself.
-const APACHE: &str = "
-ServerRoot FOLDER
-DefaultRuntimeDir FOLDER
-PidFile FOLDER/pid
-ErrorLog /dev/stderr
-ServerName localhost
-Listen ADDRESS
-User www-data
-Group www-data
-LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
-LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
-LoadModule alias_module /usr/lib/apache2/modules/mod_alias.so
-LoadModule mime_module /usr/lib/apache2/modules/mod_mime.so
-LoadModule filter_module /usr/lib/apache2/modules/mod_filter.so
-LoadModule deflate_module /usr/lib/apache2/modules/mod_deflate.so
-LoadModule include_module /usr/lib/apache2/modules/mod_include.so
-LoadModule reflector_module /usr/lib/apache2/modules/mod_reflector.so
-TypesConfig /dev/null
-AddOutputFilter INCLUDES .shtml
-Alias /app FOLDER
-<Directory FOLDER>
-  Options +Includes
-  Require all granted
-</Directory>
-<Location /app/file>
-  SetOutputFilter DEFLATE
-</Location>
-<Location /app/echo>
-  SetHandler reflector
-</Location>
-<Location /app/small>
-  SetHandler reflector
-  LimitRequestBody 10
-</Location>
-";

@@ -41,10 +41,13 @@ impl Peer {
             return None;
         };
         let folder = TempDir::new().unwrap();
-        // Some serve as a user of their own.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        // Some serve as a user of their own, and run what is there.
+        let open_to_all = || fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path(), open_to_all()).unwrap();
         for (name, content) in files {
-            fs::write(folder.path().join(name), content).unwrap();
+            let file = folder.path().join(name);
+            fs::write(&file, content).unwrap();
+            fs::set_permissions(&file, open_to_all()).unwrap();
         }
         let address = Backend::listen().address();
         let file = folder.path().join("config");
@@ -64,7 +67,36 @@ impl Peer {
         let config = format!("{NGINX_BEFORE_SERVERS}{servers}}}\n");
         Self::start("nginx", &["-c"], &config, files)
     }
+
+    /// Debian's Apache with these settings, all of whose own files are in `FOLDER`. Where it is not root, it serves as itself.
+    pub(crate) fn apache(
+        modules: &[&str],
+        settings: &str,
+        files: &[(&str, String)],
+    ) -> Option<Self> {
+        let load = |name: &&str| {
+            format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")
+        };
+        let modules: String = ["mpm_event", "authz_core"].iter().chain(modules).map(load).collect();
+        let config = format!("{modules}{APACHE_BEFORE_SETTINGS}{settings}");
+        Self::start("apache2", &["-X", "-f"], &config, files)
+    }
 }
+
+const APACHE_BEFORE_SETTINGS: &str = "\
+ServerRoot FOLDER
+DefaultRuntimeDir FOLDER
+PidFile FOLDER/pid
+ErrorLog /dev/stderr
+ServerName localhost
+Listen ADDRESS
+User www-data
+Group www-data
+<Directory FOLDER>
+  Options +ExecCGI +Includes
+  Require all granted
+</Directory>
+";
 
 const NGINX_BEFORE_SERVERS: &str = "\
 daemon off; master_process off; error_log stderr; pid FOLDER/pid;
