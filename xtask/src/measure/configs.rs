@@ -32,6 +32,11 @@ impl ConfigInput<'_> {
         self.fill(TUNNEL).replace("@PATH@", path)
     }
 
+    /// kettle.toml for responses of the same plain server that are kept.
+    pub fn cached(&self) -> String {
+        self.fill(CACHED)
+    }
+
     /// nginx.conf with or without kTLS and sendfile.
     pub fn nginx(&self, has_ktls: bool, has_sendfile: bool) -> String {
         self.fill(NGINX)
@@ -55,4 +60,5 @@ pub fn write(path: &Path, text: &str) -> Result<(), String> {
 
 const KETTLE: &str = include_str!("../../../docs/performance/kettle.toml");
 const TUNNEL: &str = include_str!("../../../docs/performance/tunnel.toml");
+const CACHED: &str = include_str!("../../../docs/performance/cached.toml");
 const NGINX: &str = include_str!("../../../docs/performance/nginx.conf");
