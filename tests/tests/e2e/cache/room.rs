@@ -127,6 +127,8 @@ fn a_full_disk_keeps_no_purge_from_being_made_and_no_store_from_opening() {
         let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", &url]).succeed();
     }
     assert!(is_filled(&cached, "more"));
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.wait_until_kept("/app/9");
     cached.kettle.restart();
     cached.wait_until_kept("/app/9");
     let is_counted = |cached: &Cached| {
