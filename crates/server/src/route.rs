@@ -396,7 +396,10 @@ fn root_diagnostic(config: &Config, root: &Located<PathBuf>, error: Errno) -> Di
         // Containers with an old seccomp profile answer EPERM to calls they do not know.
         Errno::NOSYS | Errno::PERM => (
             "files cannot be opened safely here: openat2 is missing".to_owned(),
-            Some("run Linux 5.6 or later, in a container that allows openat2".to_owned()),
+            Some(
+                "run Linux 5.6 or later, in a container that allows openat2 or a unit without RestrictSUIDSGID="
+                    .to_owned(),
+            ),
         ),
         error => (format!("cannot open {path}: {error}"), None),
     };
