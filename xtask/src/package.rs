@@ -18,29 +18,31 @@ use release::Release;
 
 /// Makes what the arguments ask for.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    if arguments.iter().any(|word| matches!(word.as_str(), "--help" | "-h")) {
+        print!("{USAGE}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let choice = Choice::parse(arguments)?;
     packages::ensure_all(TOOLS)?;
-    let what = choice.what.as_str();
-    if what == "reproduce" {
+    if choice.what == What::Reproduce {
         return reproduce::run(&choice.profile, choice.programs).map(|()| ExitCode::SUCCESS);
+    }
+    if choice.what == What::Test {
+        packages::ensure_all(TEST_TOOLS)?;
     }
     let programs = match choice.programs {
         Some(folder) => folder,
         None => release::build(&choice.profile)?,
     };
     let release = Release::new(programs, choice.output)?;
-    let made = match what {
-        "deb" => deb::make(&release)?,
-        "rpm" => rpm::make(&release)?,
-        "oci" => vec![oci::make(&release)?],
-        "sbom" => vec![sbom::make(&release)?],
-        "all" => all(&release)?,
-        "test" => {
-            packages::ensure_all(TEST_TOOLS)?;
-            check::run(&release)?;
-            Vec::new()
-        }
-        other => return Err(format!("cannot make `{other}`\n{USAGE}")),
+    let made = match choice.what {
+        What::Deb => deb::make(&release)?,
+        What::Rpm => rpm::make(&release)?,
+        What::Oci => vec![oci::make(&release)?],
+        What::Sbom => vec![sbom::make(&release)?],
+        What::All => all(&release)?,
+        What::Test => check::run(&release).map(|()| Vec::new())?,
+        What::Reproduce => Vec::new(),
     };
     for file in made {
         println!("{}", file.display());
@@ -56,9 +58,37 @@ fn all(release: &Release) -> Result<Vec<PathBuf>, String> {
     Ok(made)
 }
 
+/// What there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Deb,
+    Rpm,
+    Oci,
+    Sbom,
+    All,
+    Test,
+    Reproduce,
+}
+
+impl What {
+    fn parse(word: &str) -> Result<Self, String> {
+        Ok(match word {
+            "deb" => Self::Deb,
+            "rpm" => Self::Rpm,
+            "oci" => Self::Oci,
+            "sbom" => Self::Sbom,
+            "all" => Self::All,
+            "test" => Self::Test,
+            "reproduce" => Self::Reproduce,
+            other => return Err(format!("cannot make `{other}`\n{USAGE}")),
+        })
+    }
+}
+
 /// What is to be made, of what.
+#[derive(Debug)]
 struct Choice {
-    what: String,
+    what: What,
     profile: String,
     programs: Option<PathBuf>,
     output: PathBuf,
@@ -68,7 +98,7 @@ impl Choice {
     fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut words = arguments.iter().cloned();
         let mut choice = Self {
-            what: words.next().ok_or(USAGE)?,
+            what: What::parse(&words.next().ok_or(USAGE)?)?,
             profile: "release".to_owned(),
             programs: None,
             output: checkout::target_folder().join("packages"),
@@ -107,3 +137,21 @@ cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
   --programs DIR    takes kettle and kettle-bench from there instead
   --output DIR      where packages are put (target/packages)
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Choice, String> {
+        Choice::parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+    }
+
+    /// Before anything is installed or built.
+    #[test]
+    fn unknown_words_are_refused_with_the_usage() {
+        assert_eq!(parse(&["all", "--output", "/tmp/x"]).unwrap().what, What::All);
+        for words in [&[][..], &["dep"], &["deb", "--quick"], &["deb", "--profile"]] {
+            assert!(parse(words).is_err_and(|error| error.contains("cargo xtask package WHAT")));
+        }
+    }
+}
