@@ -55,24 +55,41 @@ fn start(command: &[String]) -> Result<ExitCode, String> {
     process::run_quietly(Command::new("chmod").arg("+x").arg(&script))?;
 
     let mut kernel = Command::new(uml.join(PROGRAM));
-    kernel.args(KERNEL_ARGUMENTS).arg(format!("init={}", script.display()));
+    kernel.args(ROOT_OF_THIS_MACHINE).arg(format!("init={}", script.display()));
     let console = work.path("console.log");
-    kernel.stderr(File::create(&console).map_err(|error| at(&console, &error))?);
-    match process::follow(&mut kernel, LIMIT, &mut std::io::stdout(), &mut |_| {})? {
-        Exit::Exited(_) => {}
+    follow(&mut kernel, &console, LIMIT, &mut |_| {})?;
+    let Ok(status) = fs::read_to_string(shared.join("status")) else {
+        return Err(without_success(&console));
+    };
+    eprintln!("uml: {:.1} s", started.elapsed().as_secs_f64());
+    Ok(ExitCode::from(status.trim().parse::<u8>().unwrap_or(u8::MAX)))
+}
+
+/// Runs a kernel until it halts, shows what its guest writes to its first terminal, and hands each line of that to `on_line`. What the kernel
+/// says itself goes to the file `console`.
+pub fn follow(
+    kernel: &mut Command,
+    console: &Path,
+    limit: Duration,
+    on_line: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    kernel.args(KERNEL_ARGUMENTS);
+    kernel.stderr(File::create(console).map_err(|error| at(console, &error))?);
+    match process::follow(kernel, limit, &mut std::io::stdout(), on_line)? {
+        Exit::Exited(_) => Ok(()),
         Exit::TimedOut(process) => {
             // It leads a session of its own, in which its helper processes would live on.
             let group = format!("-{process}");
             let _ = process::run_quietly(Command::new("kill").args(["-KILL", "--", &group]));
-            return Err(format!("killed after {} s", LIMIT.as_secs()));
+            Err(format!("killed after {} s", limit.as_secs()))
         }
     }
-    let Ok(status) = fs::read_to_string(shared.join("status")) else {
-        let said = String::from_utf8_lossy(&fs::read(&console).unwrap_or_default()).into_owned();
-        return Err(format!("User Mode Linux stopped without a status; it said\n{said}"));
-    };
-    eprintln!("uml: {:.1} s", started.elapsed().as_secs_f64());
-    Ok(ExitCode::from(status.trim().parse::<u8>().unwrap_or(u8::MAX)))
+}
+
+/// Why a guest that halted counts for nothing.
+pub fn without_success(console: &Path) -> String {
+    let said = String::from_utf8_lossy(&fs::read(console).unwrap_or_default()).into_owned();
+    format!("User Mode Linux stopped without a status; its kernel said\n{said}")
 }
 
 fn obtain(cache: &Cache) -> Result<PathBuf, String> {
@@ -143,18 +160,10 @@ const MODULES: &[&str] = &[
     "poly1305_generic",
 ];
 
-const KERNEL_ARGUMENTS: &[&str] = &[
-    "mem=1G",
-    "root=/dev/root",
-    "rootfstype=hostfs",
-    "rootflags=/",
-    "ro",
-    "con=null",
-    "con0=null,fd:2",
-    "con1=fd:0,fd:1",
-    "quiet",
-    "panic=-1",
-];
+const ROOT_OF_THIS_MACHINE: &[&str] = &["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
+
+const KERNEL_ARGUMENTS: &[&str] =
+    &["mem=1G", "con=null", "con0=null,fd:2", "con1=fd:0,fd:1", "quiet", "panic=-1"];
 
 const INIT: &str = r#"#!/bin/sh
 export PATH=@path@ HOME=@home@ LANG=C.UTF-8 TERM=dumb
