@@ -68,7 +68,7 @@ cargo xtask COMMAND
   hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place; or those of the numbers named
   measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
-  package    deb, rpm, oci: what people install; package test tries each
+  package    deb, rpm, oci: what people install; package test and package systemd try them
   peers      install the servers that `kettle bench` compares, without starting them
   scan       testssl.sh and sslscan against a running kettle; `--kettle PROGRAM` for one that is built
   uml        the quick loop: uml run [-- COMMAND] under User Mode Linux

@@ -9,6 +9,7 @@ mod reproduce;
 mod rpm;
 mod sbom;
 mod stage;
+mod systemd;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,7 +28,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     if choice.what == What::Reproduce {
         return reproduce::run(&choice.profile, choice.programs).map(|()| ExitCode::SUCCESS);
     }
-    if choice.what == What::Test {
+    let is_tried = matches!(choice.what, What::Test | What::Systemd);
+    if is_tried {
         packages::ensure_all(TEST_TOOLS)?;
     }
     let programs = match choice.programs {
@@ -42,6 +44,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         What::Sbom => vec![sbom::make(&release)?],
         What::All => all(&release)?,
         What::Test => check::run(&release).map(|()| Vec::new())?,
+        What::Systemd => systemd::run(&release).map(|()| Vec::new())?,
         What::Reproduce => Vec::new(),
     };
     for file in made {
@@ -67,6 +70,7 @@ enum What {
     Sbom,
     All,
     Test,
+    Systemd,
     Reproduce,
 }
 
@@ -79,6 +83,7 @@ impl What {
             "sbom" => Self::Sbom,
             "all" => Self::All,
             "test" => Self::Test,
+            "systemd" => Self::Systemd,
             "reproduce" => Self::Reproduce,
             other => return Err(format!("cannot make `{other}`\n{USAGE}")),
         })
@@ -119,7 +124,7 @@ impl Choice {
 const TOOLS: &[&str] = &["binutils", "ca-certificates", "rpm", "xz-utils"];
 
 /// What tries them.
-const TEST_TOOLS: &[&str] = &["cpio", "curl", "iproute2", "mmdebstrap", "python3"];
+const TEST_TOOLS: &[&str] = &["cpio", "curl", "e2fsprogs", "iproute2", "mmdebstrap", "python3"];
 
 const USAGE: &str = "\
 cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
@@ -130,6 +135,7 @@ cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
   sbom        what is in the programs, as CycloneDX 1.5
   all         these four
   test        makes them and tries each: install, serve, upgrade, remove (needs root)
+  systemd     tries the Debian package under a real systemd: the unit as it runs (needs root)
   reproduce   builds the programs in two folders and everything else twice, and compares;
               with --programs only what is made of these
 

@@ -4,7 +4,7 @@ pub mod apt;
 mod arguments;
 pub mod busybox;
 pub mod cache;
-mod disk;
+pub mod disk;
 pub mod guest;
 pub mod image;
 mod initramfs;

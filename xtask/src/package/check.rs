@@ -19,7 +19,7 @@ pub fn run(release: &Release) -> Result<(), String> {
 fn check_deb(release: &Release) -> Result<(), String> {
     let made = deb::make(release)?;
     let work = release.work("check-deb")?;
-    let tree = bare_debian()?;
+    let tree = debian("bare", INCLUDED, &[])?;
     let root = work.join("root");
     crate::vm::cache::create_folder(&root)?;
     process::run_quietly(Command::new("tar").arg("-C").arg(&root).arg("-xf").arg(tree))?;
@@ -72,19 +72,19 @@ fn in_namespaces(script: &str, arguments: &[&Path]) -> Result<(), String> {
     process::run(&mut command)
 }
 
-/// A Debian with what a smallest installation has, and curl: a tar, kept beside the guests' images.
-fn bare_debian() -> Result<PathBuf, String> {
+/// A Debian with what a smallest installation has, and some packages: a tar, kept beside the guests' images.
+pub fn debian(name: &str, included: &str, hooks: &[&str]) -> Result<PathBuf, String> {
     let suite = process::read(
         Command::new("sh").args(["-c", ". /etc/os-release; echo $VERSION_CODENAME"]),
     )?;
     let suite = suite.trim();
     let mirror = Mirror::of_this_machine()?;
-    let recipe = format!("{suite} {INCLUDED}");
-    let folder = Cache::open()?.obtain(&format!("bare-{suite}"), &recipe, |folder| {
-        eprintln!("package: a bare Debian ({suite})");
+    let recipe = [&[suite, included], hooks].concat().join(" ");
+    let folder = Cache::open()?.obtain(&format!("{name}-{suite}"), &recipe, |folder| {
+        eprintln!("package: a Debian to try packages in ({suite}, {name})");
         let mut command = Command::new("mmdebstrap");
-        command.args(["--variant=minbase", &format!("--include={INCLUDED}"), suite]);
-        process::run_quietly(command.arg(folder.join(TREE)).arg(mirror.archive()))
+        command.args(["--variant=minbase", &format!("--include={included}")]).args(hooks);
+        process::run_quietly(command.arg(suite).arg(folder.join(TREE)).arg(mirror.archive()))
     })?;
     Ok(folder.join(TREE))
 }
