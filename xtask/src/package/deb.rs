@@ -133,6 +133,17 @@ mod tests {
         assert_eq!(newest_glibc("nothing"), None);
     }
 
+    /// Both make systemd answer ENOSYS to it, in the second case unsaid.
+    #[test]
+    fn the_unit_allows_openat2() {
+        let unit = crate::checkout::workspace().join("packaging/kettle.service");
+        let unit = fs::read_to_string(unit).unwrap();
+        let is_fatal = |line: &&str| {
+            ["RestrictSUIDSGID=", "DynamicUser="].iter().any(|it| line.starts_with(it))
+        };
+        assert_eq!(unit.lines().find(is_fatal), None);
+    }
+
     /// By the unit, and for a start without it; a purge takes them away.
     #[test]
     fn what_kettle_writes_to_is_made_and_removed() {
