@@ -85,10 +85,12 @@ async fn ask(
     let addresses = server.state.addresses();
     let make = async |socket| begin(backend, server, check, handshake, socket).await;
     let mut stream = socket::connect(&server.address, &addresses, deadline, make).await?;
-    match check.kind {
-        CheckKind::Http => get(&mut *stream, &check.path, &host(check, server)).await,
-        CheckKind::Tcp | CheckKind::Tls => Ok(()),
+    if check.kind == CheckKind::Http {
+        get(&mut *stream, &check.path, &host(check, server)).await?;
     }
+    // With TLS it would be a cut else, which servers note. How that goes says nothing of the server.
+    let _ = stream.shutdown().await;
+    Ok(())
 }
 
 /// What a client's connection begins with, too: of a name's addresses the next is tried where it fails.

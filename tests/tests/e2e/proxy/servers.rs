@@ -68,6 +68,18 @@ fn a_server_that_speaks_tls_is_told_an_end_in_order_and_no_other() {
 }
 
 #[test]
+fn a_check_over_tls_ends_in_order() {
+    let inner = terminator("", &[Backend::echoing()]);
+    let check = "[backend.check]\nkind = \"tls\"\ninterval = \"50ms\"";
+    let server =
+        format!("[[backend.server]]\naddress = \"{}\"\n{VERIFIED}\n{check}", inner.address());
+    let _kettle = Kettle::start(before("", &server, &[]));
+    for _ in 0..3 {
+        assert_eq!(inner.tunnel().text("end"), "client_closed");
+    }
+}
+
+#[test]
 fn a_server_that_nobody_vouches_for_is_a_502() {
     let inner = Kettle::start(Setup::default());
     let tls = "[backend.tls]\nname = \"elsewhere\"\nroots = \"authority.pem\"";
