@@ -106,10 +106,9 @@ impl Shared {
         mut response: Response,
         arrival: &Arrival,
     ) {
-        let (worker, preference, write_timeout) = {
+        let (worker, preference) = {
             let connection = self.connection.borrow();
-            let write_timeout = connection.snapshot.config.limits.write_timeout;
-            (connection.worker.shared(), connection.preference(&response), write_timeout)
+            (connection.worker.shared(), connection.preference(&response))
         };
         let edge = Edge {
             date_line: worker.date_line(),
@@ -127,29 +126,10 @@ impl Shared {
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
         let obstacle = self.ask_for_home(&worker, preference, demand);
         if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
-            let deadline = self.take_deadline();
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
-            let outgoing = Outgoing::new(&worker, stream, &deadline, write_timeout, priority);
-            let mut outgoing = outgoing.beside(beside);
-            let sent = outgoing.send(&mut response.body).await;
-            delivered.completed = sent.is_ok();
-            if let Err(DeliveryError::BodyCutShort(error)) = &sent {
-                response.note_cut(error);
-            }
-            if let Err(error) = sent {
-                self.connection.borrow().log_delivery_failure(&error, &response);
-                // A client must not take what it has for the whole.
-                match error {
-                    DeliveryError::BodyCutShort(_) => outgoing.cut().await,
-                    DeliveryError::Stream(_) => stream.reset(ErrorCode::INTERNAL_ERROR),
-                    DeliveryError::Stalled => {
-                        worker.metrics.http2_refused("stalled");
-                        stream.reset(ErrorCode::CANCEL);
-                    }
-                }
-            }
-            self.deadlines.borrow_mut().push(Rc::clone(&deadline));
+            let sent = self.send_body(&worker, stream, beside, priority, &mut response);
+            delivered.completed = sent.await;
         }
         delivered.body_bytes = stream.sent_bytes();
         (delivered.path, delivered.reason) = self.home(preference, demand, obstacle);
@@ -162,6 +142,39 @@ impl Shared {
         let connection = self.connection.borrow();
         connection.log(&self.session, request, &response, bytes_sent, &delivered, arrival);
         worker.recycle(head);
+    }
+
+    /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.
+    async fn send_body(
+        &self,
+        worker: &WorkerState,
+        stream: &Stream,
+        beside: Option<Beside<'_, OfStream<'_>>>,
+        priority: Priority,
+        response: &mut Response,
+    ) -> bool {
+        let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
+        let deadline = self.take_deadline();
+        let outgoing = Outgoing::new(worker, stream, &deadline, write_timeout, priority);
+        let mut outgoing = outgoing.beside(beside);
+        let sent = outgoing.send(&mut response.body).await;
+        let is_complete = sent.is_ok();
+        if let Err(error) = sent {
+            if let DeliveryError::BodyCutShort(error) = &error {
+                response.note_cut(error);
+            }
+            self.connection.borrow().log_delivery_failure(&error, response);
+            match error {
+                DeliveryError::BodyCutShort(_) => outgoing.cut().await,
+                DeliveryError::Stream(_) => stream.reset(ErrorCode::INTERNAL_ERROR),
+                DeliveryError::Stalled => {
+                    worker.metrics.http2_refused("stalled");
+                    stream.reset(ErrorCode::CANCEL);
+                }
+            }
+        }
+        self.deadlines.borrow_mut().push(Rc::clone(&deadline));
+        is_complete
     }
 
     /// Has the connection move into the kernel if this response is to be encrypted there; why it does not try, if so.
