@@ -97,10 +97,14 @@ const COMPARED_CHARACTERS_MAX: usize = 64;
 
 /// The known word that `written` most likely stands for.
 pub fn closest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    synonym(written, known).or_else(|| nearest(&plain(written), known))
+}
+
+/// The known word for what other servers call so.
+pub(crate) fn synonym<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let plain = plain(written);
-    let synonyms = SYNONYMS.iter().filter(|(other, _)| *other == plain);
-    let by_synonym = synonyms.filter_map(|(_, name)| known.iter().find(|word| *word == name));
-    by_synonym.copied().next().or_else(|| nearest(&plain, known))
+    let mut synonyms = SYNONYMS.iter().filter(|(other, _)| *other == plain);
+    synonyms.find_map(|(_, name)| known.iter().find(|word| *word == name)).copied()
 }
 
 /// Case, and `-` in place of `_`, never make a different setting.

@@ -70,6 +70,24 @@ fn write_table(page: &mut String, name: &str, table: &Setting) {
     }
 }
 
+/// The headers of the tables that have a setting of this name, in the order of the page.
+pub(crate) fn tables_with(setting: &str) -> Vec<String> {
+    fn search(name: &str, table: &Setting, wanted: &str, found: &mut Vec<String>) {
+        let Some((header, section)) = header_and_section(name, table) else { return };
+        if section.settings.iter().any(|setting| setting.name == wanted) {
+            found.push(header);
+        }
+        for inner in &section.settings {
+            search(&format!("{name}.{}", inner.name), inner, wanted, found);
+        }
+    }
+    let mut found = Vec::new();
+    for table in Config::describe().settings {
+        search(table.name, &table, setting, &mut found);
+    }
+    found
+}
+
 fn has_own_heading(shape: &ValueShape) -> bool {
     matches!(shape, ValueShape::Table(_) | ValueShape::Tables(_))
 }

@@ -9,6 +9,7 @@ use super::{DefaultText, Setting, ValueType, quoted};
 use crate::diagnostic::Help;
 use crate::nearest;
 use crate::read::{Item, Reader};
+use crate::reference::tables_with;
 
 /// A table whose settings are about to be read.
 pub(crate) struct Table<'i> {
@@ -36,13 +37,15 @@ impl<'i> Table<'i> {
                 entries.push((name, value));
                 continue;
             }
-            let elsewhere = nearest::elsewhere(key.text);
+            let elsewhere = nearest::elsewhere(key.text)
+                .map(str::to_owned)
+                .or_else(|| belongs_elsewhere(key.text, names));
             let closest = nearest::closest(key.text, names).filter(|_| elsewhere.is_none());
             let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
             if closest.is_none() && elsewhere.is_none() {
                 message.push_str(&format!(", which has: {}", names.join(", ")));
             }
-            let advice = elsewhere.unwrap_or("remove it");
+            let advice = elsewhere.unwrap_or_else(|| "remove it".to_owned());
             let help = closest.map_or_else(|| Help::act(advice), Help::write);
             reader.report_at(&key.span, message, help);
             if let (Some(name), Some(value)) = (closest, spanned(item.value(), key.text)) {
@@ -84,6 +87,20 @@ impl<'i> Table<'i> {
         value.unwrap_or_else(|| kind.default_value())
     }
 }
+
+/// Where a setting belongs that is in the wrong table, unless it is a word for one of this table.
+fn belongs_elsewhere(key: &str, names: &[&str]) -> Option<String> {
+    if nearest::synonym(key, names).is_some() {
+        return None;
+    }
+    let tables = tables_with(key);
+    (1..=TABLES_SHOWN_MAX)
+        .contains(&tables.len())
+        .then(|| format!("write it below {}", tables.join(" or ")))
+}
+
+/// More than so many tables are no advice.
+const TABLES_SHOWN_MAX: usize = 4;
 
 impl Table<'_> {
     /// Records the settings that are written and belong to another variant than that of `word`, the value of `key`.

@@ -7,6 +7,47 @@ fn unknown_settings_are_guessed() {
     assert_found(UNKNOWN_SETTINGS_ARE_GUESSED);
 }
 
+#[test]
+fn a_setting_in_the_wrong_table_is_sent_to_its_own() {
+    assert_found(MISPLACED_SETTINGS);
+}
+
+const MISPLACED_SETTINGS: &[Row] = &[
+    (
+        "[log]
+user = \"www\"",
+        "kettle.toml:2:1: `user` is not a setting of [log]
+ 2 | user = \"www\"
+   | ^^^^
+help: write it below [server]",
+    ),
+    (
+        "[[site]]
+names = [\"a\"]
+self_signed = true
+root = \"/srv\"
+[[site.route]]
+root = \"/srv\"
+hsts = true",
+        "kettle.toml:4:1: `root` is not a setting of [[site]]
+ 4 | root = \"/srv\"
+   | ^^^^
+help: write it below [[site.route]]
+kettle.toml:7:1: `hsts` is not a setting of [[site.route]]
+ 7 | hsts = true
+   | ^^^^
+help: write it below [[site]]",
+    ),
+    (
+        "[[route]]
+root = \"/srv\"",
+        "kettle.toml:1:3: `route` is not a setting of the top level
+ 1 | [[route]]
+   |   ^^^^^
+help: write it below [[site]]",
+    ),
+];
+
 const UNKNOWN_SETTINGS_ARE_GUESSED: &[Row] = &[
     (
         "[server]
