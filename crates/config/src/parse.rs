@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Help};
 use crate::model::Config;
 use crate::origin::Origins;
 use crate::read::{Item, Reader};
+use crate::reference::tables_with;
 use crate::setting::{ANY_NAME, Settings};
 use crate::source::Source;
 use crate::syntax;
@@ -59,7 +60,7 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     let source = Source::new(text, path);
     let document = syntax::read(text);
     let is_partial = !document.mistakes.is_empty();
-    let mut reader = Reader::new(&source, origins, is_partial);
+    let mut reader = Reader::new(&source, origins, is_partial, tables_with);
     let (table, _) = DeTable::parse_recoverable(&document.readable);
     let table = DeValue::Table(table.into_inner());
     let mut config = Config::read(&Item::document(&table), &mut reader).unwrap_or_default();

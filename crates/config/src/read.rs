@@ -115,10 +115,17 @@ pub(crate) struct Reader<'s> {
     pub(crate) is_rehearsal: bool,
     /// Whether broken statements were left out, so that nothing can be called missing.
     pub(crate) is_partial: bool,
+    /// The headers of the tables that have a setting of this name.
+    pub(crate) tables_with: fn(&str) -> Vec<String>,
 }
 
 impl<'s> Reader<'s> {
-    pub(crate) fn new(source: &'s Source, origins: &'s Origins, is_partial: bool) -> Self {
+    pub(crate) fn new(
+        source: &'s Source,
+        origins: &'s Origins,
+        is_partial: bool,
+        tables_with: fn(&str) -> Vec<String>,
+    ) -> Self {
         Self {
             source,
             origins,
@@ -127,6 +134,7 @@ impl<'s> Reader<'s> {
             unread: BTreeSet::new(),
             is_rehearsal: false,
             is_partial,
+            tables_with,
         }
     }
 

@@ -311,11 +311,7 @@ impl MainLoop {
             }
             Err(diagnostics) => {
                 self.log_refusal(scope, &diagnostics);
-                Reply::Refused {
-                    message: "the configuration has mistakes; the old one stays in force"
-                        .to_owned(),
-                    diagnostics: diagnostics.iter().map(Diagnostic::to_string).collect(),
-                }
+                Reply::mistaken(&diagnostics)
             }
         };
         for asker in askers.into_iter().flatten() {

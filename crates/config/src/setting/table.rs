@@ -9,7 +9,6 @@ use super::{DefaultText, Setting, ValueType, quoted};
 use crate::diagnostic::Help;
 use crate::nearest;
 use crate::read::{Item, Reader};
-use crate::reference::tables_with;
 
 /// A table whose settings are about to be read.
 pub(crate) struct Table<'i> {
@@ -39,7 +38,7 @@ impl<'i> Table<'i> {
             }
             let elsewhere = nearest::elsewhere(key.text)
                 .map(str::to_owned)
-                .or_else(|| belongs_elsewhere(key.text, names));
+                .or_else(|| belongs_elsewhere(key.text, names, reader));
             let closest = nearest::closest(key.text, names).filter(|_| elsewhere.is_none());
             let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
             if closest.is_none() && elsewhere.is_none() {
@@ -89,11 +88,11 @@ impl<'i> Table<'i> {
 }
 
 /// Where a setting belongs that is in the wrong table, unless it is a word for one of this table.
-fn belongs_elsewhere(key: &str, names: &[&str]) -> Option<String> {
+fn belongs_elsewhere(key: &str, names: &[&str], reader: &Reader<'_>) -> Option<String> {
     if nearest::synonym(key, names).is_some() {
         return None;
     }
-    let tables = tables_with(key);
+    let tables = (reader.tables_with)(key);
     (1..=TABLES_SHOWN_MAX)
         .contains(&tables.len())
         .then(|| format!("write it below {}", tables.join(" or ")))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kettle_config::Diagnostic;
 use serde::{Deserialize, Serialize};
 
 use super::backends::BackendsStatus;
@@ -100,6 +101,15 @@ impl Reply {
     /// It is done, and nothing is to be warned of.
     pub fn done(message: impl fmt::Display) -> Self {
         Reply::Done { message: message.to_string(), warnings: Vec::new() }
+    }
+
+    /// The refusal of a configuration.
+    pub fn mistaken(diagnostics: &[Diagnostic]) -> Self {
+        let message = "the configuration has mistakes; the old one stays in force".to_owned();
+        Reply::Refused {
+            message,
+            diagnostics: diagnostics.iter().map(Diagnostic::to_string).collect(),
+        }
     }
 
     /// A refusal without diagnostics.
