@@ -75,7 +75,11 @@ fn described(mut found: Found) -> Result<Found, String> {
     if program == Program::Hitch {
         found.openssl = linked_openssl(&found.executable);
     }
-    found.version = describe(&found);
+    found.version = match program {
+        // With the commit: two builds of one release are two programs.
+        Program::Kettle => said.lines().next().unwrap_or_default().to_owned(),
+        _ => describe(&found),
+    };
     Ok(found)
 }
 

@@ -17,7 +17,7 @@ pub fn title(files: &[Gathered], verdict: &PageVerdict) -> String {
         (None, _) if is_work => "What a request makes a TLS server do".to_owned(),
         (None, _) if !verdict.peers.is_empty() => {
             let peers = super::conclusion::joined(&verdict.peers);
-            format!("Between kettle and {peers} nothing is decided yet")
+            format!("What is asked here is not decided yet between kettle and {peers}")
         }
         (None, "") => "Serving TLS".to_owned(),
         (None, processor) => format!("Serving TLS on {processor}"),

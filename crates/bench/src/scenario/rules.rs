@@ -38,7 +38,7 @@ fn by_templates(options: &Options) -> Vec<String> {
         format!(
             "Every server gets the same certificate (key {key}) and offers {agreed}, and nothing else."
         ),
-        PROCESSORS.to_owned(),
+        processors(options).to_owned(),
         "Files are random bytes, in the page cache; logs are off; records are as large as the server makes them, 16 KiB at most. \
          kettle has files of up to 64 KiB in memory, as it does unless told otherwise (not on its path `kernel-sendfile`)."
             .to_owned(),
@@ -63,7 +63,7 @@ fn by_own_nginx(own: &OwnNginx, options: &Options) -> Vec<String> {
         format!(
             "What belongs to the place is the measurement's: addresses, one certificate (key {key}), files at `/`. The client offers {agreed}."
         ),
-        PROCESSORS.to_owned(),
+        processors(options).to_owned(),
         "Files are random bytes, in the page cache. kettle has those of up to 64 KiB in memory, as it does unless told otherwise."
             .to_owned(),
     ]
@@ -84,8 +84,15 @@ fn agreed(options: &Options) -> String {
     }
 }
 
-const PROCESSORS: &str =
-    "Servers have processors of their own and as many workers; the client runs on others.";
+fn processors(options: &Options) -> &'static str {
+    let client = options.client_cpus.iter().flatten();
+    let mut server = options.server_cpus.iter().flatten();
+    if server.any(|cpu| client.clone().any(|other| cpu == other)) {
+        "Client and servers share processors, as asked: each slows the other."
+    } else {
+        "Servers have processors of their own and as many workers; the client runs on others."
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -107,6 +114,15 @@ mod tests {
         {
             assert!(rules.contains(words), "{words}: {rules}");
         }
-        assert!(!rules.contains("its.conf"), "{rules}");
+        assert!(!rules.contains("its.conf") && rules.contains("of their own"), "{rules}");
+    }
+
+    #[test]
+    fn shared_processors_are_not_called_their_own() {
+        let cpus = |cpus: &[usize]| Some(cpus.to_vec());
+        let shared =
+            Options { server_cpus: cpus(&[0, 1]), client_cpus: cpus(&[1]), ..Options::default() };
+        let rules = usual(&shared).join(" ");
+        assert!(rules.contains("share processors") && !rules.contains("of their own"), "{rules}");
     }
 }

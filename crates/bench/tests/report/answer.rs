@@ -160,7 +160,7 @@ fn an_interval_that_holds_one_is_undecided_and_no_title() {
     let rows = verdict(&page);
     assert!(rows[1].contains(": undecided"), "{rows:?}");
     assert!(
-        page.contains("<h1>Between kettle and nginx nothing is decided yet</h1>"),
+        page.contains("<h1>What is asked here is not decided yet between kettle and nginx</h1>"),
         "{page:.900}"
     );
     assert!(figure(&page, "web-sizes-servers").contains("no difference can be told"));
