@@ -120,11 +120,15 @@ impl Attempts {
         attempt.record.outcome = Some(failure.outcome);
         self.tried.push(attempt.slot.index());
         let (backend, server) = (&self.backend, &attempt.record.server);
-        tracing::debug!(backend = %backend.name, server = %server.name, %failure, "a server took no connection");
-        if failure.outcome.is_against_server()
-            && server.state.connect_failed(&failure, backend.tolerance(), Instant::now())
-        {
+        let now = Instant::now();
+        let is_out = failure.outcome.is_against_server()
+            && server.state.connect_failed(&failure, backend.tolerance(), now);
+        if is_out {
             tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server is out: it takes no connections");
+        } else if server.state.tells_failure(now) {
+            tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server took no connection; said once a minute at most");
+        } else {
+            tracing::debug!(backend = %backend.name, server = %server.name, %failure, "a server took no connection");
         }
         self.last_failure = Some(failure);
     }

@@ -45,6 +45,8 @@ pub struct ServerState {
 struct FailedConnects {
     /// Bounded by `fails` of the configuration.
     recent: VecDeque<Instant>,
+    /// When the last of those that took nobody out was told of.
+    told: Option<Instant>,
     /// Whether checks bring a server back, or else time. As the configuration has it that is in force: whoever connects may have
     /// begun under another.
     is_checked: bool,
@@ -111,7 +113,11 @@ impl ServerState {
             bad_in_a_row: AtomicU32::new(0),
             located: AtomicU8::new(located),
             addresses: RwLock::new(addresses),
-            failed_connects: Mutex::new(FailedConnects { recent: VecDeque::new(), is_checked }),
+            failed_connects: Mutex::new(FailedConnects {
+                recent: VecDeque::new(),
+                told: None,
+                is_checked,
+            }),
             checked: Mutex::default(),
             last_failure: Mutex::default(),
             connects: By::default(),
@@ -219,6 +225,16 @@ impl ServerState {
         !was_out
     }
 
+    /// Whether to tell of a failed connect that took the server out of nothing: of one a minute.
+    pub(super) fn tells_failure(&self, now: Instant) -> bool {
+        let mut failed = locked(&self.failed_connects);
+        let is_due = failed.told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY);
+        if is_due {
+            failed.told = Some(now);
+        }
+        is_due
+    }
+
     /// A check was passed. Whether that brought it back.
     pub(super) fn check_passed(&self, rise: u32) -> bool {
         self.checks.add_many(CheckOutcome::Passed, 1);
@@ -324,6 +340,9 @@ fn milliseconds(duration: Duration) -> u64 {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Each failed connect may cost a client, and an operator who looks for one must find it.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// What is known of where it is: not asked yet, one address or more, nothing.
 const PENDING: u8 = 0;

@@ -44,7 +44,7 @@ fn what_will_not_do_after_a_reload_is_told_to_who_asked_for_it() {
         assert!(told, "{warning}: {}", reload.stderr);
     }
     let again = kettle.ctl(&["--json", "reload"]).succeed();
-    assert!(again.contains("\"warnings\":["), "{again}");
+    assert!(again.contains("\"warnings\": ["), "{again}");
 }
 
 #[test]

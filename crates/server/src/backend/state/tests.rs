@@ -111,3 +111,10 @@ fn addresses_stay_when_a_lookup_fails() {
     assert_eq!(*state.addresses(), found);
     assert_eq!(state.standing(now), Standing::In);
 }
+
+#[test]
+fn the_first_failure_is_told_and_then_one_a_minute() {
+    let (state, start) = (state(false), Instant::now());
+    let tells_at = |second| state.tells_failure(start + Duration::from_secs(second));
+    assert!(tells_at(0) && !tells_at(1) && !tells_at(59) && tells_at(60) && !tells_at(61));
+}
