@@ -63,7 +63,7 @@ settings! {
         /// A site, chosen by the name the client asks for. Without a site for a name and without
         /// a default site, the client gets an error.
         pub sites: Vec<Site> as "site" = sections(),
-        /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to.
+        /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to, and routes of sites pass requests to.
         pub backends: Vec<Backend> as "backend" = sections(),
         /// A disk store for responses of backends.
         pub caches: Vec<Cache> as "cache" = sections(),
