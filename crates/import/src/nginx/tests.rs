@@ -11,6 +11,7 @@ mod challenge;
 mod guards;
 mod hidden;
 mod lost;
+mod names;
 mod one_path;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {

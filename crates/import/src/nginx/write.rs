@@ -13,6 +13,7 @@ mod pass;
 mod route;
 mod settings;
 mod site;
+mod sites;
 mod stream;
 mod tls;
 

@@ -269,11 +269,11 @@ fn nobody_chooses_the_address_that_is_looked_at() {
         "set_real_ip_from 10.0.0.0/8; set_real_ip_from 192.0.2.1; real_ip_header proxy_protocol;";
     for (first, second, expected) in [
         (trusting, trusting, "/ /?"),
-        ("", trusting, "/"),
-        (trusting, "", "/"),
-        (trusting, more, "/"),
-        (more, trusting, "/"),
-        ("", "", "/"),
+        ("", trusting, "/ /!"),
+        (trusting, "", "/ /!"),
+        (trusting, more, "/ /!"),
+        (more, trusting, "/ /!"),
+        ("", "", "/ /!"),
     ] {
         let certificate =
             "listen 443 ssl proxy_protocol; ssl_certificate c; ssl_certificate_key k; root /r;";

@@ -55,12 +55,9 @@ impl Writer<'_> {
             self.https_listener(servers, listen);
         }
         self.redirects(servers, &listens);
-        for (index, server) in servers.iter_mut().enumerate() {
-            server.is_default = default == Some(index);
-        }
-        for server in servers.iter().filter(|server| server.is_kept) {
-            self.site(server, servers);
-        }
+        let reached = servers.iter().enumerate().filter(|(_, it)| !chosen.is_disjoint(&doors(it)));
+        let reached: Vec<usize> = reached.map(|(number, _)| number).collect();
+        self.sites(servers, &reached, default);
         for server in servers.iter().filter(|server| server.redirect().is_some()) {
             self.tell_of_others(server);
         }

@@ -20,6 +20,8 @@ pub(super) struct ServerBlock<'t> {
     pub(super) origin: &'t Origin,
     pub(super) listens: Vec<Listen>,
     pub(super) names: Vec<String>,
+    /// Where a name stands that is for others, too, than those in `names`.
+    pub(super) unwritten: Option<Origin>,
     pub(super) is_default: bool,
     /// Whether it becomes a site.
     pub(super) is_kept: bool,
@@ -95,12 +97,13 @@ impl<'t> Writer<'_> {
         let origin = &directive.origin;
         let listens =
             listen::all(directive.inner(), origin, 80, self.surroundings, &mut self.draft);
-        let names = self.names(directive.inner());
+        let (names, unwritten) = self.names(directive.inner());
         ServerBlock {
             scope,
             origin,
             listens,
             names,
+            unwritten,
             is_default: false,
             is_kept: false,
             is_self_signed: false,
@@ -109,8 +112,9 @@ impl<'t> Writer<'_> {
 }
 
 impl Writer<'_> {
-    fn names(&mut self, own: &[Directive]) -> Vec<String> {
+    fn names(&mut self, own: &[Directive]) -> (Vec<String>, Option<Origin>) {
         let mut names: Vec<String> = Vec::new();
+        let mut unwritten = None;
         for directive in own.iter().filter(|directive| directive.name == "server_name") {
             for word in &directive.words {
                 let word = word.to_ascii_lowercase();
@@ -123,9 +127,11 @@ impl Writer<'_> {
                     let help = "write each name; `*.example.org` stands for one more label";
                     let message = format!("the name `{word}` is not carried over");
                     self.draft.warn(origin, message, help);
+                    unwritten = unwritten.or(Some(origin.clone()));
                     continue;
                 }
                 if word != bare {
+                    unwritten = unwritten.or(Some(origin.clone()));
                     let message = format!("`{word}` stands for one more label, not for several");
                     self.draft.warn(origin, message, "write names below that one by one");
                 }
@@ -143,29 +149,27 @@ impl Writer<'_> {
                 }
             }
         }
-        names
+        (names, unwritten)
     }
 
-    /// `servers` are all of them, some of which lead there.
-    pub(super) fn site(&mut self, server: &ServerBlock<'_>, servers: &[ServerBlock<'_>]) {
-        let mut names = server.names.clone();
-        names.retain(|name| !self.known_names.contains(name));
-        for name in server.names.iter().filter(|name| !names.contains(name)) {
-            let message = format!("another server has the name {name} already");
-            self.draft.warn(server.origin, message, "the first of both answers");
-        }
-        // nginx answers by the first, whatever becomes of it here.
-        self.known_names.extend(names.iter().cloned());
+    /// Writes a server with the names that are its own; whether it is carried over. `servers` are all of them, some of which
+    /// lead there.
+    pub(super) fn site(
+        &mut self,
+        server: &ServerBlock<'_>,
+        mut names: Vec<String>,
+        servers: &[ServerBlock<'_>],
+    ) -> bool {
         if names.is_empty() && !server.is_default {
             let message = "this server is left out: nobody asks for it by a name";
             self.draft.warn(server.origin, message, "write server_name");
-            return;
+            return false;
         }
         let scope = &server.scope;
         if scope.is_on("ssl_reject_handshake") {
             let message = "this server refuses handshakes, and is left out";
-            self.draft.warn(server.origin, message, "names that no site has are refused");
-            return;
+            self.draft.warn(server.origin, message, "nobody is served under its names");
+            return false;
         }
         self.tell(scope.own());
         if let Some(shut) = self.shut(scope) {
@@ -174,22 +178,22 @@ impl Writer<'_> {
                 let message =
                     format!("the server is left out because of `{}`", spoken(shut.directive));
                 self.draft.warn(&shut.directive.origin, message, shut.why);
-                return;
+                return false;
             }
         }
         if let Some(shut) = laxer_client_auth(scope) {
             let message = format!("the server is left out because of `{}`", spoken(shut.directive));
             self.draft.warn(&shut.directive.origin, message, shut.why);
-            return;
+            return false;
         }
         self.error_pages = error_pages(scope).into_iter().map(|(_, path, _)| path).collect();
-        let Some(certificates) = self.certificates(server) else { return };
+        let Some(certificates) = self.certificates(server) else { return false };
         let log = self.site_log(scope);
-        let Some(mut routes) = self.routes(scope) else { return };
+        let Some(mut routes) = self.routes(scope) else { return false };
         if routes.is_empty() {
             let message = "the server is left out: no place of it is served";
             self.draft.warn(server.origin, message, "its locations say why");
-            return;
+            return false;
         }
         self.challenges(servers, server, &mut routes);
         if names.is_empty() {
@@ -216,6 +220,7 @@ impl Writer<'_> {
         for route in &routes {
             route.write(self);
         }
+        true
     }
 
     /// Chains, keys and staples of a server; nothing where it has none, which is a mistake.

@@ -1,0 +1,126 @@
+//! The names of servers that are left out, which no other site may answer for.
+
+use super::*;
+
+/// Servers that pass requests on, and by name what is made of them: `+` of an open site, `?` of a guarded one, `!` of one that
+/// refuses all, and `*` of the default.
+#[test]
+fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
+    let verified = "ssl_verify_client on; ssl_client_certificate r.pem; ssl_verify_depth 3;";
+    for (servers, expected) in [
+        (
+            ["default_server;", "; server_name a.example; location ~ ^/x { deny all; }"],
+            "_+* a.example!",
+        ),
+        (
+            ["; server_name *.example;", &format!("; server_name a.example; {verified}")],
+            "*.example+* a.example!",
+        ),
+        (["default_server;", "; server_name a.example; return 444;"], "_+* a.example!"),
+        (
+            ["default_server;", "; server_name a.example b.example; return 410;"],
+            "_+* a.example!b.example!",
+        ),
+        (
+            ["default_server;", "; server_name a.example; ssl_reject_handshake on;"],
+            "_+* a.example!",
+        ),
+        (["default_server;", "; server_name a.example; if ($x) { return 403; }"], "_+* a.example!"),
+        // Nobody else answers there.
+        (
+            ["; server_name b.example;", "default_server; server_name a.example; return 444;"],
+            "b.example+",
+        ),
+        (
+            ["; server_name *.b.example;", "default_server; server_name a.b.example; return 444;"],
+            "*.b.example+ a.b.example!",
+        ),
+        (
+            ["; server_name *.b.example;", "default_server; server_name b.example; return 444;"],
+            "*.b.example+",
+        ),
+        // The first of both has the name.
+        (
+            [
+                "default_server; server_name a.example; return 444;",
+                "; server_name a.example *.example;",
+            ],
+            "*.example+ a.example!",
+        ),
+        (
+            ["default_server; server_name a.example;", "; server_name a.example; return 444;"],
+            "a.example+*",
+        ),
+        // Some names cannot be written.
+        (["default_server;", "; server_name *.example; allow 10.0.0.0/8; deny all;"], "*.example?"),
+        (["default_server;", "; server_name *.example; auth_request /x;"], ""),
+        (
+            [
+                "default_server; server_name b.example;",
+                "; server_name ~^a; allow 10.0.0.0/8; deny all;",
+            ],
+            "b.example+",
+        ),
+        (
+            [
+                "default_server; server_name b.example;",
+                "; server_name b.* a.example; deny 10.0.0.0/8;",
+            ],
+            "b.example+ a.example?",
+        ),
+        (["default_server;", "; server_name *.example;"], "_+* *.example+"),
+        (
+            [
+                "default_server; return 301 https://b.example$request_uri;",
+                "; server_name *.example; deny all;",
+            ],
+            "_+* *.example!",
+        ),
+    ] {
+        let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key;";
+        let pass = "location / { proxy_pass http://10.0.0.1; }";
+        let [first, other] = servers.map(|it| format!("server {{ listen 443 ssl {it} {pass} }}"));
+        let made = imported(&format!("http {{ {certificate} {first} {other} }}"));
+        let shown = made.config().map(|config| names(&config)).unwrap_or_default();
+        assert_eq!(shown, expected, "{servers:?}\n{}", made.toml);
+    }
+}
+
+fn names(config: &Config) -> String {
+    let all = config.sites.iter().enumerate().map(|(number, site)| {
+        let route = site.routes.first().unwrap();
+        let is_closed = route.backend.is_none() && route.redirects.is_empty();
+        let sign = match (is_closed, route.allow.is_empty() && route.deny.is_empty()) {
+            (true, _) => "!",
+            (false, true) => "+",
+            (false, false) => "?",
+        };
+        let default = if config.default_site() == Some(number) { "*" } else { "" };
+        site.names.iter().map(|name| format!("{}{sign}", name.value)).collect::<String>() + default
+    });
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// A server that refuses handshakes has no certificate to show.
+#[test]
+fn a_refused_name_without_a_certificate_gets_one_made_here() {
+    let reject = "server { listen 443 ssl; server_name a.example; ssl_reject_handshake on; }";
+    let text = server("root /srv;").replace("http {", &format!("http {{ {reject}"));
+    let config = config(&text.replace("443 ssl; ssl_c", "443 ssl default_server; ssl_c"));
+    assert_eq!(config.sites.iter().map(|it| it.self_signed).collect::<Vec<_>>(), [false, true]);
+}
+
+/// A server that listens elsewhere, too, is left out; where kettle listens, its name is its own.
+#[test]
+fn a_name_of_a_server_on_one_of_several_addresses_is_nobody_elses() {
+    let servers = [("443", "a"), ("443", "b"), ("9000", "c")].map(|(port, name)| {
+        let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
+        format!(
+            "server {{ listen 8443 ssl; listen {port} ssl; server_name {name}.example; {certificate} }}"
+        )
+    });
+    let sites = config(&format!("http {{ {} }}", servers.concat())).sites;
+    let closed = sites.iter().filter(|it| !it.routes[0].deny.is_empty());
+    let closed: Vec<&str> = closed.map(|it| it.names[0].value.as_str()).collect();
+    assert_eq!((sites.len(), closed), (3, vec!["c.example"]));
+}
