@@ -124,3 +124,18 @@ fn a_name_of_a_server_on_one_of_several_addresses_is_nobody_elses() {
     let closed: Vec<&str> = closed.map(|it| it.names[0].value.as_str()).collect();
     assert_eq!((sites.len(), closed), (3, vec!["c.example"]));
 }
+
+/// Of servers on different addresses as many are kept on 443 as elsewhere.
+#[test]
+fn of_two_addresses_the_usual_one_is_kept() {
+    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
+    for (ports, expected) in
+        [([443, 8448], 443), ([8448, 443], 443), ([9000, 8448], 8448), ([80, 443], 443)]
+    {
+        let servers = ports.map(|port| {
+            format!("server {{ listen {port} ssl default_server; server_name a{port}.example; {certificate} }}")
+        });
+        let config = config(&format!("http {{ {} }}", servers.concat()));
+        assert_eq!(config.listeners[0].address.port(), expected, "{ports:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The servers of `http`: which of them become sites, where they listen, and which one is the default.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
@@ -70,7 +71,16 @@ impl Writer<'_> {
         let kept = |chosen: &BTreeSet<Door>| {
             servers.iter().filter(|server| chosen.is_subset(&doors(server))).count()
         };
-        let best = all.iter().max_by_key(|chosen| (kept(chosen), chosen.len()));
+        let port = |door: &Door| match door {
+            Door::Any(port) => *port,
+            Door::One(address) => address.port(),
+        };
+        let rank = |chosen: &&BTreeSet<Door>| {
+            let has_own = chosen.iter().any(|door| port(door) == HTTPS_PORT);
+            let least = chosen.iter().map(port).min();
+            (kept(chosen), chosen.len(), has_own, Reverse(least))
+        };
+        let best = all.iter().max_by_key(rank);
         let chosen = best.cloned().unwrap_or_default();
         for server in servers.iter_mut().filter(|server| server.ends_tls()) {
             let own = doors(server);
