@@ -175,3 +175,16 @@ proptest! {
         }
     }
 }
+
+/// Clients of a name that is another service's do not come in by the first one, which asks them for less.
+#[test]
+fn a_service_whose_names_another_takes_is_left_out_with_it() {
+    let main = "[main]\naccept = 1\nconnect = 2\ncert = /c\n";
+    let other = "[other]\naccept = 3\nconnect = 4\ncert = /c\n";
+    for (more, expected) in [
+        ("[admin]\nsni = main:a.example\nconnect = 5\ncert = /c\n", 1),
+        ("[admin]\nsni = third:a.example\nconnect = 5\ncert = /c\n", 2),
+    ] {
+        assert_eq!(config(&format!("{main}{other}{more}")).listeners.len(), expected, "{more}");
+    }
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::file::{Section, StunnelOption};
+use super::service::{Both, Verifies, takes_names};
 use super::vocabulary::Fate;
 use crate::draft::Draft;
 use crate::offer::{Examples, Offer, Said, Wanted};
@@ -23,7 +24,19 @@ pub(super) fn write(
         writer.tell(global);
         for service in services {
             writer.tell(service);
-            writer.service(&Both { own: service, global });
+            let service = Both { own: service, global };
+            match services
+                .iter()
+                .find_map(|other| takes_names(&Both { own: other, ..service }, &service))
+            {
+                Some(option) => {
+                    let name = &service.own.name;
+                    let message =
+                        format!("the service {name} is left out because of `sni` of another");
+                    writer.draft.warn(&option.origin, message, NAMES);
+                }
+                None => writer.service(&service),
+            }
         }
         if services.is_empty() {
             let message = "there is no service in this file";
@@ -36,54 +49,6 @@ pub(super) fn write(
 struct Writer<'s> {
     surroundings: &'s dyn Surroundings,
     draft: Draft,
-}
-
-/// A service with what holds for all.
-struct Both<'s> {
-    own: &'s Section,
-    global: &'s Section,
-}
-
-impl<'s> Both<'s> {
-    fn all(&self, name: &str) -> Vec<&'s StunnelOption> {
-        let of = |section: &'s Section| -> Vec<&'s StunnelOption> {
-            section.options.iter().filter(|option| option.term.name == name).collect()
-        };
-        let own = of(self.own);
-        if own.is_empty() { of(self.global) } else { own }
-    }
-
-    /// The last one counts.
-    fn find(&self, name: &str) -> Option<&'s StunnelOption> {
-        self.all(name).last().copied()
-    }
-
-    fn is_on(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|option| option.value == "yes")
-    }
-
-    /// Those of OpenSSL, which add up.
-    fn options(&self) -> Vec<&'s StunnelOption> {
-        let both = self.global.options.iter().chain(&self.own.options);
-        both.filter(|option| option.term.name == "options").collect()
-    }
-
-    /// What clients, or servers, must show: `verify` is the older word for it.
-    fn verifies(&self) -> Verifies {
-        let level = self.find("verify").and_then(|it| it.value.parse::<u8>().ok()).unwrap_or(0);
-        match (self.is_on("verifyChain") || level == 2, self.is_on("verifyPeer") || level >= 3) {
-            (_, true) => Verifies::Peer,
-            (true, false) => Verifies::Chain,
-            (false, false) => Verifies::Nothing,
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verifies {
-    Nothing,
-    Chain,
-    Peer,
 }
 
 impl Writer<'_> {
@@ -484,6 +449,8 @@ fn backend_name(service: &str) -> String {
     letters.take(64).collect()
 }
 
+const NAMES: &str = "its clients would not be asked for what that service asks of them; a site with `backend`, a certificate and \
+                     `client_auth` is reached by its name";
 const VOUCHED: &str = "every client whom `roots` vouches for is let in";
 const NO_FOLDER: &str = "`roots` is a file, or the system's authorities";
 const SESSIONS_MAX: u64 = 1_048_576;
