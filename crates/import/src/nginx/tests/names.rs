@@ -139,3 +139,32 @@ fn of_two_addresses_the_usual_one_is_kept() {
         assert_eq!(config.listeners[0].address.port(), expected, "{ports:?}");
     }
 }
+
+/// Entries of a map, and the backend of its listener and the sites beside it; nothing where the server is left out.
+#[test]
+fn a_stream_without_one_of_its_names_has_no_default() {
+    for (entries, expected) in [
+        ("default 10.0.0.1:1; a.example 10.0.0.2:1;", "10.0.0.1:1 a.example"),
+        ("default 10.0.0.1:1; a.example \"\"; b.example 10.0.0.2:1;", "- b.example"),
+        ("default 10.0.0.1:1; ~^a 10.0.0.3:1; b.example 10.0.0.2:1;", "- b.example"),
+        ("default 10.0.0.1:1; a.example $x; b.example 10.0.0.2:1;", "- b.example"),
+        ("hostnames; default 10.0.0.1:1; *.example 10.0.0.2:1;", "- *.example"),
+        ("default 10.0.0.1:1; own.example 10.0.0.2:1; b.example 10.0.0.2:1;", "- b.example"),
+        ("default \"\"; ~^a 10.0.0.1:1; b.example 10.0.0.2:1;", "- b.example"),
+        ("default 10.0.0.1:1; a.example \"\";", ""),
+    ] {
+        let http =
+            server("root /srv; server_name own.example;").replace("listen 443", "listen 444");
+        let made = imported(&format!(
+            "{http} stream {{ map $ssl_preread_server_name $to {{ {entries} }}
+             server {{ listen 443; ssl_preread on; proxy_pass $to; }} }}"
+        ));
+        let config = made.config().unwrap();
+        let shown = config.listeners.get(1).map(|it| {
+            let backend = it.backends().next().map_or("-".to_owned(), |it| it.value.clone());
+            let names = config.sites.iter().skip(1).flat_map(|it| &it.names);
+            names.fold(backend, |shown, name| format!("{shown} {}", name.value))
+        });
+        assert_eq!(shown.unwrap_or_default(), expected, "{entries}\n{}", made.toml);
+    }
+}

@@ -23,6 +23,9 @@ pub(super) struct Target<'t> {
     pub(super) is_tls: bool,
 }
 
+/// A name, where its connections go, and where that stands.
+type Entry<'t> = (String, Target<'t>, &'t Origin);
+
 impl Writer<'_> {
     pub(super) fn stream(&mut self, scope: &Scope<'_>, stream: &Directive) {
         let mut done: BTreeSet<String> = BTreeSet::new();
@@ -131,36 +134,11 @@ impl Writer<'_> {
             self.draft.warn(&pass.origin, message, "no map tells what that stands for by name");
             return false;
         };
-        let mut default = None;
-        let mut sites: Vec<(String, Target<'_>, &Origin)> = Vec::new();
-        for entry in map.inner() {
-            let to = entry.word(0);
-            match entry.name.as_str() {
-                "hostnames" | "volatile" => {}
-                _ if to.is_empty() || to.contains('$') => {
-                    let message = format!("`{}` is not carried over", spoken(entry));
-                    self.draft.warn(&entry.origin, message, "such clients are refused");
-                }
-                "default" => default = Some(carried(scope, stream.inner(), to)),
-                name if name.starts_with('~') || name.is_empty() => {
-                    let message = format!("`{}` is not carried over", spoken(entry));
-                    self.draft.warn(&entry.origin, message, "write each name");
-                }
-                name if self.known_names.contains(name) => {
-                    let message = format!("`{}` is not carried over", spoken(entry));
-                    let help = "a site of `http` has that name: write `backend` there";
-                    self.draft.warn(&entry.origin, message, help);
-                }
-                name => {
-                    if name.starts_with(['*', '.']) {
-                        let message =
-                            format!("`{name}` stands for one more label, not for several");
-                        let help = "write names below that one by one";
-                        self.draft.warn(&entry.origin, message, help);
-                    }
-                    sites.push((name.to_owned(), carried(scope, stream.inner(), to), &entry.origin))
-                }
-            }
+        let (sites, default) = self.entries(scope, stream, map);
+        if sites.is_empty() && default.is_none() {
+            let message = "the server is left out: no name is left that it passes on";
+            self.draft.warn(&pass.origin, message, "write each name");
+            return false;
         }
         for listen in listens {
             self.listener(listen, "passthrough", scope);
@@ -182,6 +160,59 @@ impl Writer<'_> {
             self.backend(scope, target, done, &pass.origin);
         }
         true
+    }
+
+    /// The names of a map, and its default, where that gets no name that is another's.
+    fn entries<'t>(
+        &mut self,
+        scope: &Scope<'_>,
+        stream: &'t Directive,
+        map: &'t Directive,
+    ) -> (Vec<Entry<'t>>, Option<Target<'t>>) {
+        let (mut default, mut place) = (None, &map.origin);
+        let mut sites: Vec<Entry<'_>> = Vec::new();
+        // What is for names that the default must not get.
+        let mut unwritten: Option<&Directive> = None;
+        for entry in map.inner() {
+            let to = entry.word(0);
+            let help = match entry.name.as_str() {
+                "hostnames" | "volatile" => continue,
+                "default" if to.is_empty() => continue,
+                _ if to.is_empty() || to.contains('$') => "such clients are refused",
+                "default" => {
+                    (default, place) = (Some(carried(scope, stream.inner(), to)), &entry.origin);
+                    continue;
+                }
+                name if name.starts_with('~') || name.is_empty() => "write each name",
+                name if self.known_names.contains(name) => {
+                    "a site of `http` has that name: write `backend` there"
+                }
+                name => {
+                    if name.starts_with(['*', '.']) {
+                        let message =
+                            format!("`{name}` stands for one more label, not for several");
+                        let help = "write names below that one by one";
+                        self.draft.warn(&entry.origin, message, help);
+                        unwritten = unwritten.or(Some(entry));
+                    }
+                    sites.push((
+                        name.to_owned(),
+                        carried(scope, stream.inner(), to),
+                        &entry.origin,
+                    ));
+                    continue;
+                }
+            };
+            let message = format!("`{}` is not carried over", spoken(entry));
+            self.draft.warn(&entry.origin, message, help);
+            unwritten = unwritten.or(Some(entry));
+        }
+        if let Some(entry) = unwritten.filter(|_| default.take().is_some()) {
+            let message =
+                format!("names that no entry has are refused because of `{}`", spoken(entry));
+            self.draft.warn(place, message, "the default would get its names, or some of them");
+        }
+        (sites, default)
     }
 
     pub(super) fn backend(
