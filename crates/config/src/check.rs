@@ -18,6 +18,7 @@ use crate::read::Reader;
 use crate::setting::quoted_size;
 pub(crate) use backends::named_backends;
 pub use listeners::collide;
+pub use proxies::is_own_request_header;
 
 /// Records every contradiction in a configuration.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {

@@ -1,6 +1,6 @@
 //! Stores that no route has or two have the folder of, and routes whose store nobody declared.
 
-use super::proxies::is_ours;
+use super::proxies::is_own_request_header;
 use crate::diagnostic::Help;
 use crate::model::{Cache, Config, RouteCache};
 use crate::nearest::closest;
@@ -48,7 +48,7 @@ fn check_vary(trail: &str, cache: &RouteCache, reader: &mut Reader<'_>) {
     let Some(place) = reader.place(&format!("{trail}.vary")) else { return };
     for name in &cache.vary {
         let lower = name.to_ascii_lowercase();
-        let message = if is_ours(&lower)
+        let message = if is_own_request_header(&lower)
             || OF_PROXIES.contains(&&*lower)
             || lower.contains('_')
             || lower.starts_with("x-forwarded-")

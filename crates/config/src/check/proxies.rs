@@ -44,7 +44,7 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let lower = name.to_ascii_lowercase();
         let help = match &*lower {
             "host" => "write backend_host = \"…\"",
-            name if is_ours(name) => "remove it",
+            name if is_own_request_header(name) => "remove it",
             _ => continue,
         };
         let message = format!("`{name}` is written by kettle for each connection to a server");
@@ -52,8 +52,8 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// Whether a field, by its name in lower case, is about one message or one connection.
-pub(super) fn is_ours(name: &str) -> bool {
+/// Whether no field of this name, in lower case, may be said of requests, because it is about one message or one connection.
+pub fn is_own_request_header(name: &str) -> bool {
     OURS.contains(&name) || name.starts_with("proxy-")
 }
 

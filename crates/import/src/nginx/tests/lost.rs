@@ -23,6 +23,10 @@ fn what_is_lost_is_told() {
             "add_header Cache-Control no-store",
         ),
         ("real_ip_header X-Forwarded-For;", "real_ip_header X-Forwarded-For"),
+        (
+            "location /x/ { proxy_set_header Keep-Alive x; proxy_pass http://a; }",
+            "proxy_set_header Keep-Alive x",
+        ),
     ] {
         let made = imported(&server(&format!("root /srv; {words}")));
         let expected = format!("`{expected}` is not carried over");
@@ -122,10 +126,20 @@ fn what_holds_all_the_same_is_not() {
         "error_page 404 /e.html; location /x/ { error_page 404 /e.html; expires 1h; }",
         "location /x/ { expires off; proxy_pass http://a.example; }",
         "real_ip_header proxy_protocol;",
+        "location /x/ { proxy_set_header Proxy ''; proxy_set_header TE \"\"; proxy_pass http://a.example; }",
     ] {
         let made = imported(&server(&format!("root /srv; {words}")));
         assert!(!made.toml.contains("is not carried over"), "{words}\n{}", made.toml);
+        made.config().unwrap();
     }
+}
+
+/// A field that kettle does not take is a mistake of its own line.
+#[test]
+fn a_mistake_in_a_field_stands_where_it_is_written() {
+    let words = "location / {\nproxy_pass http://a.example;\nproxy_set_header X@A b;\n}";
+    let found = imported(&server(words)).config().unwrap_err();
+    assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [3], "{}", shown(&found));
 }
 
 /// What a server without TLS says, and whether the comments name a place of it.

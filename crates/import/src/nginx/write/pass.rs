@@ -1,6 +1,6 @@
 //! `proxy_pass` of a location as a route with a backend.
 
-use kettle_config::{Origin, is_own_header, quoted};
+use kettle_config::{Origin, is_own_header, is_own_request_header, quoted};
 
 use super::Writer;
 use super::route::{Route, Setting, spoken};
@@ -88,7 +88,7 @@ impl Writer<'_> {
     ) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         let mut headers: Vec<(String, String)> = Vec::new();
-        let mut host = None;
+        let (mut host, mut place) = (None, None);
         for directive in scope.all("proxy_set_header") {
             let (name, value) = (directive.word(0), directive.word(1));
             let lower = name.to_ascii_lowercase();
@@ -105,7 +105,9 @@ impl Writer<'_> {
                     let help = "`X-Forwarded-For` and `Forwarded` say who asks";
                     self.draft.warn(&directive.origin, message, help);
                 }
-                _ if is_own_header(name) => {
+                // It reaches no backend anyway.
+                _ if is_own_request_header(&lower) && value.is_empty() => {}
+                _ if is_own_header(name) || is_own_request_header(&lower) => {
                     let help = "kettle writes that header itself, to fit each request";
                     self.draft.warn(&directive.origin, message, help);
                 }
@@ -113,14 +115,19 @@ impl Writer<'_> {
                     let help = "it is sent empty, so that no client says it in nginx's place";
                     self.draft.warn(&directive.origin, message, help);
                     headers.push((name.to_owned(), String::new()));
+                    place = place.or(Some(&directive.origin));
                 }
-                _ => headers.push((name.to_owned(), value.trim().to_owned())),
+                _ => {
+                    headers.push((name.to_owned(), value.trim().to_owned()));
+                    place = place.or(Some(&directive.origin));
+                }
             }
         }
         settings.extend(self.backend_host(host, pass, origin));
         if !headers.is_empty() {
             let entries = headers.iter().map(|(name, value)| (name.as_str(), quoted(value)));
-            settings.push(("request_headers", table(entries), origin.clone()));
+            let place = place.unwrap_or(origin).clone();
+            settings.push(("request_headers", table(entries), place));
         }
         let time = scope.find("proxy_read_timeout");
         let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
