@@ -22,6 +22,7 @@ pub(super) fn read(
 
 /// Reads the text of a file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Diagnostic>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser { tokens: Vec::new(), next: 0, diagnostics: Vec::new() };
     for (index, line) in text.lines().enumerate() {
         parser.split(path, index + 1, line);

@@ -92,6 +92,11 @@ fn each_setting_does_what_hitch_does() {
     }
 }
 
+#[test]
+fn a_mark_of_unicode_before_all_is_no_setting() {
+    assert_eq!(config(&format!("\u{feff}{MINIMAL}")).listeners.len(), 1);
+}
+
 fn server(config: &Config) -> String {
     config.backends[0].servers[0].address.to_string()
 }
