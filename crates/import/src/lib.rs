@@ -19,7 +19,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Diagnostic, Origins};
+use kettle_config::{Config, Diagnostic, Origin, Origins};
 
 /// What an import asks of the machine.
 pub trait Surroundings {
@@ -98,9 +98,20 @@ impl Imported {
     /// # Errors
     /// Values that kettle does not take, where they were written.
     pub fn config(&self) -> Result<Config, Vec<Diagnostic>> {
-        let mut config = kettle_config::parse_made(&self.toml, &self.path, self.origins.clone())?;
+        let parsed = kettle_config::parse_made(&self.toml, &self.path, self.origins.clone());
+        let mut config =
+            parsed.map_err(|diagnostics| self.nothing_left().unwrap_or(diagnostics))?;
         config.not_carried_over.clone_from(&self.warnings);
         config.folders_read.clone_from(&self.folders);
         Ok(config)
+    }
+    /// What is wrong with a text where no connection leads to a site or a backend.
+    fn nothing_left(&self) -> Option<Vec<Diagnostic>> {
+        let leads = |line: &str| line == "[[site]]" || line.starts_with("backend = ");
+        let is_left = self.warnings.is_empty() || self.toml.lines().any(leads);
+        let origin = Origin { path: self.path.clone(), ..Origin::default() };
+        let help = "nothing is written; each message names what left a server out";
+        let message = "every server was left out, for the reasons above";
+        (!is_left).then(|| vec![origin.diagnostic(message, Some(help.to_owned()))])
     }
 }

@@ -168,3 +168,27 @@ fn a_stream_without_one_of_its_names_has_no_default() {
         assert_eq!(shown.unwrap_or_default(), expected, "{entries}\n{}", made.toml);
     }
 }
+
+#[test]
+fn nothing_left_is_said_so() {
+    let made = imported(&server("return 444; server_name a.example;"));
+    let found = shown(&made.config().unwrap_err());
+    assert!(found.contains("every server was left out, for the reasons above"), "{found}");
+    assert!(!found.contains("no site is declared"), "{found}");
+}
+
+/// What holds for all may be said in another file.
+#[test]
+fn what_holds_for_all_is_named_with_its_file() {
+    let main = "http { include a.conf; include b.conf; }";
+    let mut machine = Files::with("/etc/nginx/nginx.conf", main);
+    for (name, seconds) in [("a", 1), ("b", 2)] {
+        let text = format!(
+            "server {{ listen 443 ssl; server_name {name}; keepalive_timeout {seconds}; root /s;
+                            ssl_certificate c; ssl_certificate_key k; }}"
+        );
+        machine.0.insert(format!("/etc/nginx/{name}.conf").into(), text);
+    }
+    let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine).unwrap();
+    assert!(made.toml.contains("it holds for all, as /etc/nginx/a.conf:1 says"), "{}", made.toml);
+}

@@ -141,7 +141,8 @@ impl Writer<'_> {
         let chosen = outermost.or(all.first().copied())?;
         for other in all.iter().filter(|other| other.words != chosen.words) {
             let message = format!("`{}` is not carried over", spoken(other));
-            let help = format!("it holds for all, as line {} says", chosen.origin.at.line);
+            let (file, line) = (chosen.origin.path.display(), chosen.origin.at.line);
+            let help = format!("it holds for all, as {file}:{line} says");
             self.draft.warn(&other.origin, message, &help);
         }
         Some(chosen)
