@@ -119,14 +119,10 @@ fn receive(connection: &mut Connection, bytes: &[u8], size: usize) {
 fn send(connection: &mut Connection, stream: u32, bytes: usize) {
     let Ok(Room::Bytes(room)) = connection.room(stream) else { return };
     let bytes = bytes.min(room).min(16_384);
-    connection.reserve(stream, bytes);
-    match connection.data_head(stream, bytes, bytes & 16 != 0) {
-        Ok(head) => {
-            connection.output().extend(head);
-            let end = connection.output().len() + bytes;
-            connection.output().resize(end, 0);
-        }
-        Err(_) => connection.give_back(stream, bytes),
+    if let Ok(head) = connection.data_head(stream, bytes, bytes & 16 != 0) {
+        connection.output().extend(head);
+        let end = connection.output().len() + bytes;
+        connection.output().resize(end, 0);
     }
 }
 

@@ -28,7 +28,7 @@ use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 
 pub(crate) use beside::request_passed;
-pub(crate) use cold::read;
+pub(crate) use cold::{read_here, read_on_thread};
 pub use placement::{Demand, PathPreference};
 
 /// The way of one response to the socket.

@@ -12,7 +12,7 @@ mod written;
 pub(crate) use channel::{Channel, Gone};
 pub(crate) use head::{HeadError, request_head};
 pub(crate) use priority::InLine;
-pub(crate) use stream::{Room, Stream};
+pub(crate) use stream::Stream;
 pub(crate) use tunnel_stream::TunnelStream;
 pub(crate) use websocket::websocket_accept;
 pub(crate) use written::Progress;

@@ -12,5 +12,6 @@ mod life;
 mod pairing;
 mod priority;
 mod same;
+mod slow_files;
 mod spec;
 mod windows;

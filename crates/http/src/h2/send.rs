@@ -8,7 +8,7 @@ use super::frame::{
     write_block,
 };
 use super::hpack;
-use super::stream::Sending;
+use super::stream::{Sending, Stream};
 
 /// How much of a body may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +35,11 @@ impl Connection {
         is_end: bool,
     ) -> Result<(), ErrorCode> {
         let is_interim = (100..200).contains(&status);
-        self.advance(number, is_end, |sending| {
+        self.advance(number, is_end, |stream| {
             if !is_interim {
-                *sending = Sending::Body;
+                stream.sending = Sending::Body;
             }
+            Ok(())
         })?;
         self.write_fields(number, Some(status), lines, is_end);
         Ok(())
@@ -49,22 +50,33 @@ impl Connection {
     /// # Errors
     /// Nobody hears it.
     pub fn send_trailers(&mut self, number: u32, lines: &[u8]) -> Result<(), ErrorCode> {
-        self.advance(number, true, |_| {})?;
+        self.advance(number, true, |_| Ok(()))?;
         self.write_fields(number, None, lines, true);
         Ok(())
     }
 
-    /// The head of a DATA frame of this many bytes, which were [reserved](Self::reserve).
+    /// The head of a DATA frame of this many bytes, which are taken from both windows.
     ///
     /// # Errors
-    /// Nobody hears it.
+    /// Nobody hears it, or there is no [room](Self::room) for them: the client may have taken it back since that was asked for
+    /// (RFC 9113 §6.9.2).
     pub fn data_head(
         &mut self,
         number: u32,
         payload_bytes: usize,
         is_end: bool,
     ) -> Result<[u8; HEAD_BYTES], ErrorCode> {
-        self.advance(number, is_end, |_| {})?;
+        let (bytes, open_bytes) =
+            (i64::try_from(payload_bytes).unwrap_or(i64::MAX), self.send_bytes);
+        self.advance(number, is_end, |stream| {
+            // What is only an end needs no room (§6.9.1).
+            if bytes > 0 && bytes > open_bytes.min(stream.send_bytes) {
+                return Err(ErrorCode::FLOW_CONTROL_ERROR);
+            }
+            stream.send_bytes -= bytes;
+            Ok(())
+        })?;
+        self.send_bytes -= bytes;
         let flags = if is_end { END_STREAM } else { 0 };
         Ok(FrameHead { payload_bytes, kind: DATA, flags, stream: number }.bytes())
     }
@@ -84,23 +96,6 @@ impl Connection {
         })
     }
 
-    /// Takes this many bytes from both windows.
-    pub fn reserve(&mut self, number: u32, bytes: usize) {
-        self.change_windows(number, -i64::try_from(bytes).unwrap_or(i64::MAX));
-    }
-
-    /// Gives back what was reserved and is not used.
-    pub fn give_back(&mut self, number: u32, bytes: usize) {
-        self.change_windows(number, i64::try_from(bytes).unwrap_or(i64::MAX));
-    }
-
-    fn change_windows(&mut self, number: u32, change: i64) {
-        self.send_bytes += change;
-        if let Some(stream) = self.stream(number) {
-            stream.send_bytes += change;
-        }
-    }
-
     /// Has whoever serves the stream woken by what the client says of it.
     pub fn wait(&mut self, number: u32, context: &Context<'_>) {
         if let Some(stream) = self.stream(number) {
@@ -113,7 +108,7 @@ impl Connection {
         &mut self,
         number: u32,
         is_end: bool,
-        change: impl FnOnce(&mut Sending),
+        change: impl FnOnce(&mut Stream) -> Result<(), ErrorCode>,
     ) -> Result<(), ErrorCode> {
         let is_closed = self.is_closed;
         match self.stream(number) {
@@ -121,7 +116,7 @@ impl Connection {
                 if stream.sending == Sending::Ended {
                     return Err(ErrorCode::INTERNAL_ERROR);
                 }
-                change(&mut stream.sending);
+                change(stream)?;
                 if is_end {
                     stream.sending = Sending::Ended;
                 }

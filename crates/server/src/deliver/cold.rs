@@ -76,7 +76,11 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<FileBytes, DeliveryError> {
-        read(self.worker, file, offset, bytes).await.map_err(DeliveryError::BodyCutShort)
+        let read = read_here(self.worker, file, offset, bytes);
+        match read.map_err(DeliveryError::BodyCutShort)? {
+            Some(read) => Ok(read),
+            None => self.read_ahead(file, offset, bytes).await,
+        }
     }
 
     /// Brings a piece into the page cache; `false` if that cannot be made sure of.
@@ -100,25 +104,12 @@ fn reading(worker: &WorkerState, file: &OpenFile) -> Reading {
     file.device().reading(worker.clock.monotonic())
 }
 
-/// Reads a piece where that holds up nobody.
+/// Reads what the worker may read of a piece: where the kernel knows what is in memory, that and no more. `None` if a thread
+/// has to.
 ///
 /// # Errors
 /// [`io::ErrorKind::UnexpectedEof`] if the file has no more; whatever the disk says.
-pub(crate) async fn read(
-    worker: &WorkerState,
-    file: &Arc<OpenFile>,
-    offset: u64,
-    bytes: u64,
-) -> io::Result<FileBytes> {
-    match read_here(worker, file, offset, bytes)? {
-        Some(read) => Ok(read),
-        None => read_on_thread(worker, file, offset, bytes).await,
-    }
-}
-
-/// Reads what the worker may read of a piece: where the kernel knows what is in memory, that and no more. `None` if a thread
-/// has to.
-fn read_here(
+pub(crate) fn read_here(
     worker: &WorkerState,
     file: &OpenFile,
     offset: u64,
@@ -139,7 +130,11 @@ fn read_here(
     held_up_by(worker, file, || FileBytes::read(file, offset, bytes, Wait::Allowed)).map(Some)
 }
 
-async fn read_on_thread(
+/// Reads a piece on a thread that may wait for the disk.
+///
+/// # Errors
+/// As [`read_here`], and where the disk does not answer in time.
+pub(crate) async fn read_on_thread(
     worker: &WorkerState,
     file: &Arc<OpenFile>,
     offset: u64,

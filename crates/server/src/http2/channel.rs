@@ -11,7 +11,6 @@ use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 
-use super::PIECE_BYTES;
 use super::priority::Line;
 use super::written::{Progress, Written};
 use crate::offload::Offloads;
@@ -24,6 +23,8 @@ pub(crate) struct Channel {
     written: RefCell<Written>,
     /// Who waits to send.
     pub(super) line: Rc<Line>,
+    /// Who waits until a thread may read for it.
+    pub(super) readers: Rc<Line>,
     offloads: Rc<Offloads>,
     /// Whoever receives, and sends what is due.
     driver: RefCell<Option<Waker>>,
@@ -31,10 +32,10 @@ pub(crate) struct Channel {
     is_driven: Cell<bool>,
     ticks: Cell<u32>,
     turn_bytes_left: Cell<usize>,
-    /// What streams were promised room for.
-    pub(super) reserved_bytes: Cell<usize>,
-    /// Bytes of bodies that there was room for, of all streams.
-    pub(super) granted_bytes: Cell<u64>,
+    /// What threads read, or have read, and is not sent yet.
+    pub(super) read_bytes: Cell<usize>,
+    /// Bytes of bodies that were written, of all streams.
+    pub(super) written_bytes: Cell<u64>,
     is_blocked: Cell<bool>,
     /// Whether nothing more is sent of any stream.
     is_over: Cell<bool>,
@@ -68,13 +69,14 @@ impl Channel {
             frames: RefCell::new(h2::Connection::new(settings)),
             written: RefCell::default(),
             line: Rc::default(),
+            readers: Rc::default(),
             offloads,
             driver: RefCell::default(),
             is_driven: Cell::default(),
             ticks: Cell::default(),
             turn_bytes_left: Cell::default(),
-            reserved_bytes: Cell::default(),
-            granted_bytes: Cell::default(),
+            read_bytes: Cell::default(),
+            written_bytes: Cell::default(),
             is_blocked: Cell::default(),
             is_over: Cell::default(),
             is_input_over: Cell::default(),
@@ -254,6 +256,7 @@ impl Channel {
         is_end: bool,
     ) -> Result<(), Gone> {
         let head = self.frames.borrow_mut().data_head(stream.0, payload.len(), is_end)?;
+        self.written_bytes.set(self.written_bytes.get() + payload.len() as u64);
         let whole_bytes = self.staged_bytes() + head.len() + payload.len();
         let is_small = payload.len() <= SMALL_BYTES_MAX && whole_bytes <= PLAINTEXT_BYTES_MAX;
         let home = self.home.get();
@@ -306,12 +309,11 @@ impl Channel {
         self.written.borrow_mut().settle(self.is_input_over.get(), tell);
     }
 
-    /// Whether so many bytes more may be held for the client. What was promised to streams that wait for a disk counts apart: it
-    /// must not keep others from being sent.
+    /// Whether so many bytes more may be held for the client. What threads read counts apart: it must not keep others from being
+    /// sent.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         let held_bytes = self.held_bytes();
-        (held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX)
-            && self.reserved_bytes.get() + bytes <= RESERVED_BYTES_MAX
+        held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX
     }
 
     /// Whether so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
@@ -407,9 +409,6 @@ impl From<Gone> for io::Error {
 
 /// What is held for a client before it is sent, in what the largest pooled buffer holds.
 const HELD_BYTES_MAX: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
-
-/// What is promised to streams at a time, whose files or servers may take long: eight pieces.
-const RESERVED_BYTES_MAX: usize = 8 * PIECE_BYTES;
 
 /// What may be due besides to a client that takes nothing, and is listened to all the same.
 const ANSWERS_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use kettle_http::h2::Priority;
 
-/// Those that wait to send, the next one first.
+/// Those that wait for the same, to send or for a thread to read, the next one first.
 #[derive(Default)]
 pub(super) struct Line {
     waiting: RefCell<BTreeMap<Rank, Option<Waker>>>,

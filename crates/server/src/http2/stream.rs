@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use kettle_http::h2::{ErrorCode, Incoming, Priority, Room as Windows};
+use kettle_http::h2::{ErrorCode, Incoming, Priority, Room};
 
 use super::channel::{Channel, Gone};
-use super::priority::InLine;
+use super::priority::{InLine, Line};
 use super::written::Progress;
 use super::{FRAME_BYTES_MAX, PIECE_BYTES};
 use crate::tx_path::TxPath;
@@ -18,9 +18,9 @@ pub(crate) struct Stream {
     progress: Rc<Progress>,
 }
 
-/// Room for some of a body. What is not used is given back.
-pub(crate) struct Room<'s> {
-    stream: &'s Stream,
+/// Memory for what a thread reads of a file, until it is sent.
+pub(crate) struct ReadMemory<'s> {
+    channel: &'s Channel,
     bytes: usize,
 }
 
@@ -115,6 +115,23 @@ impl Stream {
         self.channel.write_data((self.number, &self.progress), payload, is_end)
     }
 
+    /// Writes bytes there is room for in frames that fill a record each, and ends the stream with them if they are the last.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub(crate) fn send(&self, bytes: &[u8], is_end: bool) -> Result<(), Gone> {
+        let mut left = bytes;
+        while !left.is_empty() {
+            // What is due already goes with it.
+            let staged_bytes = self.channel.staged_bytes();
+            let frame_bytes_max = FRAME_BYTES_MAX - staged_bytes.min(FRAME_BYTES_MAX / 2);
+            let (frame, rest) = left.split_at(left.len().min(frame_bytes_max));
+            self.send_data(frame, is_end && rest.is_empty())?;
+            left = rest;
+        }
+        Ok(())
+    }
+
     /// Ends it behind what was sent.
     ///
     /// # Errors
@@ -129,63 +146,97 @@ impl Stream {
     }
 
     /// Waits until the client's windows have room for some of the bytes wanted, and nobody is before it who waits for the same.
-    /// `place` is its place in the line, which it loses where nothing but its own window keeps it waiting; `priority` is that of
-    /// its request, which an update goes before.
+    /// Nothing is taken of them: whoever gets room sends before anything else is heard of the client, or asks anew. `place` is its
+    /// place in the line, which it loses where nothing but its own window keeps it waiting; `priority` is that of its request,
+    /// which an update goes before.
     pub(crate) fn poll_room(
         &self,
         context: &mut Context<'_>,
         place: &mut Option<InLine>,
         priority: Priority,
         wanted_bytes: usize,
-    ) -> Poll<Result<Room<'_>, Gone>> {
+    ) -> Poll<Result<usize, Gone>> {
         let channel = &*self.channel;
         if channel.is_over() {
             return Poll::Ready(Err(Gone));
         }
-        let (windows, priority) = {
+        let (room, priority) = {
             let mut frames = channel.frames.borrow_mut();
             frames.wait(self.number, context);
             let updated = frames.updated_priority(self.number);
             (frames.room(self.number)?, updated.unwrap_or(priority))
         };
-        if place.as_ref().is_some_and(|place| !place.is_for(priority)) {
-            *place = None;
-        }
-        let is_shut = !matches!(windows, Windows::Bytes(_));
+        let is_shut = !matches!(room, Room::Bytes(_));
         // No window opens again, and what the windows let through by then has gone out.
         if is_shut && channel.is_input_over() && self.progress.is_drained() {
             return Poll::Ready(Err(Gone));
         }
-        let open_bytes = match windows {
-            Windows::StreamShut => {
+        let open_bytes = match room {
+            Room::StreamShut => {
                 *place = None;
                 return Poll::Pending;
             }
-            Windows::ConnectionShut => 0,
-            Windows::Bytes(bytes) => bytes,
+            Room::ConnectionShut => 0,
+            Room::Bytes(bytes) => bytes,
         };
         let bytes = wanted_bytes.min(PIECE_BYTES).min(open_bytes);
         let has_room = bytes > 0 && channel.has_room(bytes);
-        if place.is_some() || !channel.line.is_empty() || !has_room {
-            let place = place.get_or_insert_with(|| channel.line.enter(priority, self.number));
+        ready!(self.poll_turn(context, &channel.line, place, priority, has_room));
+        if priority.is_incremental {
+            *place = None;
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Waits until a thread may read so many bytes, in the order of priorities too. While it does, and until they are sent, they
+    /// take nothing of the windows, which are for others.
+    pub(crate) fn poll_read_memory(
+        &self,
+        context: &mut Context<'_>,
+        place: &mut Option<InLine>,
+        priority: Priority,
+        bytes: usize,
+    ) -> Poll<Result<ReadMemory<'_>, Gone>> {
+        if self.poll_gone(context).is_ready() {
+            return Poll::Ready(Err(Gone));
+        }
+        let channel = &*self.channel;
+        let updated = channel.frames.borrow_mut().updated_priority(self.number);
+        let priority = updated.unwrap_or(priority);
+        let read_bytes = channel.read_bytes.get() + bytes;
+        let has_room = read_bytes <= READ_BYTES_MAX;
+        ready!(self.poll_turn(context, &channel.readers, place, priority, has_room));
+        channel.read_bytes.set(read_bytes);
+        *place = None;
+        Poll::Ready(Ok(ReadMemory { channel, bytes }))
+    }
+
+    /// Waits in a line, where anybody does or there is no room, until it is the first and there is.
+    fn poll_turn(
+        &self,
+        context: &mut Context<'_>,
+        line: &Rc<Line>,
+        place: &mut Option<InLine>,
+        priority: Priority,
+        has_room: bool,
+    ) -> Poll<()> {
+        if place.as_ref().is_some_and(|place| !place.is_for(priority)) {
+            *place = None;
+        }
+        if place.is_some() || !line.is_empty() || !has_room {
+            let place = place.get_or_insert_with(|| line.enter(priority, self.number));
             ready!(place.poll_first(context));
             if !has_room {
                 place.wait(context);
                 return Poll::Pending;
             }
         }
-        channel.frames.borrow_mut().reserve(self.number, bytes);
-        channel.reserved_bytes.set(channel.reserved_bytes.get() + bytes);
-        channel.granted_bytes.set(channel.granted_bytes.get() + bytes as u64);
-        if priority.is_incremental {
-            *place = None;
-        }
-        Poll::Ready(Ok(Room { stream: self, bytes }))
+        Poll::Ready(())
     }
 
-    /// Bytes of bodies that there was room for, of all streams of its connection.
-    pub(crate) fn granted_bytes(&self) -> u64 {
-        self.channel.granted_bytes.get()
+    /// Bytes of bodies that were written, of all streams of its connection.
+    pub(crate) fn written_bytes_of_all(&self) -> u64 {
+        self.channel.written_bytes.get()
     }
 
     /// Bytes of its body that were written.
@@ -218,46 +269,11 @@ impl Stream {
     }
 }
 
-impl Room<'_> {
-    /// For how many bytes it is.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Writes bytes there is room for in frames that fill a record each, and ends the stream with them if they are the last.
-    ///
-    /// # Errors
-    /// [`Gone`].
-    pub(crate) fn send(&mut self, bytes: &[u8], is_end: bool) -> Result<(), Gone> {
-        let (mut left, _) = bytes.split_at(bytes.len().min(self.bytes));
-        while !left.is_empty() {
-            // What is due already goes with it.
-            let staged_bytes = self.stream.channel.staged_bytes();
-            let frame_bytes_max = FRAME_BYTES_MAX - staged_bytes.min(FRAME_BYTES_MAX / 2);
-            let (frame, rest) = left.split_at(left.len().min(frame_bytes_max));
-            // What is not written is given back.
-            self.stream.send_data(frame, is_end && rest.is_empty())?;
-            self.forget(frame.len());
-            left = rest;
-        }
-        Ok(())
-    }
-
-    fn forget(&mut self, bytes: usize) {
-        self.bytes -= bytes;
-        let reserved_bytes = &self.stream.channel.reserved_bytes;
-        reserved_bytes.set(reserved_bytes.get() - bytes);
-    }
-}
-
-impl Drop for Room<'_> {
+impl Drop for ReadMemory<'_> {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            let (stream, bytes) = (self.stream, self.bytes);
-            self.forget(bytes);
-            stream.channel.frames.borrow_mut().give_back(stream.number, bytes);
-            stream.channel.line.wake_first();
-        }
+        let read_bytes = &self.channel.read_bytes;
+        read_bytes.set(read_bytes.get() - self.bytes);
+        self.channel.readers.wake_first();
     }
 }
 
@@ -266,6 +282,9 @@ impl Drop for Stream {
         self.channel.with_frames(|frames| frames.release(self.number));
     }
 }
+
+/// What threads read for the streams of a connection, and is not sent yet: eight pieces.
+const READ_BYTES_MAX: usize = 8 * PIECE_BYTES;
 
 #[cfg(test)]
 mod tests;

@@ -58,9 +58,9 @@ impl TunnelStream {
             return Poll::Ready(Err(Gone.into()));
         }
         let Self { stream, place, .. } = self;
-        let mut room = ready!(stream.poll_room(context, place, Priority::UNSAID, bytes.len()))?;
-        let (now, _) = bytes.split_at(room.bytes().min(bytes.len()));
-        room.send(now, false)?;
+        let room_bytes = ready!(stream.poll_room(context, place, Priority::UNSAID, bytes.len()))?;
+        let (now, _) = bytes.split_at(room_bytes.min(bytes.len()));
+        stream.send(now, false)?;
         // Whatever comes next may take its time, and nobody in the line waits for that.
         *place = None;
         Poll::Ready(Ok(now.len()))

@@ -15,7 +15,6 @@ enum Act {
     Read(u32),
     Answer(u32, u16, bool),
     Send(u32, usize, bool),
-    GiveBack(u32, usize),
     Trailers(u32),
     Reset(u32, u32),
     Release(u32),
@@ -72,7 +71,6 @@ fn acts(said: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<Act>>
         2 => (stream(), prop_oneof![Just(103), Just(200)], any::<bool>())
             .prop_map(|it| Act::Answer(it.0, it.1, it.2 && it.1 == 200)),
         3 => (stream(), 0_usize..30_000, any::<bool>()).prop_map(|it| Act::Send(it.0, it.1, it.2)),
-        1 => (stream(), 0_usize..30_000).prop_map(|it| Act::GiveBack(it.0, it.1)),
         1 => stream().prop_map(Act::Trailers),
         1 => (stream(), 0_u32..12).prop_map(|it| Act::Reset(it.0, it.1)),
         2 => stream().prop_map(Act::Release),
@@ -137,25 +135,14 @@ fn serve(connection: &mut Connection, act: &Act) {
             let _ = connection.send_head(stream, status, b"a: b\r\n", is_end);
         }
         Act::Send(stream, bytes, is_end) => {
-            let Ok(Room::Bytes(room)) = connection.room(stream) else { return };
-            assert!(i64::try_from(room).unwrap() <= connection.send_bytes);
-            let bytes = bytes.min(room).min(PAYLOAD_BYTES_MAX);
-            connection.reserve(stream, bytes);
-            match connection.data_head(stream, bytes, is_end) {
-                Ok(head) => {
-                    connection.output().extend(head);
-                    connection.output.resize(connection.output.len() + bytes, 0);
-                }
-                Err(_) => connection.give_back(stream, bytes),
-            }
-        }
-        Act::GiveBack(stream, bytes) => {
+            let bytes = bytes.min(PAYLOAD_BYTES_MAX);
             let before = (connection.send_bytes, connection.room(stream));
-            if let Ok(Room::Bytes(room)) = before.1 {
-                connection.reserve(stream, bytes.min(room));
-                connection.give_back(stream, bytes.min(room));
-            }
-            assert_eq!((connection.send_bytes, connection.room(stream)), before);
+            let Ok(head) = connection.data_head(stream, bytes, is_end) else {
+                return assert_eq!((connection.send_bytes, connection.room(stream)), before);
+            };
+            assert!(bytes == 0 || matches!(before.1, Ok(Room::Bytes(room)) if bytes <= room));
+            connection.output().extend(head);
+            connection.output.resize(connection.output.len() + bytes, 0);
         }
         Act::Trailers(stream) => {
             let _ = connection.send_trailers(stream, b"c: d\r\n");

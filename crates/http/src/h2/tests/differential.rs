@@ -135,7 +135,6 @@ fn answer(connection: &mut Connection, number: u32, response: &mut Response) -> 
             Ok(_) => return true,
             Err(_) => return false,
         };
-        connection.reserve(number, bytes);
         let head = connection.data_head(number, bytes, false).unwrap();
         let data: Vec<_> = response.left.drain(..bytes).collect();
         connection.output().extend(head.iter().chain(&data));

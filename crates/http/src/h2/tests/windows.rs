@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::client::*;
 use crate::h2::connection::*;
 use crate::h2::frame::*;
@@ -122,32 +125,93 @@ fn the_first_words_open_the_window_of_the_connection() {
 fn room_is_what_both_windows_have() {
     let mut connection = with_request(&[]);
     assert_eq!(connection.room(1), Ok(Room::Bytes(65_535)));
-    connection.reserve(1, 65_535);
+    connection.data_head(1, 65_535, false).unwrap();
     assert_eq!(connection.room(1), Ok(Room::StreamShut));
     say(&mut connection, &window_update(1, 10));
     assert_eq!(connection.room(1), Ok(Room::ConnectionShut));
     say(&mut connection, &window_update(0, 4));
     assert_eq!(connection.room(1), Ok(Room::Bytes(4)));
-    connection.give_back(1, 3);
-    assert_eq!(connection.room(1), Ok(Room::Bytes(7)));
-    // What was promised to a stream that is gone is still of use to others.
-    say(&mut connection, &request(3, END_STREAM, &[]));
-    connection.reserve(1, 7);
+    // A stream that is gone takes nothing.
+    say(&mut connection, &[request(3, END_STREAM, &[]), rst(1)].concat());
+    assert_eq!(connection.data_head(1, 4, false), Err(ErrorCode::CANCEL));
     connection.release(1);
-    assert_eq!(
-        (connection.room(1), connection.room(3)),
-        (Err(ErrorCode::CANCEL), Ok(Room::ConnectionShut))
-    );
-    connection.give_back(1, 7);
-    assert_eq!(connection.room(3), Ok(Room::Bytes(7)));
+    assert_eq!(connection.data_head(1, 4, false), Err(ErrorCode::CANCEL));
+    assert_eq!(connection.room(3), Ok(Room::Bytes(4)));
+}
+
+/// What happens between a look at the windows and what is sent for it.
+#[derive(Clone, Debug)]
+enum Between {
+    Settings(u32),
+    Update(u32, u32),
+    Look(u32),
+    Send(u32, bool),
+}
+
+fn between() -> impl Strategy<Value = Between> {
+    let stream = || prop_oneof![Just(1_u32), Just(3)];
+    prop_oneof![
+        (0_u32..3_000).prop_map(Between::Settings),
+        (prop_oneof![Just(0), stream()], 1_u32..3_000).prop_map(|it| Between::Update(it.0, it.1)),
+        stream().prop_map(Between::Look),
+        (stream(), any::<bool>()).prop_map(|it| Between::Send(it.0, it.1)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_data_goes_beyond_the_windows_whatever_the_client_says_after_they_were_looked_at(
+        acts in vec(between(), 0..100),
+    ) {
+        let mut connection = with_request(&[]);
+        say(&mut connection, &request(3, END_STREAM, &[]));
+        // As the client counts: its windows, and what it was told of each stream's last.
+        let (mut initial, mut all) = (65_535_i64, 65_535_i64);
+        let (mut windows, mut looked) = ([65_535_i64; 2], [0_usize; 2]);
+        for act in acts {
+            match act {
+                Between::Settings(bytes) => {
+                    say(&mut connection, &settings(&[(INITIAL_WINDOW_SIZE, bytes)]));
+                    windows = windows.map(|window| window + i64::from(bytes) - initial);
+                    initial = bytes.into();
+                }
+                Between::Update(stream, more) => {
+                    say(&mut connection, &window_update(stream, more));
+                    match stream {
+                        0 => all += i64::from(more),
+                        _ => windows[stream as usize / 2] += i64::from(more),
+                    }
+                }
+                Between::Look(stream) => {
+                    looked[stream as usize / 2] = match connection.room(stream) {
+                        Ok(Room::Bytes(bytes)) => bytes,
+                        _ => 0,
+                    };
+                }
+                Between::Send(stream, is_half) => {
+                    let place = stream as usize / 2;
+                    let bytes = looked[place] / if is_half { 2 } else { 1 };
+                    let open = all.min(windows[place]);
+                    let is_sent = connection.data_head(stream, bytes, false).is_ok();
+                    prop_assert_eq!(is_sent, bytes == 0 || bytes as i64 <= open);
+                    if is_sent {
+                        all -= bytes as i64;
+                        windows[place] -= bytes as i64;
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]
 fn a_window_can_be_less_than_nothing_until_it_opens_again() {
     let mut connection = with_request(&[]);
-    connection.reserve(1, 1_000);
+    connection.data_head(1, 1_000, false).unwrap();
     say(&mut connection, &settings(&[(INITIAL_WINDOW_SIZE, 900)]));
     assert_eq!(connection.room(1), Ok(Room::StreamShut));
+    // An end needs no window.
+    assert!(connection.data_head(1, 0, false).is_ok());
     say(&mut connection, &window_update(1, 100));
     assert_eq!(connection.room(1), Ok(Room::StreamShut));
     say(&mut connection, &window_update(1, 1));
@@ -187,7 +251,7 @@ fn a_window_holds_as_much_as_there_can_be_and_no_byte_more() {
     }
     // Less than nothing, and all that there can be behind it.
     let mut connection = with_request(&[]);
-    connection.reserve(1, 65_535);
+    connection.data_head(1, 65_535, false).unwrap();
     let shrunk = [settings(&[(INITIAL_WINDOW_SIZE, 0)]), window_update(1, MOST)].concat();
     assert_eq!(resets(&answer(&mut connection, &shrunk)), []);
     assert_eq!(connection.room(1), Ok(Room::ConnectionShut));

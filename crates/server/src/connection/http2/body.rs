@@ -5,12 +5,10 @@ mod beside;
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use kettle_cache::{FillState, Progress};
 use kettle_http::h2::{ErrorCode, Priority};
 use kettle_http::range::ByteRange;
@@ -18,7 +16,7 @@ use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
 use crate::deliver::{self, DeliveryError};
-use crate::http2::{Gone, InLine, PIECE_BYTES, Room, Stream};
+use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::request::{Beside, OfStream};
@@ -90,12 +88,12 @@ impl<'s> Outgoing<'s> {
             // The head was the end of it.
             _ if self.left_bytes == Some(0) => Ok(()),
             Body::Empty => Ok(()),
-            Body::Memory(bytes) => self.memory(bytes.clone()).await,
+            Body::Memory(bytes) => self.memory(bytes).await,
             Body::File { file, span } => self.file(file, *span).await,
             Body::Parts(parts) => {
                 for part in parts {
                     match part {
-                        Part::Memory(bytes) => self.memory(bytes.clone()).await?,
+                        Part::Memory(bytes) => self.memory(bytes).await?,
                         Part::File { file, span } => self.file(file, *span).await?,
                     }
                 }
@@ -144,7 +142,7 @@ impl<'s> Outgoing<'s> {
             match next? {
                 Some(bytes) => {
                     self.pace = self.pace.filter(|_| !body.is_over());
-                    self.memory(bytes).await?;
+                    self.memory(&bytes).await?;
                 }
                 None => return self.end_upstream(body),
             }
@@ -187,11 +185,12 @@ impl<'s> Outgoing<'s> {
         }
     }
 
-    async fn memory(&mut self, mut bytes: Bytes) -> Result<(), DeliveryError> {
+    async fn memory(&mut self, mut bytes: &[u8]) -> Result<(), DeliveryError> {
         while !bytes.is_empty() {
-            let mut room = self.room(bytes.len()).await?;
-            let piece = bytes.split_to(room.bytes());
-            self.send_piece(&mut room, &piece)?;
+            let room_bytes = self.room(bytes.len()).await?;
+            let (piece, rest) = bytes.split_at(room_bytes.min(bytes.len()));
+            self.send_piece(piece)?;
+            bytes = rest;
         }
         Ok(())
     }
@@ -200,38 +199,58 @@ impl<'s> Outgoing<'s> {
         let (mut offset, end) = (span.start, span.start + span.bytes);
         while offset < end {
             let left_bytes = usize::try_from(end - offset).unwrap_or(usize::MAX);
-            let mut room = self.room(left_bytes.min(PIECE_BYTES)).await?;
-            let mut read = pin!(deliver::read(self.worker, file, offset, room.bytes() as u64));
-            let read = poll_fn(|context| {
-                let read = read.as_mut().poll(context);
-                if read.is_pending() {
-                    self.place = None;
+            let wanted_bytes = left_bytes.min(PIECE_BYTES);
+            let room_bytes = self.room(wanted_bytes).await?;
+            let read = deliver::read_here(self.worker, file, offset, room_bytes as u64);
+            match read.map_err(DeliveryError::BodyCutShort)? {
+                Some(read) => {
+                    self.send_piece(read.bytes())?;
+                    offset += read.bytes().len() as u64;
                 }
-                read
-            });
-            let bytes = read.await.map_err(DeliveryError::BodyCutShort)?;
-            offset += bytes.bytes().len() as u64;
-            self.send_piece(&mut room, bytes.bytes())?;
+                // Boxed as a wait for the disk is: what it needs would be part of every stream.
+                None => offset += Box::pin(self.slow_piece(file, offset, wanted_bytes)).await?,
+            }
         }
         Ok(())
     }
 
-    fn send_piece(&mut self, room: &mut Room<'_>, piece: &[u8]) -> Result<(), DeliveryError> {
+    /// Sends a piece for which a thread has to wait, and returns its length. Until it is there the windows and the line are the
+    /// others'; by then the client may have taken room back, or others may be before it.
+    async fn slow_piece(
+        &mut self,
+        file: &Arc<OpenFile>,
+        offset: u64,
+        wanted_bytes: usize,
+    ) -> Result<u64, DeliveryError> {
+        self.place = None;
+        let (stream, priority) = (self.stream, self.priority);
+        let _memory = self
+            .patiently(|place, context| {
+                stream.poll_read_memory(context, place, priority, wanted_bytes)
+            })
+            .await?;
+        let read = deliver::read_on_thread(self.worker, file, offset, wanted_bytes as u64).await;
+        let read = read.map_err(DeliveryError::BodyCutShort)?;
+        self.memory(read.bytes()).await?;
+        Ok(read.bytes().len() as u64)
+    }
+
+    fn send_piece(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {
         let piece_bytes = piece.len() as u64;
         self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(piece_bytes));
-        room.send(piece, self.left_bytes == Some(0)).map_err(gone)
+        self.stream.send(piece, self.left_bytes == Some(0)).map_err(gone)
     }
 
     /// Waits until there is room for some of the bytes wanted, and nobody is before it.
-    async fn room(&mut self, wanted_bytes: usize) -> Result<Room<'s>, DeliveryError> {
+    async fn room(&mut self, wanted_bytes: usize) -> Result<usize, DeliveryError> {
         let (stream, priority) = (self.stream, self.priority);
-        let room = self
+        let room_bytes = self
             .patiently(|place, context| stream.poll_room(context, place, priority, wanted_bytes))
             .await?;
         if let Some(pace) = &mut self.pace {
-            pace.took(room.bytes() as u64);
+            pace.took(room_bytes as u64);
         }
-        Ok(room)
+        Ok(room_bytes)
     }
 
     /// Waits for what depends on the client. One that lets nothing through for too long is given up, unless others of its
@@ -242,7 +261,8 @@ impl<'s> Outgoing<'s> {
     ) -> Result<T, DeliveryError> {
         let mut waits = 0;
         loop {
-            let (sent_bytes, granted) = (self.stream.sent_bytes(), self.stream.granted_bytes());
+            let (sent_bytes, written_bytes) =
+                (self.stream.sent_bytes(), self.stream.written_bytes_of_all());
             let place = &mut self.place;
             let pace_left = |pace: &Option<Pace>| pace.map_or(Duration::MAX, |pace| pace.left());
             let (limit, ticks) =
@@ -251,12 +271,12 @@ impl<'s> Outgoing<'s> {
             if let Some(pace) = &mut self.pace {
                 pace.waited(self.deadline.ticks().saturating_sub(ticks));
                 // What other streams of the connection get counts for this one: it may be their turn.
-                pace.took(self.stream.granted_bytes() - granted);
+                pace.took(self.stream.written_bytes_of_all() - written_bytes);
             }
             if let Ok(outcome) = outcome {
                 return outcome.map_err(gone);
             }
-            let others_go_on = self.stream.granted_bytes() != granted;
+            let others_go_on = self.stream.written_bytes_of_all() != written_bytes;
             match () {
                 () if pace_left(&self.pace).is_zero() => return Err(DeliveryError::Stalled),
                 () if self.stream.sent_bytes() != sent_bytes => waits = 0,

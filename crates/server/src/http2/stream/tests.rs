@@ -1,5 +1,7 @@
 use std::future::poll_fn;
-use std::task::Waker;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 
 use kettle_http::h2::Settings;
 use kettle_tls::stream::TlsStream;
@@ -45,12 +47,22 @@ async fn connection(said: &[u8]) -> (Rc<Channel>, Box<TlsStream>) {
     (channel, far)
 }
 
-fn room<'s>(stream: &'s Stream, place: &mut Option<InLine>, bytes: usize) -> Option<Room<'s>> {
+fn room(stream: &Stream, place: &mut Option<InLine>, bytes: usize) -> Option<usize> {
     let mut context = Context::from_waker(Waker::noop());
     match stream.poll_room(&mut context, place, Priority::UNSAID, bytes) {
         Poll::Ready(room) => Some(room.unwrap()),
         Poll::Pending => None,
     }
+}
+
+fn memory<'s>(
+    stream: &'s Stream,
+    place: &mut Option<InLine>,
+    waker: &Waker,
+) -> Poll<Result<ReadMemory<'s>, Gone>> {
+    let mut context = Context::from_waker(waker);
+    let priority = Priority { is_incremental: false, ..Priority::UNSAID };
+    stream.poll_read_memory(&mut context, place, priority, PIECE_BYTES)
 }
 
 #[tokio::test]
@@ -61,25 +73,72 @@ async fn windows_are_whole_again_after_responses_that_nobody_takes() {
         for number in streams {
             let stream = Stream::new(Rc::clone(&channel), number);
             stream.send_head(200, b"", false).unwrap();
-            let mut room = room(&stream, &mut None, PIECE_BYTES).unwrap();
-            assert_eq!(room.bytes(), PIECE_BYTES);
+            assert_eq!(room(&stream, &mut None, PIECE_BYTES), Some(PIECE_BYTES));
             // It is taken back while the file is read.
             let reset = frame(3, 0, number, &8_u32.to_be_bytes());
             channel.with_frames(|frames| frames.receive(&reset, 0, 0));
-            assert_eq!(room.send(&[0; PIECE_BYTES], true), Err(Gone));
+            assert_eq!(stream.send(&[0; PIECE_BYTES], true), Err(Gone));
         }
-        assert_eq!(channel.reserved_bytes.get(), 0);
         channel.with_frames(|frames| frames.receive(&get(11), 0, 0));
         let stream = Stream::new(Rc::clone(&channel), 11);
         stream.send_head(200, b"", false).unwrap();
         let mut sent_bytes = 0;
-        while let Some(mut room) = room(&stream, &mut None, PIECE_BYTES) {
-            sent_bytes += room.bytes();
-            room.send(&[0; PIECE_BYTES], false).unwrap();
+        while let Some(room_bytes) = room(&stream, &mut None, PIECE_BYTES) {
+            sent_bytes += room_bytes;
+            stream.send(&vec![0; room_bytes], false).unwrap();
         }
         assert_eq!(sent_bytes, 65_535);
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_threads_read_is_bounded_and_takes_nothing_of_the_windows() {
+    locally(async {
+        let numbers: Vec<u32> = (0..12).map(|place| 2 * place + 1).collect();
+        let said: Vec<u8> = numbers.iter().flat_map(|number| get(*number)).collect();
+        let (channel, _client) = connection(&said).await;
+        let streams: Vec<_> =
+            numbers.iter().map(|number| Stream::new(Rc::clone(&channel), *number)).collect();
+        streams.iter().for_each(|stream| stream.send_head(200, b"", false).unwrap());
+        let (wakes, mut places) = (Arc::new(Wakes::default()), [const { None }; 12]);
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut read = Vec::new();
+        for (stream, place) in streams[..8].iter().zip(&mut places) {
+            let Poll::Ready(Ok(memory)) = memory(stream, place, &waker) else { panic!() };
+            read.push(memory);
+        }
+        assert!(memory(&streams[10], &mut places[10], &waker).is_pending());
+        assert!(memory(&streams[9], &mut places[9], &waker).is_pending());
+        // Who needs no thread is in nobody's way.
+        for sent_bytes in [PIECE_BYTES, PIECE_BYTES, 65_535 - 2 * PIECE_BYTES] {
+            assert_eq!(room(&streams[11], &mut None, PIECE_BYTES), Some(sent_bytes));
+            streams[11].send(&vec![0; sent_bytes], false).unwrap();
+        }
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        drop(read.pop());
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        // In the order in which they were asked for.
+        assert!(memory(&streams[10], &mut places[10], &waker).is_pending());
+        let first = memory(&streams[9], &mut places[9], &waker);
+        assert!(matches!(first, Poll::Ready(Ok(_))));
+        drop((first, read));
+        // Nor is one that is taken back.
+        channel.with_frames(|it| it.receive(&frame(3, 0, 21, &8_u32.to_be_bytes()), 0, 0));
+        let gone = memory(&streams[10], &mut places[10], &waker);
+        assert!(matches!(gone, Poll::Ready(Err(Gone))));
+        assert_eq!(channel.read_bytes.get(), 0);
+    })
+    .await;
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[tokio::test]
@@ -94,8 +153,8 @@ async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
         let mut context = Context::from_waker(Waker::noop());
         let mut place = None;
         while !channel.is_blocked() {
-            while let Some(mut room) = room(&stream, &mut place, PIECE_BYTES) {
-                room.send(&[0; PIECE_BYTES], false).unwrap();
+            while let Some(room_bytes) = room(&stream, &mut place, PIECE_BYTES) {
+                stream.send(&vec![0; room_bytes], false).unwrap();
             }
             let _ = channel.poll_flush(&mut context);
         }

@@ -137,13 +137,11 @@ impl Outgoing<'_> {
             if let Some(error) = failed {
                 return Err(error);
             }
-            let room_bytes = room.as_ref().map_or(0, |room| room.bytes());
+            let room_bytes = room.unwrap_or(0);
             if let Some(pace) = &mut self.pace {
                 pace.took(room_bytes as u64 + request.moved_bytes - moved_bytes);
             }
-            if let Some(mut room) = room {
-                self.send_piece(&mut room, &bytes.split_to(room_bytes))?;
-            }
+            self.send_piece(&bytes.split_to(room_bytes))?;
         }
         self.pace = self.pace.filter(|_| !body.is_over());
         Ok(())

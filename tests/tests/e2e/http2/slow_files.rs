@@ -1,0 +1,116 @@
+//! Files whose disk does not answer: what they wait for keeps nothing from the other streams of their connection.
+
+use std::collections::BTreeMap;
+
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::skip;
+use kettle_tests::fuse::{Fuse, Silent};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+use super::frames::*;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+
+/// As many as use up all the memory for pieces of files.
+const FILES: &[(&str, usize, Silent)] = &[
+    ("0", BODY_BYTES, HANGS_LATER),
+    ("1", BODY_BYTES, HANGS_LATER),
+    ("2", BODY_BYTES, HANGS_LATER),
+    ("3", BODY_BYTES, HANGS_LATER),
+    ("4", BODY_BYTES, HANGS_LATER),
+    ("5", BODY_BYTES, HANGS_LATER),
+    ("6", BODY_BYTES, HANGS_LATER),
+    ("7", BODY_BYTES, HANGS_LATER),
+];
+const BODY_BYTES: usize = 1 << 20;
+const BEGINNING_BYTES: usize = 256 * 1024;
+/// So much that the others hang long before its end.
+const QUICK_BYTES: usize = 8 << 20;
+const HANGS_LATER: Silent = Silent::ReadBeyond(BEGINNING_BYTES as u64);
+
+/// What each stream had, and the lengths of their frames.
+type Had = BTreeMap<u32, Vec<usize>>;
+
+fn start() -> Option<(Kettle, Fuse)> {
+    let setup = Setup::default().listener("http2 = true").set("limits", "disk_timeout = \"5m\"");
+    let kettle = Kettle::start(setup.sizes(&[QUICK_BYTES]));
+    let fuse = Fuse::mount(kettle.folder.path("www/mounted"), FILES);
+    let fuse = fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()?;
+    Some((kettle, fuse))
+}
+
+fn had_bytes(had: &Had, stream: u32) -> usize {
+    had.get(&stream).map_or(0, |sizes| sizes.iter().sum())
+}
+
+/// Takes the next DATA frame and gives back the window of the connection for it, as clients do at once.
+fn take(frames: &mut Frames, had: &mut Had) -> Frame {
+    loop {
+        let frame = frames.next().expect("the connection goes on");
+        assert_ne!(frame.kind, GOAWAY, "{:?}", frame.payload);
+        if frame.kind == DATA {
+            had.entry(frame.stream).or_default().push(frame.payload.len());
+            give_back(frames, 0, frame.payload.len());
+            return frame;
+        }
+    }
+}
+
+fn give_back(frames: &mut Frames, stream: u32, bytes: usize) {
+    if bytes > 0 {
+        let more = u32::try_from(bytes).unwrap().to_be_bytes();
+        frames.send(&frame(WINDOW_UPDATE, 0, stream, &more));
+    }
+}
+
+/// All of a body that needs no thread, with the lengths of its frames.
+fn quick_body(frames: &mut Frames, stream: u32) -> Vec<usize> {
+    frames.send(&get(stream, &format!("/{QUICK_BYTES}")));
+    let (mut had, mut body) = (Had::new(), Vec::new());
+    loop {
+        let frame = take(frames, &mut had);
+        if frame.stream == stream {
+            body.extend_from_slice(&frame.payload);
+            if frame.flags & END_STREAM != 0 {
+                assert_same(&body, &content(QUICK_BYTES), "beside files that hang");
+                return had.remove(&stream).unwrap();
+            }
+            give_back(frames, stream, frame.payload.len());
+        }
+    }
+}
+
+#[test]
+fn files_that_hang_take_nothing_of_the_window_of_their_connection() {
+    let Some((kettle, _fuse)) = start() else { return };
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1 << 20)]);
+    frames.send(&[get(1, "/mounted/0"), get(3, "/mounted/1")].concat());
+    let mut had = Had::new();
+    while [1, 3].into_iter().any(|stream| had_bytes(&had, stream) == 0) {
+        let _ = take(&mut frames, &mut had);
+    }
+    let sizes = quick_body(&mut frames, 5);
+    // 65,535 bytes are four full frames and one of 35, which goes around.
+    let small = sizes.iter().filter(|bytes| **bytes < 1_000).count();
+    assert!(small < sizes.len() / 2, "{small} of {} frames are small", sizes.len());
+}
+
+#[test]
+fn files_that_hang_hold_up_nobody_who_needs_no_disk() {
+    let Some((kettle, _fuse)) = start() else { return };
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 10_000)]);
+    give_back(&mut frames, 0, 1 << 30);
+    // Each begins before any of them hangs.
+    let mut had = Had::new();
+    for place in 0..FILES.len() {
+        let stream = 2 * u32::try_from(place).unwrap() + 1;
+        frames.send(&get(stream, &format!("/mounted/{place}")));
+        while had_bytes(&had, stream) < 10_000 {
+            let _ = take(&mut frames, &mut had);
+        }
+    }
+    let window = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &(1_u32 << 20).to_be_bytes()].concat();
+    frames.send(&frame(SETTINGS, 0, 0, &window));
+    let _ = quick_body(&mut frames, 101);
+}
