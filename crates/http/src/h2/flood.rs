@@ -11,6 +11,7 @@ pub(super) struct Flood {
     /// What the client had been sent by then, and what it has been sent since.
     sent_before: u64,
     sent_since: u64,
+    sent_data: u32,
     requests: u32,
     resets: u32,
     faults: u32,
@@ -44,6 +45,11 @@ impl Flood {
         *counter = counter.saturating_add(1);
     }
 
+    /// Counts a DATA frame that the client is sent.
+    pub(super) fn count_sent_data(&mut self) {
+        self.sent_data = self.sent_data.saturating_add(1);
+    }
+
     /// Counts a request that is served.
     pub(super) fn count_request(&mut self) {
         self.requests = self.requests.saturating_add(1);
@@ -63,6 +69,8 @@ impl Flood {
     pub(super) fn excess(&self) -> Option<&'static str> {
         let sent = u32::try_from(self.sent_since / SENT_BYTES_PER_FRAME).unwrap_or(u32::MAX);
         let for_sent = FRAMES_MAX.saturating_add(sent);
+        // However small it is: a client may give the window of its stream back, and that of the connection.
+        let for_data = for_sent.saturating_add(self.sent_data.saturating_mul(2));
         let kept_requests = self.requests.saturating_sub(self.resets);
         let for_requests = FRAMES_MAX.saturating_add(self.requests.saturating_mul(2));
         [
@@ -71,7 +79,7 @@ impl Flood {
             (self.empty_data > EMPTY_DATA_MAX, "small_data_flood"),
             (self.settings > SETTINGS_MAX, "settings_flood"),
             (self.pings > for_sent, "ping_flood"),
-            (self.window_updates > for_sent, "window_update_flood"),
+            (self.window_updates > for_data, "window_update_flood"),
             (self.others > for_requests, "priority_flood"),
         ]
         .into_iter()

@@ -77,6 +77,9 @@ impl Connection {
             Ok(())
         })?;
         self.send_bytes -= bytes;
+        if bytes > 0 {
+            self.flood.count_sent_data();
+        }
         let flags = if is_end { END_STREAM } else { 0 };
         Ok(FrameHead { payload_bytes, kind: DATA, flags, stream: number }.bytes())
     }

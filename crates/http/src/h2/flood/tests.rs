@@ -64,6 +64,21 @@ fn who_receives_much_may_say_so_often() {
 }
 
 #[test]
+fn each_data_frame_may_be_answered_for_both_windows_however_small_it_is() {
+    let mut flood = Flood::default();
+    for _ in 0..10 * FRAMES_MAX {
+        flood.count_sent_data();
+        (0..2).for_each(|_| flood.count(head(WINDOW_UPDATE)));
+        assert_eq!(flood.excess(), None);
+    }
+    (0..=FRAMES_MAX).for_each(|_| flood.count(head(WINDOW_UPDATE)));
+    assert_eq!(flood.excess(), Some("window_update_flood"));
+    // They make up for nothing else.
+    (0..=FRAMES_MAX).for_each(|_| flood.count(head(PING)));
+    assert_eq!(flood.excess(), Some("ping_flood"));
+}
+
+#[test]
 fn priorities_may_come_with_requests() {
     let mut flood = Flood::default();
     (0..FRAMES_MAX + 100).for_each(|_| flood.count(head(PRIORITY)));
