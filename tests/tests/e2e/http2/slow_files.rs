@@ -25,6 +25,8 @@ const FILES: &[(&str, usize, Silent)] = &[
 ];
 const BODY_BYTES: usize = 1 << 20;
 const BEGINNING_BYTES: usize = 256 * 1024;
+/// Of a connection, at first.
+const WINDOW_BYTES: usize = 65_535;
 /// So much that the others hang long before its end.
 const QUICK_BYTES: usize = 8 << 20;
 const HANGS_LATER: Silent = Silent::ReadBeyond(BEGINNING_BYTES as u64);
@@ -44,14 +46,12 @@ fn had_bytes(had: &Had, stream: u32) -> usize {
     had.get(&stream).map_or(0, |sizes| sizes.iter().sum())
 }
 
-/// Takes the next DATA frame and gives back the window of the connection for it, as clients do at once.
-fn take(frames: &mut Frames, had: &mut Had) -> Frame {
+fn next_data(frames: &mut Frames, had: &mut Had) -> Frame {
     loop {
         let frame = frames.next().expect("the connection goes on");
         assert_ne!(frame.kind, GOAWAY, "{:?}", frame.payload);
         if frame.kind == DATA {
             had.entry(frame.stream).or_default().push(frame.payload.len());
-            give_back(frames, 0, frame.payload.len());
             return frame;
         }
     }
@@ -64,12 +64,17 @@ fn give_back(frames: &mut Frames, stream: u32, bytes: usize) {
     }
 }
 
-/// All of a body that needs no thread, with the lengths of its frames.
-fn quick_body(frames: &mut Frames, stream: u32) -> Vec<usize> {
+/// All of a body that needs no thread, with the lengths of its frames. The window of the connection has so many bytes left, and is
+/// given back at once where it would be less than the protocol's own.
+fn quick_body(frames: &mut Frames, stream: u32, mut window_bytes: usize) -> Vec<usize> {
     frames.send(&get(stream, &format!("/{QUICK_BYTES}")));
     let (mut had, mut body) = (Had::new(), Vec::new());
     loop {
-        let frame = take(frames, &mut had);
+        let frame = next_data(frames, &mut had);
+        window_bytes -= frame.payload.len();
+        let used_bytes = WINDOW_BYTES.saturating_sub(window_bytes).min(frame.payload.len());
+        give_back(frames, 0, used_bytes);
+        window_bytes += used_bytes;
         if frame.stream == stream {
             body.extend_from_slice(&frame.payload);
             if frame.flags & END_STREAM != 0 {
@@ -83,15 +88,19 @@ fn quick_body(frames: &mut Frames, stream: u32) -> Vec<usize> {
 
 #[test]
 fn files_that_hang_take_nothing_of_the_window_of_their_connection() {
-    let Some((kettle, _fuse)) = start() else { return };
+    let Some((kettle, fuse)) = start() else { return };
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1 << 20)]);
+    // Enough for both to get as far as they come.
+    give_back(&mut frames, 0, 2 * BODY_BYTES);
     frames.send(&[get(1, "/mounted/0"), get(3, "/mounted/1")].concat());
     let mut had = Had::new();
-    while [1, 3].into_iter().any(|stream| had_bytes(&had, stream) == 0) {
-        let _ = take(&mut frames, &mut had);
+    while [1, 3].into_iter().any(|stream| had_bytes(&had, stream) < BEGINNING_BYTES / 4) {
+        let _ = next_data(&mut frames, &mut had);
     }
-    let sizes = quick_body(&mut frames, 5);
-    // 65,535 bytes are four full frames and one of 35, which goes around.
+    fuse.wait_for_unanswered(2);
+    let had_bytes: usize = had.values().flatten().sum();
+    let sizes = quick_body(&mut frames, 5, WINDOW_BYTES + 2 * BODY_BYTES - had_bytes);
+    // Four full frames leave 35 of 65,535 bytes for one more.
     let small = sizes.iter().filter(|bytes| **bytes < 1_000).count();
     assert!(small < sizes.len() / 2, "{small} of {} frames are small", sizes.len());
 }
@@ -100,17 +109,18 @@ fn files_that_hang_take_nothing_of_the_window_of_their_connection() {
 fn files_that_hang_hold_up_nobody_who_needs_no_disk() {
     let Some((kettle, _fuse)) = start() else { return };
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 10_000)]);
-    give_back(&mut frames, 0, 1 << 30);
+    give_back(&mut frames, 0, 4 * QUICK_BYTES);
     // Each begins before any of them hangs.
     let mut had = Had::new();
     for place in 0..FILES.len() {
         let stream = 2 * u32::try_from(place).unwrap() + 1;
         frames.send(&get(stream, &format!("/mounted/{place}")));
         while had_bytes(&had, stream) < 10_000 {
-            let _ = take(&mut frames, &mut had);
+            let _ = next_data(&mut frames, &mut had);
         }
     }
     let window = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &(1_u32 << 20).to_be_bytes()].concat();
     frames.send(&frame(SETTINGS, 0, 0, &window));
-    let _ = quick_body(&mut frames, 101);
+    let had_bytes: usize = had.values().flatten().sum();
+    let _ = quick_body(&mut frames, 101, WINDOW_BYTES + 4 * QUICK_BYTES - had_bytes);
 }
