@@ -92,6 +92,22 @@ fn an_expression_is_for_the_place_where_it_stands() {
     assert_eq!(rules[0].value, "max-age=3600", "{rules:?}");
 }
 
+/// A page of one location answers for what is missing in another, too.
+#[test]
+fn a_fallback_for_what_got_404_is_told() {
+    for (words, is_told) in [
+        ("location ~ \\.js$ { expires 1h; }", true),
+        ("location ~ \\.js$ { try_files $uri =404; }", true),
+        ("location ~ \\.js$ { expires 1h; try_files $uri /i.html; }", false),
+        ("", false),
+    ] {
+        let text = format!("root /srv; location / {{ try_files $uri /i.html; }} {words}");
+        let made = imported(&server(&text));
+        let is_named = made.toml.contains("is for and is not there gets \"/i.html\", not 404");
+        assert_eq!(is_named, is_told, "{words}\n{}", made.toml);
+    }
+}
+
 #[test]
 fn a_name_of_a_stream_that_is_for_all_depths_is_told_of() {
     for (name, count) in [("a.example", 0), ("*.a.example", 1), (".a.example", 1)] {

@@ -401,6 +401,9 @@ impl Writer<'_> {
                 let message = format!("{what} is for other cases of its letters as well");
                 self.draft.warn(&location.directive.origin, message, ONE_CASE);
             }
+            if rules.is_empty() {
+                self.tell_of_fallback(location, routes, &what);
+            }
             let block = location.scope.around();
             let spared = locations
                 .iter()
@@ -411,6 +414,19 @@ impl Writer<'_> {
             common.rules.extend(rules.into_iter().map(spare));
         }
         Some(())
+    }
+
+    /// Says that what is missing gets a route's fallback, where `try_files` of another location was not for it.
+    fn tell_of_fallback(&mut self, location: &Location<'_>, routes: &[Route], what: &str) {
+        let own = location.directive.inner().iter().find(|it| it.name == "try_files");
+        let falls_back = own.and_then(|it| it.words.last()).is_some_and(|it| it.starts_with('/'));
+        let of =
+            |route: &Route| route.settings.iter().find(|(key, ..)| *key == "fallback").cloned();
+        if let Some((_, fallback, _)) = routes.iter().find_map(of).filter(|_| !falls_back) {
+            let message = format!("what {what} is for and is not there gets {fallback}, not 404");
+            let help = "`fallback` is for all paths of its route";
+            self.draft.warn(&location.directive.origin, message, help);
+        }
     }
 }
 
