@@ -43,6 +43,8 @@ pub struct Delivery<'d> {
     pace: Option<Pace>,
     /// What of the request goes on to a server meanwhile.
     request: Option<Beside<'d, OfConnection<'d>>>,
+    /// Whether anything of it went out, which begins with the head.
+    has_begun: bool,
     delivered: Delivered,
 }
 
@@ -93,8 +95,18 @@ impl<'d> Delivery<'d> {
     ) -> Self {
         let delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        let (pace, request) = (None, None);
-        Self { worker, stream, deadline, write_timeout, is_last, pace, request, delivered }
+        let (pace, request, has_begun) = (None, None, false);
+        Self {
+            worker,
+            stream,
+            deadline,
+            write_timeout,
+            is_last,
+            pace,
+            request,
+            has_begun,
+            delivered,
+        }
     }
 
     /// The same delivery with the rest of the request's body, which is received while the response is sent.
@@ -109,12 +121,34 @@ impl<'d> Delivery<'d> {
         self.delivered
     }
 
+    /// Whether the client was sent the head.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
     /// Sends a response. After an error the connection must end without close_notify, because the
     /// peer must not take what it has for whole. A body of unknown length is sent in chunks if `is_chunked`.
     ///
     /// # Errors
     /// [`DeliveryError`].
     pub async fn send(
+        &mut self,
+        head: &[u8],
+        body: &mut Body,
+        is_chunked: bool,
+        preference: PathPreference,
+    ) -> Result<(), DeliveryError> {
+        let sent = self.send_whole(head, body, is_chunked, preference).await;
+        // A connection that ends without a byte looks as if the request may be sent again (RFC 9112 §9.3.1), and a server
+        // has answered it.
+        if matches!(sent, Err(DeliveryError::BodyCutShort(_))) && !self.has_begun {
+            Box::pin(self.send_piece(head, Piece::Memory(&[]), false)).await?;
+        }
+        sent
+    }
+
+    async fn send_whole(
         &mut self,
         head: &[u8],
         body: &mut Body,

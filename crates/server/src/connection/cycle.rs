@@ -267,7 +267,8 @@ impl Connection {
         if let Err(DeliveryError::BodyCutShort(error)) = &outcome {
             response.note_cut(error);
         }
-        let bytes_sent = head.len() as u64 + delivered.body_bytes;
+        let head_bytes = if delivery.has_begun() { head.len() as u64 } else { 0 };
+        let bytes_sent = head_bytes + delivered.body_bytes;
         let session = stream.session();
         self.log(session, request, response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);

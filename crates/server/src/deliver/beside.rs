@@ -138,6 +138,7 @@ impl Delivery<'_> {
                 written
             };
             let bytes = self.client_takes(write).await?.map_err(StreamError::from)?;
+            self.has_begun |= bytes > 0;
             if let Some(error) = failed {
                 return Err(error);
             }

@@ -125,6 +125,7 @@ impl Delivery<'_> {
         };
         let sent_bytes = self.client_takes(write).await??;
         self.note_taken(sent_bytes);
+        self.has_begun |= sent_bytes > 0;
         Ok(sent_bytes)
     }
 }

@@ -115,7 +115,9 @@ impl Delivery<'_> {
         let flush = |stream: &mut TlsStream, context: &mut Context<'_>| {
             stream.poll_flush_before(context, more)
         };
-        Ok(self.client_takes(flush).await??)
+        self.client_takes(flush).await??;
+        self.has_begun = true;
+        Ok(())
     }
 }
 

@@ -95,6 +95,39 @@ fn a_body_that_ends_early_is_cut_without_a_close_notify() {
 }
 
 #[test]
+fn a_head_reaches_the_client_also_where_the_servers_end_comes_with_it() {
+    for path in ["user", "kernel-write", "kernel-sendfile"] {
+        let backend = Backend::listen();
+        let setup = before("", "", &[backend.address()]);
+        let kettle = Kettle::start(setup.listener(&format!("path = \"{path}\"")));
+        for (version, coding) in [
+            ("1.1", "Content-Length: 100"),
+            ("1.1", "Content-Length: 100000"),
+            ("1.1", "Transfer-Encoding: chunked"),
+            ("1.0", "Content-Length: 100"),
+        ] {
+            let mut client = Dialer::default().connect(kettle.address());
+            let order = format!(
+                "POST /app HTTP/{version}\r\nHost: localhost\r\nContent-Length: 5\r\n\r\norder"
+            );
+            client.send(order.as_bytes()).unwrap();
+            let mut server = backend.accept();
+            read_head(&mut server);
+            assert_eq!(read_exactly(&mut server, 5), b"order");
+            // The end goes out with the head.
+            rustix::net::sockopt::set_tcp_cork(&server, true).unwrap();
+            server.write_all(format!("HTTP/1.1 200 OK\r\n{coding}\r\n\r\n").as_bytes()).unwrap();
+            drop(server);
+            assert_eq!(client.response_head().status, 200, "{path} {version} {coding}");
+            assert_eq!((client.end(), &**client.beyond()), (End::Cut, &b""[..]));
+            let entry = kettle.entry("/app");
+            let bytes = ["bytes_sent", "body_bytes"].map(|word| entry.number(word));
+            assert!(bytes[0] > 0 && bytes[1] == 0, "{bytes:?}");
+        }
+    }
+}
+
+#[test]
 fn a_silent_server_is_a_504_before_the_head_and_a_cut_after_it() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("timeout = \"50ms\"", "", &[backend.address()]));

@@ -125,7 +125,9 @@ impl Shared {
         let mut delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
         let obstacle = self.ask_for_home(&worker, preference, demand);
+        let mut head_bytes = 0;
         if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
+            head_bytes = head.len() as u64;
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
             let sent = self.send_body(&worker, stream, beside, priority, &mut response);
@@ -138,7 +140,7 @@ impl Shared {
         }
         self.note_end(delivered.completed);
         // As it was before compression.
-        let bytes_sent = head.len() as u64 + delivered.body_bytes;
+        let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
         connection.log(&self.session, request, &response, bytes_sent, &delivered, arrival);
         worker.recycle(head);
