@@ -16,7 +16,8 @@ use crate::stores::{ArrivalState, ArrivingBody};
 use crate::upstream::{Trace, UpstreamBody, UpstreamError};
 
 impl Fetching {
-    /// The whole body, if it is small and here already, or on its way behind its head.
+    /// The whole body, if it is small and here already, or on its way behind its head. Of any other, the first piece is waited
+    /// for as long; where what is stale would do instead, as long as the server may send nothing.
     ///
     /// # Errors
     /// If its end never comes: nobody has been sent anything of it.
@@ -29,8 +30,24 @@ impl Fetching {
         if stored.tags.len() > TAGS_MAX {
             return Ok(None);
         }
-        let whole = timeout(SOON, poll_fn(|context| body.poll_whole(context, bytes_max))).await;
-        Ok(whole.unwrap_or(Ok(false))?.then(|| body.take_ahead()))
+        let soon = timeout(SOON, async {
+            let is_whole = poll_fn(|context| body.poll_whole(context, bytes_max)).await?;
+            if !is_whole {
+                poll_fn(|context| body.poll_first(context)).await?;
+            }
+            Ok::<_, UpstreamError>(is_whole)
+        });
+        let is_whole = match soon.await {
+            Ok(is_whole) => is_whole?,
+            Err(_) if self.may_be_stale => {
+                let limit = body.timeout();
+                let first = poll_fn(|context| body.poll_first(context));
+                timeout(limit, first).await.unwrap_or(Err(UpstreamError::TimedOut))?;
+                false
+            }
+            Err(_) => false,
+        };
+        Ok(is_whole.then(|| body.take_ahead()))
     }
 
     /// Answers all who have asked, and leaves the body to a thread that writes it when it comes to that.

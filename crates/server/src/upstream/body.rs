@@ -195,6 +195,21 @@ impl UpstreamBody {
         }
     }
 
+    /// Takes in what comes first, if anything does before the end. What is taken afterwards begins with it.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub(crate) fn poll_first(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), UpstreamError>> {
+        if self.ahead.is_empty() {
+            let first = ready!(self.poll_receive(context))?;
+            self.ahead.extend(first);
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// What was taken in ahead, in memory of its own.
     pub(crate) fn take_ahead(&mut self) -> Bytes {
         let pieces: Vec<_> = std::mem::take(&mut self.ahead).into();

@@ -16,6 +16,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::{Cached, answer, ok, ok_head, read_head, status};
+use crate::http2::frames::{self, Frames};
 use crate::proxy::chunked_response;
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
@@ -198,6 +199,50 @@ fn a_small_body_without_its_end_is_no_response() {
     assert_eq!(answered(short).status, 502);
     assert_eq!(answered(&ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", "old")).body, b"old");
     assert_eq!(status(&answered(short)), "kettle; hit; detail=stale-if-error");
+}
+
+#[test]
+fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
+    let setup = Setup::default().set("limits", "revalidate = \"0s\"").listener("http2 = true");
+    let cached = Cached::set_up(setup, "timeout = \"1s\"", "stale_if_error = \"1h\"", "");
+    let stale = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
+    cached.get_through(&mut None, "/app/x", "", &ok(stale, "old"));
+    let long = ok_head(FRESH, 200_000);
+    let chunked = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
+    for head in [&long, &chunked] {
+        for dies in [true, false] {
+            let fails = || {
+                let mut server = cached.backend.accept();
+                answer(&mut server, head);
+                // One that keeps silent is given up after its time.
+                (!dies).then_some(server)
+            };
+            let mut client = cached.client();
+            client.send(&get("/app/x")).unwrap();
+            let silent = fails();
+            let response = client.response();
+            let said = (status(&response), &*response.body);
+            assert_eq!(said, ("kettle; hit; detail=stale-if-error", &b"old"[..]), "{head}");
+            let mut frames = Frames::connect(&cached.kettle, &[]);
+            frames.send(&frames::get(1, "/app/x"));
+            let also_silent = fails();
+            assert_eq!(frames.body(1), b"old");
+            drop((silent, also_silent));
+        }
+    }
+}
+
+#[test]
+fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
+    let cached = Cached::start("");
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    answer(&mut server, &ok_head(FRESH, 200_000));
+    // Without the first byte of the body.
+    assert_eq!(client.response_head().status, 200);
+    drop(server);
+    assert_eq!(client.end(), End::Cut);
 }
 
 #[test]
