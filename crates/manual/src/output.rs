@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Prints to standard output.
 pub fn print(text: impl Display) {
     let mut stdout = io::stdout().lock();
-    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            if !HAS_FAILED.swap(true, Relaxed) {
-                let _ = fail(format_args!("standard output cannot be written: {error}"));
-            }
-        }
-        // Or nobody is left to tell.
-        _ => {}
+    let printed = write!(stdout, "{text}").and_then(|()| stdout.flush());
+    // Or nobody is left to tell.
+    if let Err(error) = printed
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && !HAS_FAILED.swap(true, Relaxed)
+    {
+        let _ = fail(format_args!("standard output cannot be written: {error}"));
     }
 }
 
