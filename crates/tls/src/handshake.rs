@@ -215,19 +215,9 @@ impl Handshake {
         }
     }
 
-    /// An alert that rustls does not send, under the key that it would have used.
     fn append_alert(&mut self, alert: Alert) {
-        let [level, description] = alert.message();
-        match self.last_words_keys().map(|keys| keys.and_then(RecordSealer::new)) {
-            Some(Ok(mut sealer)) => {
-                let content = [level, description];
-                let _ = self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &content);
-            }
-            Some(Err(_)) => {}
-            None => {
-                self.outgoing.append(&[ContentType::Alert.byte(), 3, 3, 0, 2, level, description]);
-            }
-        }
+        let keys = self.last_words_keys();
+        append_alert(&mut self.outgoing, alert, keys);
     }
 
     /// What protects our next record, if anything does.
@@ -270,6 +260,23 @@ impl Handshake {
         session.audience = Some(audience);
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
         Ok(Established { sealer, opener, secrets, tickets: None, session, incoming, outgoing })
+    }
+}
+
+/// Appends an alert that rustls does not send, under the keys that it would have used, if any. Where they cannot be had, nothing.
+pub(crate) fn append_alert(
+    outgoing: &mut Queue,
+    alert: Alert,
+    keys: Option<Result<Keys, ProtectionError>>,
+) {
+    let [level, description] = alert.message();
+    match keys.map(|keys| keys.and_then(RecordSealer::new)) {
+        Some(Ok(mut sealer)) => {
+            let content = [level, description];
+            let _ = outgoing.append_sealed(&mut sealer, ContentType::Alert, &content);
+        }
+        Some(Err(_)) => {}
+        None => outgoing.append(&[ContentType::Alert.byte(), 3, 3, 0, 2, level, description]),
     }
 }
 

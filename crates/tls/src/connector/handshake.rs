@@ -13,14 +13,14 @@ use super::sessions::Sessions;
 use crate::buffers::Queue;
 use crate::control::{Alert, Violation};
 use crate::handshake::{
-    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, Progress, check_alert, encode,
-    peer_identity, traffic_secrets,
+    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, Progress, append_alert,
+    check_alert, encode, peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
 use crate::observed::Observed;
 use crate::records::{
-    BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, RecordError,
-    RecordSealer, whole_record_bytes,
+    BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, Keys, PLAINTEXT_BYTES_MAX, ProtectionError,
+    RecordError, whole_record_bytes,
 };
 use crate::secrets::TrafficSecret;
 use crate::session::Resumption;
@@ -234,20 +234,18 @@ impl<'a> ClientHandshake<'a> {
         }
     }
 
-    /// An alert that rustls does not send, under the key that it would have used.
     pub(super) fn append_alert(&mut self, alert: Alert) {
-        let [level, description] = alert.message();
-        let suite = self.connection.negotiated_cipher_suite();
-        // Nothing of ours but our Finished, which is the last, would have come under this key.
-        let secret = self.observed.client_handshake_secret.take();
-        if let (Some(secret), Some(suite)) = (secret, suite.and_then(|suite| suite.tls13())) {
-            let keys = TrafficSecret::new(suite, secret).keys();
-            if let Ok(mut sealer) = keys.and_then(RecordSealer::new) {
-                let content = [level, description];
-                let _ = self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &content);
-            }
-        } else if !self.has_changed_cipher {
-            self.outgoing.append(&[ContentType::Alert.byte(), 3, 3, 0, 2, level, description]);
+        let keys = self.last_words_keys();
+        append_alert(&mut self.outgoing, alert, keys);
+    }
+
+    /// What protects our next record, if anything does.
+    fn last_words_keys(&mut self) -> Option<Result<Keys, ProtectionError>> {
+        let suite = self.connection.negotiated_cipher_suite().and_then(|suite| suite.tls13());
+        match (suite, self.observed.client_handshake_secret.take()) {
+            // Nothing of ours but our Finished, which is the last, would have come under this key.
+            (Some(suite), Some(secret)) => Some(TrafficSecret::new(suite, secret).keys()),
+            _ => self.has_changed_cipher.then_some(Err(ProtectionError)),
         }
     }
 
