@@ -231,10 +231,15 @@ impl Store {
             bytes_max: self.bytes_max(),
             objects: self.index.len() as u64,
             evictions: self.evictions.load(Ordering::Relaxed),
-            full_disks: self.full_disks.load(Ordering::Relaxed),
+            full_disks: self.full_disks(),
             damaged: self.damaged.load(Ordering::Relaxed),
             is_scanned: self.is_scanned.load(Ordering::Acquire),
         }
+    }
+
+    /// How often objects went because the disk was full though they took less than they may.
+    pub fn full_disks(&self) -> u64 {
+        self.full_disks.load(Ordering::Relaxed)
     }
 
     /// Removes an object, if it is still that one.
