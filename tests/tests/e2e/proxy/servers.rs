@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::Dialer;
+use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
@@ -131,6 +131,20 @@ fn nginx_behind_us_serves_what_it_serves() {
     };
     let kettle = Kettle::start(before("", "", &[nginx.address]));
     let mut client = Dialer::default().connect(kettle.address());
+    serves_the_file(&mut client, &text);
+    assert_eq!(client.get("/app/who").body, b"127.0.0.1 localhost https");
+    assert_eq!(client.get("/app/none").status, 404);
+    assert!(kettle.entry("/app/none").is_true("upstream_reused"));
+    // It refuses the body by its announced length and closes.
+    client.send(&request("POST", "/app/small", "Content-Length: 100000\r\n")).unwrap();
+    client.send(&[b'x'; 100_000]).unwrap();
+    assert_eq!(client.response().status, 413);
+    let mut client = Dialer::default().connect(kettle.address());
+    assert_eq!(client.get("/app/file").body.len(), 1_000_000);
+}
+
+/// A file of a server behind us: whole, a part of it, as it was, and its head.
+fn serves_the_file(client: &mut Client, text: &str) {
     let whole = client.get("/app/file");
     assert_same(&whole.body, text.as_bytes(), "the whole file");
     client.send(&request("GET", "/app/file", "Range: bytes=5-9\r\n")).unwrap();
@@ -141,15 +155,6 @@ fn nginx_behind_us_serves_what_it_serves() {
     assert_eq!(client.response().status, 304);
     client.send(&request("HEAD", "/app/file", "")).unwrap();
     assert_eq!(client.response_head().header("content-length"), Some("1000000"));
-    assert_eq!(client.get("/app/who").body, b"127.0.0.1 localhost https");
-    assert_eq!(client.get("/app/none").status, 404);
-    assert!(kettle.entry("/app/none").is_true("upstream_reused"));
-    // It refuses the body by its announced length and closes.
-    client.send(&request("POST", "/app/small", "Content-Length: 100000\r\n")).unwrap();
-    client.send(&[b'x'; 100_000]).unwrap();
-    assert_eq!(client.response().status, 413);
-    let mut client = Dialer::default().connect(kettle.address());
-    assert_eq!(client.get("/app/file").body.len(), 1_000_000);
 }
 
 #[test]
@@ -209,16 +214,7 @@ Alias /app FOLDER
     let Some(apache) = Peer::apache(&modules, SETTINGS, &files) else { return };
     let kettle = Kettle::start(before("", "", &[apache.address]));
     let mut client = Dialer::default().connect(kettle.address());
-    let whole = client.get("/app/file");
-    assert_same(&whole.body, text.as_bytes(), "the whole file");
-    client.send(&request("GET", "/app/file", "Range: bytes=5-9\r\n")).unwrap();
-    let part = client.response();
-    assert_eq!((part.status, &*part.body), (206, &b"56789"[..]));
-    let tag = whole.header("etag").unwrap();
-    client.send(&request("GET", "/app/file", &format!("If-None-Match: {tag}\r\n"))).unwrap();
-    assert_eq!(client.response().status, 304);
-    client.send(&request("HEAD", "/app/file", "")).unwrap();
-    assert_eq!(client.response_head().header("content-length"), Some("1000000"));
+    serves_the_file(&mut client, &text);
     // Put together while it is sent.
     client.send(&get("/app/page.shtml")).unwrap();
     let page = super::chunked_response(&mut client);
