@@ -85,12 +85,7 @@ impl Guest {
             let mut command = qemu::command(&self.machine, &files, Terminal::Interactive);
             interact(&mut command)?
         } else {
-            let mut command = qemu::command(&self.machine, &files, Terminal::Output);
-            match process::follow(&mut command, self.limit, &mut std::io::stdout(), on_line)? {
-                Exit::Exited(status) if status.success() => None,
-                Exit::Exited(status) => Some(format!("QEMU failed ({status})")),
-                Exit::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
-            }
+            self.follow(&files, on_line)?
         };
         let (status, complaints) = self.collect(&work)?;
         let failure = match (status, failure) {
@@ -98,6 +93,23 @@ impl Guest {
             (None, reason) => Some(describe_crash(reason, &files.console)),
         };
         Ok(Report { status, failure, complaints, took: started.elapsed() })
+    }
+
+    /// Runs the command without a terminal and says what went wrong with the machine, if something did.
+    fn follow(
+        &self,
+        files: &Files,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<Option<String>, String> {
+        let mut command = qemu::command(&self.machine, files, Terminal::Output);
+        let exit = boot_until_up(on_line, |on_line| {
+            process::follow(&mut command, self.limit, &mut std::io::stdout(), on_line)
+        })?;
+        Ok(match exit {
+            Exit::Exited(status) if status.success() => None,
+            Exit::Exited(status) => Some(format!("QEMU failed ({status})")),
+            Exit::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
+        })
     }
 
     /// Lays out what the guest sees as `/kettle`.
@@ -148,6 +160,28 @@ impl Guest {
         let messages = fs::read(unpacked.join("messages")).unwrap_or_default();
         Ok((status.trim().parse().ok(), complaints(&String::from_utf8_lossy(&messages))))
     }
+}
+
+/// Boots a guest, and once more if its kernel dies before the guest has said a line: with several emulated processors one may
+/// meet an instruction that another is patching. What dies later is a finding.
+fn boot_until_up(
+    on_line: &mut dyn FnMut(&str),
+    mut boot: impl FnMut(&mut dyn FnMut(&str)) -> Result<Exit, String>,
+) -> Result<Exit, String> {
+    for _ in 1..BOOTS_MAX {
+        let mut is_up = false;
+        let exit = boot(&mut |line| {
+            is_up = true;
+            on_line(line);
+        })?;
+        match exit {
+            Exit::Exited(status) if status.success() && !is_up => {
+                println!("--- the kernel died while it started; once more");
+            }
+            _ => return Ok(exit),
+        }
+    }
+    boot(on_line)
 }
 
 /// A folder for one run's disks, removed with the run.
@@ -245,6 +279,7 @@ busybox poweroff -f
 const SCRATCH_BYTES: u64 = 8 << 30;
 const OUT_BYTES: u64 = 2 << 30;
 const CONSOLE_LINES_SHOWN: usize = 40;
+const BOOTS_MAX: u32 = 3;
 
 #[cfg(test)]
 mod tests;
