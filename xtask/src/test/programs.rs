@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use super::build::{Programs, TestProgram};
@@ -26,6 +28,7 @@ pub fn run_here(
     let mut totals = Totals::default();
     let mut succeeded = true;
     let log = SkipLog::new()?;
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     for program in programs {
         let _ = writeln!(shown, "--- {}", short_name(&program.path));
         let mut command = Command::new(&program.path);
@@ -35,6 +38,7 @@ pub fn run_here(
             .env("CARGO_MANIFEST_DIR", &program.folder)
             .env("KETTLE_BIN", kettle)
             .env("KETTLE_GO_PROGRAMS", go::folder())
+            .env(TEST_THREADS, (processors * TESTS_PER_PROCESSOR).to_string())
             .env(SKIP_LOG, &log.path);
         succeeded &= follow(&mut command, shown, &mut totals)?;
     }
@@ -75,16 +79,19 @@ pub fn run_in_guest(
         command.extend_from_slice(filter);
         commands.push(command);
     }
+    let machine = Machine::default();
+    let test_threads = (machine.cpus as usize * TESTS_PER_PROCESSOR).to_string();
     let guest = Guest {
         kernel,
         image: Image::Test,
-        machine: Machine::default(),
+        machine,
         files,
         environment: [
             ("KETTLE_BIN", "/kettle/kettle"),
             ("KETTLE_GO_PROGRAMS", "/kettle"),
             ("KETTLE_GUEST_KERNEL", kernel.name()),
             ("KETTLE_REQUIRE_KTLS", "1"),
+            (TEST_THREADS, &test_threads),
             (SKIP_LOG, "/out/skips"),
             ("RUST_BACKTRACE", "1"),
         ]
@@ -182,6 +189,10 @@ const DECIDED_BY_KERNELS: [&str; 7] = [
 ];
 
 const SKIP_LOG: &str = "KETTLE_SKIP_LOG";
+/// libtest's own variable.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+/// Most of a test's time it waits for a deadline of the server to pass, and keeps no processor busy.
+const TESTS_PER_PROCESSOR: usize = 2;
 const HERE_LIMIT: Duration = Duration::from_secs(20 * 60);
 const GUEST_LIMIT: Duration = Duration::from_secs(25 * 60);
 
