@@ -235,6 +235,8 @@ const OF_SERVER: &[c_long] = &[
     libc::SYS_flock,
     libc::SYS_mkdirat,
     libc::SYS_unlinkat,
+    #[cfg(not(target_arch = "riscv64"))]
+    libc::SYS_renameat,
     libc::SYS_renameat2,
     libc::SYS_linkat,
     libc::SYS_symlinkat,
@@ -314,7 +316,7 @@ const OF_SERVER_RESTRICTED: &[Restricted<'_>] = &[
     ),
 ];
 
-/// Older forms of the same, which other processors' kernels have never had, and musl uses.
+/// Older forms of the same, which newer processors' kernels have never had, and musl uses.
 #[cfg(target_arch = "x86_64")]
 const BOTH_ON_X86: &[c_long] = &[
     libc::SYS_stat,
@@ -334,7 +336,6 @@ const OF_SERVER_ON_X86: &[c_long] = &[
     libc::SYS_mkdir,
     libc::SYS_unlink,
     libc::SYS_rename,
-    libc::SYS_renameat,
     libc::SYS_link,
     libc::SYS_pipe,
     libc::SYS_dup2,
