@@ -53,7 +53,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
                 let message =
                     format!("{} has {bytes} bytes; a secret takes 32", file.value.display());
                 let help = format!("run `openssl rand -out {} 32`", file.value.display());
-                find(config, file, message, Some(help))
+                file_diagnostic(config, file, message, Some(help))
             })
         })
     }));
@@ -80,7 +80,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
     diagnostics
 }
 
-fn find(
+fn file_diagnostic(
     config: &Config,
     at: &Located<PathBuf>,
     message: String,
@@ -104,7 +104,12 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
         Err(error) => {
             let is_missing = error.kind() == ErrorKind::NotFound;
             let similar = is_missing.then(|| similar_file(config, &file.value)).flatten();
-            return Some(find(config, file, format!("cannot read {shown}: {error}"), similar));
+            return Some(file_diagnostic(
+                config,
+                file,
+                format!("cannot read {shown}: {error}"),
+                similar,
+            ));
         }
     };
     let message = match metadata.len() {
@@ -117,7 +122,7 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
         }
         _ => return None,
     };
-    Some(find(config, file, message, None))
+    Some(file_diagnostic(config, file, message, None))
 }
 
 fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic> {
@@ -126,13 +131,23 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic
         Ok(_) => None,
         Err(_) if folder.value.is_file() => {
             let help = write(config, folder.value.parent().unwrap_or(Path::new("")));
-            Some(find(config, folder, format!("{shown} is a file, not a folder"), Some(help)))
+            Some(file_diagnostic(
+                config,
+                folder,
+                format!("{shown} is a file, not a folder"),
+                Some(help),
+            ))
         }
         // Search permission is all that serving needs; only listings read the folder.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
         Err(error) => {
             let similar = similar_file(config, &folder.value);
-            Some(find(config, folder, format!("cannot open the folder {shown}: {error}"), similar))
+            Some(file_diagnostic(
+                config,
+                folder,
+                format!("cannot open the folder {shown}: {error}"),
+                similar,
+            ))
         }
     }
 }
@@ -147,9 +162,12 @@ fn check_parents(config: &Config) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (name, path) in logs.chain(socket) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(parent) = parent
-            && !parent.is_dir()
-        {
+        // Who may not look at a folder may have made the file in it before.
+        let is_missing = |parent: &&Path| match fs::metadata(parent) {
+            Ok(found) => !found.is_dir(),
+            Err(error) => error.kind() != ErrorKind::PermissionDenied,
+        };
+        if let Some(parent) = parent.filter(is_missing) {
             let message = format!("there is no folder {} to create it in", parent.display());
             let offending = path.display().to_string();
             diagnostics.push(config.diagnostic(

@@ -23,6 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FileType, OFlags};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -417,7 +418,7 @@ fn send(socket: BorrowedFd<'_>, bytes: &[u8], with: Option<BorrowedFd<'_>>) -> i
     if !with.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(with));
     }
-    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))?;
     Ok(())
 }
 
@@ -430,7 +431,9 @@ fn receive(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(bytes)];
-    let received = recvmsg(socket, slices, &mut control, flags | RecvFlags::CMSG_CLOEXEC)?;
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    // A call with a time limit ends at every signal, and when a process that was stopped goes on (signal(7)).
+    let received = retry_on_intr(|| recvmsg(socket, slices, &mut control, flags))?;
     let descriptors = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,

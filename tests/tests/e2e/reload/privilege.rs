@@ -104,6 +104,66 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
 }
 
 #[test]
+fn a_folder_that_only_root_may_look_into_is_not_missing() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    let mut kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let socket = kettle.folder.path("private/in/admin.sock");
+    fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    let private = kettle.folder.path("private");
+    fs::set_permissions(private, fs::Permissions::from_mode(0o700)).unwrap();
+    kettle.folder.change_config("\"admin.sock\"", "\"private/in/admin.sock\"");
+    kettle.restart();
+    let reload = Tool::kettle(["ctl", "--socket"]).args([socket]).args(["reload"]);
+    assert!(reload.succeed().contains("reloaded"));
+}
+
+#[test]
+fn a_keeper_is_heard_though_its_server_was_stopped_meanwhile() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let server = Pid::from_raw(kettle.process().cast_signed()).unwrap();
+    let keeper = Pid::from_raw(keeper_of(&kettle).cast_signed()).unwrap();
+    kill_process(keeper, Signal::STOP).unwrap();
+    std::thread::scope(|scope| {
+        let reload = kettle.ctl(&["reload"]);
+        let reload = scope.spawn(|| reload.output());
+        // More than one question is asked; none may be given up.
+        for _ in 0..2 {
+            wait_for_thread(&kettle, "syscall", |it| it.starts_with(RECVMSG));
+            kill_process(server, Signal::STOP).unwrap();
+            wait_for_thread(&kettle, "stat", |it| it.contains(") T "));
+            kill_process(server, Signal::CONT).unwrap();
+        }
+        wait_for_thread(&kettle, "syscall", |it| it.starts_with(RECVMSG));
+        kill_process(keeper, Signal::CONT).unwrap();
+        let reloaded = reload.join().unwrap();
+        assert!(reloaded.text().contains("reloaded"), "{}", reloaded.text());
+    });
+}
+
+/// Waits until this file in /proc says it of one of the server's threads.
+fn wait_for_thread(kettle: &Kettle, file: &str, says: fn(&str) -> bool) {
+    let deadline = Instant::now() + patience();
+    let is_so = |thread: fs::DirEntry| {
+        fs::read_to_string(thread.path().join(file)).is_ok_and(|content| says(&content))
+    };
+    let threads = || fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
+    while !threads().filter_map(Result::ok).any(is_so) {
+        assert!(Instant::now() < deadline, "no thread is as it should be by {file}");
+        std::thread::yield_now();
+    }
+}
+
+/// The number of recvmsg(2), as `syscall` in /proc says it.
+const RECVMSG: &str = if cfg!(target_arch = "x86_64") { "47 " } else { "212 " };
+
+#[test]
 fn a_reload_without_a_keeper_says_that_there_is_none() {
     if !geteuid().is_root() {
         return skip("only root can become somebody else");
