@@ -62,7 +62,7 @@ fn config(folder: &Path) -> Config {
 }
 
 async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) {
-    let Ok(routes) = Router::build(config, &Upstreams::default(), &Default::default()) else {
+    let Ok(routes) = Router::build(config, &Upstreams::default(), &Default::default(), None) else {
         eprintln!("cannot open the folder");
         return;
     };

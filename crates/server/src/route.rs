@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -127,7 +127,8 @@ impl Handler {
 }
 
 impl Router {
-    /// The router of a configuration. Opens all roots, and reads the files of users.
+    /// The router of a configuration. Opens all roots, and reads the files of users. Where a router of the same configuration is
+    /// given, its folders stay open if they are not there any more.
     ///
     /// # Errors
     /// Every mistake: one for each root that cannot be opened, and for each file of users that is not right.
@@ -135,6 +136,7 @@ impl Router {
         config: &Config,
         upstreams: &Upstreams,
         stores: &Stores,
+        same: Option<&Self>,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut router = Self {
             sites: Vec::with_capacity(config.sites.len()),
@@ -165,9 +167,11 @@ impl Router {
                     .collect()
             };
             let own = chains(site);
-            let same =
+            let first_like =
                 config.sites.iter().position(|other| !own.is_empty() && chains(other) == own);
-            let routes = build_routes(config, site, (upstreams, stores), &mut diagnostics);
+            let open =
+                same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
+            let routes = build_routes(config, site, (upstreams, stores), open, &mut diagnostics);
             router.sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -181,7 +185,7 @@ impl Router {
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
                 routes,
-                certificates: same.unwrap_or(number),
+                certificates: first_like.unwrap_or(number),
                 client_auth: client_auth.get(number).copied().flatten(),
                 is_certificate_optional: site.client_auth.as_ref().is_some_and(|client_auth| {
                     client_auth.mode == kettle_config::ClientAuthMode::Optional
@@ -337,15 +341,17 @@ pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
     all.iter().map(first_like).collect()
 }
 
-/// A site's routes, longest prefix first.
+/// A site's routes, longest prefix first. Of those that are `open` it takes what cannot be opened again.
 fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
     (upstreams, stores): (&Upstreams, &Stores),
+    open: &[Route],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for route in &site.routes {
+        let prefix = route.prefix.trim_end_matches('/').to_owned();
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
         let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
         let handler = match &route.root {
@@ -359,13 +365,15 @@ fn build_routes(
             None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
             Some(root) => match FileRoute::open(site, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),
+                Err(_) if let Some(files) = files_of(open, &prefix, &root.value) => {
+                    Handler::Files(files)
+                }
                 Err(error) => {
                     diagnostics.push(root_diagnostic(config, root, error));
                     continue;
                 }
             },
         };
-        let prefix = route.prefix.trim_end_matches('/').to_owned();
         match Rules::load(route) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
@@ -377,6 +385,16 @@ fn build_routes(
     // Stable: of two routes with the same prefix the first stays first.
     routes.sort_by_key(|route| std::cmp::Reverse(route.prefix.len()));
     routes
+}
+
+/// The files of a route that is open.
+fn files_of(routes: &[Route], prefix: &str, root: &Path) -> Option<Arc<FileRoute>> {
+    routes.iter().find_map(|route| match &route.handler {
+        Handler::Files(files) if route.prefix == prefix && files.root.path() == root => {
+            Some(Arc::clone(files))
+        }
+        _ => None,
+    })
 }
 
 fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {

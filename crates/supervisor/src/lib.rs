@@ -130,8 +130,8 @@ impl Supervisor {
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
-        let prepared =
-            prepare::prepare(config, &resumption, None).map_err(StartError::Diagnostics)?;
+        let prepared = prepare::prepare(config, &resumption, &prepare::Purpose::Start)
+            .map_err(StartError::Diagnostics)?;
         let config = Arc::clone(&prepared.config);
 
         let worker_count = config.server.workers.unwrap_or(1);

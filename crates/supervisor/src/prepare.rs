@@ -86,20 +86,20 @@ pub struct Report {
     pub folders: Vec<(String, Disclosure)>,
 }
 
-/// Loads all that a configuration names. A generated certificate `in_force` is taken over: without
+/// Loads all that a configuration names. A generated certificate that is in force is taken over: without
 /// privileges its key may no longer be readable, and a new one would worry everybody.
 ///
 /// # Errors
 ///
 /// Returns every mistake, in the order of the file.
-pub fn prepare(
+pub(crate) fn prepare(
     mut config: Config,
     resumption: &SharedResumption,
-    in_force: Option<&Prepared>,
+    purpose: &Purpose<'_>,
 ) -> Result<Prepared, Vec<Diagnostic>> {
     config.fill_in_http2();
     let file_states = FileStates::of(&config);
-    let (loaded, mut diagnostics) = load(&config, resumption, &Purpose::Serving { in_force });
+    let (loaded, mut diagnostics) = load(&config, resumption, purpose);
     let Loaded { router: Some(router), acceptors: Some(acceptors), .. } = loaded else {
         return Err(diagnostics.into_mistakes(&config));
     };
@@ -135,7 +135,7 @@ pub fn check(config: &Config) -> Report {
         Ok(resumption) => resumption,
         Err(mistakes) => return Report { mistakes, ..Report::default() },
     };
-    let (loaded, mut diagnostics) = load(config, &resumption, &Purpose::Checking);
+    let (loaded, mut diagnostics) = load(config, &resumption, &Purpose::Check);
     diagnostics.mistakes.append(&mut diagnostics.serious);
     let mut warnings = all_warnings(config, std::mem::take(&mut diagnostics.warnings));
     warnings.sort_by_key(Diagnostic::position);
@@ -150,15 +150,28 @@ pub fn check(config: &Config) -> Report {
 /// Returns what a start would be refused for, in the order of the file.
 pub fn try_out(config: Config) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let resumption = resumption(&config)?;
-    prepare(config, &resumption, None).map(|prepared| prepared.warnings)
+    prepare(config, &resumption, &Purpose::Start).map(|prepared| prepared.warnings)
 }
 
 /// What a configuration is loaded for.
-enum Purpose<'p> {
-    /// To be put in force, in the place of another one or at the start.
-    Serving { in_force: Option<&'p Prepared> },
+pub(crate) enum Purpose<'p> {
+    /// To be the first in force.
+    Start,
+    /// To take the place of this one.
+    Reload(&'p Prepared),
+    /// To read the files again that reloads read: the configuration is that of this one.
+    Renewal(&'p Prepared),
     /// To be told about it. Nothing is generated.
-    Checking,
+    Check,
+}
+
+impl Purpose<'_> {
+    fn in_force(&self) -> Option<&Prepared> {
+        match self {
+            Self::Reload(prepared) | Self::Renewal(prepared) => Some(prepared),
+            Self::Start | Self::Check => None,
+        }
+    }
 }
 
 /// All that a configuration names, as far as it could be loaded.
@@ -183,11 +196,13 @@ fn load(
     resumption: &SharedResumption,
     purpose: &Purpose<'_>,
 ) -> (Loaded, Diagnostics) {
-    let (in_force, is_check) = match purpose {
-        Purpose::Serving { in_force } => (*in_force, false),
-        Purpose::Checking => (None, true),
-    };
+    let in_force = purpose.in_force();
+    let is_check = matches!(purpose, Purpose::Check);
+    let renewed = matches!(purpose, Purpose::Renewal(_)).then_some(in_force).flatten();
     let mut diagnostics = Diagnostics::begin_with_files(config);
+    if renewed.is_some() {
+        diagnostics.leave_to_reloads(config);
+    }
     diagnostics.add_open_doors(config);
     if is_check || (in_force.is_none() && config.server.user.is_some()) {
         diagnostics.add_access(config);
@@ -203,7 +218,8 @@ fn load(
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
-    let router = Router::build(config, &upstreams, &stores);
+    let open = renewed.map(|prepared| &*prepared.router);
+    let router = Router::build(config, &upstreams, &stores, open);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut diagnostics);
     let acceptors = make_acceptors(
@@ -311,6 +327,13 @@ impl Diagnostics {
             diagnostics.mistake(config, at, &path.display().to_string(), error.to_string());
         }
         diagnostics
+    }
+
+    /// Forgets what has nothing to do with the files that are read again: a folder that is away for an hour must not keep a
+    /// renewed certificate out.
+    fn leave_to_reloads(&mut self, config: &Config) {
+        let read = config.files_of_reloads();
+        self.mistakes.retain(|it| read.iter().any(|file| file.at == it.position()));
     }
 
     /// Of certificates before one backend, none should be a way around what another demands.

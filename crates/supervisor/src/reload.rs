@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use super::bind::{BoundAddress, bind, configure};
-use super::prepare::{Prepared, prepare};
+use super::prepare::{Prepared, Purpose, prepare};
 use super::resources::Resources;
 use super::sandbox::Sandbox;
 use kettle_server::access_log::{AccessLog, LogError};
@@ -260,12 +260,13 @@ impl Query {
             }
         };
         let is_in_force = self.scope == ReloadScope::NamedFiles;
+        let purpose = if is_in_force { Purpose::Renewal } else { Purpose::Reload }(&self.in_force);
         let out_of_reach = self.sandbox.refusals(&config, is_in_force);
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);
         }
         self.resources.fill_in(&mut config, Some(self.workers));
-        let prepared = prepare(config, &self.resumption, Some(&self.in_force))?;
+        let prepared = prepare(config, &self.resumption, &purpose)?;
         let bound = bind(&prepared.config, self.workers, &self.bound, &self.leaving)?;
         Ok(Candidate { prepared, bound })
     }

@@ -91,7 +91,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
     Arc::new(Snapshot {
         config: Arc::new(config.clone()),
         router: Arc::new(change(
-            Router::build(config, &Default::default(), &Default::default()).unwrap(),
+            Router::build(config, &Default::default(), &Default::default(), None).unwrap(),
         )),
         tls: acceptor.clone().into(),
         tls_with_http2: acceptor.into(),

@@ -31,7 +31,7 @@ fn config(sites: Vec<SiteConfig>) -> Config {
 }
 
 fn build(sites: Vec<SiteConfig>) -> Router {
-    Router::build(&config(sites), &Default::default(), &Default::default()).unwrap()
+    Router::build(&config(sites), &Default::default(), &Default::default(), None).unwrap()
 }
 
 /// The number of the site that answers.
@@ -172,7 +172,7 @@ fn every_root_that_cannot_be_opened_is_found() {
     let sites =
         vec![site(&["a.example"], &["/"], &missing), site(&["b.example"], &["/", "/x"], &missing)];
     let diagnostics =
-        Router::build(&config(sites), &Default::default(), &Default::default()).unwrap_err();
+        Router::build(&config(sites), &Default::default(), &Default::default(), None).unwrap_err();
     assert_eq!(diagnostics.len(), 3);
     assert!(diagnostics[0].message.contains("cannot open"), "{}", diagnostics[0].message);
     assert!(diagnostics[0].offending.ends_with("missing"), "{}", diagnostics[0].offending);

@@ -71,7 +71,8 @@ fn a_server_starts_with_what_check_calls_a_mistake_of_names() {
     let fixture = Fixture::new();
     let config = fixture.config("example.org", &fixture.own_certificate());
     let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-    let prepared = prepare(config, &resumption, None).unwrap_or_else(|found| panic!("{found:?}"));
+    let prepared =
+        prepare(config, &resumption, &Purpose::Start).unwrap_or_else(|found| panic!("{found:?}"));
     assert_eq!(places(&prepared.warnings), [(4, 10)]);
 }
 

@@ -30,9 +30,10 @@ impl Fixture {
         let mut config = read(&path_of(&directory)).unwrap();
         resources.fill_in(&mut config, Some(2));
         let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-        let prepared = prepare(config, &resumption, None).unwrap_or_else(|diagnostics| {
-            panic!("{}", diagnostics.iter().map(Diagnostic::to_string).collect::<String>())
-        });
+        let prepared =
+            prepare(config, &resumption, &Purpose::Start).unwrap_or_else(|diagnostics| {
+                panic!("{}", diagnostics.iter().map(Diagnostic::to_string).collect::<String>())
+            });
         let metrics = Arc::new(Metrics::new(2));
         let bound = bind(&prepared.config, 2, &[], &[]).unwrap();
         let log = AccessLog::start(

@@ -60,6 +60,23 @@ fn a_broken_certificate_leaves_the_old_one_and_is_reported_once() {
 }
 
 #[test]
+fn a_folder_that_is_away_keeps_no_certificate_out() {
+    let kettle = watching();
+    let mut open = kettle.connect(TLS13_AES_128);
+    let (root, away) = (kettle.folder.path("www"), kettle.folder.path("away"));
+    std::fs::rename(&root, &away).unwrap();
+    let new = new_certificate();
+    kettle.folder.write_certificate("localhost", &new);
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    // A command asks for the whole configuration, and what it asks for is not there.
+    assert!(kettle.ctl(&["reload"]).output().text().contains("www"));
+    std::fs::rename(&away, &root).unwrap();
+    assert_eq!(open.get("/a").body, b"content");
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
 fn a_chain_before_its_key_is_refused_once_and_taken_with_the_key() {
     let kettle = watching();
     let (old, new) = (shown(&kettle), new_certificate());

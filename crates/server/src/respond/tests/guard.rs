@@ -173,7 +173,7 @@ async fn a_file_of_users_with_a_mistake_is_not_taken() {
     let path = stage.folder.path().join("users");
     fs::write(&path, "# users\nann:$apr1$x$y\n").unwrap();
     let diagnostics =
-        Router::build(&stage.config, &Default::default(), &Default::default()).unwrap_err();
+        Router::build(&stage.config, &Default::default(), &Default::default(), None).unwrap_err();
     let [diagnostic] = &*diagnostics else { panic!("{diagnostics:?}") };
     assert_eq!((&diagnostic.path, diagnostic.line), (&path, 2));
     let help = format!("run `htpasswd -B {} ann`", path.display());

@@ -103,7 +103,8 @@ impl Stage {
         };
         let metrics = Arc::new(WorkerMetrics::default());
         let files = Files::with_clock(&self.config.limits, metrics, Box::new(clock.clone()));
-        let router = Router::build(&self.config, &Default::default(), &Default::default()).unwrap();
+        let router =
+            Router::build(&self.config, &Default::default(), &Default::default(), None).unwrap();
         let guards = Guards::with_clock(Box::new(clock.clone()));
         let responder = Responder { files, guards, pool: Rc::default() };
         Server { folder: self.folder, clock, responder, router }
