@@ -121,7 +121,7 @@ impl<'d> Delivery<'d> {
         self.delivered
     }
 
-    /// Whether the client was sent the head.
+    /// Whether TCP or kernel TLS has some of the head.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.has_begun

@@ -39,14 +39,13 @@ impl Delivery<'_> {
         file: &Arc<OpenFile>,
         span: ByteRange,
     ) -> Result<(), DeliveryError> {
-        let mut head_left = head;
-        while !head_left.is_empty() {
-            let sent_bytes = self.kernel_write(head_left, &[], span.bytes > 0).await?;
-            head_left = head_left.get(sent_bytes..).unwrap_or_default();
+        if span.bytes == 0 {
+            return self.kernel_memory(head, &[]).await;
         }
         let mut offset = span.start;
         let end = span.start + span.bytes;
         let mut call_end = end.min(offset + first_call_bytes(head.len(), span));
+        let mut head = head;
         let mut resident_until = offset;
         let mut turn_bytes = 0;
         while offset < end {
@@ -57,12 +56,16 @@ impl Delivery<'_> {
                     let read = self.read_ahead(file, offset, ahead_bytes).await?;
                     (self.delivered.path, self.delivered.reason) =
                         (TxPath::KernelWrite, Some(Reason::SlowDisk));
-                    self.kernel_memory(&[], read.bytes()).await?;
+                    self.kernel_memory(std::mem::take(&mut head), read.bytes()).await?;
                     offset += read.bytes().len() as u64;
                     call_end = end.min(offset + CALL_BYTES);
                     continue;
                 }
                 resident_until = offset + ahead_bytes;
+            }
+            while !head.is_empty() {
+                let sent_bytes = self.kernel_write(head, &[], true).await?;
+                head = head.get(sent_bytes..).unwrap_or_default();
             }
             let fd = file.file();
             let count = usize::try_from(call_end - offset).unwrap_or(usize::MAX);
@@ -73,6 +76,8 @@ impl Delivery<'_> {
                 })
                 .await??;
             if sent_bytes == 0 {
+                // What the head's record waited for does not come.
+                self.client_takes(TlsStream::poll_kernel_push).await??;
                 return Err(cut_short());
             }
             self.delivered.body_bytes += sent_bytes as u64;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::pipe::Pipe;
-use kettle_kernel::transfer;
+use kettle_kernel::{record, transfer};
 
 use super::record_room::RecordRoom;
 use super::writer::{FileRecords, Sending, SendingKey};
@@ -167,6 +167,15 @@ impl TlsStream {
         let fd = self.socket.as_fd();
         let call = || transfer::sendfile(fd, file, offset, bytes);
         self.writer.poll_kernel(&self.socket, context, bytes, 1, call)
+    }
+
+    /// Sends what a call with `more` left in the kernel's open record, where nothing comes that would fill it. A record with a
+    /// type of its own has the kernel send the open one first, and one without content is not sent (`tls_process_cmsg`).
+    ///
+    /// # Errors
+    /// As [`poll_kernel_write`](Self::poll_kernel_write).
+    pub fn poll_kernel_push(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        self.writer.poll_control_record(&self.socket, context, record::APPLICATION_DATA, &[])
     }
 
     /// Sends up to `bytes` bytes of what `pipe` holds through the kernel, which encrypts.

@@ -35,6 +35,22 @@ fn a_body_whose_file_was_truncated_ends_early_and_without_close_notify() {
 }
 
 #[test]
+fn the_head_of_a_file_that_was_emptied_arrives() {
+    let sizes = [20_000, 20_001, 20_002, 20_003, 20_004];
+    let setup = Setup::paths(paths_here()).sizes(&sizes).without_memory();
+    let kettle = Kettle::start(setup.set("limits", "revalidate = \"1m\""));
+    for (path, bytes) in paths_here().iter().zip(sizes) {
+        let name = format!("/{bytes}");
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        assert_same(&client.get(&name).body, &content(bytes), path);
+        File::create(kettle.folder.path(&format!("www{name}"))).unwrap();
+        client.send(&get(&name)).unwrap();
+        assert_eq!(client.response_head().announced_bytes(), bytes, "{path}");
+        assert_eq!(client.end(), End::Cut, "{path}");
+    }
+}
+
+#[test]
 fn a_file_replaced_by_another_is_sent_to_its_old_end() {
     let kettle = Kettle::start(
         Setup::paths(paths_here()).without_memory().set("limits", "revalidate = \"0s\""),
