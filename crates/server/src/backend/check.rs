@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
 use kettle_preamble::proxy;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::failure::{Failure, Outcome};
@@ -124,24 +126,44 @@ async fn begin(
     }
 }
 
-/// Asks for a path, and is content with a status from 200 to 399. Nothing behind the status is read.
+/// Asks for a path, and is content with a status from 200 to 399. Nothing behind the status is read; interim responses before it
+/// say nothing yet (RFC 9110 §15.2).
 async fn get(stream: &mut dyn Stream, path: &str, host: &str) -> Result<(), Failure> {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: kettle\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
-    let mut start = [0; STATUS_LINE_BYTES_MIN];
-    if let Err(error) = stream.read_exact(&mut start).await {
-        return Err(match error.kind() {
-            io::ErrorKind::UnexpectedEof => bad_answer("it closed without a status"),
-            _ => error.into(),
-        });
+    let mut answer = BufReader::new(stream.take(ANSWER_BYTES_MAX));
+    loop {
+        let mut start = [0; STATUS_LINE_BYTES_MIN];
+        answer.read_exact(&mut start).await.map_err(unanswered)?;
+        match status(&start) {
+            Some(200..=399) => return Ok(()),
+            Some(100 | 102..=199) => pass_over_head(&mut answer).await?,
+            Some(status) => return Err(bad_answer(format!("it answered with status {status}"))),
+            None => return Err(bad_answer("what it answered is no HTTP/1 status line")),
+        }
     }
-    match status(&start) {
-        Some(200..=399) => Ok(()),
-        Some(status) => Err(bad_answer(format!("it answered with status {status}"))),
-        None => Err(bad_answer("what it answered is no HTTP/1 status line")),
+}
+
+/// Reads to the end of a head whose status has been read.
+async fn pass_over_head(answer: &mut (impl AsyncBufRead + Unpin)) -> Result<(), Failure> {
+    let mut line = Vec::new();
+    answer.read_until(b'\n', &mut line).await?;
+    while !matches!(line.as_slice(), b"\r\n" | b"\n") {
+        line.clear();
+        if answer.read_until(b'\n', &mut line).await? == 0 {
+            return Err(unanswered(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+    Ok(())
+}
+
+fn unanswered(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => bad_answer("it closed without a status"),
+        _ => error.into(),
     }
 }
 
@@ -192,6 +214,9 @@ fn fraction(seed: u64) -> f64 {
 
 /// The first checks of all servers are spread over this time.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
+
+/// The most that is read of an answer: interim heads and the status behind them.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
 /// `HTTP/1.1 200` and what must follow it.
 const STATUS_LINE_BYTES_MIN: usize = 13;

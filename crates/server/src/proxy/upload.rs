@@ -170,8 +170,8 @@ impl Sending<'_> {
         match outcome {
             Ok(Err(UpstreamError::Ended(error))) => {
                 // It may have said why before it closed.
-                match self.in_flight.next_head().await {
-                    Ok(head) if head.status() >= 200 => Ok(Some(head)),
+                match timeout(limit, poll_fn(|context| self.poll_answer(context))).await {
+                    Ok(Ok(head)) if head.status() >= 200 => Ok(Some(head)),
                     _ => Err(error.into()),
                 }
             }

@@ -203,6 +203,29 @@ fn a_server_that_takes_no_more_may_still_answer() {
 }
 
 #[test]
+fn a_server_that_closes_behind_an_interim_response_and_its_answer_is_heard() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let head = request("POST", "/app", "Content-Length: 400000\r\n");
+    let upload = [&head[..], &vec![b'a'; 400_000]].concat();
+    // Whether its answer is seen or its end is met first is up to the kernel.
+    for _ in 0..30 {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&upload).unwrap();
+        let mut server = backend.accept();
+        let interim = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+        let last = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+        answer(&mut server, &[interim, last].concat());
+        drop(server);
+        let mut status = client.response_head().status;
+        while status < 200 {
+            status = client.response_head().status;
+        }
+        assert_eq!(status, 413);
+    }
+}
+
+#[test]
 fn a_client_that_owes_the_rest_of_its_request_is_given_up() {
     let backend = Backend::listen();
     // The server's own time ends nothing here.
