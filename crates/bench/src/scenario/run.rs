@@ -79,7 +79,9 @@ pub fn run(
                 ended.stopped = true;
                 break;
             }
-            Err(error @ (BenchError::File { .. } | BenchError::Bug(_))) => return Err(error),
+            Err(
+                error @ (BenchError::File { .. } | BenchError::Results(_) | BenchError::Bug(_)),
+            ) => return Err(error),
             Err(error) => ended.failed.push((scenario.name.to_owned(), error.to_string())),
         }
     }
@@ -130,7 +132,8 @@ impl ScenarioRun<'_> {
         let _ = std::fs::remove_dir_all(&folder);
         match &outcome {
             Ok(()) => write(&Line::Complete { scenario: name.to_owned() })?,
-            Err(BenchError::Stopped) => {}
+            // Behind half a line another would make the file one that nobody can read.
+            Err(BenchError::Stopped | BenchError::Results(_)) => {}
             Err(error) => {
                 let absent = Absent {
                     scenario: name.to_owned(),
