@@ -303,7 +303,7 @@ impl Connection {
             Ok(Err(error)) => Err(self.stream_failed(error)),
             // A client whose request took too long is told (RFC 9110 §15.5.9).
             Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
-                Err(Box::pin(self.refuse(stream, None, 408, 0)).await)
+                Err(Box::pin(self.refuse(stream, None, 408, state.answered + 1)).await)
             }
             Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }

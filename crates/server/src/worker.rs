@@ -163,7 +163,11 @@ impl Listeners {
                 Ok(socket) => {
                     self.sources.push(AcceptLoop::begin(worker, snapshot, listening, socket))
                 }
-                Err(error) => outcome = Err(error),
+                Err(error) => {
+                    // Its clients are for the other workers.
+                    let _ = socket::stop_listening(listening.socket.as_fd());
+                    outcome = Err(error);
+                }
             }
         }
         for gone in before {
