@@ -45,7 +45,7 @@ pub struct ResponseEntry<'a> {
     pub method: &'a [u8],
     /// The request target, as sent; empty if the request could not be parsed.
     pub target: &'a [u8],
-    /// `HTTP/1.1` or `HTTP/1.0`; empty if the request could not be parsed.
+    /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`; empty if the request could not be parsed.
     pub version: &'static str,
     /// The status sent.
     pub status: u16,

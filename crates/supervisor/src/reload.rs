@@ -247,7 +247,7 @@ struct Query {
 }
 
 impl Query {
-    /// Everything that can fail and leaves no trace when it does.
+    /// Everything that can fail, and leaves nothing behind when it does: sockets that listen by then are closed again.
     fn run(self) -> Result<Candidate, Vec<Diagnostic>> {
         let in_force = &self.in_force.config;
         let mut config = match (self.scope, &self.loader) {

@@ -6,7 +6,7 @@ use std::task::Context;
 
 use kettle_kernel::ktls::Refusal;
 use kettle_kernel::transfer::Wait;
-use kettle_tls::buffers::RECORDS_PER_WRITE;
+use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{FileRecords, OffloadError, StreamError, TlsStream};
 
@@ -169,9 +169,6 @@ pub(super) async fn move_into_kernel(
 
 /// About as long as a real response head; its content is of no matter under encryption.
 const HEAD: &[u8; 280] = &[b'h'; 280];
-
-/// As the server's writes from memory.
-const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 /// As the server's sendfile path: whole records a call.
 const CHUNK_BYTES: usize = 64 * PLAINTEXT_BYTES_MAX;

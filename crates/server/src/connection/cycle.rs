@@ -184,6 +184,7 @@ impl Connection {
             }
             Ok(framing)
         });
+        // Lets go of what was received, which then becomes the head's.
         let head = head.moved_to(());
         let head = Box::new(head.moved_to(stream.take_front(bytes)));
         match framing {

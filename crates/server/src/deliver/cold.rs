@@ -4,8 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::sync::Arc;
 
 use kettle_kernel::transfer::{self, Residency, Wait};
-use kettle_tls::buffers::{self, RECORDS_PER_WRITE};
-use kettle_tls::records::PLAINTEXT_BYTES_MAX;
+use kettle_tls::buffers::{self, WRITE_BYTES};
 
 use super::{Delivery, DeliveryError};
 use crate::clock::Clock;
@@ -22,7 +21,7 @@ pub(crate) struct FileBytes {
 impl FileBytes {
     /// Reads as much as it gets, but never nothing.
     fn read(file: &OpenFile, offset: u64, bytes: u64, wait: Wait) -> io::Result<Self> {
-        let wanted = usize::try_from(bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let wanted = usize::try_from(bytes).unwrap_or(WRITE_BYTES).min(WRITE_BYTES);
         let mut piece = Self { buffer: buffers::take(wanted), bytes: 0 };
         let room = IoSliceMut::new(piece.buffer.get_mut(..wanted).unwrap_or_default());
         piece.bytes = transfer::read_at(file.file(), &mut [room], offset, wait)?;
@@ -194,9 +193,6 @@ pub(super) fn held_up_by<T>(worker: &WorkerState, file: &OpenFile, read: impl Fn
     file.device().held_up(waited, worker.clock.monotonic());
     outcome
 }
-
-/// The most a thread reads for a connection in one go: what the largest pooled buffer holds.
-const PIECE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 /// How long a file that was wholly in the page cache is taken to be there still.
 const RESIDENCE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use kettle_http::range::ByteRange;
-use kettle_tls::buffers::RECORDS_PER_WRITE;
+use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
 
@@ -158,9 +158,6 @@ const CALL_BYTES: u64 = 64 * PLAINTEXT_BYTES_MAX as u64;
 
 /// The page size of x86-64, and of most other machines.
 const PAGE_BYTES: u64 = 4_096;
-
-/// The most plaintext of one `kernel-write` of a file.
-const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,7 @@
 
 use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
-use kettle_tls::buffers::RECORDS_PER_WRITE;
-use kettle_tls::records::PLAINTEXT_BYTES_MAX;
+use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::stream::{FileRecords, TlsStream};
 
 use super::cold::held_up_by;
@@ -120,9 +119,6 @@ impl Delivery<'_> {
         Ok(())
     }
 }
-
-/// The most plaintext of one write from memory.
-const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 /// How much one connection sends before it lets the others have a turn.
 const TURN_BYTES: usize = 4 * WRITE_BYTES;

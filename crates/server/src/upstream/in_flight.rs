@@ -224,11 +224,12 @@ impl InFlight {
     ) -> bool {
         let is_stale =
             self.is_reused && self.answered.is_none() && matches!(error, UpstreamError::Ended(_));
-        if is_stale && request.is_repeatable() {
+        let is_repeated = is_stale && request.is_repeatable();
+        if is_repeated {
             self.lease.backend.upstream_retried();
             trace.retries += 1;
         }
-        is_stale && request.is_repeatable()
+        is_repeated
     }
 
     /// Notes what came back, and when.

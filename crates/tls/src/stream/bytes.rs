@@ -11,8 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::reader::{Received, Sink};
 use super::{Fill, StreamError, TlsStream};
-use crate::buffers::RECORDS_PER_WRITE;
-use crate::records::PLAINTEXT_BYTES_MAX;
+use crate::buffers::WRITE_BYTES;
 
 impl AsyncRead for TlsStream {
     fn poll_read(
@@ -149,9 +148,6 @@ impl From<StreamError> for io::Error {
         Self::new(kind, error)
     }
 }
-
-/// The most plaintext of one write.
-const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 /// The most pieces of one write; those beyond are for the next.
 const PIECES_PER_WRITE: usize = 16;

@@ -328,7 +328,7 @@ impl TlsWriter {
             }
             (Answer::KeyUpdate, _) => self.due.key_update = true,
             (Answer::NoRenegotiation, Sending::Kernel(_)) => self.due.no_renegotiation = true,
-            // As many as warnings are allowed.
+            // Bounded: each costs the peer a warning, and `ControlReader` bounds those.
             (Answer::NoRenegotiation, Sending::User(sealer)) => {
                 self.outgoing.append_sealed(sealer, ContentType::Alert, &NO_RENEGOTIATION)?;
             }
