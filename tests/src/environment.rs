@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -102,6 +102,15 @@ pub fn is_guest() -> bool {
 #[must_use]
 pub fn patience() -> Duration {
     Duration::from_secs(if is_guest() { 120 } else { 30 })
+}
+
+/// Waits until this is so, for which a test has nothing to wait on.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + patience();
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not yet so: {what}");
+    }
 }
 
 /// `here`, or `in_guest` where the machine, or only its kernel, is slow.

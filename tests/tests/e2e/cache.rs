@@ -23,6 +23,7 @@ use std::net::TcpStream;
 
 use kettle_tests::backend::{Backend, backend};
 use kettle_tests::client::{Client, Dialer};
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -93,7 +94,14 @@ impl Cached {
 
     /// An object gets its name after its last byte was sent.
     fn wait_until_kept(&self, target: &str) {
-        while !status(&self.get(target)).starts_with("kettle; hit") {}
+        wait_until(target, || status(&self.get(target)).starts_with("kettle; hit"));
+    }
+
+    /// A small response is written behind its answer.
+    fn wait_for_objects(&self, count: usize) {
+        let expected = format!("main: {count} object");
+        let status = || self.kettle.ctl(&["cache", "status"]).succeed();
+        wait_until(&expected, || status().contains(&expected));
     }
 
     /// Asks, lets the backend answer on this connection or a new one, and reads what comes of it.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, request};
 
 use super::{Cached, answer, ok, read_head, status};
@@ -10,11 +11,6 @@ const FRESH: &str = "Cache-Control: max-age=100\r\n";
 /// Stale at once, and good for more than that.
 const AGING: &str = "Cache-Control: max-age=0, stale-if-error=1000\r\nETag: \"a\"\r\n";
 const AHEAD: &str = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
-
-fn wait_for_objects(cached: &Cached, count: usize) {
-    let expected = format!("main: {count} object");
-    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains(&expected) {}
-}
 
 #[test]
 fn another_answer_that_is_not_kept_takes_the_place_of_what_was() {
@@ -28,16 +24,18 @@ fn another_answer_that_is_not_kept_takes_the_place_of_what_was() {
         let cached = Cached::start("");
         let mut server = None;
         cached.get_through(&mut server, "/app/x", "", &ok(AGING, "old"));
-        wait_for_objects(&cached, 1);
+        cached.wait_for_objects(1);
         let (response, head) = cached.get_through(&mut server, "/app/x", "", &newer);
         assert!(head.contains("if-none-match"), "{head}");
         assert_eq!(response.body, b"new");
-        wait_for_objects(&cached, 0);
+        cached.wait_for_objects(0);
         // The same where nobody waits for it.
         cached.get_through(&mut server, "/app/y", "", &ok(AHEAD, "old"));
-        while !status(&cached.get("/app/y")).contains("stale-while-revalidate") {}
+        wait_until("it is stale", || {
+            status(&cached.get("/app/y")).contains("stale-while-revalidate")
+        });
         answer(cached.backend.asked(&mut server), &newer);
-        wait_for_objects(&cached, 0);
+        cached.wait_for_objects(0);
     }
 }
 
@@ -46,7 +44,7 @@ fn an_error_takes_the_place_of_nothing() {
     let cached = Cached::start("");
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(AGING, "old"));
-    wait_for_objects(&cached, 1);
+    cached.wait_for_objects(1);
     for _ in 0..2 {
         let error = "HTTP/1.1 503 No\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n";
         let (response, _) = cached.get_through(&mut server, "/app/x", "", error);
@@ -55,10 +53,10 @@ fn an_error_takes_the_place_of_nothing() {
     // One without leave to be used instead stays to be asked about.
     let plain = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
     cached.get_through(&mut server, "/app/y", "", &ok(plain, "old"));
-    wait_for_objects(&cached, 2);
+    cached.wait_for_objects(2);
     let error = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(cached.get_through(&mut server, "/app/y", "", error).0.status, 500);
-    wait_for_objects(&cached, 2);
+    cached.wait_for_objects(2);
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn a_url_may_be_purged_in_any_spelling() {
         cached.wait_until_kept("/app/x");
         let said = cached.kettle.ctl(&["cache", "purge", url]).succeed();
         assert!(said.contains("forgotten"), "{said}");
-        wait_for_objects(&cached, 0);
+        cached.wait_for_objects(0);
     }
     let nothing = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/z"]).succeed();
     assert!(nothing.contains("nothing was kept"), "{nothing}");
@@ -146,7 +144,7 @@ fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
             let cached = Cached::start("tags = \"X-Tags\"\nstale_if_error = \"1h\"");
             let mut server = None;
             cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
-            wait_for_objects(&cached, 1);
+            cached.wait_for_objects(1);
             let mut client = cached.client();
             client.send(&request("GET", "/app/x", credentials)).unwrap();
             let server = cached.backend.asked(&mut server);

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::thread;
 
 use kettle_tests::backend::Backend;
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
@@ -151,7 +152,7 @@ fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
     let mut other = cached.client();
     other.send(&request("GET", "/app/x", "X-Kind: b\r\n")).unwrap();
     let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
-    while !scrape(listen).contains(has_joined) {}
+    wait_until("another waits", || scrape(listen).contains(has_joined));
     server.write_all(ok(&format!("{FRESH}Vary: X-Kind\r\n"), "none").as_bytes()).unwrap();
     assert_eq!(first.response().body, b"none");
     let mut server = Some(server);

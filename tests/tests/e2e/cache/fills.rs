@@ -6,6 +6,7 @@ use std::thread;
 use kettle_tests::backend::Backend;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
@@ -176,5 +177,7 @@ fn what_objects_take_until_the_store_has_them_is_counted() {
         cached.get_through(&mut server, target, "", &ok(FRESH, &"x".repeat(bytes)));
         cached.wait_until_kept(target);
     }
-    while !scrape(metrics).contains("kettle_cache_fill_seconds_count{store=\"main\"} 2\n") {}
+    wait_until("both were written", || {
+        scrape(metrics).contains("kettle_cache_fill_seconds_count{store=\"main\"} 2\n")
+    });
 }

@@ -1,6 +1,7 @@
 //! What workers remember of the store: answered without the disk, and never a moment longer than it is true.
 
 use kettle_tests::client::Client;
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::setup::Setup;
 
@@ -175,5 +176,5 @@ fn the_room_of_a_large_object_is_free_soon_after_its_end() {
     };
     assert!(is_open());
     let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
-    while is_open() {}
+    wait_until("it is closed", || !is_open());
 }

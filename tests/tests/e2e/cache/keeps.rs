@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::setup::Setup;
 use tempfile::TempDir;
@@ -323,7 +324,7 @@ fn stale_while_revalidate_answers_at_once_and_asks_behind() {
     );
     answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
     // The next ones may still get the old one; the backend is not asked again.
-    while cached.get("/app/x").body != b"new" {}
+    wait_until("the new one is kept", || cached.get("/app/x").body == b"new");
     assert_unasked(&server.unwrap());
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use kettle_tests::backend::Backend;
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::skip;
+use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
@@ -77,7 +77,7 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
     };
     let mut server = None;
     for number in 0..30 {
-        while is_left_open() {}
+        wait_until("nothing removed is open", || !is_left_open());
         let body = "x".repeat(if number % 3 == 0 { 20_000 } else { 150_000 });
         let response = if number % 3 == 1 {
             let coding = "Transfer-Encoding: chunked\r\n";
@@ -89,7 +89,7 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
         let (response, _) = cached.get_through(&mut server, &target, "", &response);
         assert_eq!(status(&response), "kettle; fwd=uri-miss; stored", "{number}");
         let kept = format!("kettle_cache_fill_seconds_count{{store=\"main\"}} {}\n", number + 1);
-        while !scrape(metrics).contains(&kept) {}
+        wait_until(&kept, || scrape(metrics).contains(&kept));
     }
     let last = cached.get("/app/29");
     assert!(status(&last).starts_with("kettle; hit"), "{}", status(&last));
@@ -135,7 +135,7 @@ fn a_full_disk_keeps_no_purge_from_being_made_and_no_store_from_opening() {
         let said = cached.kettle.ctl(&["cache", "status"]).succeed();
         !said.contains("still being counted")
     };
-    while !is_counted(&cached) {}
+    wait_until("all is counted", || is_counted(&cached));
     let (response, _) = cached.get_through(&mut None, "/app/8", "", &ok(FRESH, &body));
     assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
     cached.wait_until_kept("/app/8");
@@ -180,15 +180,16 @@ fn what_goes_to_make_room_is_counted() {
         let value = text.lines().find_map(|it| it.strip_prefix(&line));
         value.unwrap().parse().unwrap()
     };
-    loop {
+    wait_until("all ten are counted", || {
         let text = scrape(metrics);
         let [objects, gone] = ["objects", "evictions_total"].map(|name| figure(&text, name));
-        if objects + gone == 10 {
+        let is_counted = objects + gone == 10;
+        if is_counted {
             assert!((1..=5).contains(&objects), "{objects} have room");
             assert!(figure(&text, "bytes") <= 1 << 20);
-            break;
         }
-    }
+        is_counted
+    });
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothi
         let status = cached.kettle.ctl(&["cache", "status"]).succeed();
         status.contains("main: 0 objects, 0 B")
     };
-    while !is_empty() {}
+    wait_until("nothing is kept", is_empty);
     // What has room is kept as before.
     cached.get_through(&mut Some(server), "/app/y", "", &ok(FRESH, "small"));
     cached.wait_until_kept("/app/y");

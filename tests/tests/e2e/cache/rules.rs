@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use kettle_tests::backend::Backend;
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
@@ -221,7 +222,7 @@ fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
     cached.get_through(&mut server, "/app/x", "", &format!("HTTP/1.1 304 X\r\n{fields}\r\n"));
     cached.get("/app/x");
     answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
-    while cached.get("/app/x").body != b"new" {}
+    wait_until("the new one is kept", || cached.get("/app/x").body == b"new");
     let mut client = cached.client();
     client.send(&request("DELETE", "/app/z", "")).unwrap();
     answer(cached.backend.asked(&mut server), &ok("", ""));
@@ -253,7 +254,7 @@ fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     let stale = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\nX-App: old\r\n";
     cached.get_through(&mut None, "/app/x", "", &ok(stale, "old"));
     // It is written behind its answer, and those who name a coding do not join that.
-    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 objects") {}
+    cached.wait_for_objects(1);
     let asks = |coding: &str| {
         let mut client = cached.client();
         let fields = format!("Accept-Encoding: {coding}\r\n");

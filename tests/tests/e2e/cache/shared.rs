@@ -5,6 +5,7 @@ use std::thread;
 
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
 
 use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
@@ -134,7 +135,9 @@ fn two_variants_arrive_beside_each_other_and_are_shared_each_by_its_own() {
     }
     for (language, _, server) in arriving {
         let header = format!("Accept-Language: {language}\r\n");
-        while !status(&cached.ask("GET", "/app/x", &header)).starts_with("kettle; hit") {}
+        wait_until("it is kept", || {
+            status(&cached.ask("GET", "/app/x", &header)).starts_with("kettle; hit")
+        });
         let hit = cached.ask("GET", "/app/x", &header).body;
         assert_eq!([hit[0], hit[199_999]], language.as_bytes());
         assert_unasked(&server);
@@ -154,7 +157,7 @@ fn readers_of_an_object_get_that_one_whatever_takes_its_place_meanwhile() {
         });
         assert_same(&cached.get("/app/x").body, &old, "first");
     });
-    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    cached.wait_for_objects(1);
     let same = |more: &str| format!("HTTP/1.1 304 X\r\n{STALE}X-More: {more}\r\n\r\n");
     let mut slow = Dialer::default().reading_slowly().connect(cached.kettle.address());
     slow.send(&get("/app/x")).unwrap();
@@ -178,7 +181,7 @@ fn fifty_clients_of_a_stale_object_cost_one_request() {
     let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\nETag: \"a\"\r\n";
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
-    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    cached.wait_for_objects(1);
     let mut clients: Vec<_> = (0..50).map(|_| cached.client()).collect();
     for client in &mut clients {
         client.send(&get("/app/x")).unwrap();
@@ -190,7 +193,7 @@ fn fifty_clients_of_a_stale_object_cost_one_request() {
         assert_eq!(stale.body, b"old");
     }
     answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
-    while cached.get("/app/x").body != b"new" {}
+    wait_until("it is kept", || cached.get("/app/x").body == b"new");
     assert_unasked(&server.unwrap());
 }
 
@@ -199,7 +202,7 @@ fn a_backend_that_says_nothing_is_a_failure_that_what_is_stale_is_better_than() 
     let cached = Cached::with_all("timeout = \"1s\"", "stale_if_error = \"1h\"", "");
     let fields = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"a\"\r\n";
     cached.get_through(&mut None, "/app/x", "", &ok(fields, "old"));
-    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains("main: 1 object") {}
+    cached.wait_for_objects(1);
     let mut clients = [cached.client(), cached.client()];
     for client in &mut clients {
         client.send(&get("/app/x")).unwrap();
