@@ -27,9 +27,6 @@ impl Fetching {
         body: &mut UpstreamBody,
     ) -> Result<Option<Bytes>, UpstreamError> {
         let bytes_max = self.open.store.object_bytes_max().min(WHOLE_BYTES_MAX);
-        if stored.tags.len() > TAGS_MAX {
-            return Ok(None);
-        }
         let soon = timeout(SOON, async {
             let is_whole = poll_fn(|context| body.poll_whole(context, bytes_max)).await?;
             if !is_whole {
@@ -47,7 +44,8 @@ impl Fetching {
             }
             Err(_) => false,
         };
-        Ok(is_whole.then(|| body.take_ahead()))
+        let is_kept = is_whole && stored.tags.len() <= TAGS_MAX;
+        Ok(is_kept.then(|| body.take_ahead()))
     }
 
     /// Answers all who have asked, and leaves the body to a thread that writes it when it comes to that.

@@ -7,7 +7,7 @@ use std::thread;
 
 use kettle_tests::backend::Backend;
 use kettle_tests::client::End;
-use kettle_tests::environment::skip;
+use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
@@ -20,6 +20,7 @@ use crate::http2::frames::{self, Frames};
 use crate::proxy::chunked_response;
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
+const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
 
 #[test]
 fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
@@ -204,16 +205,22 @@ fn a_small_body_without_its_end_is_no_response() {
 #[test]
 fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
     let setup = Setup::default().set("limits", "revalidate = \"0s\"").listener("http2 = true");
-    let cached = Cached::set_up(setup, "timeout = \"1s\"", "stale_if_error = \"1h\"", "");
-    let stale = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
-    cached.get_through(&mut None, "/app/x", "", &ok(stale, "old"));
-    let long = ok_head(FRESH, 200_000);
+    let settings = "stale_if_error = \"1h\"\ntags = \"X-Tags\"";
+    let cached = Cached::set_up(setup, "timeout = \"1s\"", settings, "max_object = \"1 MiB\"");
+    cached.get_through(&mut None, "/app/x", "", &ok(STALE, "old"));
     let chunked = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
-    for head in [&long, &chunked] {
-        for dies in [true, false] {
+    // Neither of the last two would be kept.
+    let too_many_tags = format!("{FRESH}X-Tags: {}\r\n", "a ".repeat(257));
+    for (head, ends) in [
+        (ok_head(FRESH, 200_000), &[true, false][..]),
+        (chunked, &[true, false]),
+        (ok_head(FRESH, 2 << 20), &[true]),
+        (ok_head(&too_many_tags, 200_000), &[true]),
+    ] {
+        for &dies in ends {
             let fails = || {
                 let mut server = cached.backend.accept();
-                answer(&mut server, head);
+                answer(&mut server, &head);
                 // One that keeps silent is given up after its time.
                 (!dies).then_some(server)
             };
@@ -234,15 +241,19 @@ fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
 
 #[test]
 fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
-    let cached = Cached::start("");
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    answer(&mut server, &ok_head(FRESH, 200_000));
-    // Without the first byte of the body.
-    assert_eq!(client.response_head().status, 200);
-    drop(server);
-    assert_eq!(client.end(), End::Cut);
+    let cached = Cached::start("stale_if_error = \"1h\"");
+    cached.get_through(&mut None, "/app/private", "", &ok(STALE, "for all"));
+    // What is private by now is not for all any more, whatever becomes of its body.
+    for (target, fields) in [("/app/x", FRESH), ("/app/private", "Cache-Control: private\r\n")] {
+        let mut client = cached.client();
+        client.send(&get(target)).unwrap();
+        let mut server = cached.backend.accept();
+        answer(&mut server, &ok_head(fields, 200_000));
+        // Without the first byte of the body.
+        assert_eq!(client.response_head().status, 200);
+        drop(server);
+        assert_eq!(client.end(), End::Cut);
+    }
 }
 
 #[test]
@@ -270,7 +281,7 @@ fn what_is_fetched_ahead_and_falls_silent_is_given_up() {
     let stale = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
-    while !status(&cached.get("/app/x")).contains("stale-while-revalidate") {}
+    wait_until("it is stale", || status(&cached.get("/app/x")).contains("stale-while-revalidate"));
     let server = cached.backend.asked(&mut server);
     answer(server, &format!("{}begun", ok_head(FRESH, 200_000)));
     assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
