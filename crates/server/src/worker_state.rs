@@ -166,6 +166,7 @@ impl WorkerState {
     /// Lets requests in flight finish, until the deadline; says how many connections are left.
     pub(crate) async fn drain(&self, deadline: Instant) -> usize {
         self.deadlines.drain();
+        self.responder.pool.stop();
         let emptied = async {
             while self.connections.get() > 0 {
                 self.emptied.notified().await;

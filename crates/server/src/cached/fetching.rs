@@ -162,13 +162,29 @@ impl Fetching {
         let on_interim = |head: &ResponseHead<Bytes>| {
             self.arriving.tell_interim(self.route.proxy.interim(head, true));
         };
-        let mut response = pin!(fetch(upstream, &self.pool, &self.outgoing, trace, on_interim));
+        let response = fetch(upstream, &self.pool, &self.outgoing, trace, on_interim);
+        let is_wanted = || !leader.is_closed() || self.arriving.has_waiting();
+        let response = self.unless_stopping(response, || is_wanted() && !self.may_be_stale).await;
+        if response.is_none() && self.may_be_stale {
+            trace.failure = Some(UpstreamError::Stopping.reason());
+            return Some(Err(UpstreamError::Stopping));
+        }
+        response
+    }
+
+    /// Waits for what a backend says; when the worker stops, only as long as `is_needed`. A client is answered before the
+    /// server ends, which may be sooner than a backend has to say something.
+    pub(super) async fn unless_stopping<T>(
+        &self,
+        said: impl Future<Output = T>,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<T> {
+        let mut said = pin!(said);
         loop {
-            if let Ok(response) = timeout(LOOK_TIME, &mut response).await {
-                return Some(response);
+            if let Ok(said) = timeout(LOOK_TIME, &mut said).await {
+                return Some(said);
             }
-            let is_wanted = !leader.is_closed() || self.arriving.has_waiting();
-            if self.shared.is_draining() && !is_wanted {
+            if self.shared.is_draining() && !is_needed() {
                 return None;
             }
         }

@@ -38,8 +38,11 @@ impl Fetching {
             Ok(is_whole) => is_whole?,
             Err(_) if self.may_be_stale => {
                 let limit = body.timeout();
-                let first = poll_fn(|context| body.poll_first(context));
-                timeout(limit, first).await.unwrap_or(Err(UpstreamError::TimedOut))?;
+                let first = timeout(limit, poll_fn(|context| body.poll_first(context)));
+                match self.unless_stopping(first, || false).await {
+                    Some(first) => first.unwrap_or(Err(UpstreamError::TimedOut))?,
+                    None => return Err(UpstreamError::Stopping),
+                }
                 false
             }
             Err(_) => false,

@@ -16,6 +16,8 @@ pub enum UpstreamError {
     Ended(io::Error),
     /// Nothing came, or nothing was taken, for as long as that may last.
     TimedOut,
+    /// This server stops, and what is stale is better than to wait for it.
+    Stopping,
     /// What came is no response, or not one whose end is beyond doubt.
     Malformed(ResponseError),
     /// The server changed to a protocol that nobody had asked it for.
@@ -38,7 +40,7 @@ impl UpstreamError {
                 _ => 502,
             },
             Self::Connect(_) => 503,
-            Self::TimedOut => 504,
+            Self::TimedOut | Self::Stopping => 504,
             _ => 502,
         }
     }
@@ -50,6 +52,7 @@ impl UpstreamError {
             Self::Connect(error) => error.reason(),
             Self::Ended(_) => "closed_early",
             Self::TimedOut => "timeout",
+            Self::Stopping => "stopping",
             Self::Malformed(error) => error.reason(),
             Self::UnaskedUpgrade => "unasked_upgrade",
             Self::NotUpgraded => "not_upgraded",
@@ -65,6 +68,7 @@ impl fmt::Display for UpstreamError {
             Self::Connect(error) => write!(formatter, "{error}"),
             Self::Ended(error) => write!(formatter, "the server ended its response early: {error}"),
             Self::TimedOut => formatter.write_str("the server sent or took nothing for `timeout`"),
+            Self::Stopping => formatter.write_str("kettle stops"),
             Self::Malformed(error) => write!(formatter, "the server sent a {error}"),
             Self::UnaskedUpgrade => {
                 formatter.write_str("the server changed to a protocol that was not asked for")

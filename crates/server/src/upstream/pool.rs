@@ -112,9 +112,13 @@ impl Pool {
         SharedRequest(Rc::clone(self))
     }
 
+    /// From now on only what is under way is finished.
+    pub fn stop(&self) {
+        self.is_draining.set(true);
+    }
+
     /// Waits until nothing is under way here that clients of other workers may be reading.
     pub async fn drain(&self) {
-        self.is_draining.set(true);
         while self.shared.get() > 0 {
             self.shared_ended.notified().await;
         }

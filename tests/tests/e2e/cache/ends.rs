@@ -257,6 +257,36 @@ fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
 }
 
 #[test]
+fn who_waits_beside_what_is_stale_gets_it_when_the_server_stops() {
+    for head in [None, Some(ok_head(FRESH, 200_000))] {
+        let metrics = Backend::listen().address();
+        let setup = Setup::default().set("limits", "revalidate = \"0s\"").metrics(metrics);
+        let mut cached = Cached::set_up(setup, "", "stale_if_error = \"1h\"", "");
+        cached.get_through(&mut None, "/app/x", "", &ok(STALE, "old"));
+        assert_eq!(cached.kettle.entry("/app/x").text("cache"), "miss");
+        let [mut first, mut joined] = [cached.client(), cached.client()];
+        first.send(&get("/app/x")).unwrap();
+        let mut server = cached.backend.accept();
+        read_head(&mut server);
+        joined.send(&get("/app/x")).unwrap();
+        let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
+        wait_until("another waits for the same", || scrape(metrics).contains(has_joined));
+        server.write_all(head.unwrap_or_default().as_bytes()).unwrap();
+        cached.kettle.signal(Signal::TERM);
+        for mut client in [first, joined] {
+            let response = client.response();
+            let said = (status(&response), &*response.body);
+            assert_eq!(said, ("kettle; hit; detail=stale-if-error", &b"old"[..]));
+        }
+        let mut failures =
+            [(); 2].map(|()| cached.kettle.entry("/app/x").text("upstream_failure").to_owned());
+        failures.sort_unstable();
+        assert_eq!(failures, ["", "stopping"]);
+        assert!(cached.kettle.ended().status.success());
+    }
+}
+
+#[test]
 fn a_body_that_falls_silent_is_given_up_and_asked_for_again() {
     // Longer than what it takes to look whether anybody reads.
     let cached = Cached::with_all("timeout = \"2s\"", "", "");
