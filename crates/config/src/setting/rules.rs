@@ -172,6 +172,10 @@ fn site_name(text: &str) -> Result<String, Wrong> {
     {
         return Err(Wrong::suggesting("the port belongs to the listener, not to the name", host));
     }
+    if name == "*" {
+        let why = format!("every name that no other site has is `{ANY_NAME}`");
+        return Err(Wrong::suggesting(&why, ANY_NAME));
+    }
     let host = name.strip_prefix("*.").unwrap_or(&name);
     if host.contains('*') {
         return Err(Wrong::suggesting(
@@ -185,11 +189,10 @@ fn site_name(text: &str) -> Result<String, Wrong> {
 
 /// One name or address, as a request has it.
 fn host(text: &str) -> Result<String, Wrong> {
-    let name = site_name(text)?;
-    if name == ANY_NAME || name.starts_with('*') {
+    if text == ANY_NAME || text.starts_with('*') {
         return Err(Wrong::suggesting("a request is for one name", "example.org"));
     }
-    Ok(name)
+    site_name(text)
 }
 
 /// A name of DNS, in small letters.

@@ -131,9 +131,24 @@ pub(crate) struct WordList<W: 'static> {
 
 impl<W: Word> WordList<W> {
     fn default_text(&self) -> String {
-        let words: Vec<&str> = self.default.iter().map(|value| value.word()).collect();
-        format!("[{}]", one_of(&words))
+        list_of(self.default)
     }
+
+    /// The list that was most likely meant by something else.
+    fn meant_by(&self, item: &Item<'_>) -> String {
+        let known: Vec<&str> = W::ALL.iter().map(|value| value.word()).collect();
+        let off = matches!(item.value(), DeValue::Boolean(false));
+        match item.as_str().and_then(|text| nearest::closest(text, &known)) {
+            Some(word) => format!("[{}]", quoted(word)),
+            None if self.default.is_empty() && !off => list_of(W::ALL),
+            None => self.default_text(),
+        }
+    }
+}
+
+fn list_of<W: Word>(values: &[W]) -> String {
+    let words: Vec<&str> = values.iter().map(|value| value.word()).collect();
+    format!("[{}]", one_of(&words))
 }
 
 impl<W: Word> ValueType for WordList<W> {
@@ -153,11 +168,7 @@ impl<W: Word> ValueType for WordList<W> {
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<W>> {
         let Some(elements) = item.elements() else {
-            let help = match item.as_str() {
-                Some(text) => format!("[{}]", quoted(text)),
-                None => self.default_text(),
-            };
-            reader.wrong_type(item, "a list", Help::write(help));
+            reader.wrong_type(item, "a list", Help::write(self.meant_by(item)));
             return None;
         };
         if elements.is_empty() && !self.may_be_empty {

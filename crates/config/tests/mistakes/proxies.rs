@@ -117,6 +117,7 @@ fn servers_are_sent_one_name() {
             "*.a.example",
             "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name",
         ),
+        ("*", "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name"),
         ("_", "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name"),
     ] {
         let text = format!(

@@ -380,3 +380,22 @@ groups = 1",
 help: write ["x25519mlkem768", "x25519", "p-256", "p-384"]"#,
     ),
 ];
+
+/// One that is empty by default is shown with what may be in it, unless it was turned off.
+#[test]
+fn a_list_is_shown_as_it_was_most_likely_meant() {
+    for (written, help) in [
+        ("true", r#"["br", "zstd", "gzip"]"#),
+        ("\"on\"", r#"["br", "zstd", "gzip"]"#),
+        ("\"gz\"", r#"["gzip"]"#),
+        ("\"brotli\"", r#"["br"]"#),
+        ("false", "[]"),
+    ] {
+        let text = format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n\
+             [[site.route]]\nroot = \"/srv\"\ncompress = {written}\n"
+        );
+        let shown = super::shown(&text);
+        assert!(shown.ends_with(&format!("\nhelp: write {help}")), "{written}: {shown}");
+    }
+}

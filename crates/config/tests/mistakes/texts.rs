@@ -247,10 +247,10 @@ names = ["*"]
 self_signed = true
 [[site.route]]
 root = "/srv""#,
-        r#"kettle.toml:2:10: `names` takes a host name: `*` may only stand for the whole first label
+        r#"kettle.toml:2:10: `names` takes a host name: every name that no other site has is `_`
  2 | names = ["*"]
    |          ^^^
-help: write "*.example.org""#,
+help: write "_""#,
     ),
     (
         r#"[[site]]
