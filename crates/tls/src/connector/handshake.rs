@@ -208,9 +208,9 @@ impl<'a> ClientHandshake<'a> {
             None => {
                 self.encode_last_words();
                 if self.outgoing.filled().len() == bytes_before
-                    && let HandshakeError::Violation(violation) = &error
+                    && matches!(error, HandshakeError::Violation(_) | HandshakeError::Rustls(_))
                 {
-                    self.append_alert(violation.alert);
+                    self.append_alert(error.alert());
                 }
             }
         }

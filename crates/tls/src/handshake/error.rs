@@ -84,7 +84,7 @@ impl HandshakeError {
     }
 
     /// What the peer is told where rustls says nothing.
-    pub(super) fn alert(&self) -> Alert {
+    pub(crate) fn alert(&self) -> Alert {
         use rustls::{Error, PeerMisbehaved};
         match self {
             HandshakeError::Violation(violation) => violation.alert,

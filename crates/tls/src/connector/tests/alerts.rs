@@ -1,10 +1,16 @@
 //! What a client tells a server that breaks the handshake.
 
+use std::sync::Mutex;
+
+use rustls::sign::SingleCertAndKey;
+
 use super::*;
+use crate::buffers::Queue;
 use crate::control::Alert;
 use crate::handshake::{Handshake, HandshakeError, Step};
 use crate::hello::MESSAGE_HEADER_BYTES;
-use crate::records::{ContentType, HEADER_BYTES};
+use crate::records::{ContentType, HEADER_BYTES, RecordSealer};
+use crate::secrets::{Secret, TrafficSecret};
 
 /// A client that has sent its hello, what a server answers, and that server.
 fn answered(version: Version) -> (Box<ClientHandshake<'static>>, Vec<u8>, Box<Handshake>) {
@@ -76,6 +82,68 @@ fn a_record_that_cannot_be_is_answered_under_the_key_of_that_moment() {
         let heard = heard(server, &said).alert_received();
         assert_eq!(heard.map(u8::from), Some(alert.0), "{version:?} {record:?}");
     }
+}
+
+/// The head of EncryptedExtensions of 200 KB.
+const LONG: [u8; 4] = [8, 3, 13, 64];
+
+/// What a server that breaks its word would need: the secret of its handshake records.
+#[derive(Debug, Default)]
+struct ServerSecret(Mutex<Vec<u8>>);
+
+impl rustls::KeyLog for ServerSecret {
+    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
+        if label == "SERVER_HANDSHAKE_TRAFFIC_SECRET" {
+            *self.0.lock().expect("a lock") = secret.to_vec();
+        }
+    }
+}
+
+/// rustls refuses it without an alert of its own.
+#[test]
+fn a_message_longer_than_any_is_answered_at_its_head() {
+    let record = [&[ContentType::Handshake.byte(), 3, 3, 0, 4][..], &LONG].concat();
+    // In place of the ServerHello; in TLS 1.2 behind it, too.
+    for (version, is_behind) in
+        [(Version::Tls12, false), (Version::Tls12, true), (Version::Tls13, false)]
+    {
+        let (client, flight, server) = answered(version);
+        let front = if is_behind { server_hello(&flight) } else { Vec::new() };
+        let (_, said) = failed(client, &[front, record.clone()].concat());
+        let heard = heard(server, &said).alert_received();
+        assert_eq!(heard.map(u8::from), Some(Alert::DECODE_ERROR.0), "{version:?} {is_behind}");
+    }
+}
+
+#[test]
+fn a_protected_message_longer_than_any_is_answered_at_its_head() {
+    let authority = Authority::new("ca.example");
+    let identity = signed(&authority, &lasting(&["a.example"]));
+    let mut config = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified()))));
+    let secret = Arc::new(ServerSecret::default());
+    config.key_log = Arc::clone(&secret) as Arc<dyn rustls::KeyLog>;
+    let mut server = rustls::ServerConnection::new(config.into()).expect("a server");
+    let connector = connector(&only(Version::Tls13), trusting(&authority));
+    let client = ClientHandshake::new(&connector, None).expect("a configuration");
+    let ClientStep::Blocked(mut client) = Box::new(client).advance() else { panic!("no hello") };
+    server.read_tls(&mut client.outgoing.filled()).expect("memory");
+    server.process_new_packets().expect("a good client");
+    client.outgoing.clear();
+    let mut flight = Vec::new();
+    server.write_tls(&mut flight).expect("memory");
+
+    let suite = server.negotiated_cipher_suite().and_then(|it| it.tls13()).expect("TLS 1.3");
+    let secret = Secret::copy_of(&secret.0.lock().expect("a lock"));
+    let keys = TrafficSecret::new(suite, secret).keys().expect("keys");
+    let mut sealer = RecordSealer::new(keys).expect("keys");
+    let mut record = Queue::default();
+    record.append_sealed(&mut sealer, ContentType::Handshake, &LONG).expect("a record");
+    let (_, said) = failed(client, &[&server_hello(&flight), record.filled()].concat());
+    server.read_tls(&mut &said[..]).expect("memory");
+    let heard = server.process_new_packets().expect_err("an alert");
+    assert_eq!(heard, rustls::Error::AlertReceived(rustls::AlertDescription::DecodeError));
 }
 
 #[test]
