@@ -24,7 +24,7 @@ use crate::acceptors::{Acceptor, Acceptors};
 use crate::buffers::Queue;
 use crate::control::Alert;
 use crate::hello::MESSAGE_HEADER_BYTES;
-use crate::observed::Observed;
+use crate::observed::{CachedSession, Observed};
 use crate::peer_identity::PeerIdentity;
 use crate::records::{
     ContentType, HEADER_BYTES, Keys, ProtectionError, RecordOpener, RecordSealer,
@@ -72,6 +72,8 @@ pub(crate) struct Established {
     /// Takes a server's tickets (TLS 1.3).
     pub(crate) tickets: Option<Box<TicketReader>>,
     pub(crate) session: Session,
+    /// Where the session is kept for clients that resume by ID.
+    pub(crate) cached_session: Option<Box<CachedSession>>,
     /// Received behind the handshake, as it came.
     pub(crate) incoming: Queue,
     /// Tickets or a Finished that still have to be sent.
@@ -181,8 +183,14 @@ impl Handshake {
     /// Ends a handshake that cannot go on, with a word for the peer if it still listens.
     pub(crate) fn fail(mut self: Box<Self>, error: HandshakeError) -> Step {
         self.feed = Feed::default();
+        let received = error.alert_received();
+        if received != Some(AlertDescription::CloseNotify)
+            && let Some(session) = &self.observed.cached_session
+        {
+            session.forget();
+        }
         let bytes_before = self.outgoing.filled().len();
-        match error.alert_received() {
+        match received {
             // rustls may have an alert ready for one that was protected; a cancelled handshake is no mistake (RFC 8446 §6.1).
             Some(AlertDescription::CloseNotify) => self.append_alert(Alert::CLOSE_NOTIFY),
             Some(_) => self.outgoing.clear(),
@@ -249,6 +257,7 @@ impl Handshake {
             false => Resumption::Full,
         };
         let Observed { server_secret, client_secret, server_name, ticket_epoch, .. } = observed;
+        let cached_session = observed.cached_session.map(Box::new);
         let secrets = traffic_secrets(&connection, server_secret, client_secret)?;
         let peer = peer_identity(&connection)?;
         let (keys, _) =
@@ -259,7 +268,16 @@ impl Handshake {
         session.ticket_epoch = ticket_epoch;
         session.audience = Some(audience);
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
-        Ok(Established { sealer, opener, secrets, tickets: None, session, incoming, outgoing })
+        Ok(Established {
+            sealer,
+            opener,
+            secrets,
+            tickets: None,
+            session,
+            cached_session,
+            incoming,
+            outgoing,
+        })
     }
 }
 

@@ -9,7 +9,10 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
+use rustls::server::{
+    ClientHello, ProducesTickets, ResolvesServerCert, ServerSessionMemoryCache,
+    StoresServerSessions,
+};
 use rustls::sign::CertifiedKey;
 use rustls::{KeyLog, ServerConfig};
 
@@ -26,6 +29,22 @@ pub(crate) struct SessionOrigin {
     pub(crate) key: KeyName,
     /// The certificate of its client may be relied on until then, in seconds since 1970.
     pub(crate) until: u64,
+}
+
+/// A session's place in the cache, for a connection that made or resumed it.
+pub(crate) struct CachedSession {
+    pub(crate) key: Vec<u8>,
+    pub(crate) sealed: Arc<ServerSessionMemoryCache>,
+}
+
+impl CachedSession {
+    /// A fatal alert has ended the connection: the session is not resumed again (RFC 5246 §7.2.2).
+    pub(crate) fn forget(&self) {
+        // Emptied, not taken out: for that rustls searches all of them, under the lock that every worker needs.
+        if self.sealed.get(&self.key).is_some() {
+            self.sealed.put(self.key.clone(), Vec::new());
+        }
+    }
 }
 
 /// Whose key a ticket is under, counted in periods of `ticket_rotation`.
@@ -63,6 +82,8 @@ pub(crate) struct Observed {
     pub(crate) ticket_epoch: Option<TicketEpoch>,
     /// Of the session that the client offered, by ticket or in the cache.
     session: Option<SessionOrigin>,
+    /// The session that was offered by its ID or made, in the cache (TLS 1.2).
+    pub(crate) cached_session: Option<CachedSession>,
     /// Until when the certificate may be relied on that the peer has shown; to a client, in the full handshake that its session
     /// began with.
     certificate_until: Option<u64>,
@@ -126,6 +147,11 @@ pub(crate) fn session_until() -> u64 {
 /// Notes where a session came from that a client offered.
 pub(crate) fn note_session(session: SessionOrigin) {
     note(|observed| observed.session = Some(session));
+}
+
+/// Notes where a session is in the cache that a client offered, or that was made.
+pub(crate) fn note_cached_session(session: CachedSession) {
+    note(|observed| observed.cached_session = Some(session));
 }
 
 /// Notes whose key a ticket is under that a client came with. Of several, one that is known counts.

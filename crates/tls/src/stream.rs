@@ -38,6 +38,7 @@ pub use writer::FileRecords;
 
 use crate::control::{ControlReader, Peer, Violation};
 use crate::handshake::{Established, HandshakeError};
+use crate::observed::CachedSession;
 use crate::records::RecordError;
 use crate::session::Session;
 pub use crate::ticket_reader::Tickets;
@@ -48,6 +49,8 @@ use writer::{Sending, TlsWriter};
 pub struct TlsStream {
     socket: TcpStream,
     session: Box<Session>,
+    /// Where it is kept for clients that resume by ID.
+    cached_session: Option<Box<CachedSession>>,
     reader: TlsReader,
     writer: TlsWriter,
 }
@@ -177,14 +180,23 @@ impl From<RecordError> for StreamError {
 
 impl TlsStream {
     fn new(socket: TcpStream, established: Established, peer: Peer) -> Self {
-        let Established { sealer, opener, secrets, tickets, session, incoming, outgoing } =
-            established;
+        let Established {
+            sealer,
+            opener,
+            secrets,
+            tickets,
+            session,
+            cached_session,
+            incoming,
+            outgoing,
+        } = established;
         let (tx, rx) = secrets.map(|secrets| (secrets.tx, secrets.rx)).unzip();
         let control = ControlReader::new(session.version, peer, Instant::now());
         let are_tickets = peer == Peer::Client && session.version == crate::Version::Tls13;
         Self {
             socket,
             session: Box::new(session),
+            cached_session,
             reader: TlsReader::new(opener, rx, tickets, control, incoming),
             writer: TlsWriter::new(sealer, tx, outgoing, are_tickets),
         }

@@ -296,7 +296,16 @@ impl<'a> ClientHandshake<'a> {
         session.is_certificate_asked = is_certificate_requested;
         session.peer = peer;
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
-        Ok(Established { sealer, opener, secrets, tickets, session, incoming, outgoing })
+        Ok(Established {
+            sealer,
+            opener,
+            secrets,
+            tickets,
+            session,
+            cached_session: None,
+            incoming,
+            outgoing,
+        })
     }
 }
 

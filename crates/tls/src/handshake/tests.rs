@@ -62,6 +62,9 @@ fn no_change_to_a_client_hello_makes_the_handshake_panic() {
     });
 }
 
+/// A close_notify, which is not fatal.
+const CANCELLED: [u8; 7] = [21, 3, 3, 0, 2, 1, 0];
+
 /// What the server says last to a client that resumes a TLS 1.2 session and then sends this instead of the rest of its
 /// flight, or behind the first record of it.
 fn last_words(
@@ -79,6 +82,7 @@ fn last_words(
     handshake(&client, &config, "a.example").expect("a full handshake");
 
     let name = ServerName::try_from("a.example").expect("a name");
+    let resuming = Arc::clone(&client);
     let mut client = ClientConnection::new(client, name).expect("a client");
     let mut hello = Vec::new();
     client.write_tls(&mut hello).expect("memory");
@@ -93,6 +97,14 @@ fn last_words(
     let change_cipher_spec = if has_changed_cipher { &flight[..6] } else { &[] };
     server.feed.append(&[change_cipher_spec, sent].concat());
     let Step::Failed(_, outgoing) = server.advance() else { panic!("it goes on") };
+    let (again, _) = handshake(&resuming, &config, "a.example").expect("a handshake");
+    // Only what the server keeps can be forgotten (RFC 5246 §7.2.2).
+    let is_kept_here = matches!(kept, Tls12Resumption::SessionIdOnly);
+    let kind = match is_kept_here && sent != CANCELLED {
+        true => HandshakeKind::Full,
+        false => HandshakeKind::Resumed,
+    };
+    assert_eq!(again.handshake_kind(), Some(kind), "{sent:?}");
     client.read_tls(&mut outgoing.filled()).expect("memory");
     match client.process_new_packets() {
         Ok(state) if state.peer_has_closed() => Error::AlertReceived(AlertDescription::CloseNotify),
@@ -109,7 +121,7 @@ fn who_resumes_a_tls12_session_is_told_what_it_did_under_the_new_keys() {
         (&unknown_type, AlertDescription::UnexpectedMessage),
         (&too_long, AlertDescription::RecordOverflow),
         (&[21, 3, 3, 0, 2, 3, 0], AlertDescription::IllegalParameter),
-        (&[21, 3, 3, 0, 2, 1, 0], AlertDescription::CloseNotify),
+        (&CANCELLED, AlertDescription::CloseNotify),
         // rustls has a word for that itself.
         (&[22, 3, 3, 0, 4, 14, 0, 0, 0], AlertDescription::UnexpectedMessage),
     ];

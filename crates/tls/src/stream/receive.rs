@@ -205,6 +205,11 @@ impl TlsStream {
     /// Queues the alert that tells the peer what it did, or ends our side as the peer ended its own, and receives nothing more.
     pub(super) fn tell(&mut self, error: StreamError) -> StreamError {
         self.reader.fail(&error);
+        if matches!(error, StreamError::Violation(_) | StreamError::AlertReceived(_))
+            && let Some(session) = self.cached_session.take()
+        {
+            session.forget();
+        }
         match &error {
             StreamError::Violation(violation) => self.writer.queue_alert(violation.alert),
             // Nobody listens any more, and nothing more may be said (RFC 8446 §6.2).

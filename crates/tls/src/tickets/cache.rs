@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::sessions::AudienceSessions;
+use crate::observed::{self, CachedSession};
 
 /// The part of the memory that belongs to one audience.
 #[derive(Debug)]
@@ -18,16 +19,28 @@ impl SealedSessions {
     fn key(&self, id: &[u8]) -> Vec<u8> {
         [self.tickets.audience.as_bytes(), id].concat()
     }
+
+    fn note(&self, key: Vec<u8>) {
+        let sealed = Arc::clone(&self.sealed);
+        observed::note_cached_session(CachedSession { key, sealed });
+    }
 }
 
 impl StoresServerSessions for SealedSessions {
     fn put(&self, id: Vec<u8>, state: Vec<u8>) -> bool {
-        let sealed = self.tickets.seal(&state);
-        sealed.is_some_and(|sealed| self.sealed.put(self.key(&id), sealed))
+        let Some(sealed) = self.tickets.seal(&state) else {
+            return false;
+        };
+        let key = self.key(&id);
+        self.note(key.clone());
+        self.sealed.put(key, sealed)
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.tickets.open(&self.sealed.get(&self.key(id))?).1
+        let key = self.key(id);
+        let state = self.tickets.open(&self.sealed.get(&key)?).1?;
+        self.note(key);
+        Some(state)
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! Sessions that are resumed: by which means, by which worker, and when they must not be.
 
+use std::io::Write;
+
 use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 
@@ -151,6 +153,34 @@ fn a_session_id_of_one_listener_opens_no_other() {
     assert_eq!(tunnel.tls.handshake_kind(), Some(HandshakeKind::Full));
 }
 
+/// RFC 5246 §7.2.2, whoever says it.
+#[test]
+fn a_session_id_ends_with_a_fatal_alert() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    for (is_resumed, is_from_client) in [(false, false), (false, true), (true, false), (true, true)]
+    {
+        let ids = sessions().tls12_resumption(Tls12Resumption::SessionIdOnly);
+        let dialer = Dialer::suite(TLS12_AES_128).resuming(ids);
+        let mut client = use_once(&dialer, &kettle);
+        if is_resumed {
+            client.close_sending();
+            client = use_once(&dialer, &kettle);
+            assert_eq!(client.tls.handshake_kind(), Some(HandshakeKind::Resumed));
+        }
+        if is_from_client {
+            assert!(client.tls.read_tls(&mut &FORGED[..]).is_ok());
+            assert!(client.tls.process_new_packets().is_err());
+            client.tls.write_tls(&mut client.wire).unwrap();
+        } else {
+            client.wire.write_all(FORGED).unwrap();
+        }
+        client.wire.read_to_end();
+        let again = use_once(&dialer, &kettle);
+        let case = format!("{is_resumed} {is_from_client}");
+        assert_eq!(again.tls.handshake_kind(), Some(HandshakeKind::Full), "{case}");
+    }
+}
+
 /// A connection that has read a response, and with it the tickets before it.
 fn use_once(dialer: &Dialer, kettle: &Kettle) -> Client {
     let mut client = dialer.connect(kettle.address());
@@ -161,6 +191,9 @@ fn use_once(dialer: &Dialer, kettle: &Kettle) -> Client {
 fn sessions() -> Resumption {
     Resumption::in_memory_sessions(64)
 }
+
+/// Whole, and sealed by nobody.
+const FORGED: &[u8] = b"\x17\x03\x03\x00\x20an honest peer did not seal this";
 
 /// For `openssl s_client`.
 const BY_TICKET_AND_BY_ID: [&[&str]; 3] = [&["-tls1_2"], &["-tls1_2", "-no_ticket"], &["-tls1_3"]];
