@@ -209,13 +209,6 @@ impl Connection {
         self.end
     }
 
-    /// Whether all that the client has begun is whole: frames, and requests but for those that were reset.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        let is_between = self.frames.is_between() && matches!(self.preface_left_bytes, 0 | 24);
-        is_between && self.block.is_none() && !self.streams.iter().any(Stream::is_receiving)
-    }
-
     /// Whether the client is in the middle of a request's fields.
     #[must_use]
     pub fn is_in_fields(&self) -> bool {

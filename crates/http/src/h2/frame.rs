@@ -39,6 +39,7 @@ pub struct FrameHead {
 
 impl FrameReader {
     /// Whether a frame may begin here.
+    #[cfg(test)]
     #[must_use]
     pub fn is_between(&self) -> bool {
         self.left_bytes == 0 && self.head_bytes == 0

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use super::connection::Connection;
 use super::frame::{ErrorCode, RST_STREAM};
-use super::stream::{Incoming, Sending, Stream};
+use super::stream::{Incoming, Stream};
 
 impl Connection {
     /// What comes next of a request's body. The client gets room for as much when the next is asked for: what whoever serves it
@@ -66,6 +66,16 @@ impl Connection {
         self.streams.iter_mut().for_each(Stream::wake);
     }
 
+    /// The client says nothing more: what has not come of a request never comes.
+    pub fn end_input(&mut self) {
+        let unended = self.streams.iter().filter(|it| it.is_receiving());
+        let unended: Vec<_> = unended.map(|it| (it.number, it.code_of_release())).collect();
+        for (number, code) in unended {
+            self.reset(number, code);
+        }
+        self.wake_all();
+    }
+
     /// Ends a stream before its end. Nothing that is due of it is taken back.
     pub fn reset(&mut self, number: u32, code: ErrorCode) {
         let (mut unread_bytes, mut is_known) = (0, false);
@@ -94,16 +104,13 @@ impl Connection {
         self.release_window(unread_bytes);
     }
 
-    /// Nobody serves the stream any more. One that has not ended is reset: without an error where its response is whole, and
-    /// only the rest of its request is of no interest (RFC 9113 §8.1).
+    /// Nobody serves the stream any more. One that has not ended is reset.
     pub fn release(&mut self, number: u32) {
         let Ok(place) = self.find(number) else { return };
-        match self.streams.get(place) {
-            Some(stream) if stream.is_open() && stream.sending == Sending::Ended => {
-                self.reset(number, ErrorCode::NO_ERROR);
-            }
-            Some(stream) if stream.is_open() => self.reset(number, ErrorCode::CANCEL),
-            _ => {}
+        if let Some(stream) = self.streams.get(place)
+            && stream.is_open()
+        {
+            self.reset(number, stream.code_of_release());
         }
         let stream = self.streams.remove(place);
         self.release_window(stream.held_bytes());

@@ -92,6 +92,15 @@ impl Stream {
         self.reset.is_none() && !self.is_received
     }
 
+    /// What it is reset with before its end: no error where its response is whole, and only the rest of its request is of no
+    /// interest (RFC 9113 §8.1).
+    pub(super) fn code_of_release(&self) -> ErrorCode {
+        match self.sending {
+            Sending::Ended => ErrorCode::NO_ERROR,
+            Sending::Head | Sending::Body => ErrorCode::CANCEL,
+        }
+    }
+
     pub(super) fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();

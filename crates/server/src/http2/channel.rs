@@ -138,13 +138,13 @@ impl Channel {
             Fill::Closed if self.tls.borrow().is_key_refused() => {
                 Poll::Ready(Err(StreamError::KeyExhausted))
             }
-            // The client ended its side behind whole requests. Ours goes on until they are answered (RFC 8446 §6.1).
-            Fill::Closed if self.frames.borrow().is_whole() => {
+            // The client ended its side. Ours goes on until whole requests are answered (RFC 8446 §6.1).
+            Fill::Closed => {
                 self.is_input_over.set(true);
-                self.frames.borrow_mut().wake_all();
+                self.frames.borrow_mut().end_input();
                 Poll::Ready(Ok(()))
             }
-            Fill::Closed | Fill::Truncated => {
+            Fill::Truncated => {
                 Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
             }
         }

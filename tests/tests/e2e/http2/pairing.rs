@@ -209,6 +209,39 @@ fn half_a_frame_and_the_end_of_the_connection() {
     }
 }
 
+/// As over HTTP/1.1, whatever is not whole behind it.
+#[test]
+fn a_request_in_front_of_half_a_frame_and_a_close_notify_is_answered() {
+    let kettle = Kettle::start(setup());
+    for behind in [&get(3, "/10")[..12], &get(3, "/10")[..4], &post(3, "/10"), &update(0, 9)[..12]]
+    {
+        for is_at_once in [true, false] {
+            let mut frames = Frames::connect(&kettle, &[]);
+            if is_at_once {
+                let said = [&get(1, "/10"), behind].concat();
+                frames.client.tls.writer().write_all(&said).unwrap();
+            } else {
+                frames.send(&get(1, "/10"));
+                frames.send(behind);
+            }
+            frames.client.close_sending();
+            let mut body = Vec::new();
+            loop {
+                let frame = frames.next().expect("the stream ends first");
+                if (frame.stream, frame.kind) == (1, DATA) {
+                    body.extend(frame.payload);
+                    if frame.flags & END_STREAM != 0 {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(body, content(10));
+            assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly), "{behind:?}");
+        }
+    }
+    kettle.wait_until_idle();
+}
+
 #[test]
 fn requests_in_front_of_a_close_notify_are_answered() {
     let servers = Backend::listen();

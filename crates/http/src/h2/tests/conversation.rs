@@ -203,36 +203,4 @@ proptest! {
         prop_assert_eq!(&play(&acts, &[1]), &whole);
         prop_assert_eq!(&play(&acts, &sizes), &whole);
     }
-
-    #[test]
-    fn a_conversation_that_is_cut_is_whole_only_between_requests(
-        bodies in vec((vec(0_usize..50, 0..4), any::<bool>(), any::<bool>()), 1..4),
-    ) {
-        let mut connection = begun();
-        let mut number = 1;
-        for (pieces, is_continued, has_trailers) in bodies {
-            let mut said = Vec::new();
-            let fields = request_block(&[]);
-            if is_continued {
-                said.push(frame(HEADERS, 0, number, &fields[..5]));
-                said.push(frame(CONTINUATION, END_HEADERS, number, &fields[5..]));
-            } else {
-                said.push(frame(HEADERS, END_HEADERS, number, &fields));
-            }
-            said.extend(pieces.iter().map(|bytes| padded(number, 0, *bytes, 3)));
-            said.push(match has_trailers {
-                true => frame(HEADERS, 5, number, &block(&[("a", "b")])),
-                false => data(number, END_STREAM, 0),
-            });
-            let said = said.concat();
-            for (place, byte) in said.iter().enumerate() {
-                say(&mut connection, &[*byte]);
-                prop_assert_eq!(connection.is_whole(), place + 1 == said.len());
-            }
-            while read(&mut connection, number) > 0 {}
-            connection.release(number);
-            number += 2;
-        }
-        prop_assert_eq!(connection.end(), None);
-    }
 }
