@@ -26,6 +26,8 @@ use kettle_server::setup::{Listening, Snapshot};
 /// What is in force, and the way to the workers.
 pub struct Live {
     prepared: Arc<Prepared>,
+    /// What the process was started with: some settings stay as they are in it.
+    started: Arc<Config>,
     bound: Vec<BoundAddress>,
     resources: Resources,
     /// Sockets that reloads have given up: workers may not have left them yet.
@@ -78,6 +80,7 @@ impl Live {
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
         Self {
+            started: Arc::clone(&prepared.config),
             prepared: Arc::new(prepared),
             bound,
             leaving: Vec::new(),
@@ -208,7 +211,7 @@ impl Live {
         let config = &prepared.config;
         configure(config, &bound);
         self.resumption.configure(config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
-        for setting in changed_beyond_reload(&self.prepared.config, config) {
+        for setting in changed_beyond_reload(&self.started, config) {
             prepared.warnings.push(config.diagnostic(
                 config.position_of(setting),
                 "",

@@ -43,8 +43,12 @@ fn what_will_not_do_after_a_reload_is_told_to_who_asked_for_it() {
             .any(|line| line.starts_with("warning: ") && line.contains(warning));
         assert!(told, "{warning}: {}", reload.stderr);
     }
+    // As long as that is so.
     let again = kettle.ctl(&["--json", "reload"]).succeed();
-    assert!(again.contains("\"warnings\": ["), "{again}");
+    assert!(again.contains("\"warnings\": [") && again.contains("`server.workers`"), "{again}");
+    kettle.folder.change_config("workers = 2", "workers = 1");
+    let undone = kettle.ctl(&["--json", "reload"]).succeed();
+    assert!(!undone.contains("`server.workers`"), "{undone}");
 }
 
 #[test]
