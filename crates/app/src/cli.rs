@@ -5,7 +5,7 @@ mod tunnel;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use kettle_config::TxPathChoice;
 use kettle_doctor::Target;
 use kettle_manual::parse_size;
@@ -22,6 +22,20 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Says of a command that is none where it stands, if it is one below `ctl`.
+pub(crate) fn with_advice(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    let all = Cli::command();
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(ctl) = all.find_subcommand("ctl")
+        && ctl.find_subcommand(word).is_some()
+    {
+        let meant = ContextValue::Strings(vec![format!("ctl {word}")]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
+    }
+    error
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve a folder over HTTPS, with no configuration
@@ -32,9 +46,6 @@ pub(crate) enum Command {
     Originate(OriginateArguments),
     /// Serve in the place of hitch, with its options and its hitch.conf
     Hitch,
-    /// The same for stud
-    #[command(hide = true)]
-    Stud,
     /// Print the kettle.toml that does what another program's configuration says
     Import(ImportArguments),
     /// Run the server a configuration file describes

@@ -34,7 +34,8 @@ fn main() -> ExitCode {
     if let Some((dialect, arguments)) = hitch::is_asked_for(&words) {
         return output::exit(hitch::hitch(dialect, &words, arguments));
     }
-    let code = match Cli::parse().command {
+    let asked = Cli::try_parse().unwrap_or_else(|error| cli::with_advice(error).exit());
+    let code = match asked.command {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Terminate(arguments) => tunnel::terminate(&arguments),
         Command::Originate(arguments) => tunnel::originate(&arguments),
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         // Taken above: what follows is not ours to read.
-        Command::Hitch | Command::Stud => ExitCode::FAILURE,
+        Command::Hitch => ExitCode::FAILURE,
         Command::Import(arguments) => import::import(&arguments),
         Command::Bench | Command::Calibrate => bench::hand_over(&words),
         Command::Ctl(arguments) => ctl::ctl(&arguments),

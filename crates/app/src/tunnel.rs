@@ -1,5 +1,6 @@
 //! `kettle terminate` and `kettle originate`: a tunnel without a configuration file.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use kettle_config::{
@@ -10,10 +11,14 @@ use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::{OriginateArguments, TerminateArguments, TunnelArguments};
 use crate::one_liner::{log_to_terminal, print_certificates, run};
-use crate::output::print_line;
+use crate::output::{fail, print_line};
 
 /// Ends TLS in front of other servers until told to stop.
 pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
+    if let Some(own) = arguments.to.iter().find(|to| leads_back(arguments.listen, to)) {
+        let listen = arguments.listen;
+        return fail(format_args!("--to {own} leads back here: this command listens on {listen}"));
+    }
     let to: Vec<String> = arguments.to.iter().map(ServerAddress::to_string).collect();
     run(terminating(arguments), |supervisor| {
         for address in supervisor.addresses() {
@@ -111,6 +116,21 @@ fn config(
     config
 }
 
+/// Whether connections to a server would come in where they go out, again and again.
+fn leads_back(listen: SocketAddr, to: &ServerAddress) -> bool {
+    let (ip, port) = match to {
+        ServerAddress::Socket(address) => (address.ip(), address.port()),
+        ServerAddress::Name(name, port) if name == "localhost" => {
+            (Ipv4Addr::LOCALHOST.into(), *port)
+        }
+        ServerAddress::Name(..) | ServerAddress::Unix(_) => return false,
+    };
+    let is_own = ip.is_loopback() || ip.is_unspecified();
+    port == listen.port()
+        && ip.is_ipv4() == listen.is_ipv4()
+        && (ip == listen.ip() || (is_own && listen.ip().is_unspecified()))
+}
+
 fn certificate(
     chain: Option<&std::path::PathBuf>,
     key: Option<&std::path::PathBuf>,
@@ -168,6 +188,24 @@ mod tests {
         assert!(config.backends[0].tls.is_none() && !config.sites[0].self_signed);
         assert_files(&config.sites[0].certificates[0]);
         assert!(closest("kettle terminate --to 8080").sites[0].self_signed);
+    }
+
+    #[test]
+    fn a_tunnel_to_its_own_address_is_known() {
+        for (listen, to, is_own) in [
+            ("127.0.0.1:8443", "127.0.0.1:8443", true),
+            ("127.0.0.1:8443", "localhost:8443", true),
+            ("0.0.0.0:8443", "127.0.0.1:8443", true),
+            ("0.0.0.0:8443", "10.0.0.5:8443", false),
+            ("127.0.0.1:8443", "127.0.0.1:8080", false),
+            ("127.0.0.1:8443", "127.0.0.2:8443", false),
+            ("[::1]:8443", "127.0.0.1:8443", false),
+            ("127.0.0.1:8443", "app.example:8443", false),
+            ("127.0.0.1:8443", "unix:/run/a.sock", false),
+        ] {
+            let to = ServerAddress::parse(to).unwrap();
+            assert_eq!(leads_back(listen.parse().unwrap(), &to), is_own, "{listen} {to}");
+        }
     }
 
     #[test]

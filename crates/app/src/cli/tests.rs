@@ -1,5 +1,3 @@
-use clap::{CommandFactory, Parser};
-
 use super::*;
 
 fn serve(arguments: &[&str]) -> Result<ServeArguments, clap::Error> {
@@ -13,6 +11,16 @@ fn serve(arguments: &[&str]) -> Result<ServeArguments, clap::Error> {
 #[test]
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
+}
+
+#[test]
+fn a_command_of_ctl_is_told_from_one_that_is_none() {
+    for (word, meant) in
+        [("status", "'ctl status'"), ("reload", "'ctl reload'"), ("srve", "'serve'")]
+    {
+        let error = with_advice(Cli::try_parse_from(["kettle", word]).unwrap_err()).to_string();
+        assert!(error.contains(meant) && !error.contains("stud"), "{error}");
+    }
 }
 
 #[test]
