@@ -49,6 +49,7 @@ pub(crate) enum Command {
     /// Print the kettle.toml that does what another program's configuration says
     Import(ImportArguments),
     /// Run the server a configuration file describes
+    #[command(after_help = RUN_EXIT)]
     Run(ConfigArgument),
     /// Find every mistake in a configuration and in the files it names
     Check(ConfigArgument),
@@ -370,6 +371,10 @@ Examples:
 
 On a terminal each response is a line; --quiet ends that. Ctrl-C stops it, and requests in flight
 are finished first.";
+
+const RUN_EXIT: &str = "\
+The exit code is 78 if the configuration file cannot be read or has a mistake in it, and 1 if what it names keeps \
+the server from starting, or the server cannot go on.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:

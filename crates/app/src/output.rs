@@ -26,6 +26,15 @@ pub(crate) fn fail_with(diagnostics: &[Diagnostic]) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// As [`fail_with`], for a configuration file with which no start can succeed: the supervisor of the process need not try again.
+pub(crate) fn fail_for_good_with(diagnostics: &[Diagnostic]) -> ExitCode {
+    let _ = fail_with(diagnostics);
+    ExitCode::from(EX_CONFIG)
+}
+
+/// As sysexits.h has it.
+const EX_CONFIG: u8 = 78;
+
 /// A diagnostic without the empty file name it has when the command line is the configuration.
 pub(crate) struct NamedDiagnostic<'f>(pub(crate) &'f Diagnostic);
 

@@ -7,14 +7,14 @@ use kettle_config::Config;
 use kettle_supervisor::{Loader, StartError, Supervisor, read};
 
 use crate::cli::ConfigArgument;
-use crate::output::{fail, fail_with};
+use crate::output::{fail, fail_for_good_with, fail_with};
 use crate::{doctor, logging};
 
 /// Serves until told to stop.
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
     let config = match read(argument.path()) {
         Ok(config) => config,
-        Err(diagnostics) => return fail_with(&diagnostics),
+        Err(diagnostics) => return fail_for_good_with(&diagnostics),
     };
     logging::start(&config.log.level);
     let path = argument.path().to_path_buf();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 
 use super::has;
@@ -23,6 +24,21 @@ fn meant_by(name: &str) -> BTreeSet<String> {
     let names = said.lines().skip(1).map(str::trim);
     let names = names.filter(|name| !name.is_empty() && !name.starts_with('#'));
     names.flat_map(meant_by).collect()
+}
+
+#[test]
+fn the_unit_is_not_started_again_for_a_mistake_in_its_configuration() {
+    let (_, folder) = Setup::default().lay_out();
+    folder.write("wrong.toml", "[sever]\nworkers = 1\n");
+    for name in ["wrong.toml", "none.toml"] {
+        let ended = Tool::kettle(["run", &folder.path(name).display().to_string()]).output();
+        let code = ended.status.code().unwrap().to_string();
+        assert_eq!(settings("RestartPreventExitStatus").collect::<Vec<_>>(), [code], "{name}");
+    }
+    // The next start may find what this one does not.
+    folder.change_config("root = ", "root = \"gone\" #");
+    let ended = Tool::kettle(["run", &folder.config().display().to_string()]).output();
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
 }
 
 #[test]
