@@ -31,3 +31,24 @@ impl Pause {
 /// Ever longer, for a client that does not read.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(640);
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Waker;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_is_twice_as_long_as_the_one_before_up_to_a_limit() {
+        let mut pause = Pause::default();
+        for length in [PAUSE_MIN * 2, PAUSE_MIN * 4] {
+            poll_fn(|context| pause.poll(context)).await;
+            assert_eq!(pause.length, length);
+            assert!(pause.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        let mut pause = Pause { length: PAUSE_MAX, ..Pause::default() };
+        poll_fn(|context| pause.poll(context)).await;
+        assert_eq!(pause.length, PAUSE_MAX);
+    }
+}

@@ -1,7 +1,9 @@
 //! What happens at a key's limit (RFC 8446 §5.5), seen by a peer that opens records by hand: no
 //! test could send the 2^24 records that lead there, so the connection starts shortly before it.
 
+mod bytes;
 mod differential;
+mod errors;
 mod exceptions;
 mod failed;
 mod peers;

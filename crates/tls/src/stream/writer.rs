@@ -209,9 +209,7 @@ impl TlsWriter {
                 room.commit(read_bytes)?;
                 Ok(FileRecords::Sealed(read_bytes))
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(FileRecords::Cold),
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(FileRecords::Untold),
-            Err(error) => Err(error.into()),
+            Err(error) => unread(error),
         }
     }
 
@@ -381,6 +379,15 @@ impl TlsWriter {
 impl ControlDue {
     pub(super) fn is_empty(&self) -> bool {
         !self.key_update && !self.no_renegotiation && self.alert.is_none()
+    }
+}
+
+/// What a read that failed says of the file.
+pub(super) fn unread(error: io::Error) -> Result<FileRecords, StreamError> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => Ok(FileRecords::Cold),
+        io::ErrorKind::Unsupported => Ok(FileRecords::Untold),
+        _ => Err(error.into()),
     }
 }
 
