@@ -72,13 +72,7 @@ impl TlsWriter {
             can_rekey,
             records_unchecked: sealer.sequence(),
         };
-        let output = KernelOutput {
-            version: sealer.version(),
-            cipher: sealer.cipher(),
-            record_overhead_bytes: (sealer.prefix_bytes() + sealer.suffix_bytes()) as u64,
-            sequence_first: sealer.sequence(),
-            bytes: written_bytes,
-        };
+        let output = KernelOutput::new(&sealer, written_bytes);
         let keys =
             sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;
         ktls::install(socket.as_fd(), Direction::Tx, &keys).map_err(StreamError::Kernel)?;
@@ -94,8 +88,7 @@ impl TlsWriter {
         };
         let fd = socket.as_fd();
         let sequence = ktls::sequence(fd, Direction::Tx, output.version, output.cipher)?;
-        let records = sequence.saturating_sub(output.sequence_first);
-        Ok(Some(output.bytes + records * output.record_overhead_bytes))
+        Ok(Some(output.bytes_at(sequence)))
     }
 
     /// Whether TCP has all that kernel TLS was given. A record that TCP had no room for stays in kernel TLS until there
@@ -179,9 +172,19 @@ impl TlsWriter {
         if !nears_limit(sequence) {
             return Ok(());
         }
-        if sending.can_rekey && self.secret.is_some() {
+        let can_rekey = sending.can_rekey && self.secret.is_some();
+        self.near_kernel_limit(can_rekey, sequence + records)
+    }
+
+    /// Sees to a next key, or to an end, before a call that may take the kernel to record number `sequence`.
+    pub(super) fn near_kernel_limit(
+        &mut self,
+        can_rekey: bool,
+        sequence: u64,
+    ) -> Result<(), StreamError> {
+        if can_rekey {
             self.due.key_update = true;
-        } else if sequence + records + RECORDS_TO_END <= AES_GCM_RECORDS_MAX {
+        } else if sequence + RECORDS_TO_END <= AES_GCM_RECORDS_MAX {
             self.key = SendingKey::NearsLimit;
         } else {
             self.cut();
@@ -232,6 +235,25 @@ impl TlsWriter {
         self.key_changes += 1;
         self.kernel_key_changes += 1;
         Ok(())
+    }
+}
+
+impl KernelOutput {
+    /// As the kernel takes over; `written_bytes` is what TCP had been given by then.
+    pub(super) fn new(sealer: &RecordSealer, written_bytes: u64) -> Self {
+        Self {
+            version: sealer.version(),
+            cipher: sealer.cipher(),
+            record_overhead_bytes: (sealer.prefix_bytes() + sealer.suffix_bytes()) as u64,
+            sequence_first: sealer.sequence(),
+            bytes: written_bytes,
+        }
+    }
+
+    /// What TCP has been given when the kernel's next record has this number.
+    pub(super) fn bytes_at(&self, sequence: u64) -> u64 {
+        let records = sequence.saturating_sub(self.sequence_first);
+        self.bytes + records * self.record_overhead_bytes
     }
 }
 

@@ -6,7 +6,9 @@ mod differential;
 mod errors;
 mod exceptions;
 mod failed;
+mod kernel;
 mod peers;
+mod writer;
 
 use std::future::poll_fn;
 use std::io::{IoSlice, Read, Write};
@@ -259,12 +261,7 @@ async fn the_kernel_never_passes_the_limit() {
 #[tokio::test]
 async fn behind_a_next_key_that_the_kernel_refuses_nothing_is_sent() {
     let (mut stream, peer) = connection_at(TLS13, 1);
-    stream.writer.sending = Sending::Kernel(KernelSending {
-        version: Version::Tls13,
-        cipher: ktls::Cipher::Aes128Gcm,
-        can_rekey: true,
-        records_unchecked: 1,
-    });
+    stream.writer.sending = Sending::Kernel(KERNEL);
     stream.writer.due.key_update = true;
     stream.queue_close_notify();
     let failed = poll_fn(|context| stream.poll_flush(context)).await;
@@ -341,6 +338,14 @@ async fn an_end_of_ours_is_not_read_as_the_peers() {
     let read = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 8]).await;
     assert!(read.is_err(), "a reader would take what it has for the whole");
 }
+
+/// A kernel that is taken for one that encrypts: on a socket without kernel TLS every byte goes out as it is.
+const KERNEL: KernelSending = KernelSending {
+    version: Version::Tls13,
+    cipher: ktls::Cipher::Aes128Gcm,
+    can_rekey: true,
+    records_unchecked: 1,
+};
 
 fn has_ktls(test: &str) -> Option<Capabilities> {
     let capabilities = Capabilities::run();

@@ -28,7 +28,7 @@ pub(super) struct TlsWriter {
     /// Sealed here, not yet sent.
     pub(super) outgoing: Queue,
     /// How many of these are tickets behind a handshake, as long as nothing else is.
-    tickets_bytes: usize,
+    pub(super) tickets_bytes: usize,
     pub(super) due: ControlDue,
     /// Whether what waits ends with an alert that is no close_notify, or it was sent.
     pub(super) has_fatal_alert: bool,

@@ -1,0 +1,156 @@
+//! What is counted, asked and answered while the kernel encrypts, on a socket whose kernel does not.
+
+use std::future::poll_fn;
+use std::io::{IoSlice, Read, Write};
+use std::os::fd::AsFd;
+
+use kettle_kernel::ktls::Cipher;
+use kettle_kernel::pipe::Pipe;
+
+use super::{ByHand, KERNEL, TLS13, connection_at};
+use crate::Version;
+use crate::control::{Alert, NO_RENEGOTIATION};
+use crate::records::{AES_GCM_RECORDS_MAX, RecordSealer};
+use crate::sample_keys::{SECRET_BYTES, keys_of};
+use crate::stream::offload::RECORDS_RESERVED;
+use crate::stream::writer::{Answer, KernelOutput, KernelSending, Sending, SendingKey};
+use crate::stream::{OffloadError, StreamError, TlsStream};
+
+/// A connection of which this is taken to be known in the kernel.
+fn in_kernel(sending: KernelSending) -> (TlsStream, ByHand) {
+    let (mut stream, peer) = connection_at(TLS13, 1);
+    stream.writer.sending = Sending::Kernel(sending);
+    (stream, peer)
+}
+
+async fn write(stream: &mut TlsStream, bytes: &[u8]) -> Result<usize, StreamError> {
+    let pieces = [IoSlice::new(bytes)];
+    poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await
+}
+
+#[test]
+fn what_tcp_must_have_is_each_byte_and_what_each_record_adds() {
+    for (version, cipher, overhead_bytes) in [
+        (Version::Tls13, Cipher::Aes128Gcm, 5 + 1 + 16),
+        (Version::Tls12, Cipher::Aes256Gcm, 5 + 8 + 16),
+        (Version::Tls12, Cipher::Chacha20Poly1305, 5 + 16),
+    ] {
+        let keys = keys_of(version, cipher, [7; SECRET_BYTES]).expect("a suite");
+        let mut sealer = RecordSealer::new(keys).expect("a suite");
+        sealer.skip_records(3);
+        let output = KernelOutput::new(&sealer, 1_000);
+        assert_eq!(output.bytes_at(3), 1_000);
+        assert_eq!(output.bytes_at(7), 1_000 + 4 * overhead_bytes, "{version:?} {cipher:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_kernel_is_given_is_sent_and_counted() {
+    let (mut stream, mut peer) = in_kernel(KERNEL);
+    let keys = keys_of(Version::Tls13, Cipher::Aes128Gcm, [7; SECRET_BYTES]).expect("a suite");
+    let sealer = RecordSealer::new(keys).expect("a suite");
+    stream.writer.kernel_output = Some(Box::new(KernelOutput::new(&sealer, 100)));
+    let counted = |stream: &TlsStream| match (&stream.writer.sending, &stream.writer.kernel_output)
+    {
+        (Sending::Kernel(sending), Some(output)) => (sending.records_unchecked, output.bytes),
+        _ => panic!("no kernel"),
+    };
+
+    assert_eq!(write(&mut stream, &[b'w'; 20_000]).await.expect("sent"), 20_000);
+    assert_eq!(counted(&stream), (1 + 2, 20_100), "a full record and one that is not");
+
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(b"0123456789").expect("written");
+    let mut offset = 3;
+    let file = file.as_fd();
+    let sent = poll_fn(|context| stream.poll_kernel_sendfile(context, file, &mut offset, 5)).await;
+    assert_eq!((sent.expect("sent"), offset), (5, 8));
+    assert_eq!(counted(&stream), (4, 20_105));
+
+    let mut pipe = Pipe::new(65_536).expect("a pipe");
+    let (mut source, end) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    source.write_all(b"piped").expect("written");
+    assert_eq!(pipe.fill(end.as_fd(), 5).expect("filled"), 5);
+    let pieces = pipe.pieces_max() as u64;
+    let sent = poll_fn(|context| stream.poll_kernel_splice(context, &mut pipe, 100)).await;
+    assert_eq!(sent.expect("sent"), 5);
+    assert_eq!(counted(&stream), (4 + pieces, 20_110));
+
+    stream.writer.answer(Answer::NoRenegotiation).expect("answered");
+    poll_fn(|context| stream.poll_flush(context)).await.expect("sent");
+    poll_fn(|context| stream.poll_flush(context)).await.expect("nothing");
+    assert_eq!(counted(&stream), (4 + pieces, 20_112), "once");
+
+    stream.queue_close_notify();
+    poll_fn(|context| stream.poll_flush(context)).await.expect("sent");
+    drop(stream);
+    let mut received = Vec::new();
+    peer.socket.read_to_end(&mut received).expect("an end");
+    let expected = [
+        &[b'w'; 20_000][..],
+        b"34567",
+        b"piped",
+        &NO_RENEGOTIATION,
+        &Alert::CLOSE_NOTIFY.message(),
+    ];
+    assert!(received == expected.concat());
+}
+
+/// Where nobody answers the question, the answer is an error.
+#[tokio::test]
+async fn the_kernel_is_asked_for_its_number_near_the_limit_and_not_before() {
+    let near = AES_GCM_RECORDS_MAX - RECORDS_RESERVED;
+    for (records_unchecked, cipher, is_asked) in [
+        (near - 2, Cipher::Aes128Gcm, false),
+        (near - 1, Cipher::Aes128Gcm, true),
+        (near - 1, Cipher::Chacha20Poly1305, false),
+    ] {
+        let (mut stream, _peer) = in_kernel(KernelSending { cipher, records_unchecked, ..KERNEL });
+        let written = write(&mut stream, b"x").await;
+        assert_eq!(written.is_err(), is_asked, "{records_unchecked} {cipher:?}: {written:?}");
+    }
+}
+
+#[tokio::test]
+async fn near_the_limit_the_key_changes_or_the_connection_ends() {
+    let last = AES_GCM_RECORDS_MAX - 3;
+    for (can_rekey, sequence) in [(true, last), (true, last + 1), (false, last)] {
+        let (mut stream, _peer) = in_kernel(KERNEL);
+        stream.writer.near_kernel_limit(can_rekey, sequence).expect("not over");
+        let expected = if can_rekey { SendingKey::Good } else { SendingKey::NearsLimit };
+        assert_eq!((stream.writer.due.key_update, stream.writer.key), (can_rekey, expected));
+        assert!(stream.is_offloaded());
+    }
+    let (mut stream, _peer) = in_kernel(KERNEL);
+    let over = stream.writer.near_kernel_limit(false, last + 1);
+    assert!(matches!(over, Err(StreamError::KeyExhausted)) && !stream.is_offloaded(), "{over:?}");
+}
+
+#[tokio::test]
+async fn a_kernel_that_changes_no_key_says_goodbye_when_asked_for_another() {
+    let (mut stream, _peer) = in_kernel(KERNEL);
+    stream.writer.answer(Answer::KeyUpdate).expect("answered");
+    assert!(stream.writer.due.key_update && stream.is_offloaded() && !stream.must_close());
+
+    let (mut stream, _peer) = in_kernel(KernelSending { can_rekey: false, ..KERNEL });
+    stream.writer.answer(Answer::KeyUpdate).expect("answered");
+    assert!(!stream.writer.due.key_update && stream.must_close() && stream.is_key_refused());
+    assert!(!stream.has_fatal_alert());
+    assert_eq!(stream.writer.due.alert, Some(Alert::CLOSE_NOTIFY));
+    let written = write(&mut stream, b"late").await;
+    assert!(matches!(written, Err(StreamError::KeyExhausted)), "{written:?}");
+    let moved = poll_fn(|context| stream.poll_offload(context, true)).await;
+    assert!(matches!(moved, Err(OffloadError::Ended(StreamError::KeyExhausted))), "{moved:?}");
+    // The caller has learnt it before anything was sent, and may take it back.
+    stream.cut();
+    stream.writer.answer(Answer::KeyUpdate).expect("nothing");
+    assert!(stream.writer.due.is_empty(), "an answer of who may not speak");
+}
+
+#[tokio::test]
+async fn what_is_in_the_kernel_moves_there_no_more() {
+    let (mut stream, _peer) = in_kernel(KERNEL);
+    stream.writer.due.no_renegotiation = true;
+    poll_fn(|context| stream.poll_offload(context, true)).await.expect("there");
+    assert!(stream.writer.due.no_renegotiation, "sent by who was asked to do nothing");
+}
