@@ -99,7 +99,7 @@ impl TlsStream {
         sink: &mut impl Sink,
     ) -> Poll<Result<Fill, StreamError>> {
         let opened = self.poll_open_whole(context, sink);
-        if self.writer.has_fatal_alert && matches!(opened, Poll::Ready(Err(_))) {
+        if self.writer.has_fatal_alert {
             // The caller may drop the stream; what the peer does not take now is sent by `poll_close`.
             let _ = self.writer.try_flush(&self.socket, context);
         }

@@ -7,7 +7,9 @@ mod errors;
 mod exceptions;
 mod failed;
 mod kernel;
+mod limits;
 mod peers;
+mod receive;
 mod writer;
 
 use std::future::poll_fn;

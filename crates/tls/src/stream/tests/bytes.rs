@@ -32,13 +32,11 @@ async fn fill_up(stream: &mut TlsStream) -> usize {
     let block = vec![b'a'; 2 * WRITE_BYTES];
     let mut context = Context::from_waker(Waker::noop());
     let mut written = 0;
-    loop {
-        match Pin::new(&mut *stream).poll_write(&mut context, &block) {
-            Poll::Ready(bytes) => written += bytes.expect("taken"),
-            Poll::Pending => return written,
-        }
-        tokio::task::yield_now().await;
+    stream.tcp().writable().await.expect("room");
+    while let Poll::Ready(bytes) = Pin::new(&mut *stream).poll_write(&mut context, &block) {
+        written += bytes.expect("taken");
     }
+    written
 }
 
 #[tokio::test]

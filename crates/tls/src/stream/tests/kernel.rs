@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io::{IoSlice, Read, Write};
 use std::os::fd::AsFd;
+use std::task::{Context, Poll};
 
 use kettle_kernel::ktls::Cipher;
 use kettle_kernel::pipe::Pipe;
@@ -153,4 +154,21 @@ async fn what_is_in_the_kernel_moves_there_no_more() {
     stream.writer.due.no_renegotiation = true;
     poll_fn(|context| stream.poll_offload(context, true)).await.expect("there");
     assert!(stream.writer.due.no_renegotiation, "sent by who was asked to do nothing");
+}
+
+#[tokio::test]
+async fn a_kernel_that_takes_no_more_is_waited_for_and_its_error_told() {
+    let (mut stream, peer) = in_kernel(KERNEL);
+    let block = [b'a'; 65_536];
+    let pieces = [IoSlice::new(&block)];
+    stream.tcp().writable().await.expect("room");
+    let mut write_now =
+        |context: &mut Context<'_>| Poll::Ready(stream.poll_kernel_write(context, &pieces, false));
+    while let Poll::Ready(taken) = poll_fn(&mut write_now).await {
+        assert!(taken.expect("taken") > 0);
+    }
+    // With bytes unread, so that the connection is reset.
+    drop(peer);
+    let failed = write(&mut stream, b"to nobody").await;
+    assert!(matches!(failed, Err(StreamError::Io(_))), "{failed:?}");
 }
