@@ -8,6 +8,7 @@ use std::task::Poll;
 use super::{Peer, TcpListener, TcpStream, server_of};
 use crate::acceptors::Acceptor;
 use crate::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
+use crate::pin::Pin;
 use crate::policy::Policy;
 use crate::stream::accept::{HANDSHAKE_BYTES_MAX, TOO_MUCH};
 use crate::stream::{Accepting, ClosingSocket, ConnectStep, Connecting, Handshaking, StreamError};
@@ -66,7 +67,7 @@ async fn a_client_says_no_more_than_a_handshake_needs() {
 #[tokio::test]
 async fn a_server_says_no_more_than_a_handshake_needs() {
     let settings = ConnectorSettings {
-        trust: Trust::dangerous_anyone(),
+        trust: Trust::pins(&[Pin([0; 32])]),
         name: Some("a.example"),
         identity: None,
         alpn: &[],
