@@ -160,31 +160,30 @@ impl TlsWriter {
     ) -> Result<(), StreamError> {
         let Sending::Kernel(sending) = &mut self.sending else { return Ok(()) };
         let records = records_max(bytes, records);
-        let nears_limit = |sequence| sequence + records >= AES_GCM_RECORDS_MAX - RECORDS_RESERVED;
-        if !nears_limit(sending.records_unchecked)
+        if !nears_limit(sending.records_unchecked + records)
             || sending.cipher == ktls::Cipher::Chacha20Poly1305
         {
             return Ok(());
         }
         let fd = socket.as_fd();
         let sequence = ktls::sequence(fd, Direction::Tx, sending.version, sending.cipher)?;
-        sending.records_unchecked = sequence;
-        if !nears_limit(sequence) {
-            return Ok(());
-        }
-        let can_rekey = sending.can_rekey && self.secret.is_some();
-        self.near_kernel_limit(can_rekey, sequence + records)
+        self.note_kernel_sequence(sequence, records)
     }
 
-    /// Sees to a next key, or to an end, before a call that may take the kernel to record number `sequence`.
-    pub(super) fn near_kernel_limit(
+    /// Does what the kernel's true record number demands before a call that sends up to `records` records.
+    pub(super) fn note_kernel_sequence(
         &mut self,
-        can_rekey: bool,
         sequence: u64,
+        records: u64,
     ) -> Result<(), StreamError> {
-        if can_rekey {
+        let Sending::Kernel(sending) = &mut self.sending else { return Ok(()) };
+        sending.records_unchecked = sequence;
+        if !nears_limit(sequence + records) {
+            return Ok(());
+        }
+        if sending.can_rekey && self.secret.is_some() {
             self.due.key_update = true;
-        } else if sequence + RECORDS_TO_END <= AES_GCM_RECORDS_MAX {
+        } else if sequence + records + RECORDS_TO_END <= AES_GCM_RECORDS_MAX {
             self.key = SendingKey::NearsLimit;
         } else {
             self.cut();
@@ -255,6 +254,10 @@ impl KernelOutput {
         let records = sequence.saturating_sub(self.sequence_first);
         self.bytes + records * self.record_overhead_bytes
     }
+}
+
+fn nears_limit(sequence: u64) -> bool {
+    sequence >= AES_GCM_RECORDS_MAX - RECORDS_RESERVED
 }
 
 /// How many records that many bytes make at most, if `partial` of them are not full.

@@ -16,6 +16,7 @@ use std::future::poll_fn;
 use std::io::{IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream as Peer};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use kettle_kernel::ktls::{self, Version};
@@ -316,6 +317,9 @@ async fn what_acknowledgements_hide_is_asked_for_again() {
         offload::poll_written(answer.map_err(io::Error::from), context)
     });
     assert_eq!(written.await, 4_711);
+    let unknown = Err(io::ErrorKind::Unsupported.into());
+    let context = &Context::from_waker(Waker::noop());
+    assert_eq!(offload::poll_written(unknown, context), Poll::Ready(0));
 }
 
 #[tokio::test]

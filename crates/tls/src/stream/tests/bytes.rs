@@ -28,7 +28,7 @@ fn the_front_of_what_is_written_is_bounded_in_bytes_and_pieces() {
 }
 
 /// Writes until the peer takes no more; returns how much was taken.
-async fn fill_up(stream: &mut TlsStream) -> usize {
+pub(super) async fn fill_up(stream: &mut TlsStream) -> usize {
     let block = vec![b'a'; 2 * WRITE_BYTES];
     let mut context = Context::from_waker(Waker::noop());
     let mut written = 0;

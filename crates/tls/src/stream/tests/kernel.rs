@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use kettle_kernel::ktls::Cipher;
 use kettle_kernel::pipe::Pipe;
 
-use super::{ByHand, KERNEL, TLS13, connection_at};
+use super::{ByHand, KERNEL, TLS12, TLS13, connection_at};
 use crate::Version;
 use crate::control::{Alert, NO_RENEGOTIATION};
 use crate::records::{AES_GCM_RECORDS_MAX, RecordSealer};
 use crate::sample_keys::{SECRET_BYTES, keys_of};
 use crate::stream::offload::RECORDS_RESERVED;
 use crate::stream::writer::{Answer, KernelOutput, KernelSending, Sending, SendingKey};
-use crate::stream::{OffloadError, StreamError, TlsStream};
+use crate::stream::{Fill, OffloadError, StreamError, TlsStream};
 
 /// A connection of which this is taken to be known in the kernel.
 fn in_kernel(sending: KernelSending) -> (TlsStream, ByHand) {
@@ -114,16 +114,26 @@ async fn the_kernel_is_asked_for_its_number_near_the_limit_and_not_before() {
 
 #[tokio::test]
 async fn near_the_limit_the_key_changes_or_the_connection_ends() {
-    let last = AES_GCM_RECORDS_MAX - 3;
-    for (can_rekey, sequence) in [(true, last), (true, last + 1), (false, last)] {
-        let (mut stream, _peer) = in_kernel(KERNEL);
-        stream.writer.near_kernel_limit(can_rekey, sequence).expect("not over");
-        let expected = if can_rekey { SendingKey::Good } else { SendingKey::NearsLimit };
-        assert_eq!((stream.writer.due.key_update, stream.writer.key), (can_rekey, expected));
-        assert!(stream.is_offloaded());
+    let near = AES_GCM_RECORDS_MAX - RECORDS_RESERVED;
+    // Ten records, and three to end.
+    let last = AES_GCM_RECORDS_MAX - 13;
+    for (suite, can_rekey, sequence, is_due, key) in [
+        (TLS13, true, near - 11, false, SendingKey::Good),
+        (TLS13, true, near - 10, true, SendingKey::Good),
+        (TLS13, true, last + 1, true, SendingKey::Good),
+        (TLS13, false, near - 10, false, SendingKey::NearsLimit),
+        (TLS13, false, last, false, SendingKey::NearsLimit),
+        (TLS12, true, last, false, SendingKey::NearsLimit),
+    ] {
+        let (mut stream, _peer) = connection_at(suite, 1);
+        stream.writer.sending = Sending::Kernel(KernelSending { can_rekey, ..KERNEL });
+        stream.writer.note_kernel_sequence(sequence, 10).expect("not over");
+        assert_eq!((stream.writer.due.key_update, stream.writer.key), (is_due, key), "{sequence}");
+        let Sending::Kernel(sending) = &stream.writer.sending else { panic!("no kernel") };
+        assert_eq!(sending.records_unchecked, sequence);
     }
-    let (mut stream, _peer) = in_kernel(KERNEL);
-    let over = stream.writer.near_kernel_limit(false, last + 1);
+    let (mut stream, _peer) = in_kernel(KernelSending { can_rekey: false, ..KERNEL });
+    let over = stream.writer.note_kernel_sequence(last + 1, 10);
     assert!(matches!(over, Err(StreamError::KeyExhausted)) && !stream.is_offloaded(), "{over:?}");
 }
 
@@ -131,7 +141,8 @@ async fn near_the_limit_the_key_changes_or_the_connection_ends() {
 async fn a_kernel_that_changes_no_key_says_goodbye_when_asked_for_another() {
     let (mut stream, _peer) = in_kernel(KERNEL);
     stream.writer.answer(Answer::KeyUpdate).expect("answered");
-    assert!(stream.writer.due.key_update && stream.is_offloaded() && !stream.must_close());
+    assert!(stream.writer.due.key_update && stream.is_offloaded());
+    assert!(!stream.must_close() && !stream.is_key_refused());
 
     let (mut stream, _peer) = in_kernel(KernelSending { can_rekey: false, ..KERNEL });
     stream.writer.answer(Answer::KeyUpdate).expect("answered");
@@ -171,4 +182,14 @@ async fn a_kernel_that_takes_no_more_is_waited_for_and_its_error_told() {
     drop(peer);
     let failed = write(&mut stream, b"to nobody").await;
     assert!(matches!(failed, Err(StreamError::Io(_))), "{failed:?}");
+}
+
+#[tokio::test]
+async fn behind_the_wish_for_another_key_nothing_is_opened() {
+    let (mut stream, mut peer) = in_kernel(KernelSending { can_rekey: false, ..KERNEL });
+    let wish = peer.sealer.seal(22, &[24, 0, 0, 1, 1], 0);
+    let forged = b"\x17\x03\x03\x00\x11sealed by nobody.";
+    peer.socket.write_all(&[&wish[..], forged].concat()).expect("sent");
+    let filled = poll_fn(|context| stream.poll_fill(context)).await;
+    assert!(matches!(filled, Ok(Fill::Closed)) && !stream.has_fatal_alert(), "{filled:?}");
 }
