@@ -31,7 +31,6 @@ struct Outcome {
     frames: Vec<Vec<u8>>,
     requests: Vec<(u32, bool, bool)>,
     read: Vec<u8>,
-    is_whole: bool,
     end: String,
 }
 
@@ -96,14 +95,13 @@ fn play(settings: Settings, preface: &[u8], mut said: &[u8], size: usize) -> Out
         }
         output.append(connection.output());
     }
-    Outcome {
-        frames: frames(&output),
-        requests,
-        read,
-        // Behind a mistake it is not said how much of the frame was looked at.
-        is_whole: connection.end().is_none() && connection.is_whole(),
-        end: format!("{:?}", connection.end()),
+    // Behind a mistake it is not said how much of the frame was looked at.
+    if connection.end().is_none() {
+        connection.end_input();
+        output.append(connection.output());
     }
+    let end = format!("{:?}", connection.end());
+    Outcome { frames: frames(&output), requests, read, end }
 }
 
 fn receive(connection: &mut Connection, bytes: &[u8], size: usize) {
