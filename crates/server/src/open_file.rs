@@ -37,7 +37,7 @@ impl OpenFile {
         Self { fd, device, bytes: u64::MAX, resident_until_milliseconds: AtomicU64::new(0) }
     }
 
-    /// A file that had `bytes` bytes when it was opened.
+    /// A file of which `bytes` bytes may be sent: all that it had when it was opened, or an object's body.
     #[must_use]
     pub fn new(fd: OwnedFd, bytes: u64, device: Arc<Device>) -> Self {
         Self {
@@ -70,20 +70,20 @@ impl OpenFile {
         path_of(self.file())
     }
 
-    /// Length when it was opened; the file may have changed since.
+    /// How much of it may be sent, as it was when it was opened; the file may have changed since.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Until when, on the worker's monotonic clock, the whole file is taken to be in the page
+    /// Until when, on the worker's monotonic clock, all that may be sent of it is taken to be in the page
     /// cache without asking the kernel again. Zero: never asked, or not all of it was.
     #[must_use]
     pub fn resident_until(&self) -> Duration {
         Duration::from_millis(self.resident_until_milliseconds.load(Ordering::Relaxed))
     }
 
-    /// Notes that the whole file was found in the page cache.
+    /// Notes that all of that was found in the page cache.
     pub fn set_resident_until(&self, moment: Duration) {
         let milliseconds = u64::try_from(moment.as_millis()).unwrap_or(u64::MAX);
         self.resident_until_milliseconds.store(milliseconds, Ordering::Relaxed);

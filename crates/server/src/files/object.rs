@@ -92,10 +92,7 @@ impl ReadyObject {
         let Object { head, file, body, reference } = object;
         let content = match bytes {
             Some(bytes) => Content::Memory(bytes),
-            None => {
-                let bytes = body.offset + body.bytes;
-                Content::File(Arc::new(OpenFile::new(file, bytes, device)))
-            }
+            None => Content::File(Arc::new(OpenFile::new(file, body.bytes, device))),
         };
         let (moment, checked) = (Cell::new(moment), Cell::new(now));
         Rc::new(Self { head, content, body, store: Arc::clone(store), reference, moment, checked })
@@ -143,3 +140,28 @@ impl ReadyObject {
 
 /// A text's own size, beside its bytes.
 const TEXT_BYTES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use kettle_cache::StoreSettings;
+    use kettle_kernel::file_system::FileSystem;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_sent_whole_is_all_that_may_be_sent_of_its_file() {
+        let folder = TempDir::new().unwrap();
+        let directory = folder.path().to_owned();
+        let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
+        let store = Arc::new(Store::open(settings).unwrap());
+        let generation = store.generation();
+        let head = Head { key: "https://a/".into(), status: 200, generation, ..Head::default() };
+        store.keep(&head, b"body").unwrap();
+        let found = FoundObject::find(&store, "https://a/", &|_| Vec::new(), None).unwrap();
+        let device = Arc::new(Device::new(FileSystem::default()));
+        let object = ReadyObject::new(found.unwrap(), &store, device, Duration::ZERO);
+        // Else it is asked at each response whether all of it is in memory.
+        assert!(matches!(&object.content, Content::File(file) if file.bytes() == 4));
+    }
+}
