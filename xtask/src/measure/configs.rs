@@ -33,8 +33,8 @@ impl ConfigInput<'_> {
     }
 
     /// kettle.toml for responses of the same plain server that are kept.
-    pub fn cached(&self) -> String {
-        self.fill(CACHED)
+    pub fn cached(&self, path: &str, hot_file: &str) -> String {
+        self.fill(CACHED).replace("@PATH@", path).replace("@HOT_FILE@", hot_file)
     }
 
     /// nginx.conf with or without kTLS and sendfile.

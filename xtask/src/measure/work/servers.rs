@@ -14,7 +14,7 @@ pub struct MeasuredServer {
 enum Config {
     Kettle { path: &'static str, hot_file: &'static str },
     Tunnel { path: &'static str },
-    Cached,
+    Cached { path: &'static str, hot_file: &'static str },
     Nginx { has_ktls: bool, has_sendfile: bool },
 }
 
@@ -37,7 +37,7 @@ impl MeasuredServer {
         match self.config {
             Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
             Config::Tunnel { path } => (input.tunnel(path), "toml"),
-            Config::Cached => (input.cached(), "toml"),
+            Config::Cached { path, hot_file } => (input.cached(path, hot_file), "toml"),
             Config::Nginx { has_ktls, has_sendfile } => {
                 (input.nginx(has_ktls, has_sendfile), "conf")
             }
@@ -103,7 +103,12 @@ pub const SERVERS: &[MeasuredServer] = &[
         // The guest's script sees to it that all is kept before it counts.
         name: "kettle-cached-user",
         is_offloaded: Some(false),
-        config: Config::Cached,
+        config: Config::Cached { path: "user", hot_file: "64 KiB" },
+    },
+    MeasuredServer {
+        name: "kettle-cached-kernel-sendfile",
+        is_offloaded: Some(true),
+        config: Config::Cached { path: "kernel-sendfile", hot_file: "0 B" },
     },
     MeasuredServer {
         name: "nginx-user",
