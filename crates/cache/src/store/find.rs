@@ -100,8 +100,10 @@ impl Store {
         let file = match self.open_file(name) {
             Ok(file) => file,
             Err(Errno::NOENT) => {
-                // Somebody else removed it.
-                self.index.remove(name, known);
+                // Somebody else removed it; or it was not there, and may have come since.
+                if known.is_some() {
+                    self.index.remove(name, known);
+                }
                 return Ok(None);
             }
             Err(errno) => return Err(StoreError::Disk { action: "open an object", errno }),
