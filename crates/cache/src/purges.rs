@@ -10,6 +10,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::head::Head;
 use crate::name::Name;
@@ -61,18 +62,19 @@ impl Purges {
             };
             last = last.max(generation);
             match kind {
-                "floor" => table.floor = table.floor.max(generation),
+                "floor" => table.raise_floor(generation),
                 "life" => {}
-                "tag" => _ = table.tags.insert(text.into(), generation),
-                "prefix" => table.prefixes.push((text.into(), generation)),
+                "tag" => table.add_tag(text, generation),
+                "prefix" => table.add_prefix(text, generation),
                 _ => is_damaged = true,
             }
         }
-        let life = (last / LIFE_GENERATIONS + 1) * LIFE_GENERATIONS;
+        let mut life = (last / LIFE_GENERATIONS + 1) * LIFE_GENERATIONS;
         if is_damaged {
-            table.floor = life;
+            // Which lives there were may not be known: above as many as there can have been by now.
+            life = life.max(minutes_since_1970() * LIFE_GENERATIONS);
+            table.raise_floor(life);
         }
-        table.bound();
         Self { generation: AtomicU64::new(life), life, table: RwLock::new(table) }
     }
 
@@ -99,24 +101,21 @@ impl Purges {
     pub(crate) fn add(&self, purge: &Purge) -> Option<String> {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let generation = self.generation.load(Ordering::Relaxed) + 1;
+        let floor_before = table.floor;
         let kept = match purge {
             Purge::Key(key) => {
-                table.keys.insert(*key, generation);
+                table.add_key(*key, generation);
                 None
             }
             Purge::Prefix(prefix) => {
-                table.prefixes.retain(|(other, _)| !other.starts_with(prefix.as_str()));
-                table.prefixes.push((prefix.as_str().into(), generation));
+                table.add_prefix(prefix, generation);
                 Some(line(generation, "prefix", prefix))
             }
             Purge::Tag(tag) => {
-                table.tags.insert(tag.as_str().into(), generation);
-                table.last_tag = generation;
+                table.add_tag(tag, generation);
                 Some(line(generation, "tag", tag))
             }
         };
-        let floor_before = table.floor;
-        table.bound();
         let floor = (table.floor > floor_before).then(|| line(table.floor, "floor", ""));
         self.generation.store(generation, Ordering::Release);
         match (kept, floor) {
@@ -167,18 +166,40 @@ impl Table {
             || self.keys.get(&Name::of_key(key)).is_some_and(|at| asked_in < *at)
     }
 
-    /// Where there are too many of a kind, the older half of them become one purge of everything as old; of keys, whose
-    /// objects are gone, of everything as old that is still arriving.
-    fn bound(&mut self) {
+    // Where there are too many of a kind, the older half of them become one purge of everything as old; of keys, whose
+    // objects are gone, of everything as old that is still arriving.
+
+    fn add_key(&mut self, key: Name, at: u64) {
+        self.keys.insert(key, at);
         if self.keys.len() > KEYS_MAX {
             self.keys_floor = self.keys_floor.max(median(self.keys.values()));
+            self.forget_older();
         }
+    }
+
+    fn add_tag(&mut self, tag: &str, at: u64) {
+        self.tags.insert(tag.into(), at);
+        self.last_tag = self.last_tag.max(at);
         if self.tags.len() > TAGS_MAX {
-            self.floor = self.floor.max(median(self.tags.values()));
+            self.raise_floor(median(self.tags.values()));
         }
+    }
+
+    fn add_prefix(&mut self, prefix: &str, at: u64) {
+        self.prefixes.retain(|(other, _)| !other.starts_with(prefix));
+        self.prefixes.push((prefix.into(), at));
         if self.prefixes.len() > PREFIXES_MAX {
-            self.floor = self.floor.max(median(self.prefixes.iter().map(|(_, at)| at)));
+            self.raise_floor(median(self.prefixes.iter().map(|(_, at)| at)));
         }
+    }
+
+    fn raise_floor(&mut self, at: u64) {
+        self.floor = self.floor.max(at);
+        self.forget_older();
+    }
+
+    /// Forgets the purges that the floors stand for.
+    fn forget_older(&mut self) {
         let floor = self.floor;
         let keys_floor = floor.max(self.keys_floor);
         self.keys.retain(|_, at| *at > keys_floor);
@@ -204,7 +225,12 @@ fn parse(line: &[u8]) -> Option<(u64, &str, &str)> {
     let (kind, text) = rest.split_once(' ')?;
     // Digits only: `parse` alone would take a sign.
     let generation = generation.bytes().all(|byte| byte.is_ascii_digit()).then_some(generation)?;
-    Some((generation.parse().ok()?, kind, text))
+    let generation = generation.parse().ok().filter(|it| *it <= GENERATION_MAX)?;
+    Some((generation, kind, text))
+}
+
+fn minutes_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 60
 }
 
 impl Purge {
@@ -224,6 +250,9 @@ const FIRST_GENERATION: u64 = 1;
 
 /// More purges than one life sees.
 const LIFE_GENERATIONS: u64 = 1 << 32;
+
+/// More than all lives see: a larger number was not written by us, and might leave none above it.
+const GENERATION_MAX: u64 = 1 << 63;
 
 /// Purges of each kind that are told apart. They are looked at, the prefixes one by one, when an object of an earlier
 /// generation is opened.

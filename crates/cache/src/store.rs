@@ -54,7 +54,7 @@ pub struct Store {
     directory: OwnedFd,
     index: Index,
     purges: Purges,
-    /// How long the file of purges is; held while it grows.
+    /// How much was added to the file of purges; held while it grows.
     purge_log: Mutex<u64>,
     /// Each for some of the names: held while one is given to a file, or its file is removed.
     naming: [Mutex<()>; NAMING_LOCKS],
@@ -123,14 +123,14 @@ impl Store {
             return Err(StoreError::Remote(kind.name()));
         }
         empty_temporary(directory.as_fd())?;
-        let (purges, log_bytes) = purge::read_log(directory.as_fd())?;
+        let (purges, appended_bytes) = purge::read_log(directory.as_fd())?;
         let mut store = Self {
             bytes_max: AtomicU64::new(settings.bytes_max),
             object_bytes_max: AtomicU64::new(settings.object_bytes_max),
             directory,
             index: Index::default(),
             purges,
-            purge_log: Mutex::new(log_bytes),
+            purge_log: Mutex::new(appended_bytes),
             naming: Default::default(),
             rewriting: Mutex::default(),
             has_unnamed_files: true,

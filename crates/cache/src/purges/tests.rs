@@ -89,11 +89,38 @@ fn objects_of_a_later_generation_than_the_last_are_not_believed() {
 
 #[test]
 fn a_line_that_is_not_understood_purges_everything() {
-    for text in ["5 tag a\nx", "5 tag a\n6 what b\n", "5 tag a\n+6 tag b\n"] {
+    let huge = format!("5 tag a\n{} tag b\n", u64::MAX);
+    for text in ["5 tag a\nx", "5 tag a\n6 what b\n", "5 tag a\n+6 tag b\n", &huge] {
         let purges = Purges::read(text.as_bytes());
         assert!(purges.mean(&object("k", &[], 5)), "{text}");
         assert!(!purges.mean(&object("k", &[], purges.generation())), "{text}");
     }
+}
+
+#[test]
+fn a_file_of_which_nothing_is_understood_purges_what_earlier_lives_kept() {
+    let mut life = Purges::read(b"");
+    for _ in 0..3 {
+        let kept = object("k", &[], life.generation());
+        life = Purges::read(life.text().as_bytes());
+        assert!(Purges::read(b"?").mean(&kept));
+        assert!(!life.mean(&kept));
+    }
+}
+
+#[test]
+fn a_prefix_that_is_purged_again_and_again_is_one_after_a_restart() {
+    let purges = Purges::read(b"");
+    let other = object("https://b/", &[], purges.generation());
+    let mut text = purges.text();
+    for number in 0..=2 * PREFIXES_MAX {
+        let prefix = format!("https://a/{}", number % 3);
+        text += &purges.add(&Purge::Prefix(prefix)).unwrap();
+    }
+    let again = Purges::read(text.as_bytes());
+    assert!(!again.mean(&other));
+    assert!(again.mean(&object("https://a/2", &[], other.generation)));
+    assert_eq!(again.table.read().unwrap().prefixes.len(), 3);
 }
 
 #[test]

@@ -25,9 +25,9 @@ impl Store {
         }
         let written = {
             // Lines stand in the order of their generations.
-            let mut log_bytes = self.purge_log.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut appended_bytes = self.purge_log.lock().unwrap_or_else(PoisonError::into_inner);
             match self.purges.add(purge) {
-                Some(line) => self.write_down(&line, &mut log_bytes),
+                Some(line) => self.write_down(&line, &mut appended_bytes),
                 None => Ok(()),
             }
         };
@@ -59,19 +59,21 @@ impl Store {
         Ok(removed)
     }
 
-    fn write_down(&self, line: &str, log_bytes: &mut u64) -> Result<(), Errno> {
-        *log_bytes += line.len() as u64;
-        if *log_bytes <= LOG_BYTES_MAX && append(self.directory(), line).is_ok() {
+    fn write_down(&self, line: &str, appended_bytes: &mut u64) -> Result<(), Errno> {
+        *appended_bytes += line.len() as u64;
+        if *appended_bytes <= APPENDED_BYTES_MAX && append(self.directory(), line).is_ok() {
             return Ok(());
         }
         // Half a line may stand there now, and what follows it would not be understood.
-        let write = || write_log(self.directory(), &self.purges);
-        *log_bytes = self.with_room(*log_bytes, write)?;
+        let text = self.purges.text();
+        self.with_room(text.len() as u64, || write_log(self.directory(), &text))?;
+        *appended_bytes = 0;
         Ok(())
     }
 }
 
-/// Reads what was purged in earlier lives, and writes it down without what means nothing any more. Says how long that is.
+/// Reads what was purged in earlier lives, and writes it down without what means nothing any more. Says how much of it may
+/// still be that.
 pub(super) fn read_log(directory: BorrowedFd<'_>) -> Result<(Purges, u64), StoreError> {
     let read = || {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -83,30 +85,29 @@ pub(super) fn read_log(directory: BorrowedFd<'_>) -> Result<(Purges, u64), Store
     };
     let text = read().map_err(StoreError::disk("read what was purged"))?;
     let purges = Purges::read(&text);
-    let written = match write_log(directory, &purges) {
+    let written = match write_log(directory, &purges.text()) {
         // Nothing is counted yet that could make room, and this needs hardly any: the last block of a file is seldom full.
         Err(errno) if is_full(errno) && !text.is_empty() => {
             let life = purges.life_line();
             append(directory, &life).map(|()| (text.len() + life.len()) as u64)
         }
-        written => written,
+        written => written.map(|()| 0),
     };
-    let log_bytes = written.map_err(StoreError::disk("write down what was purged"))?;
-    Ok((purges, log_bytes))
+    let appended_bytes = written.map_err(StoreError::disk("write down what was purged"))?;
+    Ok((purges, appended_bytes))
 }
 
-fn write_log(directory: BorrowedFd<'_>, purges: &Purges) -> Result<u64, Errno> {
+fn write_log(directory: BorrowedFd<'_>, text: &str) -> Result<(), Errno> {
     let name = format!("{TEMPORARY}/{LOG}-{}", std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
     let log = rustix::fs::openat(directory, &name, flags, FILE_MODE)?;
-    let text = purges.text();
     let written = write_all(&log, text.as_bytes(), 0)
         .and_then(|()| rustix::fs::fdatasync(&log))
         .and_then(|()| rustix::fs::renameat(directory, &name, directory, LOG));
     if written.is_err() {
         let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
     }
-    written.map(|()| text.len() as u64)
+    written
 }
 
 fn append(directory: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
@@ -125,7 +126,7 @@ fn read_whole(log: &OwnedFd) -> Result<Vec<u8>, Errno> {
             0 => return Ok(text),
             bytes => text.extend_from_slice(piece.get(..bytes).unwrap_or_default()),
         }
-        if text.len() as u64 > 2 * LOG_BYTES_MAX {
+        if text.len() > LOG_BYTES_MAX {
             // Not written by us. What cannot be understood purges everything.
             return Ok(b"?".to_vec());
         }
@@ -134,5 +135,28 @@ fn read_whole(log: &OwnedFd) -> Result<Vec<u8>, Errno> {
 
 const LOG: &str = "purges";
 
-/// How long the file of purges grows before it is written anew: what the tables hold is less.
-const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// More than the tables hold.
+const LOG_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// How much is added to the file of purges before it is written anew, without what means nothing any more.
+const APPENDED_BYTES_MAX: u64 = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreSettings;
+
+    #[test]
+    fn the_file_of_purges_stays_short_where_one_prefix_is_purged_again_and_again() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let directory = folder.path().to_owned();
+        let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 };
+        let store = Store::open(settings).unwrap();
+        let purge = Purge::Prefix("x".repeat(8_000));
+        for _ in 0..=APPENDED_BYTES_MAX / 8_000 {
+            store.purge(&purge).unwrap();
+        }
+        let file_bytes = std::fs::metadata(folder.path().join(LOG)).unwrap().len();
+        assert!(file_bytes < 20_000, "{file_bytes}");
+    }
+}
