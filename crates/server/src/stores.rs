@@ -209,20 +209,28 @@ impl KeptStore {
     /// Whether it is worth a try to open it: it was not tried in vain a moment ago. Waits for nobody.
     #[must_use]
     pub fn may_open(&self) -> bool {
-        // Its holder is opening it.
-        self.tried.try_lock().is_ok_and(|it| is_long_ago(*it, TRIED_AGAIN)) || self.is_opening()
+        self.tried_unless_opening().is_none_or(|it| is_long_ago(*it, TRIED_AGAIN))
     }
 
     /// Whoever needs it next tries to open it, also where that was in vain a moment ago. Waits for nobody.
     fn try_again(&self) {
-        if let Ok(mut tried) = self.tried.try_lock() {
+        if let Some(mut tried) = self.tried_unless_opening() {
             *tried = None;
         }
     }
 
     /// Whether somebody is opening it. Waits for nobody.
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.tried.try_lock(), Err(TryLockError::WouldBlock))
+        self.tried_unless_opening().is_none()
+    }
+
+    fn tried_unless_opening(&self) -> Option<MutexGuard<'_, Option<Instant>>> {
+        match self.tried.try_lock() {
+            Ok(tried) => Some(tried),
+            Err(TryLockError::Poisoned(tried)) => Some(tried.into_inner()),
+            // Its holder is opening it.
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Opens it, and begins to count what is in it. Touches the disk.

@@ -40,3 +40,18 @@ fn what_is_written_to_before_a_store_is_open_is_not_there_when_it_is() {
         assert_eq!(keys.map(|key| has(store.open().unwrap(), key)), [false, is_other_there]);
     }
 }
+
+#[test]
+fn a_panic_while_a_store_is_opened_does_not_keep_it_shut() {
+    let folder = TempDir::new().unwrap();
+    let store = kept_store(&folder);
+    let panicked = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| {
+            let _tried = store.tried.lock().unwrap();
+            panic!("while it is opened");
+        });
+        opening.join().is_err()
+    });
+    assert!(panicked && store.may_open() && !store.is_opening());
+    assert!(store.open().is_some());
+}
