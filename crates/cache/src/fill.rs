@@ -38,6 +38,10 @@ pub enum FillState {
     Complete,
     /// The rest never comes.
     Failed,
+    /// The rest did not come in time.
+    TimedOut,
+    /// What came was not the rest.
+    Malformed,
     /// The rest may have come, but the store or its disk took no more.
     Refused,
 }
@@ -98,6 +102,8 @@ impl Fill {
             GROWING => FillState::Growing,
             COMPLETE => FillState::Complete,
             REFUSED => FillState::Refused,
+            TIMED_OUT => FillState::TimedOut,
+            MALFORMED => FillState::Malformed,
             _ => FillState::Failed,
         };
         Progress { filled: self.shared.filled.load(Ordering::Acquire), state }
@@ -186,3 +192,5 @@ impl Drop for Waiting {
 const GROWING: u8 = FillState::Growing as u8;
 const COMPLETE: u8 = FillState::Complete as u8;
 const REFUSED: u8 = FillState::Refused as u8;
+const TIMED_OUT: u8 = FillState::TimedOut as u8;
+const MALFORMED: u8 = FillState::Malformed as u8;

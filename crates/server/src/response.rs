@@ -270,6 +270,8 @@ impl Growing {
     pub fn cut(state: FillState) -> io::Error {
         let kind = match state {
             FillState::Refused => io::ErrorKind::StorageFull,
+            FillState::TimedOut => io::ErrorKind::TimedOut,
+            FillState::Malformed => io::ErrorKind::InvalidData,
             _ => io::ErrorKind::UnexpectedEof,
         };
         kind.into()

@@ -112,9 +112,9 @@ impl Writer {
         }
     }
 
-    /// Tells readers that it was not the body that failed.
-    pub fn refuse(&mut self) {
-        self.fill.end(FillState::Refused);
+    /// Tells readers why the rest does not come, where that is not [`FillState::Failed`] alone.
+    pub fn fail(&mut self, why: FillState) {
+        self.fill.end(why);
     }
 
     /// Whether so much came that it is not kept, though its readers get all of it.

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, Head as Stored, Name, StoreError, Writer};
+use kettle_cache::{Fill, FillState, Head as Stored, Name, StoreError, Writer};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -250,13 +250,13 @@ impl Fetching {
         None
     }
 
-    /// What comes next; `None` if it does not come in time, or nobody wants it any more.
+    /// What comes next; `None` if nobody wants it any more.
     async fn wanted(
         &self,
         body: &mut UpstreamBody,
         fill: &Fill,
         unread: &mut Unread,
-    ) -> Option<Vec<Bytes>> {
+    ) -> Option<Result<Vec<Bytes>, UpstreamError>> {
         // One wait with one deadline, however often the readers are counted.
         let mut next = pin!(pieces(body));
         loop {
@@ -265,7 +265,7 @@ impl Fetching {
                 return None;
             }
             if let Ok(next) = next {
-                return next.ok();
+                return Some(next);
             }
         }
     }
@@ -274,8 +274,10 @@ impl Fetching {
     async fn write(&self, mut writer: Writer, mut body: UpstreamBody) {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
         loop {
-            let Some(pieces) = self.wanted(&mut body, writer.fill(), &mut unread).await else {
-                return self.device.close(writer, u64::MAX);
+            let pieces = match self.wanted(&mut body, writer.fill(), &mut unread).await {
+                Some(Ok(pieces)) => pieces,
+                Some(Err(error)) => return self.cut(writer, &error),
+                None => return self.device.close(writer, u64::MAX),
             };
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {
@@ -312,10 +314,22 @@ impl Fetching {
             _ => {}
         }
         if !matches!(error, StoreError::WrongLength) {
-            writer.refuse();
+            writer.fail(FillState::Refused);
         }
         self.device.close(writer, u64::MAX);
         self.route.failed(error);
+    }
+
+    /// The same where the backend does: readers say why in their logs, if there are any.
+    fn cut(&self, mut writer: Writer, error: &UpstreamError) {
+        let (key, reason) = (&*self.asked.key, error.reason());
+        tracing::debug!(key, reason, "a response on its way into the cache broke off");
+        match error {
+            UpstreamError::TimedOut => writer.fail(FillState::TimedOut),
+            UpstreamError::Malformed(_) => writer.fail(FillState::Malformed),
+            _ => {}
+        }
+        self.device.close(writer, u64::MAX);
     }
 }
 
