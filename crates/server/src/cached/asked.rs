@@ -92,13 +92,17 @@ impl Asked {
         key
     }
 
+    /// Those of the fields named by a response that do tell variants apart.
+    pub(super) fn telling_apart(&self, names: Vec<String>) -> impl Iterator<Item = String> {
+        // A backend that saw no codings answers in the one that all clients take.
+        let sees_codings = self.seen(CODINGS).is_some();
+        names.into_iter().filter(move |name| name != CODINGS || sees_codings)
+    }
+
     /// By what a response differs that came for this request, with what this request says: what it names itself, and each
     /// field that its backend saw.
     pub(super) fn vary_of(&self, names: Vec<String>, has_coding: bool) -> Vec<(String, Vec<u8>)> {
-        let is_seen = |name: &str| self.seen(name).is_some();
-        // A backend that saw no codings answers in the one that all clients take.
-        let mut all: Vec<String> =
-            names.into_iter().filter(|name| name != CODINGS || is_seen(name)).collect();
+        let mut all: Vec<String> = self.telling_apart(names).collect();
         let seen = self.seen.iter().map(|(name, _)| name);
         all.extend(seen.filter(|name| *name != CODINGS || has_coding).cloned());
         all.sort_unstable();

@@ -20,25 +20,32 @@ impl Fetching {
             let mut values = head.header_values(name);
             values.next().filter(|_| values.next().is_none())
         };
-        let tags = self.route.tags.as_ref().map(|name| head.header_values(name));
-        let tags = tags.into_iter().flatten().flat_map(|value| {
-            value.split(|byte| matches!(byte, b',' | b' ')).filter(|tag| !tag.is_empty())
-        });
-        let tags = tags.take(TAGS_MAX + 1).map(|tag| String::from_utf8_lossy(tag).into_owned());
+        let has_coding = head.header_values("content-encoding").next().is_some();
         let names = vary::names(&fields).unwrap_or_default();
         let modified = sole("last-modified").and_then(date::parse);
         let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Stored {
             key: self.asked.key.clone(),
-            vary: self.asked.vary_of(names, sole("content-encoding").is_some()),
+            vary: self.asked.vary_of(names, has_coding),
             status: head.status(),
             lines: self.own_lines(head, answered),
             etag: sole("etag").unwrap_or_default().to_vec(),
             modified: modified.map(|since| since.as_secs()),
-            tags: tags.collect(),
+            tags: self.tags(head).unwrap_or_default(),
             generation: self.arriving.generation(),
             ..Stored::default()
         }
+    }
+
+    /// The tags of a response, or more than it may have; `None` if it says nothing of them.
+    pub(super) fn tags(&self, head: &ResponseHead<Bytes>) -> Option<Vec<String>> {
+        let mut values = head.header_values(self.route.tags.as_ref()?).peekable();
+        values.peek()?;
+        let tags = values.flat_map(|value| {
+            value.split(|byte| matches!(byte, b',' | b' ')).filter(|tag| !tag.is_empty())
+        });
+        let tags = tags.take(TAGS_MAX + 1).map(|tag| String::from_utf8_lossy(tag).into_owned());
+        Some(tags.collect())
     }
 
     /// The backend's own lines, without what is only for us, and with a date (RFC 9110 §6.6.1).

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::asked::Asked;
 use super::fetching::Fetching;
 use super::kept::ObjectVersion;
-use super::{CALL_BYTES, CachedRoute, kept, lines};
+use super::{CALL_BYTES, CachedRoute, TAGS_MAX, kept, lines};
 use crate::disk::{Device, Disks};
 use crate::response::Response;
 use crate::stores::OpenStore;
@@ -29,6 +29,8 @@ struct Validation {
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     /// Those that clients see.
     lines: Vec<u8>,
+    /// Those by which it is purged from now on, if it says so.
+    tags: Option<Vec<String>>,
     asked: SystemTime,
     answered: SystemTime,
     /// What the object belongs to that was asked about, at the latest.
@@ -46,9 +48,9 @@ impl Fetching {
     ) -> bool {
         let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let lines = self.own_lines(head, answered);
-        let generation = self.arriving.generation();
+        let (tags, generation) = (self.tags(head), self.arriving.generation());
         let version = version.clone();
-        let validation = Validation { version, fields, lines, asked, answered, generation };
+        let validation = Validation { version, fields, lines, tags, asked, answered, generation };
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
@@ -139,7 +141,7 @@ impl Validation {
             // What was asked about was purged, or replaced for who takes another coding, and this has come since.
             return Ok(false);
         }
-        let fresher = self.fresher(&object, route);
+        let fresher = self.fresher(&object, this, route);
         match fresher.map(|fresher| store.refresh(&mut object, fresher)) {
             // It has to come anew.
             None | Some(Err(StoreError::HeadTooLarge)) => {
@@ -150,17 +152,25 @@ impl Validation {
     }
 
     /// The object's new head; `None` if the 304 is not for this object, or for nobody else.
-    fn fresher(&self, object: &Object, route: &CachedRoute) -> Option<Stored> {
+    fn fresher(&self, object: &Object, this: &Asked, route: &CachedRoute) -> Option<Stored> {
         let said: Vec<_> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
         let control = Control::of(&said, route.targeted.as_deref());
-        let known = |name: &String| object.head.vary.iter().any(|(other, _)| other == name);
-        let is_same_choice = vary::names(&said).is_some_and(|names| names.iter().all(known));
+        let known = |name: String| object.head.vary.iter().any(|(other, _)| *other == name);
+        let is_same_choice =
+            vary::names(&said).is_some_and(|names| this.telling_apart(names).all(known));
         // Nobody's cookie is everybody's.
         let has_cookie = has(&said, "set-cookie");
         let etag = said.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"etag"));
         // What has another validator is another object (RFC 9111 §4.3.4).
         let is_other = etag.is_some_and(|(_, etag)| opaque(etag) != opaque(&object.head.etag));
-        if has_cookie || is_other || !is_same_choice || control.no_store || control.private {
+        let tags = self.tags.as_ref().unwrap_or(&object.head.tags);
+        if tags.len() > TAGS_MAX
+            || has_cookie
+            || is_other
+            || !is_same_choice
+            || control.no_store
+            || control.private
+        {
             return None;
         }
         let merged = lines::updated(&object.head.lines, &self.lines);
@@ -175,7 +185,7 @@ impl Validation {
             // What it said of its time at first may be hidden behind what the operator tells clients.
             times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
         }
-        Some(Stored { times, lines: merged, ..object.head.clone() })
+        Some(Stored { times, lines: merged, tags: tags.clone(), ..object.head.clone() })
     }
 }
 
