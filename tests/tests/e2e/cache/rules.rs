@@ -303,3 +303,43 @@ fn a_signature_is_no_part_of_what_is_kept() {
     let (again, _) = cached.get_through(&mut server, &signed[1], "", &ok(FRESH, "two"));
     assert_eq!(again.body, b"two");
 }
+
+#[test]
+fn a_304_says_by_which_tags_its_object_is_purged_from_then_on() {
+    let cached = Cached::start("tags = \"X-Tags\"");
+    let mut server = None;
+    let first = format!("{STALE}X-Tags: old\r\n");
+    cached.get_through(&mut server, "/app/x", "", &ok(&first, "old"));
+    let same = format!("HTTP/1.1 304 X\r\n{FRESH}X-Tags: new, more\r\n\r\n");
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+    assert_eq!(response.header("x-tags"), None);
+    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "old"]).succeed();
+    cached.wait_until_kept("/app/x");
+    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "more"]).succeed();
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
+    assert_eq!(response.body, b"new");
+}
+
+#[test]
+fn a_304_may_vary_by_codings_that_its_backend_never_sees() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let vary = "Vary: Accept-Encoding\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(&format!("{STALE}{vary}"), "body"));
+    let same = format!("HTTP/1.1 304 X\r\n{FRESH}{vary}\r\n");
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+    assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
+    assert_eq!(response.body, b"body");
+}
+
+#[test]
+fn what_has_two_lines_of_codings_is_for_those_who_take_them() {
+    let cached = Cached::start("vary = [\"accept-encoding\"]");
+    let mut server = None;
+    let coded = format!("{FRESH}Content-Encoding: gzip\r\nContent-Encoding: br\r\n");
+    let takes = "Accept-Encoding: gzip, br\r\n";
+    cached.get_through(&mut server, "/app/x", takes, &ok(&coded, "coded"));
+    while cached.ask("GET", "/app/x", takes).body != b"coded" {}
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "plain"));
+    assert_eq!(response.body, b"plain");
+}
