@@ -181,3 +181,22 @@ fn what_objects_take_until_the_store_has_them_is_counted() {
         scrape(metrics).contains("kettle_cache_fill_seconds_count{store=\"main\"} 2\n")
     });
 }
+
+#[test]
+fn the_log_says_why_a_body_broke_off_on_its_way_into_the_store() {
+    let cached = Cached::start("");
+    for (target, rest, reason) in
+        [("/app/coding", "zz\r\n", "malformed"), ("/app/end", "", "closed_early")]
+    {
+        let mut client = cached.client();
+        client.send(&get(target)).unwrap();
+        let mut server = cached.backend.accept();
+        let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
+        answer(&mut server, &head);
+        let _ = client.response_head();
+        server.write_all(rest.as_bytes()).unwrap();
+        drop(server);
+        assert_eq!(client.end(), End::Cut, "{target}");
+        assert_eq!(cached.kettle.entry(target).text("upstream_failure"), reason);
+    }
+}
