@@ -49,6 +49,7 @@ async fn what_was_sent_is_acknowledged_once_the_peer_has_it() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "it is what the test is about")]
 async fn records_that_are_skipped_were_sent_and_received() {
     let (mut stream, mut peer) = connection_at(TLS13, 1);
     stream.dangerous_skip_records(3, 2);
