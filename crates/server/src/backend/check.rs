@@ -149,15 +149,18 @@ async fn get(stream: &mut dyn Stream, path: &str, host: &str) -> Result<(), Fail
 
 /// Reads to the end of a head whose status has been read.
 async fn pass_over_head(answer: &mut (impl AsyncBufRead + Unpin)) -> Result<(), Failure> {
-    let mut line = Vec::new();
-    answer.read_until(b'\n', &mut line).await?;
-    while !matches!(line.as_slice(), b"\r\n" | b"\n") {
-        line.clear();
+    // What is left of the status line may be as empty as the line behind the head.
+    let mut is_status_line = true;
+    loop {
+        let mut line = Vec::new();
         if answer.read_until(b'\n', &mut line).await? == 0 {
             return Err(unanswered(io::ErrorKind::UnexpectedEof.into()));
         }
+        if !is_status_line && matches!(line.as_slice(), b"\r\n" | b"\n") {
+            return Ok(());
+        }
+        is_status_line = false;
     }
-    Ok(())
 }
 
 fn unanswered(error: io::Error) -> Failure {
