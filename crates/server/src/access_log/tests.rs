@@ -371,19 +371,16 @@ fn settings_that_nobody_waits_for_any_more_are_not_taken() {
 }
 
 #[test]
-fn a_target_that_took_too_long_to_open_is_not_taken_later() {
+fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, _) = started(&directory);
-    // Opening it for writing waits for a reader.
     let pipe = directory.path().join("pipe");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
     let refusal = block_on(log.reconfigure(&settings(&pipe), HashSet::new())).unwrap_err();
-    assert_eq!(refusal.error.kind(), std::io::ErrorKind::TimedOut);
-    let reader = std::fs::File::open(&pipe).unwrap();
+    assert_ne!(refusal.error.kind(), std::io::ErrorKind::TimedOut);
     worker.record(&Destination::Common, &entry());
     drop(log);
     assert_eq!(lines_of(&path), 1);
-    drop(reader);
 }
 
 const PIPE_BYTES_USUAL: usize = 64 * 1024;

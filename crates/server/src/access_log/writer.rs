@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kettle_config::{Log, LogTarget};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use tokio::sync::oneshot;
 
 use super::{LogError, Pending, lock};
@@ -45,6 +47,8 @@ pub(super) struct Writer {
 struct Output {
     sink: Sink,
     is_failing: bool,
+    /// It ends with a part of a line.
+    is_torn: bool,
 }
 
 enum Sink {
@@ -180,7 +184,7 @@ impl Output {
                 Sink::File(file.map_err(|error| LogError { target: Some(target.clone()), error })?)
             }
         };
-        Ok(Self { sink, is_failing: false })
+        Ok(Self { sink, is_failing: false, is_torn: false })
     }
 
     /// Writes lines, or counts those that are lost.
@@ -188,14 +192,20 @@ impl Output {
         if lines.is_empty() {
             return;
         }
-        match self.sink.write_all(lines) {
+        let written = match std::mem::take(&mut self.is_torn) {
+            true => self.sink.write(b"\n").map_err(|torn| TornWrite { written_bytes: 0, ..torn }),
+            false => Ok(()),
+        };
+        let was_torn = written.is_err();
+        match written.and_then(|()| self.sink.write(lines)) {
             Ok(()) if self.is_failing => {
                 self.is_failing = false;
                 tracing::info!(log = %target, "the access log can be written again");
             }
             Ok(()) => {}
-            Err(error) => {
-                count(lines, lines_dropped);
+            Err(TornWrite { written_bytes, error }) => {
+                self.note_failure(lines, written_bytes, lines_dropped);
+                self.is_torn |= was_torn;
                 if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::error!(
                         log = %target, %error, "the access log cannot be written; lines are lost"
@@ -204,27 +214,71 @@ impl Output {
             }
         }
     }
-}
 
-impl Sink {
-    fn write_all(&mut self, lines: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Off => Ok(()),
-            Self::File(file) => file.write_all(lines),
-            Self::Stdout => {
-                let mut stdout = io::stdout().lock();
-                stdout.write_all(lines)?;
-                stdout.flush()
-            }
-            Self::Stderr => io::stderr().lock().write_all(lines),
-        }
+    /// Counts the lines that were not written whole.
+    fn note_failure(&mut self, lines: &[u8], written_bytes: usize, lines_dropped: &AtomicU64) {
+        let written = lines.get(..written_bytes).unwrap_or_default();
+        let whole = written.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.is_torn = whole < written_bytes;
+        count(lines.get(whole..).unwrap_or_default(), lines_dropped);
     }
 }
 
-/// Logs hold who asked for what, so others may not read them.
+/// A write that failed behind so many bytes.
+#[derive(Debug)]
+struct TornWrite {
+    written_bytes: usize,
+    error: io::Error,
+}
+
+impl Sink {
+    fn write(&mut self, lines: &[u8]) -> Result<(), TornWrite> {
+        let written = match self {
+            Self::Off => Ok(()),
+            Self::File(file) => return write_counted(file, lines),
+            Self::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(lines).and_then(|()| stdout.flush())
+            }
+            Self::Stderr => io::stderr().lock().write_all(lines),
+        };
+        written.map_err(|error| TornWrite { written_bytes: 0, error })
+    }
+}
+
+fn write_counted(file: &mut impl Write, lines: &[u8]) -> Result<(), TornWrite> {
+    let mut left = lines;
+    while !left.is_empty() {
+        let written = match file.write(left) {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            written => written,
+        };
+        let failed = |error| TornWrite { written_bytes: lines.len() - left.len(), error };
+        left = left.get(written.map_err(failed)?..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Logs hold who asked for what, so others may not read them. To open a pipe would be to wait for its reader, and all other logs
+/// with it.
 fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o640);
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(number) if number == Errno::NXIO.raw_os_error() => {
+            io::Error::other("nobody reads this pipe: start its reader first")
+        }
+        _ => error,
+    })?;
+    let flags = fcntl_getfl(&file)?;
+    fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 /// How long a line may wait for its write when traffic is low.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

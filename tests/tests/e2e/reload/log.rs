@@ -9,6 +9,7 @@ use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::Value;
 
 #[test]
@@ -28,6 +29,23 @@ fn a_log_file_that_was_moved_away_is_opened_anew_on_request() {
         .map(|name| fs::read_to_string(kettle.folder.path(name)).unwrap());
     assert!(old.contains("/a?before") && !old.contains("/a?after"), "{old}");
     assert!(new.contains("/a?after") && !new.contains("/a?before"), "{new}");
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
+    let kettle = Kettle::start(logging("json"));
+    let pipe = kettle.folder.path("pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR | Mode::WOTH).unwrap();
+    kettle.folder.change_config("access.log", "pipe");
+    let refused = kettle.ctl(&["reload"]).output();
+    assert!(!refused.status.success());
+    assert!(refused.text().contains("nobody reads this pipe"), "{}", refused.text());
+    kettle.connect(TLS13_AES_128).get("/a?1");
+    assert_eq!(targets(&kettle, "access.log", 1), ["200 /a?1"]);
+    kettle.folder.change_config("pipe", "access.log");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.connect(TLS13_AES_128).get("/a?2");
+    assert_eq!(targets(&kettle, "access.log", 2).len(), 2);
 }
 
 #[test]
