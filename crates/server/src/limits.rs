@@ -25,7 +25,7 @@ pub const TICK: Duration = Duration::from_secs(1);
 pub enum Interrupt {
     /// Its deadline passed.
     Expired,
-    /// The server is stopping and no request was under way.
+    /// The server is stopping, and no request was under way or its time to drain is over.
     Draining,
 }
 
@@ -56,6 +56,8 @@ pub struct Deadlines {
 struct TickState {
     ticks: Cell<u32>,
     draining_since: Cell<Option<u32>>,
+    /// Requests under way are no reason to stay any more.
+    is_drain_over: Cell<bool>,
 }
 
 impl Deadlines {
@@ -87,6 +89,12 @@ impl Deadlines {
     /// From now on only requests are a reason to stay.
     pub fn drain(&self) {
         self.state.draining_since.set(Some(self.state.ticks.get()));
+        self.wake_interrupted();
+    }
+
+    /// From now on nothing is a reason to stay.
+    pub fn end_drain(&self) {
+        self.state.is_drain_over.set(true);
         self.wake_interrupted();
     }
 
@@ -223,7 +231,7 @@ impl Deadline {
         }
         let ticks = self.state.ticks.get().saturating_sub(self.state.draining_since.get()?);
         let has_to_go = match self.stage.get() {
-            Stage::UnderWay => false,
+            Stage::UnderWay => self.state.is_drain_over.get(),
             Stage::Begun => ticks >= BEGUN_TICKS,
             Stage::Idle => true,
         };

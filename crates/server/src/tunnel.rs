@@ -19,7 +19,7 @@ use tokio::io::Interest;
 use crate::access_log::TunnelEntry;
 use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
 use crate::clock::Clock;
-use crate::limits::{Deadline, Stage, TICK};
+use crate::limits::{Deadline, Interrupt, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings};
@@ -413,7 +413,7 @@ fn goes_on_lingering(
     before_bytes: usize,
     unacknowledged_bytes: usize,
 ) -> bool {
-    let is_cut = matches!(end, TunnelEnd::Idle | TunnelEnd::TooLong);
+    let is_cut = matches!(end, TunnelEnd::Idle | TunnelEnd::TooLong | TunnelEnd::Draining);
     let is_time_over = is_cut || time.is_over_within(Duration::ZERO);
     !is_time_over && 0 < unacknowledged_bytes && unacknowledged_bytes < before_bytes
 }
@@ -446,11 +446,13 @@ async fn run(
         }
         polled.map(Some)
     };
-    if let Ok(Some(end)) = deadline.wait(Stage::UnderWay, carry).await {
-        return end;
-    }
-    // A deadline is kept in whole ticks.
-    let end = if time.is_over_within(TICK) { TunnelEnd::TooLong } else { TunnelEnd::Idle };
+    let end = match deadline.wait(Stage::UnderWay, carry).await {
+        Ok(Some(end)) => return end,
+        Err(Interrupt::Draining) => TunnelEnd::Draining,
+        // A deadline is kept in whole ticks.
+        Ok(None) | Err(Interrupt::Expired) if time.is_over_within(TICK) => TunnelEnd::TooLong,
+        Ok(None) | Err(Interrupt::Expired) => TunnelEnd::Idle,
+    };
     relay.cut(end);
     end
 }

@@ -94,6 +94,7 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 let connections = worker.drain(deadline).await;
                 if connections > 0 {
                     tracing::warn!(connections, "the time to drain is over: connections are cut off");
+                    worker.cut_off().await;
                 }
                 break;
             }

@@ -5,12 +5,12 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kettle_config::Limits;
 use kettle_kernel::probe::Capabilities;
 use tokio::sync::Notify;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
@@ -168,15 +168,26 @@ impl WorkerState {
         self.deadlines.drain();
         self.responder.pool.stop();
         let emptied = async {
-            while self.connections.get() > 0 {
-                self.emptied.notified().await;
-            }
+            self.emptied().await;
             self.responder.pool.drain().await;
             self.responder.files.disks().have_run_all().await;
         };
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;
         self.connections.get()
+    }
+
+    /// Interrupts what the drain left, so that it is logged as what it is: a response that was cut off.
+    pub(crate) async fn cut_off(&self) {
+        self.deadlines.end_drain();
+        let _ = timeout(CUT_TIME_MAX, self.emptied()).await;
+    }
+
+    /// Waits until there are no connections.
+    async fn emptied(&self) {
+        while self.connections.get() > 0 {
+            self.emptied.notified().await;
+        }
     }
 
     /// The `date` line of now.
@@ -205,6 +216,9 @@ pub(crate) fn next_connection_number() -> u64 {
 }
 
 static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(1);
+
+/// How long connections that are cut off have to take notice. It is within what the main thread leaves to workers.
+const CUT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Buffers for heads that a worker keeps, and how large one may have grown.
 const HEADS_KEPT_MAX: usize = 64;

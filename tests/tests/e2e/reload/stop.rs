@@ -57,10 +57,13 @@ fn a_stopping_server_waits_no_longer_than_configured() {
     let setup = Setup::paths(paths_here()).sizes(&[LARGE]);
     let mut kettle = Kettle::start(setup.set("server", "drain_timeout = \"1s\""));
     let mut downloads: Vec<_> = paths_here().iter().map(|path| begin(&kettle, path)).collect();
-    kettle.signal(Signal::TERM);
+    // As SIGTERM.
+    kettle.signal(Signal::QUIT);
     assert!(kettle.ended().status.success());
     for client in &mut downloads {
         assert_eq!(client.end(), End::Cut);
+        let entry = kettle.entry(&format!("/{LARGE}"));
+        assert!(!entry.is_complete() && entry.number("bytes_sent") > 0);
     }
 }
 
