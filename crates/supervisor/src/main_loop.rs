@@ -156,6 +156,7 @@ impl MainLoop {
                 tracing::warn!("finishing requests; again to stop now");
                 self.drain();
             }
+            Event::Reload if self.draining.is_some() => drop(self.refuse_reload()),
             Event::Reload => self.reloads.ask(None),
             Event::ReopenLog => self.reopen_log(None),
         }
@@ -165,6 +166,7 @@ impl MainLoop {
     fn on_request(&mut self, request: Request, reply: oneshot::Sender<Reply>) {
         let answer = match request {
             Request::Status => Reply::Status(Box::new(self.status())),
+            Request::Reload if self.draining.is_some() => self.refuse_reload(),
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
             Request::Path { placement: position } => self.set_switch(position),
@@ -321,6 +323,14 @@ impl MainLoop {
         matches!(reply, Reply::Done { .. })
     }
 
+    /// Of a server that stops not even the log is opened anew.
+    fn refuse_reload(&mut self) -> Reply {
+        let refused = self.supervisor.live.commit(Err(vec![self.stopping()]));
+        let diagnostics = refused.err().unwrap_or_default();
+        self.log_refusal(ReloadScope::Configuration, &diagnostics);
+        Reply::mistaken(&diagnostics)
+    }
+
     fn stopping(&self) -> Diagnostic {
         let config = &self.supervisor.live.prepared().config;
         let message = "the server is about to end".to_owned();
@@ -442,6 +452,7 @@ fn serve_scrapes(supervisor: &mut Supervisor) -> impl Future<Output = io::Result
 /// The signals the server answers. Workers block them all.
 struct Signals {
     terminate: Signal,
+    quit: Signal,
     interrupt: Signal,
     hangup: Signal,
     user_defined1: Signal,
@@ -459,6 +470,7 @@ impl Signals {
     fn catch() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
             user_defined1: signal(SignalKind::user_defined1())?,
@@ -468,6 +480,8 @@ impl Signals {
     async fn next(&mut self) -> Event {
         tokio::select! {
             _ = self.terminate.recv() => Event::Stop,
+            // As nginx has it.
+            _ = self.quit.recv() => Event::Stop,
             _ = self.interrupt.recv() => Event::Interrupt,
             _ = self.hangup.recv() => Event::Reload,
             _ = self.user_defined1.recv() => Event::ReopenLog,

@@ -31,7 +31,10 @@ fn send(name: &[u8], message: &[u8]) -> io::Result<()> {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         name => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name))?,
     };
-    UnixDatagram::unbound()?.send_to_addr(message, &address)?;
+    let socket = UnixDatagram::unbound()?;
+    // Who does not read must not hold up the thread that hears signals.
+    socket.set_nonblocking(true)?;
+    socket.send_to_addr(message, &address)?;
     Ok(())
 }
 
@@ -50,5 +53,15 @@ mod tests {
         let mut received = [0; 16];
         let bytes = systemd.recv(&mut received).unwrap();
         assert_eq!(&received[..bytes], b"READY=1");
+    }
+
+    #[test]
+    fn who_reads_nothing_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
+        let _systemd = UnixDatagram::bind(&path).unwrap();
+        let name = path.to_str().unwrap().as_bytes();
+        let refused = std::iter::repeat_with(|| send(name, b"READY=1")).find_map(Result::err);
+        assert_eq!(refused.map(|error| error.kind()), Some(std::io::ErrorKind::WouldBlock));
     }
 }
