@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use kettle_config::{Diagnostic, Position};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{interval, sleep_until};
@@ -33,8 +32,10 @@ use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
 
 mod reloads;
+mod signals;
 
 use reloads::{Asker, Reloads};
+use signals::{Event, Signals};
 
 /// Runs until the server has ended.
 pub(super) async fn run(
@@ -445,46 +446,6 @@ fn serve_scrapes(supervisor: &mut Supervisor) -> impl Future<Output = io::Result
         match listener {
             Some(listener) => endpoint::serve(listener, metrics, started).await,
             None => pending().await,
-        }
-    }
-}
-
-/// The signals the server answers. Workers block them all.
-struct Signals {
-    terminate: Signal,
-    quit: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-    user_defined1: Signal,
-}
-
-enum Event {
-    Stop,
-    /// Ctrl-C.
-    Interrupt,
-    Reload,
-    ReopenLog,
-}
-
-impl Signals {
-    fn catch() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-            user_defined1: signal(SignalKind::user_defined1())?,
-        })
-    }
-
-    async fn next(&mut self) -> Event {
-        tokio::select! {
-            _ = self.terminate.recv() => Event::Stop,
-            // As nginx has it.
-            _ = self.quit.recv() => Event::Stop,
-            _ = self.interrupt.recv() => Event::Interrupt,
-            _ = self.hangup.recv() => Event::Reload,
-            _ = self.user_defined1.recv() => Event::ReopenLog,
         }
     }
 }
