@@ -69,8 +69,7 @@ pub(super) async fn run(
     notify(State::Ready);
     loop {
         let cut_off = main_loop.cut_off();
-        let MainLoop { reloads, supervisor, .. } = &mut main_loop;
-        reloads.begin(|scope| supervisor.live.candidate(scope, RELOAD_TIME_MAX));
+        main_loop.begin_reload();
         tokio::select! {
             event = signals.next() => {
                 if let Some(code) = main_loop.on_signal(event) {
@@ -157,17 +156,25 @@ impl MainLoop {
                 tracing::warn!("finishing requests; again to stop now");
                 self.drain();
             }
-            Event::Reload if self.draining.is_some() => drop(self.refuse_reload()),
             Event::Reload => self.reloads.ask(None),
             Event::ReopenLog => self.reopen_log(None),
         }
         None
     }
 
+    fn begin_reload(&mut self) {
+        let Self { reloads, supervisor, draining, .. } = self;
+        reloads.begin(|scope| {
+            let candidate = supervisor.live.candidate(scope, RELOAD_TIME_MAX);
+            // Of a server that stops not even the log is opened anew. The reload's end says why.
+            let is_stopping = draining.is_some();
+            async move { if is_stopping { Err(Vec::new()) } else { candidate.await } }
+        });
+    }
+
     fn on_request(&mut self, request: Request, reply: oneshot::Sender<Reply>) {
         let answer = match request {
             Request::Status => Reply::Status(Box::new(self.status())),
-            Request::Reload if self.draining.is_some() => self.refuse_reload(),
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
             Request::Path { placement: position } => self.set_switch(position),
@@ -322,14 +329,6 @@ impl MainLoop {
             let _ = asker.send(reply.clone());
         }
         matches!(reply, Reply::Done { .. })
-    }
-
-    /// Of a server that stops not even the log is opened anew.
-    fn refuse_reload(&mut self) -> Reply {
-        let refused = self.supervisor.live.commit(Err(vec![self.stopping()]));
-        let diagnostics = refused.err().unwrap_or_default();
-        self.log_refusal(ReloadScope::Configuration, &diagnostics);
-        Reply::mistaken(&diagnostics)
     }
 
     fn stopping(&self) -> Diagnostic {

@@ -4,12 +4,15 @@ use std::fs;
 use std::time::Instant;
 
 use kettle_tests::backend::{Backend, backend};
+use kettle_tests::client::Dialer;
+use kettle_tests::content::LARGE;
 use kettle_tests::environment::patience;
-use kettle_tests::http::{Connection, request};
+use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::Signal;
 use serde_json::Value;
 
 #[test]
@@ -46,6 +49,22 @@ fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
     let _ = kettle.ctl(&["reload"]).succeed();
     kettle.connect(TLS13_AES_128).get("/a?2");
     assert_eq!(targets(&kettle, "access.log", 2).len(), 2);
+}
+
+#[test]
+fn a_reload_that_a_stop_refuses_leaves_the_log_where_it_is() {
+    let mut kettle = Kettle::start(logging("json").sizes(&[LARGE]));
+    let mut client = Dialer::default().reading_slowly().connect(kettle.address());
+    client.send(&get(&format!("/{LARGE}"))).unwrap();
+    assert!(client.receive(&mut [0; 1]).unwrap() > 0);
+    kettle.signal(Signal::TERM);
+    kettle.messages().wait_for("finishing requests");
+    kettle.folder.change_config("access.log", "other.log");
+    assert!(kettle.ctl(&["reload"]).output().text().contains("about to end"));
+    drop(client);
+    let _ = kettle.ended();
+    assert_eq!(targets(&kettle, "access.log", 1), [format!("200 /{LARGE}")]);
+    assert!(!kettle.folder.path("other.log").exists());
 }
 
 #[test]
