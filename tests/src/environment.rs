@@ -110,6 +110,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + patience();
     while !is_so() {
         assert!(Instant::now() < deadline, "not yet so: {what}");
+        std::thread::yield_now();
     }
 }
 

@@ -7,12 +7,11 @@ use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use kettle_tests::backend::{Backend, read_exactly};
 use kettle_tests::certificate::{ClientAuthority, Kind, issue};
 use kettle_tests::client::Dialer;
-use kettle_tests::environment::{kettle_program, patience, skip};
+use kettle_tests::environment::{kettle_program, patience, skip, wait_until};
 use kettle_tests::http::Connection;
 use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
 use kettle_tests::tool::{Running, Tool};
@@ -249,14 +248,6 @@ impl Daemon {
         let patience = Timespec::try_from(patience()).unwrap();
         let mut ended = [PollFd::new(&process, PollFlags::IN)];
         assert_eq!(poll(&mut ended, Some(&patience)).unwrap(), 1, "waited in vain for its end");
-    }
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience();
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::yield_now();
     }
 }
 

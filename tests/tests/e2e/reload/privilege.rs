@@ -3,19 +3,29 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::time::Instant;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{has_kernel_tls, paths_here, patience, skip};
+use kettle_tests::environment::{has_kernel_tls, paths_here, skip, wait_until};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 use kettle_tests::tool::Tool;
+
+/// A server that became somebody else, in a folder that others may look into; none where this is not root.
+fn started_as_nobody() -> Option<Kettle> {
+    if !geteuid().is_root() {
+        skip("only root can become somebody else");
+        return None;
+    }
+    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    Some(kettle)
+}
 
 #[test]
 fn a_server_that_gave_up_root_takes_every_path() {
@@ -55,11 +65,7 @@ fn memory_is_shown_to_root_alone_unless_the_operator_allows_it() {
 
 #[test]
 fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
-    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
-    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(kettle) = started_as_nobody() else { return };
     let mode = fs::metadata(kettle.folder.path("localhost.key")).unwrap().mode();
     assert_eq!(mode & 0o077, 0, "a key that only root may read");
     let said = kettle.messages().text();
@@ -88,11 +94,8 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
 
     Tool::new("kill").args(["-KILL", &keeper.to_string()]).run();
     // Nobody asks how it ended, and it does not stay for that.
-    let deadline = Instant::now() + patience();
-    while fs::exists(format!("/proc/{keeper}")).unwrap() {
-        assert!(Instant::now() < deadline, "what is left of the keeper stays");
-        std::thread::yield_now();
-    }
+    let is_left = || fs::exists(format!("/proc/{keeper}")).unwrap();
+    wait_until("nothing is left of the keeper", || !is_left());
     let refused = kettle.ctl(&["reload"]).output();
     assert!(!refused.status.success());
     assert!(refused.text().contains("the keeper"), "{}", refused.text());
@@ -105,11 +108,7 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
 
 #[test]
 fn a_folder_that_only_root_may_look_into_is_not_missing() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
-    let mut kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
-    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(mut kettle) = started_as_nobody() else { return };
     let socket = kettle.folder.path("private/in/admin.sock");
     fs::create_dir_all(socket.parent().unwrap()).unwrap();
     let private = kettle.folder.path("private");
@@ -122,11 +121,7 @@ fn a_folder_that_only_root_may_look_into_is_not_missing() {
 
 #[test]
 fn a_keeper_is_heard_though_its_server_was_stopped_meanwhile() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
-    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
-    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(kettle) = started_as_nobody() else { return };
     let server = Pid::from_raw(kettle.process().cast_signed()).unwrap();
     let keeper = Pid::from_raw(keeper_of(&kettle).cast_signed()).unwrap();
     kill_process(keeper, Signal::STOP).unwrap();
@@ -149,15 +144,11 @@ fn a_keeper_is_heard_though_its_server_was_stopped_meanwhile() {
 
 /// Waits until this file in /proc says it of one of the server's threads.
 fn wait_for_thread(kettle: &Kettle, file: &str, says: fn(&str) -> bool) {
-    let deadline = Instant::now() + patience();
     let is_so = |thread: fs::DirEntry| {
         fs::read_to_string(thread.path().join(file)).is_ok_and(|content| says(&content))
     };
     let threads = || fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
-    while !threads().filter_map(Result::ok).any(is_so) {
-        assert!(Instant::now() < deadline, "no thread is as it should be by {file}");
-        std::thread::yield_now();
-    }
+    wait_until(file, || threads().filter_map(Result::ok).any(is_so));
 }
 
 /// The number of recvmsg(2), as `syscall` in /proc says it.
@@ -194,11 +185,7 @@ fn a_keeper_ends_with_its_server() {
         assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
         kettle.signal(signal);
         let _ = kettle.ended();
-        let deadline = Instant::now() + patience();
-        while is_running(keeper) {
-            assert!(Instant::now() < deadline, "the keeper outlives its server");
-            std::thread::yield_now();
-        }
+        wait_until("the keeper has ended with its server", || !is_running(keeper));
     }
 }
 
@@ -228,11 +215,7 @@ fn served_certificate(address: SocketAddr) -> Vec<u8> {
 
 #[test]
 fn what_the_user_may_not_read_is_said_before_a_reload_needs_it() {
-    if !geteuid().is_root() {
-        return skip("only root can become somebody else");
-    }
-    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
-    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(kettle) = started_as_nobody() else { return };
     // The keeper opens nothing that others than root choose.
     std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
     let refused = kettle.ctl(&["reload"]).output();
