@@ -53,7 +53,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
                 let message =
                     format!("{} has {bytes} bytes; a secret takes 32", file.value.display());
                 let help = format!("run `openssl rand -out {} 32`", file.value.display());
-                file_diagnostic(config, file, message, Some(help))
+                mistake(config, file, message, Some(help))
             })
         })
     }));
@@ -80,7 +80,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
     diagnostics
 }
 
-fn file_diagnostic(
+fn mistake(
     config: &Config,
     at: &Located<PathBuf>,
     message: String,
@@ -104,12 +104,7 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
         Err(error) => {
             let is_missing = error.kind() == ErrorKind::NotFound;
             let similar = is_missing.then(|| similar_file(config, &file.value)).flatten();
-            return Some(file_diagnostic(
-                config,
-                file,
-                format!("cannot read {shown}: {error}"),
-                similar,
-            ));
+            return Some(mistake(config, file, format!("cannot read {shown}: {error}"), similar));
         }
     };
     let message = match metadata.len() {
@@ -122,7 +117,7 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
         }
         _ => return None,
     };
-    Some(file_diagnostic(config, file, message, None))
+    Some(mistake(config, file, message, None))
 }
 
 fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic> {
@@ -131,18 +126,13 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic
         Ok(_) => None,
         Err(_) if folder.value.is_file() => {
             let help = write(config, folder.value.parent().unwrap_or(Path::new("")));
-            Some(file_diagnostic(
-                config,
-                folder,
-                format!("{shown} is a file, not a folder"),
-                Some(help),
-            ))
+            Some(mistake(config, folder, format!("{shown} is a file, not a folder"), Some(help)))
         }
         // Search permission is all that serving needs; only listings read the folder.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
         Err(error) => {
             let similar = similar_file(config, &folder.value);
-            Some(file_diagnostic(
+            Some(mistake(
                 config,
                 folder,
                 format!("cannot open the folder {shown}: {error}"),

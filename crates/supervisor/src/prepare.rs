@@ -198,7 +198,10 @@ fn load(
 ) -> (Loaded, Diagnostics) {
     let in_force = purpose.in_force();
     let is_check = matches!(purpose, Purpose::Check);
-    let renewed = matches!(purpose, Purpose::Renewal(_)).then_some(in_force).flatten();
+    let renewed = match purpose {
+        Purpose::Renewal(prepared) => Some(*prepared),
+        _ => None,
+    };
     let mut diagnostics = Diagnostics::begin_with_files(config);
     if renewed.is_some() {
         diagnostics.leave_to_reloads(config);

@@ -192,12 +192,7 @@ impl Output {
         if lines.is_empty() {
             return;
         }
-        let written = match std::mem::take(&mut self.is_torn) {
-            true => self.sink.write(b"\n").map_err(|torn| TornWrite { written_bytes: 0, ..torn }),
-            false => Ok(()),
-        };
-        let was_torn = written.is_err();
-        match written.and_then(|()| self.sink.write(lines)) {
+        match self.end_torn_line().and_then(|()| self.sink.write(lines)) {
             Ok(()) if self.is_failing => {
                 self.is_failing = false;
                 tracing::info!(log = %target, "the access log can be written again");
@@ -205,7 +200,6 @@ impl Output {
             Ok(()) => {}
             Err(TornWrite { written_bytes, error }) => {
                 self.note_failure(lines, written_bytes, lines_dropped);
-                self.is_torn |= was_torn;
                 if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::error!(
                         log = %target, %error, "the access log cannot be written; lines are lost"
@@ -215,11 +209,19 @@ impl Output {
         }
     }
 
+    fn end_torn_line(&mut self) -> Result<(), TornWrite> {
+        if self.is_torn {
+            self.sink.write(b"\n")?;
+            self.is_torn = false;
+        }
+        Ok(())
+    }
+
     /// Counts the lines that were not written whole.
     fn note_failure(&mut self, lines: &[u8], written_bytes: usize, lines_dropped: &AtomicU64) {
         let written = lines.get(..written_bytes).unwrap_or_default();
         let whole = written.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        self.is_torn = whole < written_bytes;
+        self.is_torn |= whole < written_bytes;
         count(lines.get(whole..).unwrap_or_default(), lines_dropped);
     }
 }

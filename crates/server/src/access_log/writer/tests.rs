@@ -61,7 +61,11 @@ fn a_pipe_without_a_reader_is_not_waited_for() {
     mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
     let refused = open_file(&path).unwrap_err();
     assert!(refused.to_string().contains("start its reader"), "{refused}");
-    let reader = OpenOptions::new().read(true).custom_flags(0o4000).open(&path).unwrap();
+    let reader = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(&path)
+        .unwrap();
     let file = open_file(&path).unwrap();
     assert!(!fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
     assert_eq!(
