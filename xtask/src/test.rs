@@ -231,8 +231,8 @@ impl Session {
         for (reason, count) in &self.total.skip_reasons {
             println!("skipped {count}: {reason}");
         }
-        for test in &self.total.unsteady {
-            println!("unsteady: {test} failed among the others and passed alone");
+        for what in &self.total.unsteady {
+            println!("unsteady: {what}");
         }
         for failure in &self.total.failures {
             println!("failed: {failure}");

@@ -12,7 +12,7 @@ use super::build::{Programs, TestProgram};
 use super::totals::Totals;
 use crate::process::{self, Exit};
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
-use crate::vm::guest::{Guest, quote};
+use crate::vm::guest::{Guest, Report, quote};
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
 use crate::vm::qemu::Machine;
@@ -101,8 +101,12 @@ pub fn run_in_guest(
         out: out.clone(),
         limit: GUEST_LIMIT,
     };
-    let mut totals = Totals::default();
-    let report = guest.run(&Cache::open()?, &mut |line| totals.read_line(line))?;
+    let cache = Cache::open()?;
+    let (report, mut totals) = survived(|| {
+        let mut totals = Totals::default();
+        let report = guest.run(&cache, &mut |line| totals.read_line(line))?;
+        Ok((report, totals))
+    })?;
     let log = fs::read_to_string(out.join("skips")).unwrap_or_default();
     totals.read_skip_log(&log);
     if let Some(failure) = report.failure {
@@ -113,6 +117,26 @@ pub fn run_in_guest(
     }
     totals.close(report.status == Some(0));
     Ok(totals)
+}
+
+/// Runs a guest, and all of it once more if its kernel died: under emulation a processor may meet an instruction that another
+/// is patching. A mistake of ours or of the kernel's that our tests bring out kills it again.
+fn survived(
+    mut run: impl FnMut() -> Result<(Report, Totals), String>,
+) -> Result<(Report, Totals), String> {
+    let (first, before) = run()?;
+    if !first.has_died {
+        return Ok((first, before));
+    }
+    let death = first.failure.unwrap_or_default();
+    println!("--- once more, since the kernel died: {death}");
+    let (second, mut totals) = run()?;
+    if !second.has_died {
+        let failed = before.failures.into_iter();
+        totals.unsteady.extend(failed.map(|test| format!("{test} failed before its kernel died")));
+        totals.unsteady.push(format!("its kernel died and ran all the second time: {death}"));
+    }
+    Ok((second, totals))
 }
 
 fn follow(

@@ -17,7 +17,7 @@ pub struct Totals {
     pub skipped: u64,
     /// The names of failed tests.
     pub failures: Vec<String>,
-    /// The names of tests that failed among the others and passed alone.
+    /// What went wrong at first and well the second time.
     pub unsteady: Vec<String>,
     /// How many tests were skipped for each reason.
     pub skip_reasons: BTreeMap<String, u64>,
@@ -82,7 +82,10 @@ impl Totals {
     pub fn look_again(&mut self, alone: &Self) {
         if alone.failed == 0 && alone.passed == self.failed {
             self.passed += std::mem::take(&mut self.failed);
-            self.unsteady = std::mem::take(&mut self.failures);
+            let passed = self.failures.drain(..);
+            self.unsteady.extend(
+                passed.map(|test| format!("{test} failed among the others and passed alone")),
+            );
         }
     }
 

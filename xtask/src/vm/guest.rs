@@ -40,6 +40,8 @@ pub struct Report {
     pub status: Option<i32>,
     /// Why there is no status.
     pub failure: Option<String>,
+    /// Whether that is because the kernel died.
+    pub has_died: bool,
     /// What the kernel complained about: a warning of its own code is a finding, even if every test passed.
     pub complaints: Vec<String>,
     /// Wall-clock time of the whole run.
@@ -88,11 +90,13 @@ impl Guest {
             self.follow(&files, on_line)?
         };
         let (status, complaints) = self.collect(&work)?;
+        // A kernel that panics ends its machine, and QEMU ends well.
+        let has_died = status.is_none() && failure.is_none();
         let failure = match (status, failure) {
             (Some(_), _) => None,
             (None, reason) => Some(describe_crash(reason, &files.console)),
         };
-        Ok(Report { status, failure, complaints, took: started.elapsed() })
+        Ok(Report { status, failure, has_died, complaints, took: started.elapsed() })
     }
 
     /// Runs the command without a terminal and says what went wrong with the machine, if something did.
@@ -102,10 +106,8 @@ impl Guest {
         on_line: &mut dyn FnMut(&str),
     ) -> Result<Option<String>, String> {
         let mut command = qemu::command(&self.machine, files, Terminal::Output);
-        let exit = boot_until_up(on_line, |on_line| {
-            process::follow(&mut command, self.limit, &mut std::io::stdout(), on_line)
-        })?;
-        Ok(match exit {
+        let shown = &mut std::io::stdout();
+        Ok(match process::follow(&mut command, self.limit, shown, on_line)? {
             Exit::Exited(status) if status.success() => None,
             Exit::Exited(status) => Some(format!("QEMU failed ({status})")),
             Exit::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
@@ -160,28 +162,6 @@ impl Guest {
         let messages = fs::read(unpacked.join("messages")).unwrap_or_default();
         Ok((status.trim().parse().ok(), complaints(&String::from_utf8_lossy(&messages))))
     }
-}
-
-/// Boots a guest, and once more if its kernel dies before the guest has said a line: with several emulated processors one may
-/// meet an instruction that another is patching. What dies later is a finding.
-fn boot_until_up(
-    on_line: &mut dyn FnMut(&str),
-    mut boot: impl FnMut(&mut dyn FnMut(&str)) -> Result<Exit, String>,
-) -> Result<Exit, String> {
-    for _ in 1..BOOTS_MAX {
-        let mut is_up = false;
-        let exit = boot(&mut |line| {
-            is_up = true;
-            on_line(line);
-        })?;
-        match exit {
-            Exit::Exited(status) if status.success() && !is_up => {
-                println!("--- the kernel died while it started; once more");
-            }
-            _ => return Ok(exit),
-        }
-    }
-    boot(on_line)
 }
 
 /// A folder for one run's disks, removed with the run.
@@ -279,7 +259,6 @@ busybox poweroff -f
 const SCRATCH_BYTES: u64 = 8 << 30;
 const OUT_BYTES: u64 = 2 << 30;
 const CONSOLE_LINES_SHOWN: usize = 40;
-const BOOTS_MAX: u32 = 3;
 
 #[cfg(test)]
 mod tests;

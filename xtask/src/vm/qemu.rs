@@ -118,6 +118,9 @@ fn processor(machine: &Machine) -> Vec<String> {
         words.push(machine.cpus.to_string());
         // Emulation even where KVM seems to be there: a nested host may offer it and still not run a stock kernel.
         words.extend(["-accel", "tcg,thread=multi"].map(str::to_owned));
+        // Linux allocates memory by CMPXCHG16B, behind which QEMU before 8.0 may keep another number than the flags; an interrupt
+        // right there saves that number, and to return to it is a panic.
+        model.push_str(",-cx16");
     }
     if !machine.erms {
         model.push_str(",-erms,-fsrm");

@@ -40,3 +40,27 @@ fn a_program_that_says_nothing_and_fails_is_a_failure() {
     let totals = run_here(&[program], Path::new("kettle"), &[], &mut std::io::sink()).unwrap();
     assert_eq!(totals.failures, ["failed without naming a test"]);
 }
+
+#[test]
+fn a_guest_whose_kernel_died_runs_all_once_more() {
+    for (deaths, runs_expected, unsteady) in [(0, 1, 0), (1, 2, 1), (2, 2, 0)] {
+        let mut runs = 0;
+        let (report, totals) = survived(|| {
+            runs += 1;
+            let has_died = runs <= deaths;
+            let report = Report {
+                status: (!has_died).then_some(0),
+                failure: has_died.then(|| "panic".to_owned()),
+                has_died,
+                complaints: Vec::new(),
+                took: Duration::ZERO,
+            };
+            let mut totals = Totals::default();
+            totals.read_line(&format!("test result: ok. {runs} passed; 0 failed; 0 ignored"));
+            Ok((report, totals))
+        })
+        .unwrap();
+        assert_eq!((runs, totals.passed, totals.unsteady.len()), (runs_expected, runs, unsteady));
+        assert_eq!(report.has_died, deaths == 2);
+    }
+}

@@ -67,36 +67,3 @@ fn a_warning_of_the_kernels_own_code_is_a_complaint() {
                     [    9.3] BUG: unable to handle page fault\n";
     assert_eq!(complaints(messages).len(), 2);
 }
-
-#[test]
-fn a_kernel_that_dies_before_it_is_up_is_booted_again() {
-    let success = || Exit::Exited(Command::new("true").status().unwrap());
-    let boots_of = |up_at: u32| {
-        let (mut boots, mut lines) = (0, Vec::new());
-        let on_line = &mut |line: &str| lines.push(line.to_owned());
-        let exit = boot_until_up(on_line, |on_line| {
-            boots += 1;
-            if boots == up_at {
-                on_line("up");
-            }
-            Ok(success())
-        });
-        assert!(matches!(exit, Ok(Exit::Exited(status)) if status.success()));
-        (boots, lines.len())
-    };
-    assert_eq!([1, 2, 3, 4].map(boots_of), [(1, 1), (2, 1), (3, 1), (3, 0)]);
-}
-
-#[test]
-fn a_guest_that_was_killed_or_cannot_start_is_not_booted_again() {
-    let failure = || Exit::Exited(Command::new("false").status().unwrap());
-    for exit in [failure, || Exit::TimedOut(7)] {
-        let mut boots = 0;
-        boot_until_up(&mut |_| (), |_| {
-            boots += 1;
-            Ok(exit())
-        })
-        .unwrap();
-        assert_eq!(boots, 1);
-    }
-}

@@ -16,7 +16,7 @@ fn arguments(machine: &Machine) -> String {
 #[test]
 fn a_test_guest_has_two_cpus_and_threads() {
     let line = arguments(&Machine::default());
-    assert!(line.contains("-smp 2 -accel tcg,thread=multi -cpu max "), "{line}");
+    assert!(line.contains("-smp 2 -accel tcg,thread=multi -cpu max,-cx16 "), "{line}");
     assert!(!line.contains("icount"), "{line}");
 }
 
