@@ -16,6 +16,7 @@ use std::time::Duration;
 use super::{MeasureArguments, commit, configs, programs};
 use crate::checkout;
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::vm::disk;
 use crate::vm::guest::Guest;
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
@@ -156,6 +157,9 @@ fn lay_out(servers: &[&MeasuredServer], programs: &[PathBuf]) -> Result<PathBuf,
         let body: Vec<u8> = (0..kibibytes * 1024).map(|offset| noise(offset as u64)).collect();
         std::fs::write(&path, body).map_err(|error| at(&path, &error))?;
     }
+    let empty = checkout::target_folder().join("vm/empty");
+    create_folder(&empty)?;
+    disk::build(&empty, &folder.join("store.ext4"))?;
     for server in servers {
         let (text, ending) = server.config();
         configs::write(&folder.join(format!("{}.{ending}", server.name)), &text)?;
