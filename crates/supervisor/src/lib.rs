@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,6 +73,7 @@ pub struct Supervisor {
     obstacle: Option<String>,
     admin: Option<AdminSocket>,
     metrics_listener: Option<std::net::TcpListener>,
+    terminal: Option<BorrowedFd<'static>>,
     started: Instant,
 }
 
@@ -121,6 +123,7 @@ impl Supervisor {
             tracing::warn!(%error, "the limit of open files cannot be raised");
         }
         protect_memory(&config);
+        let terminal = main_loop::terminal_in_front();
         keeper::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
@@ -182,6 +185,7 @@ impl Supervisor {
             obstacle,
             admin,
             metrics_listener,
+            terminal,
             started,
         })
     }

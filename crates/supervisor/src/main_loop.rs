@@ -35,6 +35,7 @@ mod reloads;
 mod signals;
 
 use reloads::{Asker, Reloads};
+pub(crate) use signals::terminal_in_front;
 use signals::{Event, Signals};
 
 /// Runs until the server has ended.
@@ -42,7 +43,7 @@ pub(super) async fn run(
     mut supervisor: Supervisor,
     ready: impl FnOnce(&Supervisor),
 ) -> io::Result<ExitCode> {
-    let mut signals = Signals::catch()?;
+    let mut signals = Signals::catch(supervisor.terminal)?;
     let admin = supervisor.admin.take();
     let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
     let control = serve_control(admin.as_ref(), sender);
@@ -158,6 +159,9 @@ impl MainLoop {
             }
             Event::Reload => self.reloads.ask(None),
             Event::ReopenLog => self.reopen_log(None),
+            Event::Upgrade => {
+                tracing::warn!("SIGUSR2 does nothing here: another program comes by a restart");
+            }
         }
         None
     }

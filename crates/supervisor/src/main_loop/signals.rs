@@ -1,7 +1,12 @@
 //! The signals that the server answers.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::stdio::{stderr, stdin, stdout};
+use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals the server answers. Workers block them all.
@@ -11,6 +16,8 @@ pub(super) struct Signals {
     interrupt: Signal,
     hangup: Signal,
     user_defined1: Signal,
+    user_defined2: Signal,
+    terminal: Option<BorrowedFd<'static>>,
 }
 
 /// What a signal asks for.
@@ -20,20 +27,24 @@ pub(super) enum Event {
     Interrupt,
     Reload,
     ReopenLog,
+    /// A new program, as nginx has it.
+    Upgrade,
 }
 
 impl Signals {
-    /// Begins to wait for them.
+    /// Begins to wait for them. `terminal` is the one in front of which the server was started.
     ///
     /// # Errors
     /// If a handler cannot be installed.
-    pub(super) fn catch() -> io::Result<Self> {
+    pub(super) fn catch(terminal: Option<BorrowedFd<'static>>) -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
             user_defined1: signal(SignalKind::user_defined1())?,
+            user_defined2: signal(SignalKind::user_defined2())?,
+            terminal,
         })
     }
 
@@ -44,8 +55,22 @@ impl Signals {
             // As nginx has it.
             _ = self.quit.recv() => Event::Stop,
             _ = self.interrupt.recv() => Event::Interrupt,
-            _ = self.hangup.recv() => Event::Reload,
+            _ = self.hangup.recv() => {
+                if self.terminal.is_some_and(is_closed) { Event::Stop } else { Event::Reload }
+            }
             _ = self.user_defined1.recv() => Event::ReopenLog,
+            _ = self.user_defined2.recv() => Event::Upgrade,
         }
     }
+}
+
+/// The terminal in whose foreground this process is. What was sent to the background does not end with it. Asked before the sandbox, which refuses the question.
+pub(crate) fn terminal_in_front() -> Option<BorrowedFd<'static>> {
+    let is_in_front = |file: &BorrowedFd<'_>| tcgetpgrp(file).is_ok_and(|group| group == getpgrp());
+    [stdin(), stdout(), stderr()].into_iter().find(is_in_front)
+}
+
+/// Of a terminal that hung up every question fails so (tty_io.c, `hung_up_tty_ioctl`).
+fn is_closed(terminal: BorrowedFd<'_>) -> bool {
+    tcgetwinsize(terminal).is_err_and(|error| error == Errno::IO)
 }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use kettle_tests::environment::{has_kernel_tls, kettle_program, skip};
+use kettle_tests::environment::{has_kernel_tls, kettle_program, skip, wait_until};
 use kettle_tests::kernel_counts::Turn;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::mounted::Mounted;
@@ -177,9 +177,8 @@ fn serve_writes_a_line_for_each_response_to_a_terminal_unless_it_is_to_be_quiet(
         let address = unused_port();
         let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
         let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
-        // Whoever stops `script` only takes its terminal away, and for a server that is the signal to reload.
         let server = format!("{} {address} --workers 1 {quiet}", words.join(" "));
-        let command = format!("setpriv --pdeathsig TERM {server} & echo process $!.; wait");
+        let command = format!("{server} & echo process $!.; wait");
         let serve = Tool::new("script")
             .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
             .environment("XDG_STATE_HOME", folder.path("state"))
@@ -199,6 +198,27 @@ fn serve_writes_a_line_for_each_response_to_a_terminal_unless_it_is_to_be_quiet(
         let said = serve.stdout.text();
         assert!(!said.contains("GET /a"), "{said}");
     }
+}
+
+#[test]
+fn a_server_ends_with_the_terminal_in_front_of_it() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return skip("there is no `script`, which makes a terminal");
+    }
+    let _turn = Turn::shared();
+    let (_, folder) = Setup::default().file("www/a", "content").lay_out();
+    let address = unused_port();
+    let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
+    let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
+    let terminal = Tool::new("script")
+        .args(["--quiet", "--flush", "--command"])
+        .args([format!("{} {address} --workers 1", words.join(" "))])
+        .args(["/dev/null"])
+        .environment("XDG_STATE_HOME", folder.path("state"))
+        .start();
+    terminal.stdout.wait_for("TLS: ");
+    drop(terminal);
+    wait_until("nobody listens", || std::net::TcpStream::connect(&address).is_err());
 }
 
 /// `kettle serve` on a folder with a file `a`, once it serves, with its address.

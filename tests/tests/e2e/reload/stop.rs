@@ -57,6 +57,9 @@ fn a_stopping_server_waits_no_longer_than_configured() {
     let setup = Setup::paths(paths_here()).sizes(&[LARGE]);
     let mut kettle = Kettle::start(setup.set("server", "drain_timeout = \"1s\""));
     let mut downloads: Vec<_> = paths_here().iter().map(|path| begin(&kettle, path)).collect();
+    // Not for a new program either, as nginx has it.
+    kettle.signal(Signal::USR2);
+    kettle.messages().wait_for("SIGUSR2");
     // As SIGTERM.
     kettle.signal(Signal::QUIT);
     assert!(kettle.ended().status.success());
