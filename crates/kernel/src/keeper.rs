@@ -10,7 +10,7 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,6 +40,7 @@ use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files
 
 mod listing;
 mod root;
+mod whole;
 
 pub use root::{is_chosen_by_root, is_written_by_root};
 
@@ -125,11 +126,7 @@ fn confine(its: BorrowedFd<'_>, in_sandbox: bool) -> io::Result<()> {
 /// # Errors
 /// Those of `open(2)`, or that the keeper has gone.
 pub fn open(path: &Path) -> io::Result<File> {
-    open_by(path, open_here)
-}
-
-fn open_by(path: &Path, own: fn(&Path) -> io::Result<File>) -> io::Result<File> {
-    let refused = match open_own(path, own)? {
+    let refused = match open_own(path)? {
         Ok(opened) => return Ok(opened),
         Err(refused) => refused,
     };
@@ -140,14 +137,11 @@ fn open_by(path: &Path, own: fn(&Path) -> io::Result<File>) -> io::Result<File> 
 }
 
 /// What this process may open, or why it may not, which is for the keeper to mend.
-fn open_own(
-    path: &Path,
-    own: fn(&Path) -> io::Result<File>,
-) -> io::Result<Result<File, io::Error>> {
+fn open_own(path: &Path) -> io::Result<Result<File, io::Error>> {
     if let Some(opened) = OPENED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         return open_as_keeper(path, opened).map(Ok);
     }
-    match own(path) {
+    match open_here(path) {
         Err(error)
             if error.kind() == ErrorKind::PermissionDenied
                 && path.as_os_str().len() <= PATH_BYTES_MAX =>
@@ -158,17 +152,12 @@ fn open_own(
     }
 }
 
-/// All of a file, by the keeper where this process may not read it. A pipe that this process may read is waited for.
+/// All of a file, by the keeper where this process may not read it. Who writes to a pipe is waited for, a minute in all.
 ///
 /// # Errors
-/// As for [`open`]; that it is longer than `bytes_max`.
+/// As for [`open`]; that it is longer than `bytes_max`; that a pipe has not ended in time.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_by(path, |path| File::open(path))?.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, "the file is too large"));
-    }
-    Ok(bytes)
+    whole::read(open(path)?, bytes_max, PIPE_TIME_MAX)
 }
 
 /// The names of what is in a folder, with what each is, by the keeper where this process may not list it.
@@ -176,7 +165,7 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As for [`open`]; those of `getdents(2)`.
 pub fn list(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
-    let refused = match open_own(folder, open_here)? {
+    let refused = match open_own(folder)? {
         Ok(opened) => return listing::of(&opened),
         Err(refused) => refused.raw_os_error().unwrap_or(libc::EACCES),
     };
@@ -486,6 +475,8 @@ const PATH_BYTES_MAX: usize = 4096;
 
 /// A disk that hangs must not hang the server's reloads for good.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// For whoever writes a configuration, or makes one, into a pipe.
+const PIPE_TIME_MAX: Duration = Duration::from_secs(60);
 
 const LATE: &str = "permission denied, and the keeper that opens files of root for this server does not answer: a disk hangs";
 const GONE: &str = "permission denied, and the keeper that opens files of root for this server has gone: restart kettle";
