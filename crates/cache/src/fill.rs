@@ -115,6 +115,17 @@ impl Fill {
         self.lock().iter().flatten().count()
     }
 
+    /// Ends it where nobody has a place among those that wait. Whoever takes one later finds it ended.
+    #[must_use]
+    pub fn give_up(&self) -> bool {
+        let waiting = self.lock();
+        let is_unread = waiting.iter().all(Option::is_none);
+        if is_unread {
+            self.shared.state.store(FillState::Failed as u8, Ordering::Release);
+        }
+        is_unread
+    }
+
     /// A place among those that wait.
     #[must_use]
     pub fn wait(&self) -> Waiting {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState};
+use kettle_cache::{Fill, FillState, Waiting};
 use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
@@ -256,6 +256,8 @@ pub struct Growing {
     pub bytes: Option<u64>,
     /// How long nothing may come.
     pub patience: Duration,
+    /// For as long as somebody has one, it is not given up.
+    pub place: Waiting,
 }
 
 impl Growing {

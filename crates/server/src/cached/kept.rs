@@ -146,6 +146,7 @@ impl<'k> Kept<'k> {
                     start,
                     bytes,
                     patience: *patience,
+                    place: fill.wait(),
                 }))
             }
         }

@@ -121,10 +121,10 @@ impl Looking<'_> {
                 }
                 Begun::Impossible => return Answer::Pass("bypass", better()),
             };
-            let is_again = matches!(led, Led::Again);
+            let is_validation = matches!(led, Led::Validated(_));
             match self.led(led, outcome, reason, better(), asked, request, notes) {
                 Some(answer) => return answer,
-                None => is_validated = !is_again,
+                None => is_validated = is_validation,
             }
         }
         Answer::Pass("bypass; detail=busy", None)
@@ -208,6 +208,11 @@ impl Looking<'_> {
             Led::Growing(arriving, trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
                 let (head, body) = &*arriving;
+                // From here on it is not given up, and if it was, there is another to come.
+                let _place = body.place();
+                if outcome == CacheOutcome::Collapsed && body.is_broken() {
+                    return None;
+                }
                 let head = &*self.as_passed_on(head);
                 if !asked.fits(&request.head, &head.vary) {
                     return Some(Answer::Pass("vary-miss", None));

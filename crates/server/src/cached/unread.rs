@@ -11,7 +11,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Whether the rest is not worth its way: nobody reads it, and most of it is still to come.
+    /// Ends it if the rest is not worth its way: nobody reads it, and most of it is still to come.
     pub(super) fn is_given_up(&mut self, fill: &Fill, is_draining: bool, is_ahead: bool) -> bool {
         if fill.readers() > 0 {
             self.since = None;
@@ -22,6 +22,7 @@ impl Unread {
         let unread_bytes = filled - filled_then;
         is_given_up(since.elapsed(), fill.announced_bytes(), filled, unread_bytes, is_draining)
             && (is_draining || !is_ahead)
+            && fill.give_up()
     }
 }
 

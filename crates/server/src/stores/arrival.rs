@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Head, Progress, Store};
+use kettle_cache::{Fill, FillState, Head, Progress, Store, Waiting};
 use tokio::sync::watch;
 
 /// All that is on its way.
@@ -75,6 +75,20 @@ impl ArrivingBody {
     #[must_use]
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Whole { .. })
+    }
+
+    /// A place among those that wait for it, if it takes one to have more come.
+    #[must_use]
+    pub fn place(&self) -> Option<Waiting> {
+        let Self::InFile { fill, .. } = self else { return None };
+        Some(fill.wait())
+    }
+
+    /// Whether the rest never comes.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        let Self::InFile { fill, .. } = self else { return false };
+        !matches!(fill.progress().state, FillState::Growing | FillState::Complete)
     }
 
     /// Whether nothing more comes of it.
