@@ -1,8 +1,20 @@
 //! Routes whose backend's responses are kept: from the store where it may answer, from what is arriving where another client
 //! has asked, and else from the backend, by a task that outlives the request.
 //!
-//! `asked` says what a request has in common with others, `looking` what answers it, `fetching` lets an object arrive, `kept` makes
-//! a response of one.
+//! A request goes through these states:
+//!
+//! | state | it waits for | what comes next | where |
+//! |---|---|---|---|
+//! | remembered | nothing | the answer, if an object found a moment ago is fresh; else *asked* | [`ready`] |
+//! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `asked` |
+//! | looked for | the store's disk | fresh, or good while it is updated: the answer; else a *miss* | `looking` |
+//! | miss: joined | what another has asked for | the answer from it as it arrives; *looked for* again; past the store | `looking`, `interim` |
+//! | miss: leads | the task that it begins | the same | `looking` |
+//! | past the store | the backend | its answer, or what is stale if that is better than an error | [`respond`] |
+//!
+//! The task that lets an object arrive, `fetching`, belongs to no request: it asks the backend, sees whether what was there is still good (`validating`),
+//! keeps a small body behind its answer (`whole`) and writes others as they come, until nobody wants them (`unread`). `kept` makes a response of
+//! an object.
 
 mod asked;
 mod fetching;

@@ -49,7 +49,7 @@ pub(super) struct Fetching {
 }
 
 /// What came of it, for the request that began it.
-pub(super) enum Led {
+pub(super) enum Fetched {
     Growing(Arc<(Stored, ArrivingBody)>, Option<Box<Trace>>),
     Validated(Option<Box<Trace>>),
     /// It has come meanwhile, or went away: the store has to be asked again.
@@ -59,24 +59,24 @@ pub(super) enum Led {
     Failed(u16, Box<Trace>),
 }
 
-impl From<ArrivalState> for Led {
+impl From<ArrivalState> for Fetched {
     fn from(state: ArrivalState) -> Self {
         match state {
-            ArrivalState::Growing(arriving) => Led::Growing(arriving, None),
-            ArrivalState::Validated => Led::Validated(None),
-            ArrivalState::Ended => Led::Again,
-            ArrivalState::Asked | ArrivalState::Alone => Led::Alone(None),
-            ArrivalState::Failed(status) => Led::Failed(status, Box::default()),
+            ArrivalState::Growing(arriving) => Fetched::Growing(arriving, None),
+            ArrivalState::Validated => Fetched::Validated(None),
+            ArrivalState::Ended => Fetched::Again,
+            ArrivalState::Asked | ArrivalState::Alone => Fetched::Alone(None),
+            ArrivalState::Failed(status) => Fetched::Failed(status, Box::default()),
         }
     }
 }
 
 impl Fetching {
     /// Asks the backend, and sees to what comes. `leader` may have gone.
-    pub(super) async fn run(self, leader: oneshot::Sender<Led>) {
+    pub(super) async fn run(self, leader: oneshot::Sender<Fetched>) {
         if self.has_come_meanwhile().await {
             self.arriving.tell(ArrivalState::Ended);
-            let _ = leader.send(Led::Again);
+            let _ = leader.send(Fetched::Again);
             return;
         }
         let mut trace = Box::<Trace>::default();
@@ -91,12 +91,13 @@ impl Fetching {
             }
         };
         if let (304, Some(version)) = (response.head.status(), &self.validated) {
-            let (state, led) = match self.validate(version, &response.head, asked, answered).await {
-                true => (ArrivalState::Validated, Led::Validated(Some(trace))),
-                false => (ArrivalState::Ended, Led::Again),
-            };
+            let (state, fetched) =
+                match self.validate(version, &response.head, asked, answered).await {
+                    true => (ArrivalState::Validated, Fetched::Validated(Some(trace))),
+                    false => (ArrivalState::Ended, Fetched::Again),
+                };
             self.arriving.tell(state);
-            let _ = leader.send(led);
+            let _ = leader.send(fetched);
             return;
         }
         let fields: Vec<_> = response.head.headers().collect();
@@ -130,14 +131,14 @@ impl Fetching {
             let is_others = depends.is_some_and(|it| it.iter().any(|it| self.asked.has_unseen(it)));
             let response = (!is_others).then(|| (Box::new(response), trace));
             // Where nobody waits, nobody reads it.
-            let _ = leader.send(Led::Alone(response));
+            let _ = leader.send(Fetched::Alone(response));
             return;
         };
         let fill = writer.fill().clone();
         let body = ArrivingBody::InFile { fill, has_ranges: has_ranges(&response.head) };
         let arriving = Arc::new((writer.head().clone(), body));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
-        let _ = leader.send(Led::Growing(arriving, Some(trace)));
+        let _ = leader.send(Fetched::Growing(arriving, Some(trace)));
         let fill = writer.fill().clone();
         self.write(writer, response.body).await;
         let Self { arriving, device, .. } = self;
@@ -147,15 +148,15 @@ impl Fetching {
         device.close(fill, bytes);
     }
 
-    fn fail(&self, status: u16, leader: oneshot::Sender<Led>, trace: Box<Trace>) {
+    fn fail(&self, status: u16, leader: oneshot::Sender<Fetched>, trace: Box<Trace>) {
         self.arriving.tell(ArrivalState::Failed(status));
-        let _ = leader.send(Led::Failed(status, trace));
+        let _ = leader.send(Fetched::Failed(status, trace));
     }
 
     /// Asks the backend; `None` if nobody wants to know any more when the worker stops.
     async fn ask(
         &self,
-        leader: &oneshot::Sender<Led>,
+        leader: &oneshot::Sender<Fetched>,
         trace: &mut Trace,
     ) -> Option<Result<UpstreamResponse, UpstreamError>> {
         let upstream = &self.route.proxy.upstream;

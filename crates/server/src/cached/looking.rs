@@ -13,7 +13,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::asked::Asked;
-use super::fetching::{Fetching, Led};
+use super::fetching::{Fetched, Fetching};
 use super::interim::while_asked;
 use super::kept::{self, Kept, ObjectVersion};
 use super::{ANSWER_TIME_MAX, CachedRoute, device, hit, refused, with_status};
@@ -89,11 +89,11 @@ impl Looking<'_> {
                 has_looked_twice = true;
                 continue;
             }
-            let begun = if request.head.method() == Method::Head {
+            let miss = if request.head.method() == Method::Head {
                 // It lets nothing arrive, but what does is what it asks about.
                 let arrivals = &self.open.arrivals;
                 match arrivals.find(&asked.arrival_key(), &self.open.store) {
-                    Some(arrival) => Begun::Joined(arrival),
+                    Some(arrival) => Miss::Joined(arrival),
                     None => return Answer::Pass(reason, better()),
                 }
             } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
@@ -101,28 +101,28 @@ impl Looking<'_> {
             } else {
                 self.begin(asked, request, stale.as_deref(), may_be_stale, false)
             };
-            let (led, outcome) = match begun {
-                Begun::Joined(arrival) => {
+            let (fetched, outcome) = match miss {
+                Miss::Joined(arrival) => {
                     match while_asked(&arrival, request, self.joined(&arrival)).await {
-                        Ok(Some(led)) => (led, CacheOutcome::Collapsed),
+                        Ok(Some(fetched)) => (fetched, CacheOutcome::Collapsed),
                         Ok(None) => return Answer::Pass(reason, better()),
                         Err(Departed) => return self.departed(CacheOutcome::Collapsed, notes),
                     }
                 }
-                Begun::Leads(arrival, led) => {
+                Miss::Leads(arrival, fetched) => {
                     let outcome = match &stale {
                         Some(_) => CacheOutcome::Expired,
                         None => CacheOutcome::Miss,
                     };
-                    match while_asked(&arrival, request, led).await {
-                        Ok(led) => (led.unwrap_or(Led::Failed(502, Box::default())), outcome),
+                    match while_asked(&arrival, request, fetched).await {
+                        Ok(it) => (it.unwrap_or(Fetched::Failed(502, Box::default())), outcome),
                         Err(Departed) => return self.departed(outcome, notes),
                     }
                 }
-                Begun::Impossible => return Answer::Pass("bypass", better()),
+                Miss::Impossible => return Answer::Pass("bypass", better()),
             };
-            let is_validation = matches!(led, Led::Validated(_));
-            match self.led(led, outcome, reason, better(), asked, request, notes) {
+            let is_validation = matches!(fetched, Fetched::Validated(_));
+            match self.fetched(fetched, outcome, reason, better(), asked, request, notes) {
                 Some(answer) => return answer,
                 None => is_validated = is_validation,
             }
@@ -166,7 +166,7 @@ impl Looking<'_> {
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
-    async fn joined(&self, arrival: &ArrivingObject) -> Option<Led> {
+    async fn joined(&self, arrival: &ArrivingObject) -> Option<Fetched> {
         let is_late = arrival.is_growing();
         let known = arrival.known(&self.open.arrivals);
         let limit = self.route.proxy.timeout().saturating_mul(WAITS);
@@ -181,16 +181,16 @@ impl Looking<'_> {
             }
             // What is written behind its answer may wait for a disk that is slow, and clients do not.
             let limit = if arriving.1.is_in_memory() { limit.min(WRITTEN_SOON) } else { limit };
-            return timeout(limit, arrival.ended()).await.is_ok().then_some(Led::Again);
+            return timeout(limit, arrival.ended()).await.is_ok().then_some(Fetched::Again);
         }
-        Some(Led::from(known))
+        Some(Fetched::from(known))
     }
 
     /// What comes of an object that arrives; `None` if the store has to be asked again.
     #[expect(clippy::too_many_arguments, reason = "what is known of one request")]
-    fn led(
+    fn fetched(
         &self,
-        led: Led,
+        fetched: Fetched,
         outcome: CacheOutcome,
         reason: &'static str,
         stale: Option<Rc<ReadyObject>>,
@@ -199,13 +199,13 @@ impl Looking<'_> {
         notes: &mut Notes,
     ) -> Option<Answer> {
         let collapsed = if outcome == CacheOutcome::Collapsed { "; collapsed" } else { "" };
-        Some(match led {
-            Led::Again => return None,
-            Led::Validated(trace) => {
+        Some(match fetched {
+            Fetched::Again => return None,
+            Fetched::Validated(trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
                 return None;
             }
-            Led::Growing(arriving, trace) => {
+            Fetched::Growing(arriving, trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
                 let (head, body) = &*arriving;
                 // From here on it is not given up, and if it was, there is another to come.
@@ -234,15 +234,15 @@ impl Looking<'_> {
                 self.route.count(outcome, notes);
                 Answer::Ready(response)
             }
-            Led::Alone(Some((response, trace))) => {
+            Fetched::Alone(Some((response, trace))) => {
                 notes.upstream = Some(trace);
                 self.route.count(outcome, notes);
                 let response = self.route.proxy.incoming(*response);
                 let response = with_status(response, &format!("fwd={reason}"));
                 Answer::Ready(Ok(response))
             }
-            Led::Alone(None) => Answer::Pass(reason, stale),
-            Led::Failed(status, trace) => {
+            Fetched::Alone(None) => Answer::Pass(reason, stale),
+            Fetched::Failed(status, trace) => {
                 notes.upstream = Some(trace);
                 match stale.filter(|it| it.is_current()) {
                     Some(object) => Answer::Ready(self.route.stale(&object, request, notes)),
@@ -315,18 +315,18 @@ impl Looking<'_> {
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
         is_ahead: bool,
-    ) -> Begun {
+    ) -> Miss {
         let joined = self.open.arrivals.join(&asked.arrival_key(), &self.open.store);
         let arriving = match joined {
-            Ok(arrival) => return Begun::Joined(arrival),
+            Ok(arrival) => return Miss::Joined(arrival),
             Err(arriving) => arriving,
         };
         let mut fields = asked.seen.clone();
         fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
         let client = request.client;
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
-        let Some(outgoing) = outgoing else { return Begun::Impossible };
-        let (leader, led) = oneshot::channel();
+        let Some(outgoing) = outgoing else { return Miss::Impossible };
+        let (leader, fetched) = oneshot::channel();
         let arrival = arriving.arrival();
         let fetching = Fetching {
             route: Arc::clone(self.route),
@@ -344,7 +344,7 @@ impl Looking<'_> {
             shared: self.pool.share(),
         };
         spawn_local(fetching.run(leader));
-        Begun::Leads(arrival, led)
+        Miss::Leads(arrival, fetched)
     }
 
     fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> Answer {
@@ -353,9 +353,9 @@ impl Looking<'_> {
 }
 
 /// What becomes of a request that the store cannot answer.
-enum Begun {
+enum Miss {
     Joined(Arc<ArrivingObject>),
-    Leads(Arc<ArrivingObject>, oneshot::Receiver<Led>),
+    Leads(Arc<ArrivingObject>, oneshot::Receiver<Fetched>),
     Impossible,
 }
 

@@ -10,7 +10,7 @@ use kettle_cache::{Head as Stored, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::fetching::{Fetching, Led};
+use super::fetching::{Fetched, Fetching};
 use super::{CALL_BYTES, TAGS_MAX};
 use crate::stores::{ArrivalState, ArrivingBody};
 use crate::upstream::{Trace, UpstreamBody, UpstreamError};
@@ -56,14 +56,14 @@ impl Fetching {
         self,
         stored: Stored,
         bytes: Bytes,
-        leader: oneshot::Sender<Led>,
+        leader: oneshot::Sender<Fetched>,
         trace: Box<Trace>,
     ) {
         let held_bytes = held_bytes(&stored) + bytes.len();
         let is_kept = self.device.has_room(held_bytes);
         let whole = Arc::new((stored, ArrivingBody::Whole { bytes: bytes.clone(), is_kept }));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&whole)));
-        let _ = leader.send(Led::Growing(Arc::clone(&whole), Some(trace)));
+        let _ = leader.send(Fetched::Growing(Arc::clone(&whole), Some(trace)));
         if !is_kept {
             return self.route.failed(&StoreError::Crowded);
         }
