@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Waiting};
+use kettle_cache::{Fill, FillState, Progress, Waiting};
 use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
@@ -267,17 +267,40 @@ impl Growing {
         self.start > self.fill.progress().filled.saturating_add(FAR_BYTES)
     }
 
+    /// What comes behind as much as was sent.
+    ///
+    /// # Errors
     /// Why it ends before its end.
-    #[must_use]
-    pub fn cut(state: FillState) -> io::Error {
-        let kind = match state {
-            FillState::Refused => io::ErrorKind::StorageFull,
-            FillState::TimedOut => io::ErrorKind::TimedOut,
-            FillState::Malformed => io::ErrorKind::InvalidData,
-            _ => io::ErrorKind::UnexpectedEof,
-        };
-        kind.into()
+    pub fn next(&self, sent_bytes: u64) -> Result<Next, io::ErrorKind> {
+        let Progress { filled, state } = self.fill.progress();
+        let there = filled.saturating_sub(self.start).min(self.bytes.unwrap_or(u64::MAX));
+        if there > sent_bytes {
+            let start = self.fill.body_offset() + self.start + sent_bytes;
+            return Ok(Next::Bytes(ByteRange { start, bytes: there - sent_bytes }));
+        }
+        match state {
+            _ if self.bytes == Some(there) => Ok(Next::End),
+            FillState::Complete if self.bytes.is_none() => Ok(Next::End),
+            FillState::Growing => Ok(Next::Later { filled }),
+            FillState::Refused => Err(io::ErrorKind::StorageFull),
+            FillState::TimedOut => Err(io::ErrorKind::TimedOut),
+            FillState::Malformed => Err(io::ErrorKind::InvalidData),
+            FillState::Complete | FillState::Failed => Err(io::ErrorKind::UnexpectedEof),
+        }
     }
+}
+
+/// How a body goes on that is sent as it arrives.
+pub enum Next {
+    /// With these bytes of its file.
+    Bytes(ByteRange),
+    /// Not yet: no more than this is there.
+    Later {
+        /// Bytes of the body that are in the file.
+        filled: u64,
+    },
+    /// It was all.
+    End,
 }
 
 /// The server's side of a tunnel that a response begins.

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use kettle_cache::{FillState, Progress, Waiting};
+use kettle_cache::Waiting;
 use kettle_http::range::ByteRange;
 use tokio::time::timeout;
 
@@ -12,7 +12,7 @@ use super::placement::{Demand, PathPreference};
 use super::upstream::Coding;
 use super::{Delivery, DeliveryError, Piece};
 use crate::request::poll_client;
-use crate::response::Growing;
+use crate::response::{Growing, Next};
 
 impl Delivery<'_> {
     /// Head and body, in chunks if `is_chunked` and the length is not known.
@@ -31,36 +31,36 @@ impl Delivery<'_> {
         let (mut prefix, mut sent) = (head.to_vec(), 0);
         let mut waiting = body.fill.wait();
         loop {
-            let Progress { filled, state } = body.fill.progress();
-            let there = filled.saturating_sub(body.start).min(body.bytes.unwrap_or(u64::MAX));
-            let is_all = body.bytes == Some(there);
-            if there > sent {
-                let bytes = (there - sent).min(PIECE_BYTES);
-                let start = body.fill.body_offset() + body.start + sent;
-                coding.begin(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
-                sent += bytes;
-                let is_last = self.is_last && is_all && sent == there;
-                let piece = Piece::File(&body.file, ByteRange { start, bytes });
-                self.send_piece(&prefix, piece, is_last).await?;
-                prefix.clear();
-                self.worker.send_turns.end().await;
-            } else if is_all || (state == FillState::Complete && body.bytes.is_none()) {
-                if !is_all {
-                    coding.end(&mut prefix);
-                }
-                if !prefix.is_empty() || (self.is_last && !is_all) {
-                    self.send_piece(&prefix, Piece::Memory(&[]), self.is_last).await?;
-                }
-                self.delivered.completed = true;
-                return Ok(());
-            } else if state != FillState::Growing {
-                return Err(DeliveryError::BodyCutShort(Growing::cut(state)));
-            } else {
-                if !prefix.is_empty() {
-                    self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
+            let next = body.next(sent).map_err(|why| DeliveryError::BodyCutShort(why.into()))?;
+            match next {
+                Next::Bytes(ByteRange { start, bytes }) => {
+                    let bytes = bytes.min(PIECE_BYTES);
+                    coding.begin(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
+                    sent += bytes;
+                    let is_last = self.is_last && body.bytes == Some(sent);
+                    let piece = Piece::File(&body.file, ByteRange { start, bytes });
+                    self.send_piece(&prefix, piece, is_last).await?;
                     prefix.clear();
+                    self.worker.send_turns.end().await;
                 }
-                self.more(body, &mut waiting, filled).await?;
+                Next::Later { filled } => {
+                    if !prefix.is_empty() {
+                        self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
+                        prefix.clear();
+                    }
+                    self.more(body, &mut waiting, filled).await?;
+                }
+                Next::End => {
+                    let is_announced = body.bytes.is_some();
+                    if !is_announced {
+                        coding.end(&mut prefix);
+                    }
+                    if !prefix.is_empty() || (self.is_last && !is_announced) {
+                        self.send_piece(&prefix, Piece::Memory(&[]), self.is_last).await?;
+                    }
+                    self.delivered.completed = true;
+                    return Ok(());
+                }
             }
         }
     }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kettle_cache::{FillState, Progress};
 use kettle_http::h2::{ErrorCode, Priority};
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
@@ -20,7 +19,7 @@ use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::request::{Beside, OfStream};
-use crate::response::{Body, Growing, Part};
+use crate::response::{Body, Growing, Next, Part};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;
 use crate::worker_state::WorkerState;
@@ -160,27 +159,23 @@ impl<'s> Outgoing<'s> {
     async fn growing(&mut self, body: &Growing) -> Result<(), DeliveryError> {
         let (mut sent, mut waiting) = (0, body.fill.wait());
         loop {
-            let Progress { filled, state } = body.fill.progress();
-            let there = filled.saturating_sub(body.start).min(body.bytes.unwrap_or(u64::MAX));
-            if there > sent {
-                let start = body.fill.body_offset() + body.start + sent;
-                self.file(&body.file, ByteRange { start, bytes: there - sent }).await?;
-                sent = there;
-            } else if body.bytes == Some(there) {
-                return Ok(());
-            } else if state == FillState::Complete && body.bytes.is_none() {
-                return self.end_with(&[]);
-            } else if state != FillState::Growing {
-                return Err(cut_short(Growing::cut(state)));
-            } else {
-                self.place = None;
-                let stream = self.stream;
-                let more = poll_fn(|context| match waiting.poll(context, filled) {
-                    Poll::Ready(_) => Poll::Ready(Ok(())),
-                    Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
-                });
-                let more = timeout(body.patience, more).await;
-                more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
+            match body.next(sent).map_err(cut_short)? {
+                Next::Bytes(span) => {
+                    self.file(&body.file, span).await?;
+                    sent += span.bytes;
+                }
+                Next::Later { filled } => {
+                    self.place = None;
+                    let stream = self.stream;
+                    let more = poll_fn(|context| match waiting.poll(context, filled) {
+                        Poll::Ready(_) => Poll::Ready(Ok(())),
+                        Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
+                    });
+                    let more = timeout(body.patience, more).await;
+                    more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
+                }
+                Next::End if body.bytes.is_some() => return Ok(()),
+                Next::End => return self.end_with(&[]),
             }
         }
     }
