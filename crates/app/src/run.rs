@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use kettle_config::Config;
-use kettle_supervisor::{Loader, StartError, Supervisor, read};
+use kettle_supervisor::{Loader, StartError, Supervisor, read, read_again};
 
 use crate::cli::ConfigArgument;
 use crate::output::{fail, fail_for_good_with, fail_with};
@@ -18,7 +18,7 @@ pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
     };
     logging::start(&config.log.level);
     let path = argument.path().to_path_buf();
-    match start(config, Some(Arc::new(move || read(&path)))) {
+    match start(config, Some(Arc::new(move || read_again(&path)))) {
         Ok(supervisor) => run_to_end(supervisor, log_addresses),
         Err(code) => code,
     }

@@ -152,12 +152,20 @@ fn open_own(path: &Path) -> io::Result<Result<File, io::Error>> {
     }
 }
 
-/// All of a file, by the keeper where this process may not read it. Who writes to a pipe is waited for, a minute in all.
+/// All of a file, by the keeper where this process may not read it. What is no regular file is refused at once.
+///
+/// # Errors
+/// As for [`open`]; that it is no file, or longer than `bytes_max`.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    whole::read(open(path)?, bytes_max, None)
+}
+
+/// The same of a file or a pipe: for its writer, this is waited at most.
 ///
 /// # Errors
 /// As for [`open`]; that it is longer than `bytes_max`; that a pipe has not ended in time.
-pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    whole::read(open(path)?, bytes_max, PIPE_TIME_MAX)
+pub fn read_or_wait(path: &Path, bytes_max: u64, patience: Duration) -> io::Result<Vec<u8>> {
+    whole::read(open(path)?, bytes_max, Some(patience))
 }
 
 /// The names of what is in a folder, with what each is, by the keeper where this process may not list it.
@@ -475,8 +483,6 @@ const PATH_BYTES_MAX: usize = 4096;
 
 /// A disk that hangs must not hang the server's reloads for good.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
-/// For whoever writes a configuration, or makes one, into a pipe.
-const PIPE_TIME_MAX: Duration = Duration::from_secs(60);
 
 const LATE: &str = "permission denied, and the keeper that opens files of root for this server does not answer: a disk hangs";
 const GONE: &str = "permission denied, and the keeper that opens files of root for this server has gone: restart kettle";

@@ -49,7 +49,7 @@ pub use kettle_kernel::keeper::{
 };
 pub use kettle_server::kill_switch::SwitchPosition;
 pub use kettle_server::open_tunnels::TunnelOrder;
-pub use reload::{CONFIG_BYTES_MAX, Loader, read};
+pub use reload::{CONFIG_BYTES_MAX, Loader, read, read_again};
 
 use pinning::Pinning;
 use reload::Live;

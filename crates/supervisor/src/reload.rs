@@ -275,13 +275,26 @@ impl Query {
     }
 }
 
-/// Reads and parses a configuration file.
+/// Reads and parses a configuration file. It may be a pipe whose writer takes its time.
 ///
 /// # Errors
 ///
 /// Returns every mistake in it, or the one that it cannot be read.
 pub fn read(path: &Path) -> Result<Config, Vec<Diagnostic>> {
-    let bytes = keeper::read(path, CONFIG_BYTES_MAX).map_err(|error| {
+    read_within(path, START_PIPE_TIME_MAX)
+}
+
+/// The same at a reload, for which others wait.
+///
+/// # Errors
+///
+/// As for [`read`].
+pub fn read_again(path: &Path) -> Result<Config, Vec<Diagnostic>> {
+    read_within(path, RELOAD_PIPE_TIME_MAX)
+}
+
+fn read_within(path: &Path, pipe_time_max: Duration) -> Result<Config, Vec<Diagnostic>> {
+    let bytes = keeper::read_or_wait(path, CONFIG_BYTES_MAX, pipe_time_max).map_err(|error| {
         let message = format!("the configuration cannot be read: {error}");
         let help = (error.kind() == std::io::ErrorKind::NotFound)
             .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
@@ -349,6 +362,10 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// 10,000 certificates take about 1 MiB.
 pub const CONFIG_BYTES_MAX: u64 = 64 << 20;
+
+const START_PIPE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Less than a reload may take: else it is the disk that gets the blame.
+const RELOAD_PIPE_TIME_MAX: Duration = Duration::from_secs(5);
 
 const STILL_WAITING: &str = "an earlier reload still waits for a disk that hangs; mend that first";
 

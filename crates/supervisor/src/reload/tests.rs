@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use rustix::fs::{FileType, Mode};
+use rustix::fs::{CWD, FileType, Mode, mkfifoat};
 
 use super::*;
 
@@ -108,6 +108,29 @@ fn write_config(directory: &tempfile::TempDir, address: SocketAddr, more: &str) 
          [[site.route]]\nroot = \"{folder}/files\"\n\n{more}"
     );
     std::fs::write(path_of(directory), text).unwrap();
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_no_reload() {
+    let mut fixture = Fixture::new();
+    let (config, pipe) = (path_of(&fixture.directory), fixture.directory.path().join("pipe"));
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let without = std::fs::read_to_string(&config).unwrap();
+    let users = format!("[site.route.basic_auth]\nusers = \"{}\"\n", pipe.display());
+    let secret = format!("[site.route.signed_urls]\nsecret = \"{}\"\n", pipe.display());
+    for more in [users, secret] {
+        fixture.write(&more);
+        let diagnostics = fixture.reload_within(Duration::from_secs(20)).unwrap_err();
+        assert!(diagnostics[0].message.contains("it is a pipe, not a file"), "{diagnostics:?}");
+    }
+    std::fs::rename(&pipe, &config).unwrap();
+    let path = config.clone();
+    fixture.live.loader = Some(Arc::new(move || read_within(&path, Duration::ZERO)));
+    let diagnostics = fixture.reload().unwrap_err();
+    assert!(diagnostics[0].message.contains("it is a pipe, not a file"), "{diagnostics:?}");
+    std::fs::remove_file(&config).unwrap();
+    std::fs::write(&config, without).unwrap();
+    fixture.reload().unwrap();
 }
 
 #[test]
