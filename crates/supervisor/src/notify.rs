@@ -1,9 +1,13 @@
 //! Telling systemd that the server is ready or about to stop (`sd_notify(3)`).
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::thread;
+use std::time::Duration;
+
+use kettle_kernel::process;
 
 /// What systemd is told.
 #[derive(Clone, Copy, Debug)]
@@ -14,54 +18,99 @@ pub(super) enum State {
     Stopping,
 }
 
-/// Tells systemd, if it started this process and wants to know.
+/// Tells systemd, if it started this process and wants to know. A start that systemd never hears of is stopped by it: where
+/// its socket is full, a thread of its own waits for room.
 pub(super) fn notify(state: State) {
-    let message: &[u8] = match state {
-        State::Ready => b"READY=1",
-        State::Stopping => b"STOPPING=1",
-    };
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    if let Err(error) = send(name.as_bytes(), message) {
+    let warn = move |error: io::Error| {
         tracing::warn!(%error, "systemd could not be told {state:?}");
+    };
+    // Who does not read must not hold up the thread that hears signals.
+    match (send(name.as_bytes(), state, Duration::ZERO), state) {
+        (Err(error), State::Ready) if error.kind() == ErrorKind::WouldBlock => {
+            let waiting = thread::Builder::new().name("kettle-notify".to_owned());
+            let waited = waiting.spawn(move || {
+                let sent = process::block_signals()
+                    .and_then(|()| send(name.as_bytes(), state, READY_TIME_MAX));
+                sent.unwrap_or_else(warn);
+            });
+            waited.map(drop).unwrap_or_else(warn);
+        }
+        (sent, _) => sent.unwrap_or_else(warn),
     }
 }
 
-fn send(name: &[u8], message: &[u8]) -> io::Result<()> {
+/// Waits for room in the queue for as long as this.
+fn send(name: &[u8], state: State, patience: Duration) -> io::Result<()> {
     let address = match name {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         name => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name))?,
     };
     let socket = UnixDatagram::unbound()?;
-    // Who does not read must not hold up the thread that hears signals.
-    socket.set_nonblocking(true)?;
-    socket.send_to_addr(message, &address)?;
+    if patience.is_zero() {
+        socket.set_nonblocking(true)?;
+    } else {
+        socket.set_write_timeout(Some(patience))?;
+    }
+    socket.send_to_addr(state.message(), &address)?;
     Ok(())
 }
 
+impl State {
+    fn message(self) -> &'static [u8] {
+        match self {
+            State::Ready => b"READY=1",
+            State::Stopping => b"STOPPING=1",
+        }
+    }
+}
+
+/// systemd gives a start up after 90 s, if it is not told otherwise.
+const READY_TIME_MAX: Duration = Duration::from_secs(90);
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixDatagram;
+    use super::*;
 
-    use super::send;
-
-    #[test]
-    fn the_message_arrives_at_a_path() {
+    fn bound() -> (tempfile::TempDir, UnixDatagram, Vec<u8>) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let systemd = UnixDatagram::bind(&path).unwrap();
-        send(path.to_str().unwrap().as_bytes(), b"READY=1").unwrap();
+        systemd.set_read_timeout(Some(READY_TIME_MAX)).unwrap();
+        let name = path.into_os_string().into_encoded_bytes();
+        (directory, systemd, name)
+    }
+
+    #[test]
+    fn the_message_arrives_at_a_path() {
+        let (_directory, systemd, name) = bound();
+        send(&name, State::Ready, Duration::ZERO).unwrap();
         let mut received = [0; 16];
         let bytes = systemd.recv(&mut received).unwrap();
         assert_eq!(&received[..bytes], b"READY=1");
     }
 
     #[test]
-    fn who_reads_nothing_is_not_waited_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("notify");
-        let _systemd = UnixDatagram::bind(&path).unwrap();
-        let name = path.to_str().unwrap().as_bytes();
-        let refused = std::iter::repeat_with(|| send(name, b"READY=1")).find_map(Result::err);
-        assert_eq!(refused.map(|error| error.kind()), Some(std::io::ErrorKind::WouldBlock));
+    fn room_is_waited_for_only_where_that_is_asked_for() {
+        let (_directory, systemd, name) = bound();
+        let full = || send(&name, State::Stopping, Duration::ZERO).err();
+        let mut queued = 0;
+        let refused = std::iter::repeat_with(|| {
+            full().or_else(|| {
+                queued += 1;
+                None
+            })
+        });
+        let refused = refused.flatten().next();
+        assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::WouldBlock));
+        let waiting = thread::spawn(move || send(&name, State::Ready, READY_TIME_MAX));
+        let mut received = [0; 16];
+        for _ in 0..queued {
+            let bytes = systemd.recv(&mut received).unwrap();
+            assert_eq!(&received[..bytes], b"STOPPING=1");
+        }
+        let bytes = systemd.recv(&mut received).unwrap();
+        assert_eq!(&received[..bytes], b"READY=1");
+        waiting.join().unwrap().unwrap();
     }
 }

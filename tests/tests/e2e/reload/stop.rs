@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
 
 use rustix::process::Signal;
 
 use kettle_tests::client::{Client, Dialer, End, Wire};
 use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::paths_here;
+use kettle_tests::environment::{paths_here, patience};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -32,6 +33,28 @@ fn a_stopping_server_finishes_downloads_and_takes_no_new_connections() {
     }
     drop(downloads);
     assert!(kettle.ended().status.success());
+}
+
+#[test]
+fn systemd_hears_of_the_start_though_its_queue_was_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let systemd = UnixDatagram::bind(&path).unwrap();
+    systemd.set_read_timeout(Some(patience())).unwrap();
+    let other = UnixDatagram::unbound().unwrap();
+    other.set_nonblocking(true).unwrap();
+    let before = std::iter::from_fn(|| other.send_to(b"other", &path).ok()).count();
+    let socket = format!("NOTIFY_SOCKET={}", path.display());
+    let _kettle = Kettle::start(Setup::default().launched_by(&["env", &socket]));
+    let heard = || {
+        let mut message = [0; 16];
+        let bytes = systemd.recv(&mut message).unwrap();
+        message[..bytes].to_vec()
+    };
+    for _ in 0..before {
+        assert_eq!(heard(), b"other");
+    }
+    assert_eq!(heard(), b"READY=1");
 }
 
 #[test]
