@@ -39,6 +39,19 @@ pub fn block_signals() -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
+/// Whether SIGHUP is ignored, as `nohup` leaves it to what it starts.
+#[must_use]
+pub fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores_hangup(&status)
+}
+
+fn ignores_hangup(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    ignored.is_some_and(|signals| signals & (1 << (libc::SIGHUP - 1)) != 0)
+}
+
 /// Keeps the calling thread on one processor.
 ///
 /// # Errors

@@ -24,6 +24,13 @@ fn a_thread_with_blocked_signals_blocks_all_that_can_be_blocked() {
 }
 
 #[test]
+fn an_ignored_hangup_is_seen() {
+    let ignoring = Command::new("sh").args(["-c", "trap '' HUP; cat /proc/self/status"]).output();
+    assert!(ignores_hangup(&String::from_utf8(ignoring.unwrap().stdout).unwrap()));
+    assert!(!ignores_hangup("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001006\n"));
+}
+
+#[test]
 fn processor_time_grows_with_work() {
     // In this order: what passes between the two readings must count for the process.
     let process_before = process_cpu_time();

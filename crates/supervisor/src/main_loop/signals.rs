@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use kettle_kernel::process::is_hangup_ignored;
 use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::stdio::{stderr, stdin, stdout};
@@ -64,8 +65,12 @@ impl Signals {
     }
 }
 
-/// The terminal in whose foreground this process is. What was sent to the background does not end with it. Asked before the sandbox, which refuses the question.
+/// The terminal in whose foreground this process is. What was sent to the background does not end with it, nor what was told to
+/// ignore the hangup. Asked before the sandbox, which refuses the question, and before that signal is caught.
 pub(crate) fn terminal_in_front() -> Option<BorrowedFd<'static>> {
+    if is_hangup_ignored() {
+        return None;
+    }
     let is_in_front = |file: &BorrowedFd<'_>| tcgetpgrp(file).is_ok_and(|group| group == getpgrp());
     [stdin(), stdout(), stderr()].into_iter().find(is_in_front)
 }
