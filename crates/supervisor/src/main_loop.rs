@@ -22,7 +22,7 @@ use crate::endpoint;
 use crate::file_watch::FileWatch;
 use crate::memory::{COUNT_PERIOD, Crowd};
 use crate::notify::{State, notify};
-use crate::reload::ReloadScope;
+use crate::reload::{ReloadScope, STOPPING};
 use crate::{CONFIGURATION_TARGET, Supervisor};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::SwitchPosition;
@@ -70,7 +70,8 @@ pub(super) async fn run(
     notify(State::Ready);
     loop {
         let cut_off = main_loop.cut_off();
-        main_loop.begin_reload();
+        let MainLoop { reloads, supervisor, .. } = &mut main_loop;
+        reloads.begin(|scope| supervisor.live.candidate(scope, RELOAD_TIME_MAX));
         tokio::select! {
             event = signals.next() => {
                 if let Some(code) = main_loop.on_signal(event) {
@@ -166,16 +167,6 @@ impl MainLoop {
         None
     }
 
-    fn begin_reload(&mut self) {
-        let Self { reloads, supervisor, draining, .. } = self;
-        reloads.begin(|scope| {
-            let candidate = supervisor.live.candidate(scope, RELOAD_TIME_MAX);
-            // Of a server that stops not even the log is opened anew. The reload's end says why.
-            let is_stopping = draining.is_some();
-            async move { if is_stopping { Err(Vec::new()) } else { candidate.await } }
-        });
-    }
-
     fn on_request(&mut self, request: Request, reply: oneshot::Sender<Reply>) {
         let answer = match request {
             Request::Status => Reply::Status(Box::new(self.status())),
@@ -263,6 +254,7 @@ impl MainLoop {
             return;
         }
         notify(State::Stopping);
+        self.supervisor.live.stop();
         let timeout = self.supervisor.live.prepared().config.server.drain_timeout;
         let began = Instant::now();
         let deadline = began + timeout;
@@ -337,8 +329,7 @@ impl MainLoop {
 
     fn stopping(&self) -> Diagnostic {
         let config = &self.supervisor.live.prepared().config;
-        let message = "the server is about to end".to_owned();
-        config.diagnostic(Position::NOT_WRITTEN, "", message, None)
+        config.diagnostic(Position::NOT_WRITTEN, "", STOPPING.to_owned(), None)
     }
 
     fn log_refusal(&mut self, scope: ReloadScope, diagnostics: &[Diagnostic]) {

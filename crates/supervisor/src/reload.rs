@@ -5,7 +5,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub struct Live {
     loader: Option<Loader>,
     /// Held by the thread that reads a configuration, for as long as it lives.
     reader: Arc<Semaphore>,
+    /// Whether the server is about to end: nothing is put in force any more.
+    is_stopping: Arc<AtomicBool>,
 }
 
 /// Where the configuration comes from: asked at every reload, on a thread that may wait.
@@ -92,6 +94,7 @@ impl Live {
             snapshots,
             loader,
             reader: Arc::new(Semaphore::new(1)),
+            is_stopping: Arc::default(),
         }
     }
 
@@ -130,8 +133,13 @@ impl Live {
         self.resumption.rotate_if_due();
     }
 
+    /// Says that the server is about to end: from now on no candidate comes of a reload, and no log is opened anew.
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Relaxed);
+    }
+
     /// Reads `scope` again on a thread of its own, and opens the log at its new place. Opening the log is the one step that is
-    /// not undone if the candidate is not put in force: that only happens when the server stops. A server without a
+    /// not undone if the candidate is not put in force: that only happens when the server is stopped meanwhile. A server without a
     /// configuration file reads its certificates again.
     ///
     /// # Errors
@@ -155,6 +163,7 @@ impl Live {
             workers: self.snapshots.len(),
         };
         let (reader, log) = (Arc::clone(&self.reader), Arc::clone(&self.log));
+        let is_stopping = Arc::clone(&self.is_stopping);
         async move {
             let path = query.in_force.config.path.clone();
             let diagnostic = |message: String| {
@@ -162,6 +171,9 @@ impl Live {
                     Config::default().diagnostic(Position::NOT_WRITTEN, "", message, None);
                 vec![Diagnostic { path: path.clone(), ..diagnostic }]
             };
+            if is_stopping.load(Relaxed) {
+                return Err(diagnostic(STOPPING.to_owned()));
+            }
             // A thread that hangs cannot be ended, and a second one would hang as well.
             let turn = reader.try_acquire_owned();
             let turn = turn.map_err(|_| diagnostic(STILL_WAITING.to_owned()))?;
@@ -187,6 +199,9 @@ impl Live {
                     )));
                 }
             };
+            if is_stopping.load(Relaxed) {
+                return Err(diagnostic(STOPPING.to_owned()));
+            }
             // Opening the log is the last thing that can fail.
             let config = &candidate.prepared.config;
             let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
@@ -366,6 +381,9 @@ pub const CONFIG_BYTES_MAX: u64 = 64 << 20;
 const START_PIPE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Less than a reload may take: else it is the disk that gets the blame.
 const RELOAD_PIPE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Why a server that stops takes no other configuration.
+pub(super) const STOPPING: &str = "the server is about to end";
 
 const STILL_WAITING: &str = "an earlier reload still waits for a disk that hangs; mend that first";
 

@@ -302,6 +302,36 @@ fn a_disk_that_hangs_ends_a_reload_in_time_and_only_one_waits_for_it() {
     assert!(fixture.seen.has_changed().unwrap());
 }
 
+#[test]
+fn a_reload_under_way_when_the_server_stops_leaves_the_log_where_it_is() {
+    for is_stopped in [true, false] {
+        let mut fixture = Fixture::new();
+        let other = fixture.directory.path().join("other.log");
+        fixture.write(&format!("[log]\naccess = \"{}\"\n", other.display()));
+        let path = path_of(&fixture.directory);
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let (go_on, may_go_on) = std::sync::mpsc::channel();
+        let may_go_on = std::sync::Mutex::new(may_go_on);
+        fixture.live.loader = Some(Arc::new(move || {
+            begun.send(()).unwrap();
+            may_go_on.lock().unwrap().recv().unwrap();
+            read(&path)
+        }));
+        let live = &fixture.live;
+        let candidate = live.candidate(ReloadScope::Configuration, Duration::from_secs(60));
+        let stop = async {
+            // The thread that reads is begun by the first turn of the candidate.
+            tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();
+            if is_stopped {
+                live.stop();
+            }
+            go_on.send(()).unwrap();
+        };
+        let (candidate, ()) = block_on(async { tokio::join!(candidate, stop) });
+        assert_eq!((candidate.is_ok(), other.exists()), (!is_stopped, !is_stopped));
+    }
+}
+
 fn texts(diagnostics: Vec<Diagnostic>) -> Vec<String> {
     diagnostics.iter().map(Diagnostic::to_string).collect()
 }
