@@ -35,14 +35,18 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// That of a route; none if everybody may ask it.
+    /// That of a route; none if everybody may ask it. What the `same` route has counted goes on.
     ///
     /// # Errors
     /// What is wrong with its file of users.
-    pub fn load(route: &kettle_config::Route) -> Result<Option<Self>, UsersMistake> {
+    pub fn load(
+        route: &kettle_config::Route,
+        same: Option<&Self>,
+    ) -> Result<Option<Self>, UsersMistake> {
+        let counted = same.and_then(|same| same.rate.as_ref());
         let guard = Self {
             networks: Networks::of(route),
-            rate: route.rate_limit.as_ref().map(RateLimit::new),
+            rate: route.rate_limit.as_ref().map(|settings| RateLimit::new(settings, counted)),
             cors: route.cors.as_ref().map(Cors::new),
             signed: route
                 .signed_urls

@@ -128,7 +128,7 @@ impl Handler {
 
 impl Router {
     /// The router of a configuration. Opens all roots, and reads the files of users. Where a router of the same configuration is
-    /// given, its folders stay open if they are not there any more.
+    /// given, its folders stay open if they are not there any more, and its limits of rates go on.
     ///
     /// # Errors
     /// Every mistake: one for each root that cannot be opened, and for each file of users that is not right.
@@ -318,8 +318,13 @@ impl Site {
 }
 
 impl Rules {
-    fn load(route: &kettle_config::Route) -> Result<Option<Box<Self>>, UsersMistake> {
-        let rules = Self { guard: Guard::load(route)?, paths: Paths::of(route) };
+    /// `same` are those of the same route as they are in force, if any.
+    fn load(
+        route: &kettle_config::Route,
+        same: Option<&Self>,
+    ) -> Result<Option<Box<Self>>, UsersMistake> {
+        let same = same.and_then(|same| same.guard.as_ref());
+        let rules = Self { guard: Guard::load(route, same)?, paths: Paths::of(route) };
         let has_any = rules.guard.is_some() || rules.paths.is_some();
         Ok(has_any.then(|| Box::new(rules)))
     }
@@ -341,7 +346,8 @@ pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
     all.iter().map(first_like).collect()
 }
 
-/// A site's routes, longest prefix first. Of those that are `open` it takes what cannot be opened again.
+/// A site's routes, longest prefix first. Of those that are `open` it takes what cannot be opened again, and what clients have
+/// asked for lately.
 fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
@@ -374,7 +380,8 @@ fn build_routes(
                 }
             },
         };
-        match Rules::load(route) {
+        let same = open.iter().find(|it| it.prefix == prefix).and_then(|it| it.rules.as_deref());
+        match Rules::load(route, same) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
                 routes.push(Route { prefix, rules, handler, log });

@@ -22,7 +22,7 @@ settings! {
 
 settings! {
     /// How much one client may ask. Who asks more gets 429. The figures hold for all workers together, and for each route
-    /// by itself; a reload begins them anew.
+    /// by itself; a reload begins them anew, but not one that only takes changed files (`tls.watch`).
     pub struct RateLimit {
         /// Requests that a client may send in each `period`.
         pub requests: u32 = number(10, 1, 1_000_000, "requests"),

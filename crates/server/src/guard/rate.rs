@@ -52,13 +52,17 @@ pub struct InUse {
 }
 
 impl RateLimit {
-    pub(super) fn new(settings: &kettle_config::RateLimit) -> Self {
+    /// Goes on with what one of the same settings has counted.
+    pub(super) fn new(settings: &kettle_config::RateLimit, counted: Option<&Self>) -> Self {
         let interval = settings.period.as_nanos() / u128::from(settings.requests);
-        let sets = (0..SETS).map(|_| Mutex::default()).collect();
+        let table = match counted {
+            Some(counted) if counted.settings == *settings => Arc::clone(&counted.table),
+            _ => Arc::new(Table::new()),
+        };
         Self {
             settings: settings.clone(),
             interval: u64::try_from(interval).unwrap_or(u64::MAX),
-            table: Arc::new(Table { hash: RandomState::new(), sets }),
+            table,
         }
     }
 
@@ -98,6 +102,11 @@ impl RateLimit {
 }
 
 impl Table {
+    fn new() -> Self {
+        let sets = (0..SETS).map(|_| Mutex::default()).collect();
+        Self { hash: RandomState::new(), sets }
+    }
+
     fn set(&self, network: u128) -> MutexGuard<'_, [Bucket; WAYS]> {
         let number = usize::try_from(self.hash.hash_one(network)).unwrap_or(usize::MAX);
         let set = &self.sets[number % SETS];

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
 use kettle_tests::client::{Dialer, End, end_of};
-use kettle_tests::http::Connection;
+use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite, TLS13_AES_128};
@@ -74,6 +74,22 @@ fn a_folder_that_is_away_keeps_no_certificate_out() {
     std::fs::rename(&away, &root).unwrap();
     assert_eq!(open.get("/a").body, b"content");
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn a_renewed_certificate_gives_nobody_a_new_rate() {
+    let limit = "rate_limit = { requests = 1, period = \"1h\", burst = 1 }";
+    let setup = Setup::default().file("www/a", "content").set("tls", "watch = true");
+    let kettle = Kettle::start(setup.route(limit));
+    let asked = || {
+        let mut client = kettle.connect(TLS13_AES_128);
+        client.send(&get("/a")).unwrap();
+        client.response().status
+    };
+    assert_eq!([asked(), asked()], [200, 429]);
+    kettle.folder.write_certificate("localhost", &new_certificate());
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(asked(), 429);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 
 fn limit(requests: u32, burst: u32, concurrent: Option<u32>) -> RateLimit {
     let settings = kettle_config::RateLimit { requests, burst, concurrent, ..Default::default() };
-    RateLimit::new(&settings)
+    RateLimit::new(&settings, None)
 }
 
 fn client(text: &str) -> IpAddr {
@@ -31,6 +31,20 @@ fn a_bucket_empties_by_requests_and_fills_by_time() {
         assert!(limit.take(ann, at(60_000)).is_ok(), "never more than it holds");
     }
     assert!(limit.take(ann, at(60_000)).is_err());
+}
+
+#[test]
+fn what_was_counted_goes_on_under_the_same_settings_only() {
+    let (ann, before) = (client("192.0.2.1"), limit(2, 1, Some(1)));
+    let under_way = before.take(ann, Duration::ZERO).unwrap();
+    let after = RateLimit::new(&before.settings, Some(&before));
+    let at = Duration::from_secs(9);
+    assert!(after.take(ann, at).is_err(), "one is under way");
+    drop((before, under_way));
+    assert!(after.take(ann, at).is_ok());
+    assert!(after.take(ann, at).is_err(), "one was enough");
+    let settings = kettle_config::RateLimit { burst: 2, ..after.settings.clone() };
+    assert!(RateLimit::new(&settings, Some(&after)).take(ann, at).is_ok());
 }
 
 #[test]
