@@ -22,6 +22,7 @@ use rustls::{
 
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::buffers::Queue;
+use crate::connector::Sessions;
 use crate::control::Alert;
 use crate::hello::MESSAGE_HEADER_BYTES;
 use crate::observed::{CachedSession, Observed};
@@ -63,6 +64,24 @@ pub(crate) enum Step {
     Failed(HandshakeError, Queue),
 }
 
+/// Where a TLS 1.2 session is kept that a fatal alert ends (RFC 5246 §7.2.2). A ticket is its client's alone, and one of TLS 1.3 is
+/// for one connection.
+pub(crate) enum KeptSession {
+    /// In the server's cache, for clients that resume by ID.
+    Server(Box<CachedSession>),
+    /// In the client's memory, with its ticket if it has one.
+    Client(Arc<Sessions>),
+}
+
+impl KeptSession {
+    pub(crate) fn forget(&self) {
+        match self {
+            Self::Server(session) => session.forget(),
+            Self::Client(sessions) => sessions.forget_tls12(),
+        }
+    }
+}
+
 /// What is left of a handshake when it is complete.
 pub(crate) struct Established {
     pub(crate) sealer: RecordSealer,
@@ -72,8 +91,8 @@ pub(crate) struct Established {
     /// Takes a server's tickets (TLS 1.3).
     pub(crate) tickets: Option<Box<TicketReader>>,
     pub(crate) session: Session,
-    /// Where the session is kept for clients that resume by ID.
-    pub(crate) cached_session: Option<Box<CachedSession>>,
+    /// Where the session is kept, to be resumed.
+    pub(crate) kept_session: Option<KeptSession>,
     /// Received behind the handshake, as it came.
     pub(crate) incoming: Queue,
     /// Tickets or a Finished that still have to be sent.
@@ -257,7 +276,7 @@ impl Handshake {
             false => Resumption::Full,
         };
         let Observed { server_secret, client_secret, server_name, ticket_epoch, .. } = observed;
-        let cached_session = observed.cached_session.map(Box::new);
+        let kept_session = observed.cached_session.map(Box::new).map(KeptSession::Server);
         let secrets = traffic_secrets(&connection, server_secret, client_secret)?;
         let peer = peer_identity(&connection)?;
         let (keys, _) =
@@ -274,7 +293,7 @@ impl Handshake {
             secrets,
             tickets: None,
             session,
-            cached_session,
+            kept_session,
             incoming,
             outgoing,
         })

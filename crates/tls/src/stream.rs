@@ -37,8 +37,7 @@ pub use record_room::RecordRoom;
 pub use writer::FileRecords;
 
 use crate::control::{ControlReader, Peer, Violation};
-use crate::handshake::{Established, HandshakeError};
-use crate::observed::CachedSession;
+use crate::handshake::{Established, HandshakeError, KeptSession};
 use crate::records::RecordError;
 use crate::session::Session;
 pub use crate::ticket_reader::Tickets;
@@ -49,8 +48,8 @@ use writer::{Sending, TlsWriter};
 pub struct TlsStream {
     socket: TcpStream,
     session: Box<Session>,
-    /// Where it is kept for clients that resume by ID.
-    cached_session: Option<Box<CachedSession>>,
+    /// Where it is kept, to be resumed.
+    kept_session: Option<KeptSession>,
     reader: TlsReader,
     writer: TlsWriter,
 }
@@ -186,7 +185,7 @@ impl TlsStream {
             secrets,
             tickets,
             session,
-            cached_session,
+            kept_session,
             incoming,
             outgoing,
         } = established;
@@ -196,7 +195,7 @@ impl TlsStream {
         Self {
             socket,
             session: Box::new(session),
-            cached_session,
+            kept_session,
             reader: TlsReader::new(opener, rx, tickets, control, incoming),
             writer: TlsWriter::new(sealer, tx, outgoing, are_tickets),
         }

@@ -13,8 +13,8 @@ use super::sessions::Sessions;
 use crate::buffers::Queue;
 use crate::control::{Alert, Violation};
 use crate::handshake::{
-    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, Progress, append_alert,
-    check_alert, encode, peer_identity, traffic_secrets,
+    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, KeptSession, Progress,
+    append_alert, check_alert, encode, peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
 use crate::observed::Observed;
@@ -268,6 +268,7 @@ impl<'a> ClientHandshake<'a> {
     fn establish(self: Box<Self>) -> Result<Established, HandshakeError> {
         let ClientHandshake {
             connection,
+            sessions,
             observed,
             sent_name,
             proves_peer,
@@ -302,7 +303,7 @@ impl<'a> ClientHandshake<'a> {
             secrets,
             tickets,
             session,
-            cached_session: None,
+            kept_session: (!is_tls13).then_some(KeptSession::Client(sessions)),
             incoming,
             outgoing,
         })

@@ -16,7 +16,7 @@ use crate::observed;
 
 /// The memory of one [`Connector`](super::Connector), which asks for one name and no other.
 #[derive(Debug)]
-pub(super) struct Sessions {
+pub(crate) struct Sessions {
     clock: Arc<dyn TimeProvider>,
     memory: Mutex<Memory>,
 }
@@ -61,8 +61,9 @@ impl Sessions {
         memory
     }
 
-    /// A handshake has failed: what it may have resumed is not offered again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
-    pub(super) fn forget_tls12(&self) {
+    /// A handshake has failed, or a fatal alert has ended a connection of TLS 1.2: what it may have resumed or brought is not offered
+    /// again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
+    pub(crate) fn forget_tls12(&self) {
         self.memory().tls12 = None;
     }
 }

@@ -206,7 +206,7 @@ impl TlsStream {
     pub(super) fn tell(&mut self, error: StreamError) -> StreamError {
         self.reader.fail(&error);
         if matches!(error, StreamError::Violation(_) | StreamError::AlertReceived(_))
-            && let Some(session) = self.cached_session.take()
+            && let Some(session) = self.kept_session.take()
         {
             session.forget();
         }

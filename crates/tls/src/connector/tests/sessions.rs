@@ -111,6 +111,40 @@ async fn a_session_that_is_refused_is_not_offered_again() {
     }
 }
 
+/// Of a session that is new, and of one that was resumed.
+#[tokio::test]
+async fn a_fatal_alert_on_a_connection_ends_its_tls12_session_at_the_client() {
+    let authority = Authority::new("ca.example");
+    let acceptors = serving_long(&signed(&authority, &lasting(&["a.example"])));
+    for (version, is_told_by_client) in
+        VERSIONS.into_iter().flat_map(|version| [(version, true), (version, false)])
+    {
+        let trust = Trust::roots(roots(&authority));
+        let connector = connector(&only(version), with_trust(trust, Some("a.example")));
+        for begins in [Full, Ticket] {
+            let (mut client, mut server) = connect(&connector, &acceptors).await;
+            talk(&mut client, &mut server).await;
+            assert_eq!(client.session().resumed, begins, "{version:?}");
+            let reason = if is_told_by_client {
+                server.tcp().try_write(&UNKNOWN_RECORD).expect("room");
+                "unexpected_record_type"
+            } else {
+                client.tcp().try_write(&UNKNOWN_RECORD).expect("room");
+                fill(&mut server).await.expect_err("a violation");
+                "alert_received"
+            };
+            let error = fill(&mut client).await.expect_err("a fatal alert");
+            assert_eq!(error.reason(), reason, "{version:?}");
+            // A ticket of TLS 1.3 is for one connection, and there are others.
+            let expected = if version == Version::Tls12 { Full } else { Ticket };
+            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?} {reason}");
+        }
+    }
+}
+
+/// Of no type that there is.
+const UNKNOWN_RECORD: [u8; 6] = [9, 3, 3, 0, 1, 0];
+
 /// 1 January 2030.
 const START: u64 = 1_893_456_000;
 const DAY: u64 = 24 * 60 * 60;
