@@ -22,7 +22,7 @@ use crate::policy::{self, Policy};
 pub use crate::refusal::CertificateRefusal;
 
 pub(crate) use handshake::{ClientHandshake, ClientStep};
-pub(crate) use sessions::Sessions;
+use sessions::Sessions;
 pub use trust::Trust;
 
 /// What a client asks for and shows, beside what [`Policy`] says.

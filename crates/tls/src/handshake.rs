@@ -22,7 +22,6 @@ use rustls::{
 
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::buffers::Queue;
-use crate::connector::Sessions;
 use crate::control::Alert;
 use crate::hello::MESSAGE_HEADER_BYTES;
 use crate::observed::{CachedSession, Observed};
@@ -64,21 +63,16 @@ pub(crate) enum Step {
     Failed(HandshakeError, Queue),
 }
 
-/// Where a TLS 1.2 session is kept that a fatal alert ends (RFC 5246 §7.2.2). A ticket is its client's alone, and one of TLS 1.3 is
-/// for one connection.
-pub(crate) enum KeptSession {
-    /// In the server's cache, for clients that resume by ID.
-    Server(Box<CachedSession>),
-    /// In the client's memory, with its ticket if it has one.
-    Client(Arc<Sessions>),
+/// Where a TLS 1.2 session is kept that a fatal alert ends (RFC 5246 §7.2.2): in the server's cache, for clients that resume by ID,
+/// or in a client's memory, with its ticket if it has one. A server's ticket is its client's alone, and one of TLS 1.3 is for one
+/// connection.
+pub(crate) trait KeptSession: Send + Sync {
+    fn forget(&self);
 }
 
-impl KeptSession {
-    pub(crate) fn forget(&self) {
-        match self {
-            Self::Server(session) => session.forget(),
-            Self::Client(sessions) => sessions.forget_tls12(),
-        }
+impl KeptSession for CachedSession {
+    fn forget(&self) {
+        Self::forget(self);
     }
 }
 
@@ -92,7 +86,7 @@ pub(crate) struct Established {
     pub(crate) tickets: Option<Box<TicketReader>>,
     pub(crate) session: Session,
     /// Where the session is kept, to be resumed.
-    pub(crate) kept_session: Option<KeptSession>,
+    pub(crate) kept_session: Option<Arc<dyn KeptSession>>,
     /// Received behind the handshake, as it came.
     pub(crate) incoming: Queue,
     /// Tickets or a Finished that still have to be sent.
@@ -276,7 +270,7 @@ impl Handshake {
             false => Resumption::Full,
         };
         let Observed { server_secret, client_secret, server_name, ticket_epoch, .. } = observed;
-        let kept_session = observed.cached_session.map(Box::new).map(KeptSession::Server);
+        let kept_session = observed.cached_session.map(|it| Arc::new(it) as Arc<dyn KeptSession>);
         let secrets = traffic_secrets(&connection, server_secret, client_secret)?;
         let peer = peer_identity(&connection)?;
         let (keys, _) =

@@ -21,6 +21,7 @@ mod writer;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_kernel::ktls::Refusal;
@@ -49,7 +50,7 @@ pub struct TlsStream {
     socket: TcpStream,
     session: Box<Session>,
     /// Where it is kept, to be resumed.
-    kept_session: Option<KeptSession>,
+    kept_session: Option<Arc<dyn KeptSession>>,
     reader: TlsReader,
     writer: TlsWriter,
 }

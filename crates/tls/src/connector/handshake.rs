@@ -303,7 +303,7 @@ impl<'a> ClientHandshake<'a> {
             secrets,
             tickets,
             session,
-            kept_session: (!is_tls13).then_some(KeptSession::Client(sessions)),
+            kept_session: (!is_tls13).then_some(sessions as Arc<dyn KeptSession>),
             incoming,
             outgoing,
         })

@@ -12,6 +12,7 @@ use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSes
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::{ServerName, UnixTime};
 
+use crate::handshake::KeptSession;
 use crate::observed;
 
 /// The memory of one [`Connector`](super::Connector), which asks for one name and no other.
@@ -65,6 +66,12 @@ impl Sessions {
     /// again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
     pub(crate) fn forget_tls12(&self) {
         self.memory().tls12 = None;
+    }
+}
+
+impl KeptSession for Sessions {
+    fn forget(&self) {
+        self.forget_tls12();
     }
 }
 
