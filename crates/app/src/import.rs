@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use kettle_import::hitch::{self, Dialect};
 use kettle_import::{Surroundings, nginx, stunnel};
 use kettle_supervisor::{
-    CONFIG_BYTES_MAX, list_folder, open_file, prepare, read_file, reads_as_keeper,
+    CONFIG_BYTES_MAX, START_PIPE_TIME_MAX, list_folder, open_file, prepare, read_or_wait,
+    reads_as_keeper,
 };
 
 use crate::cli::{ImportArguments, ImportedProgram};
@@ -77,7 +78,7 @@ impl Surroundings for ThisMachine {
     }
 
     fn read(&self, path: &Path) -> io::Result<String> {
-        let bytes = read_file(path, CONFIG_BYTES_MAX)?;
+        let bytes = read_or_wait(path, CONFIG_BYTES_MAX, START_PIPE_TIME_MAX)?;
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 

@@ -45,11 +45,11 @@ mod text_format;
 mod workers;
 
 pub use kettle_kernel::keeper::{
-    list as list_folder, open as open_file, read as read_file, reads_as_keeper,
+    list as list_folder, open as open_file, read_or_wait, reads_as_keeper,
 };
 pub use kettle_server::kill_switch::SwitchPosition;
 pub use kettle_server::open_tunnels::TunnelOrder;
-pub use reload::{CONFIG_BYTES_MAX, Loader, read, read_again};
+pub use reload::{CONFIG_BYTES_MAX, Loader, START_PIPE_TIME_MAX, read, read_again};
 
 use pinning::Pinning;
 use reload::Live;

@@ -378,7 +378,8 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
 /// 10,000 certificates take about 1 MiB.
 pub const CONFIG_BYTES_MAX: u64 = 64 << 20;
 
-const START_PIPE_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long whoever writes a configuration into a pipe is waited for, where nobody else waits.
+pub const START_PIPE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Less than a reload may take: else it is the disk that gets the blame.
 const RELOAD_PIPE_TIME_MAX: Duration = Duration::from_secs(5);
 
