@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use kettle_config::Limits;
 use kettle_kernel::probe::Capabilities;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::{timeout, timeout_at};
 
 use crate::access_log::WorkerLog;
@@ -179,6 +180,11 @@ impl WorkerState {
 
     /// Interrupts what the drain left, so that it is logged as what it is: a response that was cut off.
     pub(crate) async fn cut_off(&self) {
+        // Who waits for a server has time for an answer that says so.
+        self.responder.pool.end_drain();
+        for _ in 0..ANSWER_TURNS {
+            yield_now().await;
+        }
         self.deadlines.end_drain();
         let _ = timeout(CUT_TIME_MAX, self.emptied()).await;
     }
@@ -219,6 +225,9 @@ static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// How long connections that are cut off have to take notice. It is within what the main thread leaves to workers.
 const CUT_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// In how many turns of the runtime a request notices, answers, and has its answer written.
+const ANSWER_TURNS: u32 = 8;
 
 /// Buffers for heads that a worker keeps, and how large one may have grown.
 const HEADS_KEPT_MAX: usize = 64;

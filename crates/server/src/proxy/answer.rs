@@ -95,7 +95,7 @@ async fn ask(
     let mut may_reuse = !is_bound;
     loop {
         let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
-        let mut in_flight = request.body.while_there(begin).await??;
+        let mut in_flight = request.body.while_there(pool.until_drained(begin)).await??;
         let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
             Ok(answered) => answered,
             Err(ProxyError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {

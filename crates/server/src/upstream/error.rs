@@ -16,7 +16,7 @@ pub enum UpstreamError {
     Ended(io::Error),
     /// Nothing came, or nothing was taken, for as long as that may last.
     TimedOut,
-    /// This server stops, and what is stale is better than to wait for it.
+    /// This server stops: its time to drain is over, or what is stale is better than to wait.
     Stopping,
     /// What came is no response, or not one whose end is beyond doubt.
     Malformed(ResponseError),

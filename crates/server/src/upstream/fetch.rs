@@ -36,7 +36,7 @@ async fn try_fetch(
     let mut may_reuse = true;
     loop {
         let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
-        let mut in_flight = begin.await?;
+        let mut in_flight = pool.until_drained(begin).await?;
         match ask(&mut in_flight, request, on_interim).await {
             Ok(head) => {
                 in_flight.note(&head, trace);

@@ -146,8 +146,9 @@ impl InFlight {
     /// # Errors
     /// [`UpstreamError`].
     pub async fn next_head(&mut self) -> Result<ResponseHead<Bytes>, UpstreamError> {
-        let head = timeout(self.timeout, poll_fn(|context| self.poll_head(context)));
-        head.await.unwrap_or(Err(UpstreamError::TimedOut))
+        let (pool, time_max) = (Rc::clone(&self.lease.pool), self.timeout);
+        let head = timeout(time_max, poll_fn(|context| self.poll_head(context)));
+        pool.until_drained(async { head.await.unwrap_or(Err(UpstreamError::TimedOut)) }).await
     }
 
     /// As [`next_head`](Self::next_head), without a limit of time.

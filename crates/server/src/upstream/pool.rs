@@ -8,7 +8,7 @@ use kettle_tls::connector::Connector;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Link, Upstream, Upstreams};
+use super::{Link, Upstream, UpstreamError, Upstreams};
 use crate::backend::{Backend, Server, ServerState, Slot, UseCount};
 
 /// A worker's idle connections.
@@ -22,6 +22,8 @@ pub struct Pool {
     shared: Cell<usize>,
     shared_ended: Notify,
     is_draining: Cell<bool>,
+    is_drain_over: Cell<bool>,
+    drain_over: Notify,
 }
 
 /// A request under way whose response is for several clients.
@@ -121,6 +123,32 @@ impl Pool {
     pub async fn drain(&self) {
         while self.shared.get() > 0 {
             self.shared_ended.notified().await;
+        }
+    }
+
+    /// From now on nobody waits for a server.
+    pub fn end_drain(&self) {
+        self.is_drain_over.set(true);
+        self.drain_over.notify_waiters();
+    }
+
+    /// Waits for a server, but not when the time to drain is over.
+    ///
+    /// # Errors
+    /// Those of `work`, or [`UpstreamError::Stopping`].
+    pub async fn until_drained<T>(
+        &self,
+        work: impl Future<Output = Result<T, UpstreamError>>,
+    ) -> Result<T, UpstreamError> {
+        let over = async {
+            while !self.is_drain_over.get() {
+                self.drain_over.notified().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = over => Err(UpstreamError::Stopping),
         }
     }
 

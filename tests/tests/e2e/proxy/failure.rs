@@ -8,6 +8,7 @@ use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::unused_ip;
+use rustix::process::Signal;
 
 use super::{answer, before, ok, read_head};
 
@@ -330,5 +331,29 @@ fn what_a_server_says_without_end_has_an_end() {
         answer(&mut backend.accept(), response);
         assert_eq!(client.response().status, 502, "{fields}");
         assert_eq!(kettle.entry("/app").text("upstream_failure"), reason, "{fields}");
+    }
+}
+
+/// They waited for as long as the server might take to drain.
+#[test]
+fn who_waits_for_a_server_when_the_time_to_drain_is_over_is_told_so() {
+    let backend = Backend::listen();
+    let setup = before("timeout = \"5m\"", "", &[backend.address()]).listener("http2 = true");
+    let mut kettle = Kettle::start(setup.set("server", "drain_timeout = \"1s\""));
+    let words = ["--write-out", "%{http_code} %{http_version}", "--output", "/dev/null"];
+    let clients = ["1.1", "2"].map(|version| {
+        let by = format!("--http{version}");
+        let client =
+            kettle.curl(&[&[&*by], &words[..]].concat(), &format!("/app/{version}")).start();
+        let mut server = backend.accept();
+        read_head(&mut server);
+        (client, server, version)
+    });
+    kettle.signal(Signal::TERM);
+    assert!(kettle.ended().status.success());
+    for (client, _server, version) in clients {
+        assert_eq!(client.finish().text(), format!("504 {version}"));
+        let entry = kettle.entry(&format!("/app/{version}"));
+        assert_eq!(entry.text("upstream_failure"), "stopping");
     }
 }
