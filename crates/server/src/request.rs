@@ -185,7 +185,7 @@ impl BodyError {
 }
 
 impl RequestBody<'_> {
-    /// The next data of a body of at most `bytes_max` bytes, its transfer coding counted; `None`
+    /// The next data of a body of at most `bytes_max` bytes, without its transfer coding; `None`
     /// at its end. The first call tells a client that waits for it to go on (RFC 9110 §10.1.1).
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl RequestBody<'_> {
             let received = source.stream.received().bytes();
             let piece = self.reader.next_piece(received).map_err(BodyError::Malformed)?;
             source.stream.consume(piece.coding_bytes);
-            if self.reader.total_bytes() > bytes_max {
+            if self.reader.is_longer_than(bytes_max) {
                 return Err(BodyError::TooLong);
             }
             if piece.data_bytes > 0 {
@@ -385,7 +385,7 @@ impl RequestBody<'_> {
             if consumed.done {
                 return Ok(());
             }
-            if self.reader.total_bytes() > bytes_max {
+            if self.reader.is_longer_than(bytes_max) {
                 return Err(BodyError::TooLong);
             }
             // Its response is sent: for the body alone a server that stops does not stay.

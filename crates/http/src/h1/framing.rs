@@ -89,6 +89,8 @@ pub(crate) fn transfer_coding<'b>(
 pub struct BodyReader {
     rest: Rest,
     wire_bytes: u64,
+    /// That were given out as pieces, without their coding.
+    data_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -115,7 +117,7 @@ impl BodyReader {
             BodyFraming::Length(length) => Rest::Bytes(length),
             BodyFraming::Chunked => Rest::Chunks(ChunkedReader::new()),
         };
-        BodyReader { rest, wire_bytes: 0 }
+        BodyReader { rest, wire_bytes: 0, data_bytes: 0 }
     }
 
     /// Takes from `input` what belongs to the body.
@@ -142,7 +144,16 @@ impl BodyReader {
         };
         let bytes = piece.coding_bytes.saturating_add(piece.data_bytes);
         self.wire_bytes = self.wire_bytes.saturating_add(bytes as u64);
+        self.data_bytes = self.data_bytes.saturating_add(piece.data_bytes as u64);
         Ok(piece)
+    }
+
+    /// Whether the pieces so far are more than this, or have more coding around them than any sender needs: six bytes for a chunk of one.
+    #[must_use]
+    pub fn is_longer_than(&self, bytes_max: u64) -> bool {
+        let wire_bytes_max =
+            bytes_max.saturating_mul(CODING_FACTOR_MAX).saturating_add(CODING_BYTES_MAX);
+        self.data_bytes > bytes_max || self.wire_bytes > wire_bytes_max
     }
 
     /// Whether the body has ended.
@@ -170,6 +181,10 @@ impl BodyReader {
         self.wire_bytes
     }
 }
+
+/// What chunk lines and trailers may take beyond so many times the data.
+const CODING_FACTOR_MAX: u64 = 8;
+const CODING_BYTES_MAX: u64 = 64 * 1024;
 
 fn take(remaining: &mut u64, input: &[u8]) -> usize {
     let bytes = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());

@@ -206,7 +206,7 @@ impl Beside<'_, OfConnection<'_>> {
             let piece = self.source.next_piece(received).map_err(BodyError::Malformed)?;
             let data = received.get(piece.coding_bytes..).and_then(|it| it.get(..piece.data_bytes));
             let data = data.unwrap_or_default();
-            if self.source.total_bytes() > self.bytes_max() {
+            if self.source.is_longer_than(self.bytes_max()) {
                 return Poll::Ready(Err(BodyError::TooLong));
             }
             let is_data = !data.is_empty();

@@ -148,6 +148,13 @@ fn bodies_beyond_the_limit_are_a_413() {
     assert_eq!(client.response().status, 413);
     let (part, _) = read_to_end(&mut server);
     assert!(!part.ends_with(b"0\r\n\r\n"), "no end is made up for the server");
+    // As long as the limit it passes, however it is cut.
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+    client.send(&[b"1\r\nx\r\n".repeat(1_024), b"0\r\n\r\n".to_vec()].concat()).unwrap();
+    let mut server = backend.accept();
+    server.write_all(ok("").as_bytes()).unwrap();
+    assert_eq!(client.response().status, 200);
 }
 
 #[test]

@@ -112,6 +112,26 @@ fn chunks_leave_the_next_request() {
     assert_eq!(reader.total_bytes(), 13);
 }
 
+/// A limit is for what the body holds, however a client cuts it; only chunk lines without end count, too.
+#[test]
+fn a_body_is_as_long_as_its_data() {
+    let pieces_of = |input: &[u8], bytes_max| {
+        let (mut reader, mut rest) = (BodyReader::new(BodyFraming::Chunked), input);
+        while !reader.is_done() && !reader.is_longer_than(bytes_max) {
+            let Piece { coding_bytes, data_bytes } = reader.next_piece(rest).unwrap();
+            rest = &rest[coding_bytes + data_bytes..];
+        }
+        reader.is_longer_than(bytes_max)
+    };
+    let single = [b"1\r\nx\r\n".repeat(1_000), b"0\r\n\r\n".to_vec()].concat();
+    let whole = [&b"3e8\r\n"[..], &[b'x'; 1_000], b"\r\n0\r\n\r\n"].concat();
+    for input in [&single, &whole] {
+        assert_eq!([1_000, 999].map(|bytes_max| pieces_of(input, bytes_max)), [false, true]);
+    }
+    let extended = [format!("1;{}\r\nx\r\n", "e".repeat(90)).repeat(1_000), "0\r\n\r\n".into()];
+    assert!(pieces_of(extended.concat().as_bytes(), 1_000));
+}
+
 proptest! {
     #[test]
     fn a_length_is_taken_exactly_however_it_is_cut(length in 0_u64..200, cuts in proptest::collection::vec(0_usize..40, 1..20)) {
