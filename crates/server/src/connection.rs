@@ -269,7 +269,7 @@ impl Connection {
             return self.plain(socket, received).await;
         }
         self.worker.metrics.handshake_failed("not_tls");
-        self.say_last(socket, tunnel::UNEXPECTED_MESSAGE).await;
+        self.say_last(socket, &tunnel::UNEXPECTED_MESSAGE, LINGER).await;
     }
 
     /// One request after the other, until there is a reason to end.

@@ -143,17 +143,18 @@ impl<'a> ClientHello<'a> {
     /// again could take another of them than [`server_name`](Self::server_name).
     #[must_use]
     pub fn asks_for_two_names(&self) -> bool {
-        let mut names = 0;
+        let (mut names, mut lists) = (0, 0);
         let mut extensions = self.extensions;
         while let Some((kind, mut content)) = take_extension(&mut extensions) {
             if kind == extension::SERVER_NAME {
+                lists += 1;
                 let mut list = take_vector(&mut content, 2).unwrap_or_default();
                 while take(&mut list, 1).and_then(|_| take_vector(&mut list, 2)).is_some() {
                     names += 1;
                 }
             }
         }
-        names > 1
+        names > 1 || lists > 1
     }
 
     /// The protocols offered, most wanted first (ALPN, RFC 7301 §3.1).

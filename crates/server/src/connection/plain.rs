@@ -4,6 +4,7 @@
 use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
@@ -38,13 +39,14 @@ impl Connection {
         if let Body::Memory(body) = &response.body {
             bytes.extend_from_slice(body);
         }
-        let mut left = bytes.as_slice();
-        let write_timeout = self.snapshot.config.limits.write_timeout;
-        let sent = self
-            .deadline
-            .within(write_timeout, |context| poll_write_all(&mut socket, &mut left, context))
-            .await;
-        if matches!(sent, Ok(Ok(())))
+        self.say_last(socket, &bytes, self.snapshot.config.limits.write_timeout).await;
+    }
+
+    /// Says a last word without TLS. Closing with bytes unread would reset the connection, and could take the word from the client.
+    pub(super) async fn say_last(&self, mut socket: TcpStream, mut word: &[u8], limit: Duration) {
+        let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut word, context);
+        let said = self.deadline.within(limit, say).await;
+        if matches!(said, Ok(Ok(())))
             && kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok()
         {
             let _ =

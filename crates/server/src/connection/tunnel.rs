@@ -8,14 +8,13 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Context;
 
 use kettle_config::StartTls;
 use kettle_tls::hello::{ClientHello, Peeked, peek};
 use kettle_tls::names::NAME_BYTES_MAX;
 use tokio::net::TcpStream;
 
-use super::plain::{poll_read, poll_write_all};
+use super::plain::poll_read;
 use super::{Connection, LINGER};
 use crate::limits::Stage;
 use crate::relay::Side;
@@ -125,15 +124,8 @@ impl Connection {
             Err(refused) => refused,
         };
         self.worker.metrics.handshake_failed(reason);
-        self.say_last(socket, alert).await;
+        self.say_last(socket, &alert, LINGER).await;
         None
-    }
-
-    /// Says a last word to a client with whom nothing is agreed on. Whether it is heard changes nothing.
-    pub(super) async fn say_last(&self, mut socket: TcpStream, alert: [u8; 7]) {
-        let mut left = alert.as_slice();
-        let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut left, context);
-        let _ = self.deadline.idle_within(LINGER, say).await;
     }
 }
 

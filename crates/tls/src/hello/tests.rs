@@ -146,11 +146,14 @@ fn two_names_are_seen_wherever_they_stand() {
     let mut twice = honest();
     twice.extensions.push((extension::SERVER_NAME, two[..6].to_vec()));
     twice.extensions.push((extension::SERVER_NAME, [&[0, 4], name.as_slice()].concat()));
+    let mut unreadable = honest().with(extension::SERVER_NAME, &[]);
+    unreadable.extensions.push((extension::SERVER_NAME, [&[0, 4], name.as_slice()].concat()));
     for (parts, expected) in [
         (honest(), false),
         (honest().without(extension::SERVER_NAME), false),
         (honest().with(extension::SERVER_NAME, &two), true),
         (twice, true),
+        (unreadable, true),
     ] {
         let message = parts.message();
         let hello = ClientHello::parse(&message).expect("well-formed");

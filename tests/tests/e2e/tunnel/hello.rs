@@ -78,6 +78,12 @@ fn what_is_no_hello_or_has_two_names_is_refused() {
         ("two names", two_names.records(&[9; 32]), alert(50)),
         ("a name twice", twice.records(&[9; 32]), alert(50)),
         ("plain text", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), alert(10)),
+        // What is not read of it must not turn the end into a reset.
+        (
+            "plain text and much more",
+            [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], &[b'x'; 300_000]].concat(),
+            alert(10),
+        ),
         // The length with its high bit, the type, version 3.0: RFC 6101 appendix E.
         ("SSLv2", b"\x80\x2e\x01\x03\x00\0\x15\0\0\0\x10\0\0\x2f".to_vec(), alert(10)),
     ] {
