@@ -149,6 +149,13 @@ impl RequestFields {
         }
         let PseudoFields { method, scheme, authority, path, protocol, .. } = &mut self.pseudo;
         let method = method.as_deref().ok_or(FieldsError::Malformed)?;
+        // As a target in absolute form may name no other.
+        let is_other = |it: &[u8]| {
+            !["https", "http"].iter().any(|known| it.eq_ignore_ascii_case(known.as_bytes()))
+        };
+        if scheme.as_deref().is_some_and(is_other) {
+            return Err(FieldsError::Malformed);
+        }
         let authority = authority.as_deref();
         let is_connect = method == b"CONNECT";
         let (method, target) = match (is_connect, protocol.is_some()) {

@@ -129,6 +129,7 @@ fn what_http_2_forbids_is_malformed() {
         (":authority", Some("user@a")),
         (":authority", Some("a\r\nx: y")),
         (":scheme", Some("")),
+        (":scheme", Some("ftp")),
     ] {
         let lines = instead(name, value);
         assert_eq!(read(&lines).1, Err(FieldsError::Malformed), "{lines:?}");
