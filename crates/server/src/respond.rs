@@ -43,12 +43,10 @@ pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<
         return error_page::plain(&421.into());
     };
     let route = site.route(target.path);
-    if target.has_encoded_slash && !route.is_some_and(|route| route.handler.takes_encoded_slashes())
-    {
-        let response = error_page::plain(&RequestError::PathCharacter.status().into());
-        return Response { log: site.log(route).clone(), ..response };
-    }
+    let is_refused = target.has_encoded_slash
+        && !route.is_some_and(|route| route.handler.takes_encoded_slashes());
     let ready = match route {
+        _ if is_refused => None,
         Some(Route { handler: Handler::Files(route), rules: None, .. })
             if !head.is_extended_connect() =>
         {
@@ -65,7 +63,7 @@ pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<
     };
     let mut response = match ready {
         Some(response) => response,
-        None => Box::pin(respond_slowly(worker, site, request)).await,
+        None => Box::pin(respond_slowly(worker, site, request, is_refused)).await,
     };
     response.tx_path = site.path;
     response.log = site.log(route).clone();
@@ -73,7 +71,13 @@ pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<
     response
 }
 
-async fn respond_slowly(worker: &Responder, site: &Site, request: &mut Request<'_>) -> Response {
+/// `is_refused`: the path has a slash that not all would take for one.
+async fn respond_slowly(
+    worker: &Responder,
+    site: &Site,
+    request: &mut Request<'_>,
+    is_refused: bool,
+) -> Response {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
     let route = target.and_then(|target| site.route(target.path));
     let configured = route.and_then(|route| route.handler.configured());
@@ -87,6 +91,8 @@ async fn respond_slowly(worker: &Responder, site: &Site, request: &mut Request<'
     let outcome = match (admitted, route) {
         (Err(error), _) => Err(error),
         (Ok(Some(answer)), _) => Ok(answer),
+        // As any other request it was counted.
+        (Ok(None), _) if is_refused => Err(RequestError::PathCharacter.status().into()),
         (Ok(None), Some(route)) => {
             let mut answer = respond_by_route(worker, site, route, request, &mut notes).await;
             if let (Some(guard), Ok(response)) = (guard, &mut answer) {
