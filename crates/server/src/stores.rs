@@ -162,6 +162,16 @@ impl Stores {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KeptStore>> {
         self.stores.iter().map(|(store, _)| store)
     }
+
+    /// Those of earlier configurations that are in use all the same, and would be found again.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<Arc<Store>> {
+        let is_here = |it: &Arc<Store>| {
+            let mut open = self.iter().filter_map(|store| store.get());
+            open.any(|open| Arc::ptr_eq(&open.store, it))
+        };
+        open_store::in_use().into_iter().filter(|it| !is_here(it)).collect()
+    }
 }
 
 impl KeptStore {

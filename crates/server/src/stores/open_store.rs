@@ -108,6 +108,11 @@ fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
     Some(OpenStore { store, arrivals: known, device, file_system, inode })
 }
 
+/// All that somebody has.
+pub(super) fn in_use() -> Vec<Arc<Store>> {
+    living().iter().filter_map(|it| it.store.upgrade()).collect()
+}
+
 /// The stores that are open. The lock is never held while a disk is asked.
 fn living() -> MutexGuard<'static, Vec<Living>> {
     LIVING.lock().unwrap_or_else(PoisonError::into_inner)

@@ -45,6 +45,12 @@ fn purge(stores: &Stores, by: PurgeBy, text: &str) -> Reply {
             None => failed.push(format!("the cache {} cannot be opened", store.name)),
         }
     }
+    for store in stores.left_out() {
+        match store.purge(&purge) {
+            Ok(removed) => files += removed,
+            Err(error) => failed.push(format!("a cache of an earlier configuration: {error}")),
+        }
+    }
     // Those that could have forgotten all the same.
     if !failed.is_empty() {
         return Reply::refused(format_args!("{}", failed.join("; ")));

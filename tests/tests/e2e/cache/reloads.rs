@@ -51,3 +51,30 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
         assert_eq!(kept.body, b"new", "{changes:?}");
     }
 }
+
+/// What arrives has the store, and whoever names its folder again gets the same.
+#[test]
+fn a_purge_reaches_a_store_that_a_reload_left_out() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
+    cached.wait_until_kept("/app/x");
+    let mut first = cached.client();
+    first.send(&get("/app/slow")).unwrap();
+    read_head(cached.backend.asked(&mut server));
+    let store =
+        format!("[[cache]]\nname = \"main\"\ndirectory = \"{}\"", cached.folder.path().display());
+    let changes = [("[site.route.cache]\nstore = \"main\"", "# no route"), (&*store, "# no store")];
+    let reload = || _ = cached.kettle.ctl(&["reload"]).succeed();
+    changes.iter().for_each(|(from, to)| cached.kettle.folder.change_config(from, to));
+    reload();
+    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+    changes.iter().for_each(|(from, to)| cached.kettle.folder.change_config(to, from));
+    reload();
+    let mut second = cached.client();
+    second.send(&get("/app/x")).unwrap();
+    answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
+    assert_eq!(second.response().body, b"new");
+    server.unwrap().write_all(ok(FRESH, "slow").as_bytes()).unwrap();
+    assert_eq!(first.response().body, b"slow");
+}
