@@ -1,6 +1,6 @@
 //! Hellos that are looked into and handed on, in any two pieces, and what is none.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::client::{Dialer, Wire};
@@ -89,7 +89,8 @@ fn what_is_no_hello_or_has_two_names_is_refused() {
     ] {
         let mut wire = Wire::connect(kettle.address());
         wire.write_all(&sent).unwrap();
-        wire.read_to_end();
+        assert_eq!(wire.read(&mut [0; 8]).unwrap(), expected.len(), "{what}");
+        assert_eq!(wire.read(&mut [0; 8]).expect("an orderly end"), 0, "{what}");
         assert_eq!(wire.received, expected, "{what}");
         // Whoever opens TLS here says no more to it: an alert, whichever it is.
         let mut wire = Wire::connect(ending.address());
