@@ -116,8 +116,7 @@ pub fn evaluate(answer: &Answer<'_>, defaults: &Defaults) -> Result<Freshness, N
     {
         return Err(NotKept::Status);
     }
-    // `must-understand` stands above it for caches that know both (RFC 9111 §5.2.2.3).
-    if control.no_store && !control.must_understand {
+    if control.forbids_storing() {
         return Err(NotKept::NoStore);
     }
     if control.private {

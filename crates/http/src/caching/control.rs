@@ -34,6 +34,12 @@ pub struct Control {
 }
 
 impl Control {
+    /// Whether nobody may keep it. `must-understand` stands above `no-store` for caches that know both (RFC 9111 §5.2.2.3).
+    #[must_use]
+    pub fn forbids_storing(&self) -> bool {
+        self.no_store && !self.must_understand
+    }
+
     /// Reads all lines of the field, or those of `targeted` where that is there and is a dictionary (RFC 8941). Directives that
     /// are not known say nothing.
     #[must_use]

@@ -168,7 +168,7 @@ impl Validation {
             || has_cookie
             || is_other
             || !is_same_choice
-            || control.no_store
+            || control.forbids_storing()
             || control.private
         {
             return None;
