@@ -195,13 +195,13 @@ impl Fetching {
     fn remember(&self, status: u16, not_kept: NotKept) {
         // A failure may be over at once.
         if status < 500 && not_kept != NotKept::Status {
-            self.pass(NOT_KEPT_TIME, "bypass; detail=not-kept");
+            self.pass(NOT_KEPT_TIME, NOT_KEPT);
         }
     }
 
     /// Lets requests for what is longer than may be kept go past the store for a while.
     async fn outgrown(&self) {
-        self.pass(TOO_LARGE_TIME, "bypass; detail=too-large");
+        self.pass(TOO_LARGE_TIME, TOO_LARGE);
         self.displace().await;
     }
 
@@ -236,6 +236,7 @@ impl Fetching {
     async fn begin(&self, head: Stored, announced_bytes: Option<u64>) -> Option<Writer> {
         if head.tags.len() > TAGS_MAX {
             self.route.failed(&StoreError::TooManyTags);
+            self.pass(NOT_KEPT_TIME, NOT_KEPT);
             return None;
         }
         if announced_bytes.is_none() && !self.route.store.takes_unannounced() {
@@ -245,7 +246,13 @@ impl Fetching {
         let begin = move || store.begin(head, announced_bytes);
         match self.disks.wait_for(&self.device, begin).await {
             Ok(Ok(writer)) => return Some(writer),
-            Ok(Err(error)) => self.route.failed(&error),
+            Ok(Err(error)) => {
+                // What it announces will not change with the next who asks.
+                if matches!(error, StoreError::TooLarge) {
+                    self.pass(TOO_LARGE_TIME, TOO_LARGE);
+                }
+                self.route.failed(&error);
+            }
             Err(why) => self.route.unanswered(why),
         }
         None
@@ -365,6 +372,10 @@ const LOOK_TIME: Duration = Duration::from_secs(1);
 /// How long a key's requests go past the store after a response that is not to be kept, and after one too large.
 const NOT_KEPT_TIME: Duration = Duration::from_mins(1);
 const TOO_LARGE_TIME: Duration = Duration::from_mins(10);
+
+/// What `Cache-Status` says of those meanwhile.
+const NOT_KEPT: &str = "bypass; detail=not-kept";
+const TOO_LARGE: &str = "bypass; detail=too-large";
 
 /// What is written at a time.
 const PIECE_BYTES: usize = 256 * 1_024;

@@ -276,15 +276,18 @@ fn what_turned_out_too_long_goes_past_the_store_from_then_on() {
 fn no_cache_is_validated_each_time() {
     let cached = Cached::start("");
     let mut server = None;
-    let fields = "Cache-Control: no-cache\r\nETag: \"v1\"\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(fields, "body"));
-    for _ in 0..2 {
-        let same = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n");
-        let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
-        assert_eq!(response.body, b"body");
+    // Who understands the status may keep the other, and is told so each time.
+    for control in ["no-cache", "max-age=0, must-understand, no-store"] {
+        let fields = format!("Cache-Control: {control}\r\nETag: \"v1\"\r\n");
+        cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
+        for _ in 0..2 {
+            let same = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n");
+            let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+            assert_eq!(response.body, b"body");
+        }
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(&fields, "new"));
+        assert_eq!(response.body, b"new");
     }
-    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(fields, "new"));
-    assert_eq!(response.body, b"new");
 }
 
 #[test]
@@ -398,9 +401,13 @@ fn without_its_directory_responses_are_passed_on() {
 fn head_and_longer_than_may_be_are_passed_on() {
     let cached = Cached::with_store("", "max_object = 4");
     let mut server = None;
-    for _ in 0..2 {
-        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "12345"));
-        assert_eq!(response.body, b"12345");
+    // Whoever asks after it is known asks with all fields, as past the store.
+    for (how, is_asked) in [("uri-miss", false), ("bypass; detail=too-large", true)] {
+        let long = ok(FRESH, "12345");
+        let (response, head) =
+            cached.get_through(&mut server, "/app/x", "Range: bytes=0-9\r\n", &long);
+        assert_eq!((&*response.body, head.contains("Range:")), (&b"12345"[..], is_asked), "{head}");
+        assert_eq!(status(&response), format!("kettle; fwd={how}"));
     }
     cached.get_through(&mut server, "/app/y", "", &ok(FRESH, "1234"));
     assert_eq!(cached.get("/app/y").body, b"1234");
