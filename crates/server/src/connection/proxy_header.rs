@@ -40,6 +40,10 @@ impl Connection {
                 .await;
             match read {
                 Ok(Ok(1..)) => {}
+                // It began as a header may, and said nothing of one.
+                Ok(Ok(0)) | Err(Interrupt::Expired) if !is_trusted && !begins_one(&received) => {
+                    return Some(received);
+                }
                 Ok(_) => break "closed",
                 Err(Interrupt::Expired) => break "timed_out",
                 Err(Interrupt::Draining) => break "server_stopping",
@@ -59,6 +63,13 @@ impl Connection {
         self.remote = client.unwrap_or(self.remote);
     }
 }
+
+/// Whether all of a signature is there.
+fn begins_one(received: &[u8]) -> bool {
+    received.starts_with(b"PROXY ") || received.len() >= V2_SIGNATURE_BYTES
+}
+
+const V2_SIGNATURE_BYTES: usize = 12;
 
 /// A load balancer says its header at once.
 const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(3);

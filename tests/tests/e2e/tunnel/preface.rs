@@ -210,3 +210,26 @@ fn nothing_is_taken_in_one_read_with_a_servers_consent() {
         assert_eq!(kettle.tunnel().text("end"), "bad_answer", "{protocol}");
     }
 }
+
+/// A stranger's first bytes may be those of a header, and be all it has to say.
+#[test]
+fn who_may_name_nobody_is_carried_though_it_begins_as_a_header_does() {
+    let at = Backend::listen();
+    let strangers = "accept_proxy = [\"192.0.2.0/24\"]";
+    let kettle = Kettle::start(before("tcp", strangers, &[at.address()]));
+    for said in ["", "P", "\r\n", "PROXY"] {
+        let mut client = TcpStream::connect(kettle.address()).unwrap();
+        client.write_all(said.as_bytes()).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut server = at.accept();
+        assert_eq!(read_to_end(&mut server).0, said.as_bytes(), "{said}");
+        server.write_all(b"thanks").unwrap();
+        drop(server);
+        assert_eq!(read_to_end(&mut client).0, b"thanks", "{said}");
+    }
+    // Half a header is none, and nothing else.
+    let mut client = TcpStream::connect(kettle.address()).unwrap();
+    client.write_all(b"PROXY TCP4 ").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_to_end(&mut client).0, b"");
+}
