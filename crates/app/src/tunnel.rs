@@ -15,9 +15,8 @@ use crate::output::{fail, print_line};
 
 /// Ends TLS in front of other servers until told to stop.
 pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
-    if let Some(own) = arguments.to.iter().find(|to| leads_back(arguments.listen, to)) {
-        let listen = arguments.listen;
-        return fail(format_args!("--to {own} leads back here: this command listens on {listen}"));
+    if let Some(code) = refuse_own(arguments.listen, &arguments.to) {
+        return code;
     }
     let to: Vec<String> = arguments.to.iter().map(ServerAddress::to_string).collect();
     run(terminating(arguments), |supervisor| {
@@ -31,6 +30,9 @@ pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
 
 /// Takes plain connections to a server that speaks TLS until told to stop.
 pub(crate) fn originate(arguments: &OriginateArguments) -> ExitCode {
+    if let Some(code) = refuse_own(arguments.listen, std::slice::from_ref(&arguments.to)) {
+        return code;
+    }
     run(originating(arguments), |supervisor: &Supervisor| {
         for address in supervisor.addresses() {
             print_line(format_args!("plain on {address}, TLS to {}", arguments.to));
@@ -114,6 +116,11 @@ fn config(
         log_to_terminal(&mut config);
     }
     config
+}
+
+fn refuse_own(listen: SocketAddr, to: &[ServerAddress]) -> Option<ExitCode> {
+    let own = to.iter().find(|to| leads_back(listen, to))?;
+    Some(fail(format_args!("--to {own} leads back here: this command listens on {listen}")))
 }
 
 /// Whether connections to a server would come in where they go out, again and again.

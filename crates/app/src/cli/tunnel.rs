@@ -35,7 +35,7 @@ pub(crate) struct TerminateArguments {
 #[command(after_help = ORIGINATE_EXAMPLES)]
 pub(crate) struct OriginateArguments {
     /// The server that speaks TLS: HOST:PORT
-    #[arg(long, value_name = "HOST:PORT", value_parser = parse_server)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_tls_server)]
     pub(crate) to: ServerAddress,
     /// Address and port; a port alone stays on this machine, `:PORT` is every address
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
@@ -87,9 +87,17 @@ pub(crate) struct TunnelArguments {
 
 /// An address with a port, a port of this machine, or a Unix socket.
 fn parse_server(text: &str) -> Result<ServerAddress, String> {
-    match text.trim_start_matches(':').parse::<u16>() {
+    match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         Ok(port) => ServerAddress::parse(&format!("127.0.0.1:{port}")),
         Err(_) => ServerAddress::parse(text),
+    }
+}
+
+/// TLS is not spoken over Unix sockets.
+fn parse_tls_server(text: &str) -> Result<ServerAddress, String> {
+    match parse_server(text)? {
+        ServerAddress::Unix(_) => Err("a server that speaks TLS is a HOST:PORT".to_owned()),
+        server => Ok(server),
     }
 }
 
@@ -138,8 +146,9 @@ mod tests {
             let parsed = parse_server(text);
             assert_eq!(parsed.as_ref().map(ServerAddress::to_string), Ok(expected.to_owned()));
         }
-        for text in ["", "0", "app", "http://a:80", "70000", "a:b", "unix:a"] {
+        for text in ["", "0", "app", "http://a:80", "70000", "a:b", "unix:a", "::1", "::443"] {
             assert!(parse_server(text).is_err(), "{text}");
         }
+        assert!(super::parse_tls_server("unix:/run/a.sock").is_err());
     }
 }
