@@ -385,7 +385,7 @@ impl RequestBody<'_> {
             if consumed.done {
                 return Ok(());
             }
-            if self.reader.is_longer_than(bytes_max) {
+            if self.reader.total_bytes() > bytes_max {
                 return Err(BodyError::TooLong);
             }
             // Its response is sent: for the body alone a server that stops does not stay.

@@ -28,7 +28,9 @@ fn a_body_is_read_past_and_the_next_request_answered() {
 
 #[test]
 fn a_body_beyond_the_limit_ends_the_connection() {
-    let kettle = Kettle::start(with_files().set("limits", "body_discard = 1000"));
+    // At once, and not because nothing more comes.
+    let setup = with_files().set("limits", "request_timeout = \"10m\"");
+    let kettle = Kettle::start(setup.set("limits", "body_discard = 1000"));
     let mut client = kettle.connect(TLS13_AES_128);
     client.send(&request("GET", "/a", "Content-Length: 1001\r\n")).unwrap();
     assert_closes(&client.response());
