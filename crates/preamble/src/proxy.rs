@@ -137,6 +137,12 @@ pub fn parse(received: &[u8]) -> Result<Parse<'_>, ProxyError> {
     }
 }
 
+/// Whether all of a header's signature is there: what [`parse`] calls partial may be less, and something else.
+#[must_use]
+pub fn has_signature(received: &[u8]) -> bool {
+    received.starts_with(v1::SIGNATURE) || received.starts_with(&v2::SIGNATURE)
+}
+
 impl Endpoints<'_> {
     /// The client's address, if it has one.
     #[must_use]

@@ -388,3 +388,15 @@ fn only_ip_has_addresses() {
         assert_eq!((none.client(), none.destination()), (None, None));
     }
 }
+
+#[test]
+fn a_signature_is_there_with_its_last_byte() {
+    for (signature, next) in [(&b"PROXY "[..], &b"T"[..]), (b"\r\n\r\n\0\r\nQUIT\n", b"\x21")] {
+        for end in 0..signature.len() {
+            assert!(!super::has_signature(&signature[..end]), "{end}");
+        }
+        assert!(
+            super::has_signature(signature) && super::has_signature(&[signature, next].concat())
+        );
+    }
+}

@@ -12,7 +12,7 @@ pub const HEADER_BYTES_MAX: usize = 107;
 /// The shortest: `PROXY UNKNOWN` and its end.
 pub(super) const HEADER_BYTES_MIN: usize = 15;
 
-const SIGNATURE: &[u8] = b"PROXY ";
+pub(super) const SIGNATURE: &[u8] = b"PROXY ";
 
 pub(super) fn parse(received: &[u8]) -> Result<Parse<'_>, ProxyError> {
     let visible = received.get(..HEADER_BYTES_MAX).unwrap_or(received);

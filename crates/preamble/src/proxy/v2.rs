@@ -12,7 +12,7 @@ pub const HEADER_BYTES_MAX: usize = 4_096;
 /// Signature, version and command, family, length.
 pub(super) const PREFIX_BYTES: usize = 16;
 
-const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+pub(super) const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
 pub(super) fn parse(received: &[u8]) -> Result<Parse<'_>, ProxyError> {
     if !SIGNATURE.iter().zip(received).all(|(expected, byte)| expected == byte) {

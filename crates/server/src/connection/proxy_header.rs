@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kettle_preamble::proxy::{Header, Parse, ProxyError, parse};
+use kettle_preamble::proxy::{Header, Parse, ProxyError, has_signature, parse};
 use tokio::net::TcpStream;
 
 use super::Connection;
@@ -41,7 +41,7 @@ impl Connection {
             match read {
                 Ok(Ok(1..)) => {}
                 // It began as a header may, and said nothing of one.
-                Ok(Ok(0)) | Err(Interrupt::Expired) if !is_trusted && !begins_one(&received) => {
+                Ok(Ok(0)) | Err(Interrupt::Expired) if !is_trusted && !has_signature(&received) => {
                     return Some(received);
                 }
                 Ok(_) => break "closed",
@@ -63,13 +63,6 @@ impl Connection {
         self.remote = client.unwrap_or(self.remote);
     }
 }
-
-/// Whether all of a signature is there.
-fn begins_one(received: &[u8]) -> bool {
-    received.starts_with(b"PROXY ") || received.len() >= V2_SIGNATURE_BYTES
-}
-
-const V2_SIGNATURE_BYTES: usize = 12;
 
 /// A load balancer says its header at once.
 const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(3);
