@@ -219,7 +219,7 @@ impl<'a> ClientHandshake<'a> {
 
     /// The handshake has failed, and it may be for the session that it resumes.
     pub(crate) fn forget_session(&self) {
-        self.sessions.forget_tls12();
+        self.sessions.forget();
     }
 
     /// After an error rustls may have an alert ready for the server.

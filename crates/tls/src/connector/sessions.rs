@@ -17,7 +17,7 @@ use crate::observed;
 
 /// The memory of one [`Connector`](super::Connector), which asks for one name and no other.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(super) struct Sessions {
     clock: Arc<dyn TimeProvider>,
     memory: Mutex<Memory>,
 }
@@ -61,17 +61,13 @@ impl Sessions {
         memory.tls13.retain(|kept| now < kept.until);
         memory
     }
-
-    /// A handshake has failed, or a fatal alert has ended a connection of TLS 1.2: what it may have resumed or brought is not offered
-    /// again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
-    pub(crate) fn forget_tls12(&self) {
-        self.memory().tls12 = None;
-    }
 }
 
 impl KeptSession for Sessions {
+    /// A handshake has failed, or a fatal alert has ended a connection of TLS 1.2: what it may have resumed or brought is not offered
+    /// again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
     fn forget(&self) {
-        self.forget_tls12();
+        self.memory().tls12 = None;
     }
 }
 
@@ -103,7 +99,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn remove_tls12_session(&self, _name: &ServerName<'static>) {
-        self.forget_tls12();
+        self.forget();
     }
 
     fn insert_tls13_ticket(&self, _name: ServerName<'static>, session: Tls13ClientSessionValue) {
