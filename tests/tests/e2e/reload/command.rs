@@ -168,22 +168,10 @@ fn serve_starts_without_a_folder_for_its_certificate() {
 
 #[test]
 fn serve_writes_a_line_for_each_response_to_a_terminal_unless_it_is_to_be_quiet() {
-    if std::process::Command::new("script").arg("--version").output().is_err() {
-        return skip("there is no `script`, which makes a terminal");
-    }
     let _turn = Turn::shared();
     for (quiet, is_told) in [("", true), ("--quiet", false)] {
-        let (_, folder) = Setup::default().file("www/a", "content").lay_out();
-        let address = unused_port();
-        let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
-        let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
-        let server = format!("{} {address} --workers 1 {quiet}", words.join(" "));
-        let command = format!("{server} & echo process $!.; wait");
-        let serve = Tool::new("script")
-            .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
-            .environment("XDG_STATE_HOME", folder.path("state"))
-            .start();
-        serve.stdout.wait_for("TLS: ");
+        let command = |server| format!("{server} {quiet} & echo process $!.; wait");
+        let Some((serve, address, _folder)) = serve_in_a_terminal(command) else { return };
         let url = format!("https://{address}/a");
         assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
         if is_told {
@@ -202,23 +190,31 @@ fn serve_writes_a_line_for_each_response_to_a_terminal_unless_it_is_to_be_quiet(
 
 #[test]
 fn a_server_ends_with_the_terminal_in_front_of_it() {
-    if std::process::Command::new("script").arg("--version").output().is_err() {
-        return skip("there is no `script`, which makes a terminal");
-    }
     let _turn = Turn::shared();
+    let Some((terminal, address, _folder)) = serve_in_a_terminal(|server| server) else { return };
+    drop(terminal);
+    wait_until("nobody listens", || std::net::TcpStream::connect(&address).is_err());
+}
+
+/// What a shell makes of `kettle serve` in a terminal of its own, once it serves; none where nothing makes terminals.
+fn serve_in_a_terminal(
+    command: impl FnOnce(String) -> String,
+) -> Option<(Running, String, Folder)> {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        skip("there is no `script`, which makes a terminal");
+        return None;
+    }
     let (_, folder) = Setup::default().file("www/a", "content").lay_out();
     let address = unused_port();
     let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
     let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
+    let command = command(format!("{} {address} --workers 1", words.join(" ")));
     let terminal = Tool::new("script")
-        .args(["--quiet", "--flush", "--command"])
-        .args([format!("{} {address} --workers 1", words.join(" "))])
-        .args(["/dev/null"])
+        .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
         .environment("XDG_STATE_HOME", folder.path("state"))
         .start();
     terminal.stdout.wait_for("TLS: ");
-    drop(terminal);
-    wait_until("nobody listens", || std::net::TcpStream::connect(&address).is_err());
+    Some((terminal, address, folder))
 }
 
 /// `kettle serve` on a folder with a file `a`, once it serves, with its address.
