@@ -246,7 +246,7 @@ impl Connection {
             version: request.map(|head| head.version()),
             is_head: match request {
                 Some(head) => head.method() == Method::Head,
-                None => stream.received().bytes().trim_ascii_start().starts_with(b"HEAD "),
+                None => is_head(stream.received().bytes()),
             },
             is_tls: true,
             closes,
@@ -380,4 +380,9 @@ impl Connection {
         };
         self.worker.log.record(&response.log, &entry);
     }
+}
+
+/// Whether what is no request would have been a HEAD: its answer has no body either.
+pub(super) fn is_head(received: &[u8]) -> bool {
+    received.trim_ascii_start().starts_with(b"HEAD ")
 }

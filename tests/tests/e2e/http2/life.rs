@@ -97,6 +97,32 @@ fn a_client_that_never_asks_is_closed() {
 }
 
 #[test]
+fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
+    let setup = setup().set("limits", "request_timeout = \"1s\"");
+    let setup = setup.set("limits", "requests_per_connection = 4_000_000");
+    let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1h\""));
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    frames.send(&get(1, "/1048576"));
+    frames.next_of(HEADERS);
+    // Each has its own time, though some are always on their way.
+    let (started, mut stream, mut rest) = (Instant::now(), 3, Vec::new());
+    while started.elapsed() < Duration::from_secs(4) {
+        let mut next =
+            frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[]));
+        let behind = next.split_off(12);
+        rest.extend(next);
+        frames.send(&rest);
+        rest = behind;
+        if stream > 3 {
+            assert_eq!(frames.next_of(HEADERS).stream, stream - 2);
+        }
+        stream += 2;
+    }
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+    kettle.wait_until_idle();
+}
+
+#[test]
 fn a_file_cut_short_ends_its_stream_with_an_error_and_no_other() {
     let kettle = Kettle::start(setup());
     let mut frames = Frames::connect(&kettle, &[]);

@@ -76,6 +76,12 @@ fn plain_http_on_the_https_port_is_told_where_to_go() {
     let mut head = Wire::connect(kettle.address());
     head.send(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     assert_eq!(head.response_head().status, 400);
+    let mut malformed = Wire::connect(kettle.address());
+    malformed.send(b"HEAD / HTTP/1.1\r\n\r\n").unwrap();
+    assert_eq!(malformed.response_head().status, 400);
+    assert_eq!(malformed.read_to_end(), b"", "a HEAD has no body");
+    drop(malformed);
+    kettle.wait_for_status("/total/connections_open", 1);
     assert_eq!(kettle.status("/total/connections_open"), 1, "its end is waited for");
     drop(head);
     kettle.wait_until_idle();
