@@ -140,14 +140,8 @@ impl<'k> Kept<'k> {
                 Body::File { file: Arc::clone(file), span }
             }
             (KeptSource::Growing(fill, file, patience), bytes) => {
-                Body::Growing(Box::new(Growing {
-                    fill: fill.clone(),
-                    file: Arc::clone(file),
-                    start,
-                    bytes,
-                    patience: *patience,
-                    place: fill.wait(),
-                }))
+                let file = Arc::clone(file);
+                Body::Growing(Box::new(Growing::new(fill, file, start, bytes, *patience)))
             }
         }
     }
