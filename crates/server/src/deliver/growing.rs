@@ -4,11 +4,11 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
+use kettle_http::h1::framing::BodyWriter;
 use kettle_http::range::ByteRange;
 use tokio::time::timeout;
 
 use super::placement::{Demand, PathPreference};
-use super::upstream::Coding;
 use super::{Delivery, DeliveryError, Piece};
 use crate::request::poll_client;
 use crate::response::{Growing, Next};
@@ -26,14 +26,14 @@ impl Delivery<'_> {
         let demand = Demand { bytes, is_file: true, is_last: self.is_last };
         self.choose_tx_path(demand, preference).await?;
         // The head has said which.
-        let mut coding = Coding::new(is_chunked && body.bytes.is_none());
+        let mut writer = BodyWriter::new(is_chunked && body.bytes.is_none());
         let (mut prefix, mut sent) = (head.to_vec(), 0);
         loop {
             let next = body.next(sent).map_err(|why| DeliveryError::BodyCutShort(why.into()))?;
             match next {
                 Next::Bytes(ByteRange { start, bytes }) => {
                     let bytes = bytes.min(PIECE_BYTES);
-                    coding.begin(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
+                    writer.begin_piece(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
                     sent += bytes;
                     let is_last = self.is_last && body.bytes == Some(sent);
                     let piece = Piece::File(&body.file, ByteRange { start, bytes });
@@ -51,7 +51,7 @@ impl Delivery<'_> {
                 Next::End => {
                     let is_announced = body.bytes.is_some();
                     if !is_announced {
-                        coding.end(&mut prefix);
+                        writer.end(&mut prefix, &[]);
                     }
                     if !prefix.is_empty() || (self.is_last && !is_announced) {
                         self.send_piece(&prefix, Piece::Memory(&[]), self.is_last).await?;
