@@ -4,13 +4,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use kettle_config::{
-    ANY_NAME, Backend, BackendServer, BackendTls, Certificate, Config, Listener, ListenerKind,
-    Located, Roots, ServerAddress, Site, TcpListener, TlsListener,
+    Backend, BackendServer, BackendTls, Certificate, Config, Listener, ListenerKind, Located,
+    Roots, ServerAddress, Site, TcpListener, TlsListener,
 };
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::{OriginateArguments, TerminateArguments, TunnelArguments};
-use crate::one_liner::{log_to_terminal, print_certificates, run};
+use crate::one_liner::{log_to_terminal, print_certificates, run, site_names};
 use crate::output::{fail, print_line};
 
 /// Ends TLS in front of other servers until told to stop.
@@ -53,8 +53,7 @@ fn terminating(arguments: &TerminateArguments) -> Config {
     });
     let certificate = certificate(arguments.cert.as_ref(), arguments.key.as_ref());
     let site = Site {
-        // Whatever name the machine is reached by.
-        names: vec![Located::not_written(ANY_NAME.to_owned())],
+        names: site_names(arguments.listen, certificate.is_none()),
         default: true,
         self_signed: certificate.is_none(),
         certificates: certificate.into_iter().collect(),

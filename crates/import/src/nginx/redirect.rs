@@ -93,7 +93,7 @@ pub(super) fn of_return(directive: &Directive, groups: &[String]) -> Option<Rule
         status @ (301 | 302 | 303 | 307 | 308) => status,
         _ => return None,
     };
-    let Target { to, keeps_query } = target_of(target, groups)?;
+    let Destination { to, keeps_query } = destination_of(target, groups)?;
     let kind = RuleKind::Redirect { status, keeps_query };
     let origin = directive.origin.clone();
     let rule = Rule { from: None, to, kind, origin, is_wider: false, spared: Vec::new() };
@@ -151,7 +151,7 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
         Some(status) => RuleKind::Redirect { status, keeps_query: !drops_query },
         None => RuleKind::Rewrite,
     };
-    let Target { to, .. } = target_of(target, &groups)?;
+    let Destination { to, .. } = destination_of(target, &groups)?;
     let to = match kind {
         RuleKind::Redirect { .. } => Some(to).filter(|to| Template::is_destination(to))?,
         // Files have no query.
@@ -174,13 +174,13 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
     })
 }
 
-struct Target {
+struct Destination {
     to: String,
     keeps_query: bool,
 }
 
 /// An address with kettle's names for nginx's variables.
-fn target_of(text: &str, groups: &[String]) -> Option<Target> {
+fn destination_of(text: &str, groups: &[String]) -> Option<Destination> {
     let ends = ["$is_args$args", "$is_args$query_string", "?$args", "?$query_string"];
     let behind = ends.iter().find_map(|end| text.strip_suffix(end));
     let mut keeps_query = behind.is_some();
@@ -218,7 +218,7 @@ fn target_of(text: &str, groups: &[String]) -> Option<Target> {
         }
         to.push_str(behind);
     }
-    Some(Target { to, keeps_query })
+    Some(Destination { to, keeps_query })
 }
 
 /// As kettle has it.

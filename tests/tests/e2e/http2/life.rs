@@ -129,12 +129,13 @@ fn a_file_cut_short_ends_its_stream_with_an_error_and_no_other() {
     frames.send(&get(1, "/1048576"));
     let first = frames.next_of(DATA);
     assert_eq!(first.stream, 1);
-    let file = File::options().write(true).open(kettle.folder.path("www/1048576")).unwrap();
-    file.set_len(100).unwrap();
+    let path = kettle.folder.path("www/1048576");
+    File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
     let more = (1_u32 << 20).to_be_bytes();
     frames.send(&[frame(WINDOW_UPDATE, 0, 1, &more), frame(WINDOW_UPDATE, 0, 0, &more)].concat());
     assert_eq!(code(&frames.next_of(RST_STREAM).payload), INTERNAL_ERROR);
     assert!(!kettle.entry("/1048576").is_complete());
+    kettle.messages().wait_for(&format!("file={path:?}"));
     frames.send(&get(3, "/10"));
     assert_eq!(frames.body(3), content(10));
 }
