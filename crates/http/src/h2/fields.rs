@@ -4,6 +4,7 @@
 use crate::error::RequestError;
 use crate::field;
 use crate::h1::chunked::TRAILER_BYTES_MAX;
+use crate::host::host_and_port;
 use crate::trailers;
 
 /// Why fields make no request.
@@ -111,11 +112,7 @@ impl RequestFields {
         match name {
             b"host" => {
                 let is_second = std::mem::replace(&mut self.has_host, true);
-                let is_other = self
-                    .pseudo
-                    .authority
-                    .as_deref()
-                    .is_some_and(|it| !it.eq_ignore_ascii_case(value));
+                let is_other = self.pseudo.names_other_than(value);
                 if is_second || is_other || value.contains(&b'@') {
                     return Err(FieldsError::Malformed);
                 }
@@ -208,6 +205,24 @@ impl PseudoFields {
         *field = Some(value.to_vec());
         self.bytes += value.len();
         Ok(())
+    }
+
+    /// Whether there is an authority, and `host` says another (RFC 9113 §8.3.1). The scheme's own port may be left out (RFC 9110
+    /// §4.2.3).
+    fn names_other_than(&self, host: &[u8]) -> bool {
+        let Some(authority) = self.authority.as_deref() else { return false };
+        if authority.eq_ignore_ascii_case(host) {
+            return false;
+        }
+        let is_http = self.scheme.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(b"http"));
+        let own_port = if is_http { 80 } else { 443 };
+        let port = |port: Option<u16>| port.unwrap_or(own_port);
+        match (host_and_port(authority), host_and_port(host)) {
+            (Ok(one), Ok(other)) => {
+                !one.0.eq_ignore_ascii_case(other.0) || port(one.1) != port(other.1)
+            }
+            _ => true,
+        }
     }
 }
 

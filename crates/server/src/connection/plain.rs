@@ -133,6 +133,7 @@ pub(super) fn poll_write_all(
     Poll::Ready(Ok(()))
 }
 
+/// Reads past what a peer says until it ends.
 pub(super) fn poll_drain(
     socket: &mut TcpStream,
     context: &mut Context<'_>,
@@ -144,7 +145,8 @@ pub(super) fn poll_drain(
             return Poll::Ready(Ok(()));
         }
     }
-    Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    context.waker().wake_by_ref();
+    Poll::Pending
 }
 
 const READ_BYTES: usize = 4_096;
@@ -152,5 +154,5 @@ const READ_BYTES: usize = 4_096;
 /// Temporary: the port may speak something else one day. The method is kept (RFC 9110 §15.4.8).
 const MISTAKEN_SCHEME_STATUS: u16 = 307;
 
-/// A client that sends this much after its answer is cut off.
+/// What is read of it before others have a turn.
 const DRAIN_READS_MAX: usize = 64;

@@ -241,8 +241,9 @@ fn a_session_from_before_certificates_were_asked_for_is_sent_away() {
 }
 
 #[test]
-fn fields_that_nobody_looks_at_are_answered_and_logged() {
-    let kettle = Kettle::start(setup());
+fn fields_that_nobody_looks_at_are_answered_with_the_sites_page_and_logged() {
+    let page = setup().file("431.html", "too many").site("error_pages.431 = \"431.html\"");
+    let kettle = Kettle::start(page);
     let mut frames = Frames::connect(&kettle, &[]);
     let mut block = fields("GET", "/10", &[]);
     let long = "y".repeat(100);
@@ -254,6 +255,7 @@ fn fields_that_nobody_looks_at_are_answered_and_logged() {
     frames.send(&frame(CONTINUATION, END_HEADERS, 1, back));
     let answer = frames.next_of(HEADERS);
     assert_eq!(answer.stream, 1);
+    assert_eq!(frames.body(1), b"too many");
     assert_eq!(kettle.entry("").number("status"), 431);
     assert_eq!(kettle.status("/total/http2_refused/fields_too_large"), 1);
     frames.ping();

@@ -57,6 +57,31 @@ fn host_stands_in_for_a_missing_authority_and_contradicts_none() {
 }
 
 #[test]
+fn the_port_of_the_scheme_may_be_left_out_in_one_of_both() {
+    for (scheme, authority, host, is_same) in [
+        ("https", "a", "a:443", true),
+        ("HTTPS", "a:443", "A", true),
+        ("https", "a.", "a:", true),
+        ("https", "[::1]", "[::1]:443", true),
+        ("http", "a", "a:80", true),
+        ("http", "a", "a:443", false),
+        ("https", "a", "a:80", false),
+        ("https", "a:8443", "a", false),
+        ("https", "a:8443", "a:8443", true),
+        ("https", "a", "b:443", false),
+        ("https", "a", "a:443:443", false),
+    ] {
+        let own =
+            [(":method", "GET"), (":scheme", scheme), (":authority", authority), (":path", "/")];
+        let outcome = read(&[&own[..], &[("host", host)]].concat()).1;
+        let expected = if is_same { Ok(()) } else { Err(FieldsError::Malformed) };
+        assert_eq!(outcome, expected, "{scheme} {authority} {host}");
+    }
+    let lines = with(&[("host", "a.example:443")]);
+    assert_eq!(text(&lines), "GET /x?y HTTP/1.1\r\nhost: a.example\r\n");
+}
+
+#[test]
 fn cookies_in_pieces_become_one() {
     let lines = with(&[("cookie", "a=b"), ("x", "y"), ("cookie", "c=d")]);
     assert!(text(&lines).ends_with("x: y\r\ncookie: a=b; c=d\r\n"));

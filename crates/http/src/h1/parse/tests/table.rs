@@ -310,6 +310,11 @@ const ACCEPTED: &[(&str, &[u8], &str)] = &[
         "GET b /c None",
     ),
     (
+        "9112 §3.2.2 absolute target, and a Host that says more",
+        b"GET https://b/ HTTP/1.1\r\nHost: b:443\r\n\r\n",
+        "GET b / None",
+    ),
+    (
         "9112 §3.2.2 absolute target without path",
         b"GET HTTPS://b?d HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET b / None",
