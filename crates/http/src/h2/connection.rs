@@ -290,9 +290,7 @@ impl Connection {
     /// Gives the client room for as much as is gone.
     pub(super) fn release_window(&mut self, bytes: usize) {
         let was_shut = self.receive_window.bytes <= 0;
-        if bytes > 0
-            && let Some(opened) = self.receive_window.release(bytes)
-        {
+        if let Some(opened) = self.receive_window.release(bytes) {
             self.is_reopened |= was_shut;
             self.write_window_update(0, Some(opened));
         }

@@ -23,8 +23,8 @@ impl Connection {
                 true => Ok(true),
                 false => Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR)),
             },
-            Some(stream) if stream.reset.is_some() && !stream.is_taken_back => Ok(false),
             None if self.left_behind.contains(&number) => Ok(false),
+            // One that was reset here stays as it is.
             _ => Err(Fault::Stream(ErrorCode::STREAM_CLOSED)),
         };
         let is_wanted = matches!(wanted, Ok(true));

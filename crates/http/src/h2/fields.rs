@@ -96,7 +96,7 @@ impl RequestFields {
         if !self.cookies.is_empty() {
             write_line(&mut self.text.lines, b"cookie", &self.cookies);
         }
-        self.text.is_head = self.text.is_head || self.pseudo.method.as_deref() == Some(b"HEAD");
+        self.text.is_head = self.pseudo.method.as_deref() == Some(b"HEAD");
         (self.text, self.error.map_or(Ok(()), Err))
     }
 
@@ -180,7 +180,6 @@ impl RequestFields {
         if let Some(authority) = authority {
             write_line(lines, b"host", authority);
         }
-        self.text.is_head = method == b"HEAD";
         self.text.protocol = protocol.take();
         // They are lines now.
         self.pseudo.bytes = 0;
@@ -225,7 +224,7 @@ impl TrailerFields {
     pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
         self.unpacked_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
         // A byte of the block can stand for kilobytes: those beyond what is kept are not looked at, as far as they are many.
-        if self.is_malformed || self.unpacked_bytes > LOOKED_AT_BYTES_MAX {
+        if self.unpacked_bytes > LOOKED_AT_BYTES_MAX {
             self.error.get_or_insert(RequestError::TrailersTooLarge);
             return;
         }

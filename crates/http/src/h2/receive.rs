@@ -89,7 +89,6 @@ impl Connection {
             SETTINGS => payload_bytes % 6 == 0,
             PING => payload_bytes == 8,
             GOAWAY => payload_bytes >= 8,
-            PRIORITY_UPDATE => payload_bytes >= 4,
             _ => true,
         };
         if !is_sized {

@@ -57,12 +57,12 @@ pub fn encode_table_of_nothing(block: &mut Vec<u8>) {
 fn encode_integer(value: usize, prefix_bits: u32, representation: u8, block: &mut Vec<u8>) {
     let prefix_max = (1_u8 << prefix_bits) - 1;
     match u8::try_from(value) {
-        Ok(value) if value < prefix_max => block.push(representation | value),
+        Ok(value) if value < prefix_max => block.push(representation + value),
         _ => {
-            block.push(representation | prefix_max);
+            block.push(representation + prefix_max);
             let mut rest = value - usize::from(prefix_max);
             while rest >= 0x80 {
-                block.push(0x80 | (rest & 0x7f) as u8);
+                block.push(0x80 + (rest & 0x7f) as u8);
                 rest >>= 7;
             }
             block.push(rest as u8);
