@@ -231,14 +231,10 @@ impl Connection {
     /// not until after this was last asked. In seconds.
     pub fn shut_ticks(&mut self, ticks: u32) -> Option<u32> {
         if self.receive_window.bytes <= 0 || std::mem::take(&mut self.is_reopened) {
-            self.note_shut(ticks);
+            // Who asked before may have looked at the time later.
+            self.shut_ticks = self.shut_ticks.max(Some(ticks));
         }
         self.shut_ticks
-    }
-
-    /// Who notes it may have looked at the time a while ago.
-    pub(super) fn note_shut(&mut self, ticks: u32) {
-        self.shut_ticks = self.shut_ticks.max(Some(ticks));
     }
 
     /// Tells the client to ask elsewhere for what it has not asked yet, and asks whether it knows (RFC 9113 §6.8).
