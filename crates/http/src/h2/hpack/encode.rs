@@ -28,7 +28,6 @@ pub fn encode_status(status: u16, block: &mut Vec<u8>) {
 ///
 /// Whether the name is a token and the value one of a field is for the caller to know.
 pub fn encode_field(name: &[u8], value: &[u8], block: &mut Vec<u8>) {
-    block.reserve(name.len() + value.len() + 2 * LENGTH_BYTES + 1);
     match static_table::name_index(name) {
         Some(index) => {
             let never_indexed =
@@ -69,9 +68,6 @@ fn encode_integer(value: usize, prefix_bits: u32, representation: u8, block: &mu
         }
     }
 }
-
-/// Bytes for the length of any string that there is.
-const LENGTH_BYTES: usize = 6;
 
 #[cfg(test)]
 mod tests;
