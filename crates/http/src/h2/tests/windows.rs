@@ -110,6 +110,13 @@ fn windows_open_when_half_of_them_is_used_up() {
         resets(&answer(&mut connection, &data(1, 0, 1))),
         [(1, ErrorCode::FLOW_CONTROL_ERROR)]
     );
+    // A third that is gone is half of what is left.
+    for (bytes, expected) in [(299, 0), (300, 300)] {
+        let mut connection = begun_with(Settings { stream_window_bytes: 900, ..SETTINGS_USED });
+        say(&mut connection, &[request(1, 0, &[]), data(1, 0, bytes)].concat());
+        assert_eq!(read(&mut connection, 1), bytes);
+        assert_eq!(opened(&taken(&mut connection), 1), expected);
+    }
 }
 
 /// Whoever waits for a body looks once a second, and must not take a client for slow that had no window in between.
