@@ -235,14 +235,10 @@ impl Connection {
     /// not until after this was last asked. In seconds.
     pub fn shut_ticks(&mut self, ticks: u32) -> Option<u32> {
         if self.receive_window.bytes <= 0 || std::mem::take(&mut self.is_reopened) {
-            self.note_shut(ticks);
+            // Who asked before may have looked at the time later.
+            self.shut_ticks = self.shut_ticks.max(Some(ticks));
         }
         self.shut_ticks
-    }
-
-    /// Who notes it may have looked at the time a while ago.
-    pub(super) fn note_shut(&mut self, ticks: u32) {
-        self.shut_ticks = self.shut_ticks.max(Some(ticks));
     }
 
     /// Tells the client to ask elsewhere for what it has not asked yet, and asks whether it knows (RFC 9113 §6.8).
@@ -296,9 +292,7 @@ impl Connection {
     /// Gives the client room for as much as is gone.
     pub(super) fn release_window(&mut self, bytes: usize) {
         let was_shut = self.receive_window.bytes <= 0;
-        if bytes > 0
-            && let Some(opened) = self.receive_window.release(bytes)
-        {
+        if let Some(opened) = self.receive_window.release(bytes) {
             self.is_reopened |= was_shut;
             self.write_window_update(0, Some(opened));
         }

@@ -97,7 +97,7 @@ impl RequestFields {
         if !self.cookies.is_empty() {
             write_line(&mut self.text.lines, b"cookie", &self.cookies);
         }
-        self.text.is_head = self.text.is_head || self.pseudo.method.as_deref() == Some(b"HEAD");
+        self.text.is_head = self.pseudo.method.as_deref() == Some(b"HEAD");
         (self.text, self.error.map_or(Ok(()), Err))
     }
 
@@ -177,7 +177,6 @@ impl RequestFields {
         if let Some(authority) = authority {
             write_line(lines, b"host", authority);
         }
-        self.text.is_head = method == b"HEAD";
         self.text.protocol = protocol.take();
         // They are lines now.
         self.pseudo.bytes = 0;
@@ -239,13 +238,12 @@ pub(super) struct TrailerFields {
 impl TrailerFields {
     pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
         self.unpacked_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
-        // A byte of the block can stand for kilobytes: those beyond what is kept are not looked at, as far as they are many.
-        if self.is_malformed || self.unpacked_bytes > LOOKED_AT_BYTES_MAX {
-            self.error.get_or_insert(RequestError::TrailersTooLarge);
+        // The first mistake is told. A byte of the block can stand for kilobytes: those behind it are not looked at.
+        if self.is_malformed || self.error.is_some() {
             return;
         }
-        self.is_malformed |= check_line(name, value).is_err();
-        if self.is_malformed || self.error.is_some() {
+        if check_line(name, value).is_err() {
+            self.is_malformed = true;
             return;
         }
         let name = std::str::from_utf8(name).unwrap_or_default();
@@ -300,9 +298,6 @@ const LINES_BYTES_USUAL: usize = 1_024;
 
 /// What a field counts beside its bytes (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD_BYTES: usize = 32;
-
-/// What is looked at of a trailer section, which is refused long before.
-const LOOKED_AT_BYTES_MAX: usize = 16 * TRAILER_BYTES_MAX;
 
 /// Fields that are too many are unpacked all the same, for the sake of those that follow: up to this many times the limit.
 const UNPACKED_FACTOR_MAX: usize = 16;

@@ -84,6 +84,18 @@ fn no_body_is_done_before_it_begins() {
 }
 
 #[test]
+fn a_framing_is_empty_where_no_byte_comes() {
+    for (framing, expected) in [
+        (BodyFraming::None, true),
+        (BodyFraming::Length(0), true),
+        (BodyFraming::Length(1), false),
+        (BodyFraming::Chunked, false),
+    ] {
+        assert_eq!(framing.is_empty(), expected, "{framing:?}");
+    }
+}
+
+#[test]
 fn a_length_takes_its_bytes_and_leaves_the_next_request() {
     let mut reader = BodyReader::new(BodyFraming::Length(5));
     assert_eq!(reader.consume(b"he"), Ok(Consumed { bytes: 2, done: false }));
@@ -112,6 +124,14 @@ fn chunks_leave_the_next_request() {
     assert_eq!(reader.total_bytes(), 13);
 }
 
+#[test]
+fn trailers_are_there_when_the_body_has_ended() {
+    let mut reader = BodyReader::new(BodyFraming::Chunked);
+    reader.consume(b"0\r\na: b\r\n\r\n").unwrap();
+    assert_eq!(reader.trailers(), b"a: b\r\n");
+    assert_eq!(BodyReader::new(BodyFraming::Length(5)).trailers(), b"");
+}
+
 /// A limit is for what the body holds, however a client cuts it; only chunk lines without end count, too.
 #[test]
 fn a_body_is_as_long_as_its_data() {
@@ -130,6 +150,12 @@ fn a_body_is_as_long_as_its_data() {
     }
     let extended = [format!("1;{}\r\nx\r\n", "e".repeat(90)).repeat(1_000), "0\r\n\r\n".into()];
     assert!(pieces_of(extended.concat().as_bytes(), 1_000));
+    let mut reader = BodyReader::new(BodyFraming::Chunked);
+    let line = format!("1;{}\r\nx\r\n", "e".repeat(57));
+    reader.consume(line.repeat(1_024).as_bytes()).unwrap();
+    assert_eq!((reader.total_bytes(), reader.is_longer_than(0)), (64 * 1_024, false));
+    reader.consume(b"1").unwrap();
+    assert!(reader.is_longer_than(0));
 }
 
 #[test]
