@@ -17,11 +17,11 @@ impl Mounted {
         Self::source(folder, kind, Path::new(kind), options, input)
     }
 
-    /// A file system in a file of its own, `image`, with the files of `content`.
+    /// A file system with the files of `content`, in memory or in a file of its own, `image`.
     ///
     /// # Errors
     /// What the program that makes such file systems said, or `mount`.
-    pub fn image(
+    pub fn holding(
         folder: PathBuf,
         kind: &str,
         image: &Path,
@@ -33,10 +33,14 @@ impl Mounted {
             run("mksquashfs", &[content_argument, image_argument, "-quiet", "-no-progress"])?;
             return Self::source(folder, kind, image, "loop,ro", Stdio::null());
         }
-        // As large as the one of them that wants most; nothing of it is written before it is needed.
-        fs::File::create(image).and_then(|file| file.set_len(320 << 20)).unwrap();
-        run(&format!("mkfs.{kind}"), &["-q", image_argument])?;
-        let mounted = Self::source(folder.clone(), kind, image, "loop", Stdio::null())?;
+        let mounted = if kind == "tmpfs" {
+            Self::at(folder.clone(), kind, "mode=755", Stdio::null())?
+        } else {
+            // As large as the one of them that wants most; nothing of it is written before it is needed.
+            fs::File::create(image).and_then(|file| file.set_len(320 << 20)).unwrap();
+            run(&format!("mkfs.{kind}"), &["-q", image_argument])?;
+            Self::source(folder.clone(), kind, image, "loop", Stdio::null())?
+        };
         run("cp", &["-rT", content_argument, folder.to_str().unwrap()])?;
         Ok(mounted)
     }

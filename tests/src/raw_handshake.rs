@@ -318,6 +318,8 @@ pub const SERVER_NAME: u16 = 0;
 pub const SUPPORTED_GROUPS: u16 = 10;
 /// Signature schemes.
 pub const SIGNATURE_ALGORITHMS: u16 = 13;
+/// RFC 7301 §3.1.
+pub const ALPN: u16 = 16;
 /// Sessions to be resumed.
 const PRE_SHARED_KEY: u16 = 41;
 /// 0-RTT.

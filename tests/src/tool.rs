@@ -125,6 +125,14 @@ impl Running {
         self.child.id()
     }
 
+    /// The file and the address of the command for curl that a server printed with its certificate.
+    #[must_use]
+    pub fn advice(&self) -> [String; 2] {
+        let said = self.stdout.text();
+        let mut words = said.split("curl --cacert ").nth(1).expect(&said).split_whitespace();
+        [(); 2].map(|()| words.next().expect(&said).to_owned())
+    }
+
     /// Gives it something to read. It may have gone already.
     pub fn type_in(&mut self, text: impl AsRef<[u8]>) {
         if let Some(keyboard) = &mut self.keyboard {

@@ -9,7 +9,7 @@ use crate::process;
 /// Makes sure that every package the tests need is installed, the servers `kettle bench` compares among them.
 pub fn ensure() -> Result<(), String> {
     let servers = [PEERS, BEHIND].concat();
-    let all = [NEEDED, &servers].concat();
+    let all = [NEEDED, ARTEFACTS, &servers].concat();
     without_their_services(&servers, || ensure_all(&all))
 }
 
@@ -28,6 +28,11 @@ pub fn ensure_all(needed: &[&'static str]) -> Result<(), String> {
     eprintln!("installing {}", missing.join(" "));
     process::run(apt_get().arg("update"))?;
     process::run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
+}
+
+/// Makes sure that what makes and runs the artefacts of [`Cache`](crate::vm::cache::Cache) is installed.
+pub fn ensure_for_artefacts() -> Result<(), String> {
+    ensure_all(ARTEFACTS)
 }
 
 /// Makes sure that the servers `kettle bench` compares are installed.
@@ -87,7 +92,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; file systems to serve from; what the guests are built and run with; the shells that complete kettle's words.
+/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; file systems to serve from; the shells that complete kettle's words.
 const NEEDED: &[&str] = &[
     "gcc",
     "libc6-dev",
@@ -105,13 +110,12 @@ const NEEDED: &[&str] = &[
     "btrfs-progs",
     "squashfs-tools",
     "xfsprogs",
-    "debian-archive-keyring",
-    "e2fsprogs",
-    "kmod",
-    "qemu-system-x86",
-    "xz-utils",
     "zsh",
 ];
+
+/// What guests and their kernels are made and run with, and other programs of other releases of Debian unpacked.
+const ARTEFACTS: &[&str] =
+    &["debian-archive-keyring", "e2fsprogs", "kmod", "qemu-system-x86", "xz-utils"];
 
 /// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];

@@ -1,18 +1,19 @@
 //! `cargo xtask test`: every check there is, in stages that all run whatever the ones before found, and one sum at the end.
 
 mod build;
+mod cost;
 mod programs;
 mod totals;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Instant;
 
 use crate::measure::work::{self, Verdict};
 use crate::vm::kernel::Kernel;
 use crate::{checkout, go, packages, process, tidy};
 use build::Programs;
 pub use build::build;
+use cost::{Cost, Started};
 pub use programs::run_each;
 use totals::Totals;
 
@@ -179,29 +180,29 @@ impl Choice {
 struct Session {
     total: Totals,
     summary: Vec<String>,
-    /// The stages by name, with their seconds.
-    took: Vec<(String, f64)>,
+    /// The stages by name, with what they took.
+    took: Vec<(String, Cost)>,
 }
 
 impl Session {
     fn stage(&mut self, name: &str, work: impl FnOnce() -> Result<Totals, String>) {
         println!("\n=== {name}");
-        let started = Instant::now();
+        let started = Started::now();
         let totals = work().unwrap_or_else(|message| {
             let mut totals = Totals::default();
             totals.fail(message);
             totals
         });
-        let seconds = started.elapsed().as_secs_f64();
+        let cost = started.cost();
         let result = match (totals.failed, totals.is_empty()) {
             (0, true) => "ok".to_owned(),
             (0, false) => format!("ok: {totals}"),
             _ => format!("FAILED: {totals}"),
         };
-        let line = format!("{name}: {result} ({seconds:.0} s)");
+        let line = format!("{name}: {result} ({:.0} s)", cost.seconds);
         println!("=== {line}");
         self.summary.push(line);
-        self.took.push((name.to_owned(), seconds));
+        self.took.push((name.to_owned(), cost));
         self.total.add(name, totals);
     }
 
@@ -214,11 +215,12 @@ impl Session {
         programs
     }
 
-    /// How long each stage and all together took, in one line that can be held against another run's.
+    /// How long each stage and all together took, and how many processors they kept busy, in one line that can be held against
+    /// another run's.
     fn took(&self) -> String {
-        let sum: f64 = self.took.iter().map(|(_, seconds)| seconds).sum();
-        let stages = self.took.iter().map(|(name, seconds)| format!("{name} {seconds:.0} s"));
-        let stages: Vec<_> = stages.chain([format!("all {sum:.0} s")]).collect();
+        let all = self.took.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
+        let stages = self.took.iter().map(|(name, cost)| format!("{name} {cost}"));
+        let stages: Vec<_> = stages.chain([format!("all {all}")]).collect();
         format!("took: {}", stages.join("; "))
     }
 

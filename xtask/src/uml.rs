@@ -32,7 +32,10 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 fn tests_for_kernels() -> Result<Vec<String>, String> {
     let programs = test::build()?;
     let for_kernels = programs.for_kernels();
-    let commands = for_kernels.iter().map(|program| vec![program.path.display().to_string()]);
+    let commands = for_kernels.iter().map(|program| {
+        let words = program.on_kernels.unwrap_or_default().iter().map(|word| (*word).to_owned());
+        [program.path.display().to_string()].into_iter().chain(words).collect()
+    });
     let script = format!(
         "export KETTLE_REQUIRE_KTLS=1 KETTLE_GUEST_KERNEL=uml KETTLE_BIN={}; {}",
         quote(&programs.kettle.display().to_string()),

@@ -1,10 +1,10 @@
 //! What the commands have in common that are a configuration by themselves: `serve`, `terminate`, `originate`.
 
 use std::io::{self, IsTerminal};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 
-use kettle_config::{Config, LogFormat, LogTarget};
+use kettle_config::{ANY_NAME, Config, Located, LogFormat, LogTarget};
 use kettle_supervisor::Supervisor;
 use kettle_supervisor::prepare::MadeCertificate;
 
@@ -28,6 +28,14 @@ pub(crate) fn log_to_terminal(config: &mut Config) {
         config.log.format = LogFormat::Short;
         config.log.buffer = 0;
     }
+}
+
+/// The names of the only site: whatever name the machine is reached by. A certificate made for it is for the address too,
+/// which is how clients name a server that `localhost` does not reach.
+pub(crate) fn site_names(address: SocketAddr, is_made: bool) -> Vec<Located<String>> {
+    let ip = (is_made && !address.ip().is_unspecified()).then(|| address.ip().to_string());
+    let names = [ANY_NAME.to_owned()].into_iter().chain(ip);
+    names.map(Located::not_written).collect()
 }
 
 /// Says which certificates are shown, and how to trust one that was made here.
@@ -65,14 +73,19 @@ fn how_to_trust(made: &MadeCertificate, address: SocketAddr) -> String {
 pub(crate) fn url(address: SocketAddr) -> String {
     let port = address.port();
     let host = match address.ip() {
-        ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
-        ip if ip.is_ipv6() => format!("[{ip}]"),
+        ip if is_localhost(ip) || ip.is_unspecified() => "localhost".to_owned(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
         ip => ip.to_string(),
     };
     match port {
         HTTPS_PORT => format!("https://{host}/"),
         _ => format!("https://{host}:{port}/"),
     }
+}
+
+/// Whether the name reaches it: of all loopback addresses it stands for these.
+fn is_localhost(ip: IpAddr) -> bool {
+    ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
 }
 
 /// The port a browser takes when none is written.
@@ -86,7 +99,10 @@ mod tests {
     fn urls_can_be_typed_into_a_browser() {
         for (address, expected) in [
             ("127.0.0.1:8443", "https://localhost:8443/"),
+            ("[::1]:8443", "https://localhost:8443/"),
             ("0.0.0.0:443", "https://localhost/"),
+            ("[::]:8443", "https://localhost:8443/"),
+            ("127.0.0.77:8443", "https://127.0.0.77:8443/"),
             ("192.0.2.1:8443", "https://192.0.2.1:8443/"),
             ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/"),
         ] {
@@ -108,7 +124,13 @@ mod tests {
             advice.contains("(no home)") && advice.contains("-connect localhost:8443 "),
             "{advice}"
         );
-        let advice = how_to_trust(&made, ([127, 0, 0, 1], 443).into());
-        assert!(advice.contains("-connect localhost:443 "), "{advice}");
+        for (address, expected) in [
+            ("127.0.0.1:443", "-connect localhost:443 "),
+            ("127.0.0.77:8443", "-connect 127.0.0.77:8443 "),
+            ("[2001:db8::1]:443", "-connect [2001:db8::1]:443 "),
+        ] {
+            let advice = how_to_trust(&made, address.parse().unwrap());
+            assert!(advice.contains(expected), "{advice}");
+        }
     }
 }

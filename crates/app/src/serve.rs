@@ -3,13 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use kettle_config::{
-    ANY_NAME, Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp,
-};
+use kettle_config::{Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp};
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::ServeArguments;
-use crate::one_liner::{log_to_terminal, print_certificates, run, url};
+use crate::one_liner::{log_to_terminal, print_certificates, run, site_names, url};
 use crate::output::{fail, print_line};
 
 /// Serves until told to stop.
@@ -45,8 +43,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
         });
     }
     for site in &mut config.sites {
-        // Whatever name the machine is reached by, this is its only site.
-        site.names = vec![Located::not_written(ANY_NAME.to_owned())];
+        site.names = site_names(arguments.address(), arguments.cert.is_none());
         if let (Some(chain), Some(key)) = (&arguments.cert, &arguments.key) {
             site.self_signed = false;
             site.certificates = vec![Certificate {

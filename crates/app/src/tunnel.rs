@@ -1,21 +1,21 @@
 //! `kettle terminate` and `kettle originate`: a tunnel without a configuration file.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use kettle_config::{
-    ANY_NAME, Backend, BackendServer, BackendTls, Certificate, Config, Listener, ListenerKind,
-    Located, Roots, ServerAddress, Site, TcpListener, TlsListener,
+    Backend, BackendServer, BackendTls, Certificate, Config, Listener, ListenerKind, Located,
+    Roots, ServerAddress, Site, TcpListener, TlsListener, do_protocols_fit, leads_back,
 };
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::{OriginateArguments, TerminateArguments, TunnelArguments};
-use crate::one_liner::{log_to_terminal, print_certificates, run};
+use crate::one_liner::{log_to_terminal, print_certificates, run, site_names};
 use crate::output::{fail, print_line};
 
 /// Ends TLS in front of other servers until told to stop.
 pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
-    if let Some(code) = refuse_own(arguments.listen, &arguments.to) {
+    if let Some(code) = refuse(arguments.listen, &arguments.to, &arguments.alpn) {
         return code;
     }
     let to: Vec<String> = arguments.to.iter().map(ServerAddress::to_string).collect();
@@ -30,7 +30,8 @@ pub(crate) fn terminate(arguments: &TerminateArguments) -> ExitCode {
 
 /// Takes plain connections to a server that speaks TLS until told to stop.
 pub(crate) fn originate(arguments: &OriginateArguments) -> ExitCode {
-    if let Some(code) = refuse_own(arguments.listen, std::slice::from_ref(&arguments.to)) {
+    let to = std::slice::from_ref(&arguments.to);
+    if let Some(code) = refuse(arguments.listen, to, &arguments.alpn) {
         return code;
     }
     run(originating(arguments), |supervisor: &Supervisor| {
@@ -53,8 +54,7 @@ fn terminating(arguments: &TerminateArguments) -> Config {
     });
     let certificate = certificate(arguments.cert.as_ref(), arguments.key.as_ref());
     let site = Site {
-        // Whatever name the machine is reached by.
-        names: vec![Located::not_written(ANY_NAME.to_owned())],
+        names: site_names(arguments.listen, certificate.is_none()),
         default: true,
         self_signed: certificate.is_none(),
         certificates: certificate.into_iter().collect(),
@@ -118,24 +118,13 @@ fn config(
     config
 }
 
-fn refuse_own(listen: SocketAddr, to: &[ServerAddress]) -> Option<ExitCode> {
+/// What a configuration is not allowed either.
+fn refuse(listen: SocketAddr, to: &[ServerAddress], alpn: &[String]) -> Option<ExitCode> {
+    if !do_protocols_fit(alpn) {
+        return Some(fail("--alpn names more protocols than a ClientHello has room for"));
+    }
     let own = to.iter().find(|to| leads_back(listen, to))?;
     Some(fail(format_args!("--to {own} leads back here: this command listens on {listen}")))
-}
-
-/// Whether connections to a server would come in where they go out, again and again.
-fn leads_back(listen: SocketAddr, to: &ServerAddress) -> bool {
-    let (ip, port) = match to {
-        ServerAddress::Socket(address) => (address.ip(), address.port()),
-        ServerAddress::Name(name, port) if name == "localhost" => {
-            (Ipv4Addr::LOCALHOST.into(), *port)
-        }
-        ServerAddress::Name(..) | ServerAddress::Unix(_) => return false,
-    };
-    let is_own = ip.is_loopback() || ip.is_unspecified();
-    port == listen.port()
-        && ip.is_ipv4() == listen.is_ipv4()
-        && (ip == listen.ip() || (is_own && listen.ip().is_unspecified()))
 }
 
 fn certificate(
@@ -195,24 +184,6 @@ mod tests {
         assert!(config.backends[0].tls.is_none() && !config.sites[0].self_signed);
         assert_files(&config.sites[0].certificates[0]);
         assert!(closest("kettle terminate --to 8080").sites[0].self_signed);
-    }
-
-    #[test]
-    fn a_tunnel_to_its_own_address_is_known() {
-        for (listen, to, is_own) in [
-            ("127.0.0.1:8443", "127.0.0.1:8443", true),
-            ("127.0.0.1:8443", "localhost:8443", true),
-            ("0.0.0.0:8443", "127.0.0.1:8443", true),
-            ("0.0.0.0:8443", "10.0.0.5:8443", false),
-            ("127.0.0.1:8443", "127.0.0.1:8080", false),
-            ("127.0.0.1:8443", "127.0.0.2:8443", false),
-            ("[::1]:8443", "127.0.0.1:8443", false),
-            ("127.0.0.1:8443", "app.example:8443", false),
-            ("127.0.0.1:8443", "unix:/run/a.sock", false),
-        ] {
-            let to = ServerAddress::parse(to).unwrap();
-            assert_eq!(leads_back(listen.parse().unwrap(), &to), is_own, "{listen} {to}");
-        }
     }
 
     #[test]

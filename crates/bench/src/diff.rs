@@ -218,6 +218,10 @@ impl Diff {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
+    /// As one JSON object.
+    ///
+    /// # Errors
+    /// Never in practice: no key of it is anything but a text, and JSON writes a figure that is no number as `null`.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }

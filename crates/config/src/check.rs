@@ -17,12 +17,14 @@ use crate::model::Config;
 use crate::read::Reader;
 use crate::setting::quoted_size;
 pub(crate) use backends::named_backends;
-pub use listeners::collide;
+pub use listeners::{collide, leads_back};
 pub use proxies::is_own_request_header;
+pub use tls::do_protocols_fit;
 
 /// Records every contradiction in a configuration.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     tls::check(&config.tls, reader);
+    tls::check_protocols(config, reader);
     check_limits(config, reader);
     listeners::check(config, reader);
     sites::check(config, reader);

@@ -24,7 +24,7 @@ mod syntax;
 mod word;
 
 pub use advice::advice;
-pub use check::{collide, is_own_request_header};
+pub use check::{collide, do_protocols_fit, is_own_request_header, leads_back};
 pub use check_files::check_files;
 pub use diagnostic::Diagnostic;
 pub use located::{Located, Position};

@@ -6,6 +6,7 @@ use crate::date;
 use crate::field;
 use crate::message::RequestHead;
 use crate::method::Method;
+use crate::range::{self, RangeOutcome, RangeSet};
 
 /// What identifies the representation that would be sent.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +15,63 @@ pub struct Validators<'v> {
     pub etag: &'v str,
     /// The time of its last change, if that is known; the second counts.
     pub modified: Option<SystemTime>,
+    /// Whether another representation may have changed at the same time: the date tells no part of one from a part of the
+    /// other (RFC 9110 §8.8.2.2).
+    pub shares_date: bool,
+}
+
+/// What of a representation goes to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each request")]
+pub enum Selection {
+    /// All of it: 200.
+    Whole,
+    /// These of its bytes: 206.
+    Ranges(RangeSet),
+    /// Nothing, it has it already: 304.
+    NotModified,
+}
+
+/// Why nothing does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SelectionError {
+    /// A condition of the request does not hold: 412.
+    PreconditionFailed,
+    /// No byte that was asked for is there: 416.
+    Unsatisfiable {
+        /// How many there are.
+        length: u64,
+    },
+}
+
+/// Selects what a GET or HEAD request gets of a representation, in the order of RFC 9110 §13.2.2. Where its length is not known
+/// yet, that is never a part of it.
+///
+/// # Errors
+/// If that is an error response.
+pub fn select(
+    head: &RequestHead<impl AsRef<[u8]>>,
+    validators: &Validators<'_>,
+    length: Option<u64>,
+    now: SystemTime,
+) -> Result<Selection, SelectionError> {
+    match evaluate(head, validators) {
+        Precondition::Proceed => {}
+        Precondition::NotModified => return Ok(Selection::NotModified),
+        Precondition::Failed => return Err(SelectionError::PreconditionFailed),
+    }
+    let asked = range::requested(head).filter(|_| if_range_matches(head, validators, now));
+    let Some((asked, length)) = asked.zip(length) else { return Ok(Selection::Whole) };
+    match range::parse_ranges(asked, length) {
+        RangeOutcome::Whole => Ok(Selection::Whole),
+        RangeOutcome::Ranges(ranges) => Ok(Selection::Ranges(ranges)),
+        RangeOutcome::Unsatisfiable => Err(SelectionError::Unsatisfiable { length }),
+    }
 }
 
 /// What the preconditions of a request come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precondition {
+enum Precondition {
     /// Answer as if there were none.
     Proceed,
     /// The client has it already: 304.
@@ -30,8 +83,7 @@ pub enum Precondition {
 /// Evaluates the preconditions of a GET or HEAD request in the order of RFC 9110 §13.2.2.
 ///
 /// Requests by other methods proceed: none of those served here selects a representation.
-#[must_use]
-pub fn evaluate(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validators<'_>) -> Precondition {
+fn evaluate(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validators<'_>) -> Precondition {
     if !matches!(head.method(), Method::Get | Method::Head) {
         return Precondition::Proceed;
     }
@@ -55,8 +107,7 @@ pub fn evaluate(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validators<'_
 /// Tags are compared strongly. A date must be the very second of the last change, and that second
 /// must be over at `now`: as long as it runs, another change would leave the date as it is, so the
 /// date is not strong yet (RFC 9110 §8.8.2.2).
-#[must_use]
-pub fn if_range_matches(
+fn if_range_matches(
     head: &RequestHead<impl AsRef<[u8]>>,
     validators: &Validators<'_>,
     now: SystemTime,
@@ -65,6 +116,7 @@ pub fn if_range_matches(
     match (values.next(), values.next()) {
         (None, _) => true,
         (Some(tag @ [b'"', ..]), None) => tag == validators.etag.as_bytes(),
+        (Some(_), None) if validators.shares_date => false,
         (Some(value), None) => {
             validators.modified.map(date::whole_second).is_some_and(|modified| {
                 let is_strong = modified + Duration::from_secs(1) <= now;

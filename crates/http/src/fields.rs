@@ -62,9 +62,13 @@ impl Fields {
     /// The values of the lines of one name, in any case, in order.
     #[inline]
     pub(crate) fn values<'h, 'n>(&'h self, head: &'h [u8], wanted: &'n [u8]) -> Values<'h, 'n> {
-        let may_be_there = self.names & name_bit(wanted) != 0;
-        let lines = if may_be_there { self.lines.as_slice() } else { &[] };
+        let lines = if self.may_hold(wanted) { self.lines.as_slice() } else { &[] };
         Values { head, wanted, lines: lines.iter() }
+    }
+
+    #[inline]
+    fn may_hold(&self, wanted: &[u8]) -> bool {
+        self.names & name_bit(wanted) != 0
     }
 
     /// Names and values of all lines, in order.

@@ -211,7 +211,7 @@ pub fn can_name(name: &[u8]) -> bool {
 
 fn hexadecimal(high: u8, low: u8) -> Result<u8, RequestError> {
     let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(RequestError::PathEncoding);
-    u8::try_from(digit(high)? << 4 | digit(low)?).map_err(|_| RequestError::PathEncoding)
+    u8::try_from(digit(high)? * 16 + digit(low)?).map_err(|_| RequestError::PathEncoding)
 }
 
 #[cfg(test)]

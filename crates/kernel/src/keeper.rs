@@ -316,7 +316,7 @@ fn answer_to(socket: BorrowedFd<'_>, number: u32) -> io::Result<io::Result<Answe
 /// Answers until the server has gone.
 fn serve(socket: &OwnedFd, mut permits: impl Permits) {
     let mut question = [0; NUMBER_BYTES + 1 + NUMBER_BYTES + PATH_BYTES_MAX];
-    let mut listed = Listed::default();
+    let mut listed = LastListing::default();
     loop {
         let received = receive(socket.as_fd(), &mut question, RecvFlags::empty());
         let Ok((bytes, with)) = received else { return };
@@ -370,12 +370,12 @@ fn open_permitted(permits: &impl Permits, path: &Path) -> io::Result<File> {
 
 /// The folder that was listed last. One message has no room for all its names.
 #[derive(Default)]
-struct Listed {
+struct LastListing {
     folder: PathBuf,
     names: Vec<u8>,
 }
 
-impl Listed {
+impl LastListing {
     /// The piece from this offset on; from the first on, as the folder is now.
     fn piece_for(&mut self, permits: &impl Permits, words: &[u8]) -> io::Result<Answer> {
         let (at, folder) = words.split_first_chunk().ok_or(ErrorKind::InvalidInput)?;

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use bytes::Bytes;
+use kettle_http::conditional::SelectionError;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
 use kettle_kernel::keeper;
@@ -24,6 +25,18 @@ impl From<u16> for HttpError {
         // An overload passes; a minute would keep clients away longer than most last.
         let fields = (status == 503).then(|| ("retry-after", "1".to_owned()));
         Self { status, fields: fields.into_iter().collect() }
+    }
+}
+
+impl From<SelectionError> for HttpError {
+    fn from(error: SelectionError) -> Self {
+        match error {
+            SelectionError::PreconditionFailed => 412.into(),
+            SelectionError::Unsatisfiable { length } => {
+                let fields = vec![("content-range", format!("bytes */{length}"))];
+                Self { status: 416, fields }
+            }
+        }
     }
 }
 

@@ -18,7 +18,6 @@ mod departure;
 mod stream_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed};
-pub(crate) use beside::{chunk, last_chunk};
 pub(crate) use departure::{Departed, poll_client};
 pub use stream_body::StreamSource;
 

@@ -14,7 +14,7 @@ use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy;
-use crate::request::Request;
+use crate::request::{Head, Request};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::upstream::Pool;
@@ -33,14 +33,12 @@ pub struct Responder {
 pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<'_>) -> Response {
     let files = &worker.files;
     let head = &request.head;
-    // A target without meaning belongs to no known site, so no site's error page is sent.
-    let target = match head.target() {
-        Ok(target) => target,
-        Err(error) => return error_page::plain(&error.status().into()),
-    };
     let (server_name, is_verified) = (request.server_name(), request.is_client_verified());
-    let Some(site) = router.site(head.host_bytes(), server_name, is_verified) else {
-        return error_page::plain(&421.into());
+    let site = router.site(head.host_bytes(), server_name, is_verified);
+    let (Ok(target), Some(site)) = (head.target(), site) else {
+        let status = head.target().err().map_or(421, |error| error.status());
+        let client = (server_name, is_verified);
+        return Box::pin(refuse(files, router, Some(head), client, status)).await;
     };
     let route = site.route(target.path);
     let is_refused = target.has_encoded_slash
@@ -67,6 +65,28 @@ pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<
     };
     response.tx_path = site.path;
     response.log = site.log(route).clone();
+    response.fields.set_tls_only(site.hsts_line.clone());
+    response
+}
+
+/// Answers what is no request, or none for any site, as the site would whose name it has; or else as the site of the connection
+/// does, which is that of the name it was made with, or the default one. `client`: that name, and whether it has shown a
+/// certificate that was asked for. A site that demands one answers nobody without.
+pub async fn refuse(
+    files: &Files,
+    router: &Router,
+    head: Option<&Head>,
+    (server_name, is_verified): (Option<&str>, bool),
+    status: u16,
+) -> Response {
+    let asked = head.and_then(|head| head.host_bytes());
+    let asked = asked.and_then(|host| router.site(Some(host), server_name, is_verified));
+    let Some(site) = asked.or_else(|| router.site(None, server_name, is_verified)) else {
+        return error_page::plain(&status.into());
+    };
+    let mut response = error_response(files, site, &site.configured, &status.into()).await;
+    response.tx_path = site.path;
+    response.log = site.log(None).clone();
     response.fields.set_tls_only(site.hsts_line.clone());
     response
 }

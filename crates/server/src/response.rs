@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -246,25 +247,47 @@ pub enum Body {
 /// A body, or a part of one, that is sent as it arrives in a file.
 #[derive(Debug)]
 pub struct Growing {
-    /// How far it is.
-    pub fill: Fill,
+    fill: Fill,
     /// The file.
     pub file: Arc<OpenFile>,
     /// The first byte that is sent, of the body.
-    pub start: u64,
+    start: u64,
     /// How many are; `None` if only the end will tell.
     pub bytes: Option<u64>,
     /// How long nothing may come.
     pub patience: Duration,
-    /// For as long as somebody has one, it is not given up.
-    pub place: Waiting,
+    /// Its one place among the readers. For as long as somebody has one, the fill is not given up.
+    place: Waiting,
 }
 
 impl Growing {
+    /// Takes a place among the readers of `fill`, whose file this is.
+    #[must_use]
+    pub fn new(
+        fill: &Fill,
+        file: Arc<OpenFile>,
+        start: u64,
+        bytes: Option<u64>,
+        patience: Duration,
+    ) -> Self {
+        Self { fill: fill.clone(), file, start, bytes, patience, place: fill.wait() }
+    }
+
+    /// How much of the whole body is in the file.
+    #[must_use]
+    pub fn filled_bytes(&self) -> u64 {
+        self.fill.progress().filled
+    }
+
+    /// Ready once there is more than `seen` bytes of the whole body, or nothing more will come.
+    pub fn poll_more(&mut self, context: &mut Context<'_>, seen: u64) -> Poll<()> {
+        self.place.poll(context, seen).map(drop)
+    }
+
     /// Whether it begins so far behind what is there that the backend itself is quicker.
     #[must_use]
     pub fn is_far(&self) -> bool {
-        self.start > self.fill.progress().filled.saturating_add(FAR_BYTES)
+        self.start > self.filled_bytes().saturating_add(FAR_BYTES)
     }
 
     /// What comes behind as much as was sent.

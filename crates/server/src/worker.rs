@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use kettle_kernel::{process, socket};
@@ -210,17 +211,26 @@ impl AcceptLoop {
 
     /// Takes the connections that wait in the socket, then ends its listening. Closing our descriptor
     /// would not do: a snapshot that an old connection keeps still holds it, and what the kernel went
-    /// on to queue there nobody would accept.
+    /// on to queue there nobody would accept. Those that there is no room for wait here from now on.
     fn retire(self, worker: &Rc<WorkerState>) {
         self.task.abort();
         let socket = self.listening.socket.as_fd();
-        for _ in 0..BACKLOG_TAKEN_MAX {
-            let Ok(accepted) = socket::accept(socket) else {
-                break;
-            };
-            if let Err(error) = begin(worker, &self.snapshot, self.listening.index, accepted) {
-                tracing::warn!(%error, "a waiting connection is lost");
+        let waiting = (0..BACKLOG_TAKEN_MAX).map_while(|_| socket::accept(socket).ok());
+        let waiting: Vec<_> = waiting.map(|accepted| (accepted, worker.waits_for_room())).collect();
+        let (worker, snapshot) = (Rc::clone(worker), Arc::clone(&self.snapshot));
+        let index = self.listening.index;
+        let mut begin_all = Box::pin(async move {
+            for (accepted, place) in waiting {
+                worker.room_for_waiting().await;
+                if let Err(error) = begin(&worker, &snapshot, index, accepted) {
+                    tracing::warn!(%error, "a waiting connection is lost");
+                }
+                drop(place);
             }
+        });
+        // Most often there is room for all of them.
+        if begin_all.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            spawn_local(begin_all);
         }
         if let Err(error) = socket::stop_listening(socket) {
             tracing::warn!(%error, "a listening socket stays open");

@@ -41,9 +41,11 @@ pub(crate) struct WorkerState {
     date_line: DateLine,
     snapshot: RefCell<Arc<Snapshot>>,
     connections: Cell<usize>,
+    /// Accepted, and not begun yet for want of room.
+    waiting: Cell<usize>,
     /// Told when a connection ends and when a tick passes: a task that waits for room looks again.
     room: Notify,
-    /// Told when the last connection ends.
+    /// Told when the last connection has ended, and none waits.
     emptied: Notify,
     heads: RefCell<Vec<Vec<u8>>>,
 }
@@ -77,6 +79,16 @@ impl Drop for OpenConnection {
     }
 }
 
+/// A connection that was accepted and not begun, counted as such for as long as this is kept.
+pub(crate) struct WaitingConnection(Rc<WorkerState>);
+
+impl Drop for WaitingConnection {
+    fn drop(&mut self) {
+        self.0.waiting.set(self.0.waiting.get().saturating_sub(1));
+        self.0.tell_if_empty();
+    }
+}
+
 impl WorkerState {
     pub(crate) fn new(
         snapshot: Arc<Snapshot>,
@@ -105,6 +117,7 @@ impl WorkerState {
             deadlines: Deadlines::default(),
             snapshot: RefCell::new(snapshot),
             connections: Cell::new(0),
+            waiting: Cell::new(0),
             room: Notify::new(),
             emptied: Notify::new(),
             heads: RefCell::default(),
@@ -131,7 +144,11 @@ impl WorkerState {
         self.connections.set(self.connections.get().saturating_sub(1));
         // Each of them: the one that it wakes first may have no client.
         self.room.notify_waiters();
-        if self.connections.get() == 0 {
+        self.tell_if_empty();
+    }
+
+    fn tell_if_empty(&self) {
+        if self.connections.get() + self.waiting.get() == 0 {
             self.emptied.notify_one();
         }
     }
@@ -144,11 +161,25 @@ impl WorkerState {
         snapshot.backends.call_waiters();
     }
 
-    /// Waits until there is room for another connection.
+    /// Waits until there is room for another connection, behind those that were accepted before.
     pub(crate) async fn room_for(&self, connections_max: usize) {
-        while self.connections.get() >= connections_max {
+        while self.connections.get() + self.waiting.get() >= connections_max {
             self.room.notified().await;
         }
+    }
+
+    /// Waits until there is room, by the configuration in force, for a connection that was accepted.
+    pub(crate) async fn room_for_waiting(&self) {
+        let is_full = |limits: &Limits| self.connections.get() >= limits.connections_per_worker;
+        while is_full(&self.snapshot.borrow().config.limits) {
+            self.room.notified().await;
+        }
+    }
+
+    /// Notes that a connection was accepted that there may be no room for.
+    pub(crate) fn waits_for_room(self: &Rc<Self>) -> WaitingConnection {
+        self.waiting.set(self.waiting.get() + 1);
+        WaitingConnection(Rc::clone(self))
     }
 
     /// Waits until something is freed: a connection ends, or a tick passes.
@@ -175,7 +206,7 @@ impl WorkerState {
         };
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;
-        self.connections.get()
+        self.connections.get() + self.waiting.get()
     }
 
     /// Interrupts what the drain left, so that it is logged as what it is: a response that was cut off.
@@ -189,9 +220,9 @@ impl WorkerState {
         let _ = timeout(CUT_TIME_MAX, self.emptied()).await;
     }
 
-    /// Waits until there are no connections.
+    /// Waits until there are no connections, and none that was accepted waits.
     async fn emptied(&self) {
-        while self.connections.get() > 0 {
+        while self.connections.get() + self.waiting.get() > 0 {
             self.emptied.notified().await;
         }
     }

@@ -43,5 +43,5 @@ where
     }
 }
 
-/// Keeps a lack of descriptors from becoming a busy loop.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Keeps a lack of descriptors from becoming a busy loop, and from more than a message a second.
+const PAUSE: Duration = Duration::from_secs(1);

@@ -114,6 +114,13 @@ pub enum IdentityError {
         /// Which certificate of the file, counted from 1.
         position: usize,
     },
+    /// The authorities' names are more than a client can be told.
+    NamesTooLong {
+        /// The file.
+        path: PathBuf,
+        /// How long they are together, in bytes.
+        bytes: usize,
+    },
     /// The key is of a kind that is not supported, or damaged.
     UnsupportedKey {
         /// The key file.
@@ -177,6 +184,7 @@ impl IdentityError {
             | Self::BadPem { path, .. }
             | Self::BadCertificate { path, .. }
             | Self::NotAuthority { path, .. }
+            | Self::NamesTooLong { path, .. }
             | Self::UnsupportedKey { path }
             | Self::BadStaple { path, .. }
             | Self::NoRevocationList { path }
@@ -222,6 +230,11 @@ impl IdentityError {
             }
             Self::NotAuthority { position, .. } => {
                 format!("certificate {position} in {path} is no certificate authority's")
+            }
+            Self::NamesTooLong { bytes, .. } => {
+                format!(
+                    "the names of the authorities in {path} have {bytes} bytes, too many to tell clients"
+                )
             }
             Self::UnsupportedKey { .. } => {
                 format!("the private key {path} is damaged or of an unsupported kind")
@@ -297,6 +310,7 @@ impl IdentityError {
             Self::NotAuthority { .. } => {
                 "name the authority that signs, not a certificate it signed; a server's own key is trusted by a pin"
             }
+            Self::NamesTooLong { .. } => "leave those in it that issue certificates to clients",
             Self::NoSystemRoots { .. } => {
                 "install them (Debian's package is ca-certificates), or name a file of authorities"
             }

@@ -110,6 +110,10 @@ impl<'a> ClientHello<'a> {
         while !walk.is_empty() {
             take_extension(&mut walk)?;
         }
+        // One list, and nothing behind it (RFC 7301 §3.1).
+        if let Some(mut protocols) = hello.extension(extension::ALPN) {
+            take_vector(&mut protocols, 2).filter(|_| protocols.is_empty())?;
+        }
         (body.is_empty() && cipher_suites.len().is_multiple_of(2)).then_some(hello)
     }
 
@@ -139,22 +143,28 @@ impl<'a> ClientHello<'a> {
         None
     }
 
-    /// Whether more than one name is asked for, which no client may do (RFC 6066 §3, RFC 8446 §4.2): a server that reads the hello
-    /// again could take another of them than [`server_name`](Self::server_name).
+    /// Whether more than one name is asked for, which no client may do (RFC 6066 §3): a server that reads the hello again could
+    /// take another of them than [`server_name`](Self::server_name).
     #[must_use]
     pub fn asks_for_two_names(&self) -> bool {
-        let (mut names, mut lists) = (0, 0);
-        let mut extensions = self.extensions;
-        while let Some((kind, mut content)) = take_extension(&mut extensions) {
-            if kind == extension::SERVER_NAME {
-                lists += 1;
-                let mut list = take_vector(&mut content, 2).unwrap_or_default();
-                while take(&mut list, 1).and_then(|_| take_vector(&mut list, 2)).is_some() {
-                    names += 1;
-                }
-            }
+        let mut list = self.vector_in(extension::SERVER_NAME).unwrap_or_default();
+        let mut names = 0;
+        while take(&mut list, 1).and_then(|_| take_vector(&mut list, 2)).is_some() {
+            names += 1;
         }
-        names > 1 || lists > 1
+        names > 1
+    }
+
+    /// Whether some extension is there twice, which no hello may have (RFC 8446 §4.2, RFC 5246 §7.4.1.4): two programs that read
+    /// it could each take another one.
+    #[must_use]
+    pub fn repeats_extension(&self) -> bool {
+        let mut rest = self.extensions;
+        let kinds = std::iter::from_fn(|| take_extension(&mut rest).map(|(kind, _)| kind));
+        let mut kinds: Vec<u16> = kinds.collect();
+        // A hello has room for thousands of empty ones.
+        kinds.sort_unstable();
+        kinds.windows(2).any(|pair| pair.first() == pair.last())
     }
 
     /// The protocols offered, most wanted first (ALPN, RFC 7301 §3.1).
@@ -207,6 +217,9 @@ impl<'a> ClientHello<'a> {
         }
         if self.legacy_version <= SSL3 {
             return violation(Alert::PROTOCOL_VERSION, "a ClientHello of SSL 3.0");
+        }
+        if self.repeats_extension() {
+            return violation(Alert::ILLEGAL_PARAMETER, "an extension that is there twice");
         }
         match self.extension(extension::RENEGOTIATION_INFO) {
             None | Some([0]) => {}

@@ -35,6 +35,20 @@ impl Roots {
         Self::load_at(path, SystemTime::now())
     }
 
+    /// The same for authorities whose names clients are told when they are asked for a certificate.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and if there is no room for the names.
+    pub fn load_for_clients(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let (roots, warnings) = Self::load(path)?;
+        let names = roots.store.subjects();
+        let bytes = names.iter().map(|name| NAME_LENGTH_BYTES + name.as_ref().len()).sum();
+        match bytes <= NAMES_BYTES_MAX {
+            true => Ok((roots, warnings)),
+            false => Err(IdentityError::NamesTooLong { path: path.into(), bytes }),
+        }
+    }
+
     /// [`load`](Self::load), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
@@ -226,6 +240,11 @@ impl fmt::Debug for RevocationLists {
         write!(f, "RevocationLists({})", self.digests.len())
     }
 }
+
+/// Each name stands behind its length (RFC 8446 §4.2.4). All extensions of a CertificateRequest have 64 KiB together, and so has
+/// the list in TLS 1.2; the certificates of all public authorities have 16 KiB of names.
+const NAMES_BYTES_MAX: usize = 60 * 1024;
+const NAME_LENGTH_BYTES: usize = 2;
 
 #[cfg(test)]
 mod tests;

@@ -73,9 +73,13 @@ pub fn run_in_guest(
         let name = format!("tests-{position}-{}", short_name(&program.path));
         let mut command = vec![format!("/kettle/{name}")];
         files.push((program.path.clone(), name));
-        if filter.is_empty() && programs.suite.contains(program) && kernel != WHOLE_SUITE_ON {
-            command.extend(DECIDED_BY_KERNELS.map(str::to_owned));
-        }
+        let words = match program.on_kernels {
+            Some(words) => words,
+            None if kernel == WHOLE_SUITE_ON => &[],
+            None => DECIDED_BY_KERNELS,
+        };
+        let of_kernels = words.iter().map(|word| (*word).to_owned());
+        command.extend(of_kernels.filter(|_| filter.is_empty()));
         command.extend_from_slice(filter);
         commands.push(command);
     }
@@ -202,7 +206,7 @@ const WHOLE_SUITE_ON: Kernel = Kernel::Linux6_12;
 
 /// The parts of the suite that every kernel is asked. What the others find out (an import, a rule of a route, what may be
 /// kept) no kernel decides; what one of them has to do with kernel TLS stands in its module `kernel`.
-const DECIDED_BY_KERNELS: [&str; 7] = [
+const DECIDED_BY_KERNELS: &[&str] = &[
     "kernel::",
     "wire::",
     "serve::",

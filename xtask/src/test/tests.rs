@@ -36,8 +36,9 @@ fn a_failing_stage_does_not_stop_the_next_ones() {
     session.stage("first", || Err("broken".into()));
     session.stage("second", || Ok(Totals::default()));
     assert_eq!(session.summary.len(), 2);
-    (session.took[0].1, session.took[1].1) = (0.6, 61.2);
-    assert_eq!(session.took(), "took: first 1 s; second 61 s; all 62 s");
+    session.took[0].1 = Cost { seconds: 0.6, processor_seconds: 0.0 };
+    session.took[1].1 = Cost { seconds: 61.2, processor_seconds: 92.7 };
+    assert_eq!(session.took(), "took: first 1 s; second 61 s × 1.5; all 62 s × 1.5");
     assert_eq!(session.total.to_string(), "0 passed, 1 failed, 0 skipped");
     assert_eq!(session.finish(), ExitCode::FAILURE);
 }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process;
+use crate::{packages, process};
 
 /// The cache folder, `$XDG_CACHE_HOME/kettle` or `~/.cache/kettle`.
 pub struct Cache {
@@ -13,8 +13,10 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache, creating it if it is missing.
+    /// Opens the cache, creating it if it is missing. Whoever does is about to want something from it, and the programs
+    /// that make it.
     pub fn open() -> Result<Self, String> {
+        packages::ensure_for_artefacts()?;
         let base = match (non_empty("XDG_CACHE_HOME"), non_empty("HOME")) {
             (Some(cache), _) => cache,
             (None, Some(home)) => home.join(".cache"),

@@ -1,9 +1,9 @@
-//! Addresses that collide.
+//! Addresses that collide, and servers of backends that are listeners' own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::diagnostic::Help;
-use crate::model::{Config, Listener};
+use crate::model::{Config, Listener, ListenerKind, ServerAddress, Site};
 use crate::read::Reader;
 
 /// The advice about an address that is taken.
@@ -29,7 +29,34 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             None => earlier.push(listener),
         }
     }
+    for listener in &config.listeners {
+        check_ways_out(listener, config, reader);
+    }
     check_metrics(config, reader);
+}
+
+/// What a listener carries must not come in at it again, for ever. Where TLS ends and begins anew it could be for another site.
+fn check_ways_out(listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+    if !listener.address.at.is_written() {
+        return;
+    }
+    let reached = config.sites.iter().filter(|site| site.is_reached(listener));
+    let named: Vec<_> = listener.backends().chain(reached.flat_map(Site::backends)).collect();
+    for backend in config.backends.iter().filter(|it| named.contains(&&it.name)) {
+        if matches!(listener.kind, ListenerKind::Tls(_)) && backend.tls.is_some() {
+            continue;
+        }
+        let written = backend.servers.iter().filter(|server| server.address.at.is_written());
+        for server in written.filter(|it| leads_back(listener.address.value, &it.address)) {
+            let line = reader.line(listener.address.at.line);
+            let message = format!(
+                "{line} listens on {} and carries connections to this server: they would come back",
+                listener.address
+            );
+            let help = Help::act("write the address of another server, or another port");
+            reader.report_located(&server.address, message, help);
+        }
+    }
 }
 
 fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
@@ -60,4 +87,27 @@ pub fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port()
         && one.is_ipv4() == other.is_ipv4()
         && (one == other || one.ip().is_unspecified() || other.ip().is_unspecified())
+}
+
+/// Whether connections to a server would come in at this address of ours, as far as the addresses alone tell.
+#[must_use]
+pub fn leads_back(listen: SocketAddr, to: &ServerAddress) -> bool {
+    let (ips, port) = match to {
+        ServerAddress::Socket(address) => (vec![address.ip().to_canonical()], address.port()),
+        ServerAddress::Name(name, port) if name.eq_ignore_ascii_case("localhost") => {
+            (vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()], *port)
+        }
+        ServerAddress::Name(..) | ServerAddress::Unix(_) => return false,
+    };
+    let is_own = |ip: IpAddr| {
+        // Linux takes "all addresses" for this machine where a connection is made.
+        let ip = match ip {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let is_all = listen.ip().is_unspecified() && listen.is_ipv4() == ip.is_ipv4();
+        ip == listen.ip() || (is_all && ip.is_loopback())
+    };
+    port == listen.port() && ips.into_iter().any(is_own)
 }

@@ -1,8 +1,40 @@
-//! Versions and key exchanges that must fit each other.
+//! Versions and key exchanges that must fit each other, and protocols that must fit into a hello.
 
 use crate::diagnostic::Help;
-use crate::model::{Group, Tls, TlsVersion};
+use crate::model::{Config, Group, Tls, TlsVersion};
 use crate::read::Reader;
+
+/// Records lists of protocols that no hello has room for.
+pub(crate) fn check_protocols(config: &Config, reader: &mut Reader<'_>) {
+    let of_listeners = config.listeners.iter().enumerate().filter_map(|(index, listener)| {
+        Some((format!("listener.{index}.alpn"), &listener.tls()?.alpn))
+    });
+    let of_backends = config.backends.iter().enumerate().filter_map(|(index, backend)| {
+        Some((format!("backend.{index}.tls.alpn"), &backend.tls.as_ref()?.alpn))
+    });
+    for (trail, protocols) in of_listeners.chain(of_backends) {
+        if !do_protocols_fit(protocols)
+            && let Some(place) = reader.place(&trail)
+        {
+            let message = format!(
+                "these protocols take {} bytes of a ClientHello, and {PROTOCOLS_BYTES_MAX} are the most",
+                protocols_bytes(protocols)
+            );
+            reader.report_at(&place, message, Help::act("leave out those that nobody speaks"));
+        }
+    }
+}
+
+/// Whether a ClientHello has room for these application protocols.
+#[must_use]
+pub fn do_protocols_fit(protocols: &[String]) -> bool {
+    protocols_bytes(protocols) <= PROTOCOLS_BYTES_MAX
+}
+
+/// `ProtocolNameList` (RFC 7301 §3.1): each name behind a byte with its length.
+fn protocols_bytes(protocols: &[String]) -> usize {
+    protocols.iter().map(|protocol| 1 + protocol.len()).sum()
+}
 
 /// Records key exchanges that the versions cannot use, and versions left without one.
 pub(crate) fn check(tls: &Tls, reader: &mut Reader<'_>) {
@@ -28,3 +60,7 @@ pub(crate) fn check(tls: &Tls, reader: &mut Reader<'_>) {
         reader.report_at(&place, message, Help::write(help));
     }
 }
+
+/// All protocols that are registered take a tenth of it, and a hello that is longer than a record is refused by many. The list
+/// itself could have 64 KiB.
+const PROTOCOLS_BYTES_MAX: usize = 4_096;

@@ -26,9 +26,10 @@ pub fn also_invalid(fields: FieldLines<'_>, origin: &str, reference: &str) -> Ve
     let path = reference.split('?').next().unwrap_or_default();
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let resolve = |value: &[u8]| {
-        let value = std::str::from_utf8(value).ok()?;
-        let first = value.split(['/', '?', '#']).next()?;
+        let value = std::str::from_utf8(value).ok()?.split('#').next()?;
+        let first = value.split(['/', '?']).next()?;
         let url = match value {
+            // The one that the request was for.
             "" => return None,
             _ if value.starts_with("//") => format!("https:{value}"),
             _ if value.starts_with('/') => format!("{origin}{value}"),

@@ -14,12 +14,12 @@ const AFTER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
 
 fn validators() -> Validators<'static> {
     let modified = UNIX_EPOCH + Duration::from_millis(784_111_777_250);
-    Validators { etag: "\"abc\"", modified: Some(modified) }
+    Validators { etag: "\"abc\"", modified: Some(modified), shares_date: false }
 }
 
 #[test]
 fn a_weak_tag_is_compared_weakly_and_a_date_nobody_knows_not_at_all() {
-    let weak = Validators { etag: "W/\"abc\"", modified: None };
+    let weak = Validators { etag: "W/\"abc\"", modified: None, shares_date: false };
     let evaluated = |lines: &str| evaluate(&head(&get(&lines.replace("NOW", NOW))), &weak);
     for (lines, expected) in [
         ("If-Match: \"abc\"\r\n", Failed),
@@ -153,6 +153,11 @@ fn a_date_is_strong_for_if_range_once_its_second_is_over() {
     assert!(!if_range_matches(&head(&dated), &validators(), clock_set_back));
     let tagged = get("If-Range: \"abc\"\r\n");
     assert!(if_range_matches(&head(&tagged), &validators(), second));
+    let shared = Validators { shares_date: true, ..validators() };
+    let later = second + Duration::from_secs(9);
+    assert!(if_range_matches(&head(&dated), &validators(), later));
+    assert!(!if_range_matches(&head(&dated), &shared, later));
+    assert!(if_range_matches(&head(&tagged), &shared, later));
 }
 
 proptest! {

@@ -43,3 +43,23 @@ fn the_bit_of_a_name_does_not_depend_on_its_case() {
         assert_eq!(name_bit(name.as_bytes()), name_bit(name.to_uppercase().as_bytes()));
     }
 }
+
+/// Only then looking for fields that are not there costs next to nothing.
+#[test]
+fn most_names_have_a_bit_of_their_own() {
+    let names = "host connection accept accept-encoding accept-language user-agent cookie referer range if-range \
+        if-none-match if-modified-since cache-control content-length content-type transfer-encoding expect te \
+        upgrade authorization origin forwarded via";
+    let bits: std::collections::HashSet<_> =
+        names.split_whitespace().map(|name| name_bit(name.as_bytes())).collect();
+    assert!(bits.len() >= 20, "{}", bits.len());
+}
+
+#[test]
+fn a_name_that_is_not_there_is_not_looked_for() {
+    let head = b"Host: a";
+    let mut fields = Fields::with_capacity(1);
+    fields.push(head, &head[..4], &head[6..]).unwrap();
+    let held = ["HOST", "range"].map(|name| fields.may_hold(name.as_bytes()));
+    assert_eq!(held, [true, false]);
+}

@@ -1,4 +1,6 @@
-//! Where a body ends (RFC 9112 §6), and reading past a body nobody wants.
+//! Where a body ends (RFC 9112 §6), reading past a body nobody wants, and writing one.
+
+use std::io::Write;
 
 use crate::error::RequestError;
 use crate::field;
@@ -179,6 +181,64 @@ impl BodyReader {
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.wire_bytes
+    }
+}
+
+/// Writes what stands around the pieces of a body (RFC 9112 §7.1): nothing, unless it is in chunks.
+///
+/// The pieces themselves may go another way than through memory, and what ends one may go with the next.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyWriter {
+    is_chunked: bool,
+    /// Whether a chunk has begun whose end is not written yet.
+    is_in_chunk: bool,
+}
+
+impl BodyWriter {
+    /// A writer before the first piece.
+    #[must_use]
+    pub fn new(is_chunked: bool) -> Self {
+        Self { is_chunked, is_in_chunk: false }
+    }
+
+    /// Whether the body is in chunks.
+    #[must_use]
+    pub fn is_chunked(&self) -> bool {
+        self.is_chunked
+    }
+
+    /// Appends what stands before a piece: the end of the one before, and its size. Nothing before none: that would be the end.
+    pub fn begin_piece(&mut self, out: &mut Vec<u8>, data_bytes: usize) {
+        if self.is_chunked && data_bytes > 0 {
+            self.end_piece(out);
+            self.is_in_chunk = true;
+            // A vector takes whatever is written.
+            let _ = write!(out, "{data_bytes:x}\r\n");
+        }
+    }
+
+    /// Appends what stands behind the last piece, if that is not written yet.
+    pub fn end_piece(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_in_chunk) {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Appends a piece with all that stands around it.
+    pub fn write_piece(&mut self, out: &mut Vec<u8>, data: &[u8]) {
+        self.begin_piece(out, data.len());
+        out.extend_from_slice(data);
+        self.end_piece(out);
+    }
+
+    /// Appends what ends the body, with the lines of its trailer section.
+    pub fn end(&mut self, out: &mut Vec<u8>, trailers: &[u8]) {
+        self.end_piece(out);
+        if self.is_chunked {
+            out.extend_from_slice(b"0\r\n");
+            out.extend_from_slice(trailers);
+            out.extend_from_slice(b"\r\n");
+        }
     }
 }
 

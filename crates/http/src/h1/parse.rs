@@ -106,7 +106,7 @@ fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, Re
     let first_try = httparse::parse_headers(after_line, few.get_mut(..usual).unwrap_or_default());
     let mut many;
     let outcome = match first_try {
-        Err(httparse::Error::TooManyHeaders) if limits.headers_max > HEADERS_USUAL => {
+        Err(httparse::Error::TooManyHeaders) => {
             many = [httparse::EMPTY_HEADER; HEADERS_MAX];
             let all = limits.headers_max.min(HEADERS_MAX);
             httparse::parse_headers(after_line, many.get_mut(..all).unwrap_or_default())

@@ -69,8 +69,8 @@ impl Connection {
         }
         let is_late = self.left_behind.contains(&block.stream);
         match self.stream(block.stream) {
-            Some(stream) if stream.reset.is_some() && !stream.is_taken_back => Ok(()),
             None if is_late => Ok(()),
+            // One that was reset here stays as it is.
             Some(_) => Err(Fault::Stream(ErrorCode::STREAM_CLOSED)),
             // It was over, or a later one was begun in its place (RFC 9113 §5.1).
             None => Err(Fault::Connection(ErrorCode::STREAM_CLOSED)),

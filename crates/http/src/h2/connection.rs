@@ -51,6 +51,8 @@ pub struct Connection {
     pub(super) streams: Vec<Stream>,
     /// The last one that the client began.
     pub(super) last_stream: u32,
+    /// The last one that the client was told may be served.
+    said_last: u32,
     /// What PRIORITY_UPDATE said of streams that have not begun, at most as many as may be under way.
     pub(super) to_come: Vec<(u32, Priority)>,
     /// Streams that were reset here while the client could still send: what is on its way is expected.
@@ -145,6 +147,7 @@ impl Connection {
             requests: VecDeque::new(),
             streams: Vec::new(),
             last_stream: 0,
+            said_last: STREAM_MAX,
             to_come: Vec::new(),
             left_behind: VecDeque::new(),
             receive_window: Window::new(settings.connection_window_bytes),
@@ -209,10 +212,11 @@ impl Connection {
         self.end
     }
 
-    /// Whether the client is in the middle of a request's fields.
+    /// The stream whose fields the client is in the middle of.
     #[must_use]
-    pub fn is_in_fields(&self) -> bool {
-        self.block.is_some() || (self.frame.kind == HEADERS && self.frames.is_inside())
+    pub fn stream_in_fields(&self) -> Option<u32> {
+        let is_begun = self.frame.kind == HEADERS && self.frames.is_inside();
+        (self.block.is_some() || is_begun).then_some(self.frame.stream)
     }
 
     /// Whether the client said that it will ask for nothing more.
@@ -231,14 +235,10 @@ impl Connection {
     /// not until after this was last asked. In seconds.
     pub fn shut_ticks(&mut self, ticks: u32) -> Option<u32> {
         if self.receive_window.bytes <= 0 || std::mem::take(&mut self.is_reopened) {
-            self.note_shut(ticks);
+            // Who asked before may have looked at the time later.
+            self.shut_ticks = self.shut_ticks.max(Some(ticks));
         }
         self.shut_ticks
-    }
-
-    /// Who notes it may have looked at the time a while ago.
-    pub(super) fn note_shut(&mut self, ticks: u32) {
-        self.shut_ticks = self.shut_ticks.max(Some(ticks));
     }
 
     /// Tells the client to ask elsewhere for what it has not asked yet, and asks whether it knows (RFC 9113 §6.8).
@@ -270,8 +270,10 @@ impl Connection {
         }
     }
 
+    /// No stream is ever said to have been the last and named later (RFC 9113 §6.8).
     pub(super) fn write_goaway(&mut self, last: u32, code: ErrorCode) {
-        let [last, code] = [last.to_be_bytes(), code.0.to_be_bytes()];
+        self.said_last = last.min(self.said_last);
+        let [last, code] = [self.said_last.to_be_bytes(), code.0.to_be_bytes()];
         self.write(GOAWAY, 0, &[last, code].concat());
     }
 
@@ -290,9 +292,7 @@ impl Connection {
     /// Gives the client room for as much as is gone.
     pub(super) fn release_window(&mut self, bytes: usize) {
         let was_shut = self.receive_window.bytes <= 0;
-        if bytes > 0
-            && let Some(opened) = self.receive_window.release(bytes)
-        {
+        if let Some(opened) = self.receive_window.release(bytes) {
             self.is_reopened |= was_shut;
             self.write_window_update(0, Some(opened));
         }

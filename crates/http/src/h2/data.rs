@@ -5,7 +5,7 @@ use super::frame::{END_STREAM, ErrorCode, PADDED};
 use super::receive::Fault;
 
 impl Connection {
-    pub(super) fn begin_data(&mut self, ticks: u32) -> Result<(), Fault> {
+    pub(super) fn begin_data(&mut self) -> Result<(), Fault> {
         let (number, bytes) = (self.frame.stream, self.frame.payload_bytes);
         let is_padding_due = self.frame.has(PADDED);
         if is_padding_due && bytes == 0 {
@@ -14,17 +14,14 @@ impl Connection {
         if !self.receive_window.take(bytes) {
             return Err(Fault::Connection(ErrorCode::FLOW_CONTROL_ERROR));
         }
-        if self.receive_window.bytes <= 0 {
-            self.note_shut(ticks);
-        }
         let place = self.find(number).ok();
         let wanted = match place.and_then(|place| self.streams.get_mut(place)) {
             Some(stream) if stream.is_receiving() => match stream.receive_window.take(bytes) {
                 true => Ok(true),
                 false => Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR)),
             },
-            Some(stream) if stream.reset.is_some() && !stream.is_taken_back => Ok(false),
             None if self.left_behind.contains(&number) => Ok(false),
+            // One that was reset here stays as it is.
             _ => Err(Fault::Stream(ErrorCode::STREAM_CLOSED)),
         };
         let is_wanted = matches!(wanted, Ok(true));

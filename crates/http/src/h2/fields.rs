@@ -4,6 +4,7 @@
 use crate::error::RequestError;
 use crate::field;
 use crate::h1::chunked::TRAILER_BYTES_MAX;
+use crate::host::host_and_port;
 use crate::trailers;
 
 /// Why fields make no request.
@@ -96,7 +97,7 @@ impl RequestFields {
         if !self.cookies.is_empty() {
             write_line(&mut self.text.lines, b"cookie", &self.cookies);
         }
-        self.text.is_head = self.text.is_head || self.pseudo.method.as_deref() == Some(b"HEAD");
+        self.text.is_head = self.pseudo.method.as_deref() == Some(b"HEAD");
         (self.text, self.error.map_or(Ok(()), Err))
     }
 
@@ -111,11 +112,7 @@ impl RequestFields {
         match name {
             b"host" => {
                 let is_second = std::mem::replace(&mut self.has_host, true);
-                let is_other = self
-                    .pseudo
-                    .authority
-                    .as_deref()
-                    .is_some_and(|it| !it.eq_ignore_ascii_case(value));
+                let is_other = self.pseudo.names_other_than(value);
                 if is_second || is_other || value.contains(&b'@') {
                     return Err(FieldsError::Malformed);
                 }
@@ -180,7 +177,6 @@ impl RequestFields {
         if let Some(authority) = authority {
             write_line(lines, b"host", authority);
         }
-        self.text.is_head = method == b"HEAD";
         self.text.protocol = protocol.take();
         // They are lines now.
         self.pseudo.bytes = 0;
@@ -209,6 +205,24 @@ impl PseudoFields {
         self.bytes += value.len();
         Ok(())
     }
+
+    /// Whether there is an authority, and `host` says another (RFC 9113 §8.3.1). The scheme's own port may be left out (RFC 9110
+    /// §4.2.3).
+    fn names_other_than(&self, host: &[u8]) -> bool {
+        let Some(authority) = self.authority.as_deref() else { return false };
+        if authority.eq_ignore_ascii_case(host) {
+            return false;
+        }
+        let is_http = self.scheme.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(b"http"));
+        let own_port = if is_http { 80 } else { 443 };
+        let port = |port: Option<u16>| port.unwrap_or(own_port);
+        match (host_and_port(authority), host_and_port(host)) {
+            (Ok(one), Ok(other)) => {
+                !one.0.eq_ignore_ascii_case(other.0) || port(one.1) != port(other.1)
+            }
+            _ => true,
+        }
+    }
 }
 
 /// The lines behind a body, as `trailers` has them.
@@ -224,13 +238,12 @@ pub(super) struct TrailerFields {
 impl TrailerFields {
     pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
         self.unpacked_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
-        // A byte of the block can stand for kilobytes: those beyond what is kept are not looked at, as far as they are many.
-        if self.is_malformed || self.unpacked_bytes > LOOKED_AT_BYTES_MAX {
-            self.error.get_or_insert(RequestError::TrailersTooLarge);
+        // The first mistake is told. A byte of the block can stand for kilobytes: those behind it are not looked at.
+        if self.is_malformed || self.error.is_some() {
             return;
         }
-        self.is_malformed |= check_line(name, value).is_err();
-        if self.is_malformed || self.error.is_some() {
+        if check_line(name, value).is_err() {
+            self.is_malformed = true;
             return;
         }
         let name = std::str::from_utf8(name).unwrap_or_default();
@@ -285,9 +298,6 @@ const LINES_BYTES_USUAL: usize = 1_024;
 
 /// What a field counts beside its bytes (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD_BYTES: usize = 32;
-
-/// What is looked at of a trailer section, which is refused long before.
-const LOOKED_AT_BYTES_MAX: usize = 16 * TRAILER_BYTES_MAX;
 
 /// Fields that are too many are unpacked all the same, for the sake of those that follow: up to this many times the limit.
 const UNPACKED_FACTOR_MAX: usize = 16;

@@ -106,9 +106,12 @@ pub(super) fn write_block(stream: u32, block: &[u8], is_end: bool, out: &mut Vec
     let (mut kind, mut flags, mut left) = (HEADERS, end_stream, block);
     loop {
         let (payload, rest) = left.split_at(left.len().min(PAYLOAD_BYTES_MAX));
-        let end_headers = if rest.is_empty() { END_HEADERS } else { 0 };
-        write_frame(kind, flags | end_headers, stream, payload, out);
-        if rest.is_empty() {
+        let is_last = rest.is_empty();
+        if is_last {
+            flags |= END_HEADERS;
+        }
+        write_frame(kind, flags, stream, payload, out);
+        if is_last {
             return;
         }
         (kind, flags, left) = (CONTINUATION, 0, rest);

@@ -52,6 +52,7 @@ mod tests {
             ("i=?0", (3, false)),
             ("i=?1;x=1, u=1;y", (1, true)),
             ("u=1, u=2", (2, false)),
+            ("i, i=?0", (3, false)),
             ("", (3, false)),
             ("u=8", (3, false)),
             ("u=-1, i=1", (3, false)),

@@ -27,7 +27,7 @@ impl Connection {
         self.flood.tick(ticks, sent_bytes);
         while let Some(step) = self.frames.step(&mut left) {
             let outcome = match step {
-                Step::Head(head) => self.begin_frame(head, ticks),
+                Step::Head(head) => self.begin_frame(head),
                 Step::Payload { bytes, is_last } => self.payload(bytes, is_last),
             };
             match outcome {
@@ -60,7 +60,7 @@ impl Connection {
         self.preface_left_bytes == 0
     }
 
-    fn begin_frame(&mut self, head: FrameHead, ticks: u32) -> Result<(), Fault> {
+    fn begin_frame(&mut self, head: FrameHead) -> Result<(), Fault> {
         self.frame = head;
         self.flood.count(head);
         let FrameHead { payload_bytes, kind, stream, .. } = head;
@@ -89,14 +89,13 @@ impl Connection {
             SETTINGS => payload_bytes % 6 == 0,
             PING => payload_bytes == 8,
             GOAWAY => payload_bytes >= 8,
-            PRIORITY_UPDATE => payload_bytes >= 4,
             _ => true,
         };
         if !is_sized {
             return Err(Fault::Connection(ErrorCode::FRAME_SIZE_ERROR));
         }
         if kind == DATA {
-            self.begin_data(ticks)?;
+            self.begin_data()?;
         }
         if payload_bytes == 0 { self.end_frame(&[]) } else { Ok(()) }
     }

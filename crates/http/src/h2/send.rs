@@ -8,7 +8,7 @@ use super::frame::{
     write_block,
 };
 use super::hpack;
-use super::stream::{Sending, Stream};
+use super::stream::Stream;
 
 /// How much of a body may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,7 @@ impl Connection {
         lines: &[u8],
         is_end: bool,
     ) -> Result<(), ErrorCode> {
-        let is_interim = (100..200).contains(&status);
-        self.advance(number, is_end, |stream| {
-            if !is_interim {
-                stream.sending = Sending::Body;
-            }
-            Ok(())
-        })?;
+        self.advance(number, is_end, |_| Ok(()))?;
         self.write_fields(number, Some(status), lines, is_end);
         Ok(())
     }
@@ -116,12 +110,12 @@ impl Connection {
         let is_closed = self.is_closed;
         match self.stream(number) {
             Some(stream) if !is_closed && stream.reset.is_none() => {
-                if stream.sending == Sending::Ended {
+                if stream.is_sent {
                     return Err(ErrorCode::INTERNAL_ERROR);
                 }
                 change(stream)?;
                 if is_end {
-                    stream.sending = Sending::Ended;
+                    stream.is_sent = true;
                 }
                 Ok(())
             }
@@ -145,16 +139,20 @@ impl Connection {
             }
         }
         let payload_bytes = out.len() - start - HEAD_BYTES;
-        if payload_bytes > PAYLOAD_BYTES_MAX {
-            let block = out.split_off(start + HEAD_BYTES);
-            out.truncate(start);
-            return write_block(number, &block, is_end, out);
+        if payload_bytes <= PAYLOAD_BYTES_MAX {
+            let mut flags = END_HEADERS;
+            if is_end {
+                flags |= END_STREAM;
+            }
+            let head = FrameHead { payload_bytes, kind: HEADERS, flags, stream: number }.bytes();
+            if let Some(room) = out.get_mut(start..start + HEAD_BYTES) {
+                room.copy_from_slice(&head);
+            }
+            return;
         }
-        let flags = END_HEADERS | if is_end { END_STREAM } else { 0 };
-        let head = FrameHead { payload_bytes, kind: HEADERS, flags, stream: number }.bytes();
-        if let Some(room) = out.get_mut(start..start + HEAD_BYTES) {
-            room.copy_from_slice(&head);
-        }
+        let block = out.split_off(start + HEAD_BYTES);
+        out.truncate(start);
+        write_block(number, &block, is_end, out);
     }
 }
 

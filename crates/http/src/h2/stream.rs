@@ -12,7 +12,8 @@ pub(super) struct Stream {
     pub(super) number: u32,
     /// Whether the client has ended its side.
     pub(super) is_received: bool,
-    pub(super) sending: Sending,
+    /// Whether we have ended ours.
+    pub(super) is_sent: bool,
     /// Why it ended before its end, whoever said so.
     pub(super) reset: Option<ErrorCode>,
     /// Whether it was the client: it sends nothing more of it then.
@@ -46,15 +47,6 @@ pub enum Incoming {
     End(Result<Vec<u8>, RequestError>),
 }
 
-/// How far our side is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sending {
-    /// There was no final head.
-    Head,
-    Body,
-    Ended,
-}
-
 /// A window that the client has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
@@ -67,7 +59,7 @@ impl Stream {
         Self {
             number,
             is_received: false,
-            sending: Sending::Head,
+            is_sent: false,
             reset: None,
             is_taken_back: false,
             received: Vec::new(),
@@ -84,7 +76,7 @@ impl Stream {
 
     /// Whether it counts among those that a client may have at a time.
     pub(super) fn is_open(&self) -> bool {
-        self.reset.is_none() && !(self.is_received && self.sending == Sending::Ended)
+        self.reset.is_none() && !(self.is_received && self.is_sent)
     }
 
     /// Whether the client may still send something of it.
@@ -95,10 +87,7 @@ impl Stream {
     /// What it is reset with before its end: no error where its response is whole, and only the rest of its request is of no
     /// interest (RFC 9113 §8.1).
     pub(super) fn code_of_release(&self) -> ErrorCode {
-        match self.sending {
-            Sending::Ended => ErrorCode::NO_ERROR,
-            Sending::Head | Sending::Body => ErrorCode::CANCEL,
-        }
+        if self.is_sent { ErrorCode::NO_ERROR } else { ErrorCode::CANCEL }
     }
 
     pub(super) fn wake(&mut self) {
@@ -110,7 +99,7 @@ impl Stream {
     /// Ends it. Returns how much of its body was held.
     pub(super) fn reset(&mut self, code: ErrorCode) -> usize {
         self.reset = Some(code);
-        self.sending = Sending::Ended;
+        self.is_sent = true;
         self.wake();
         let held_bytes = self.held_bytes();
         (self.received, self.given_bytes) = (Vec::new(), 0);

@@ -68,3 +68,45 @@ fn a_head_can_be_shown_without_its_secrets() {
     let shown = format!("{:?}", head(&request));
     assert!(shown.contains("field_lines: 3") && !shown.contains("secret"), "{shown}");
 }
+
+#[test]
+fn what_connection_names_is_for_one_hop() {
+    let request = get("Connection: close, X-Own\r\nConnection: TE\r\nX-Own: a\r\n");
+    let head = head(&request);
+    assert_eq!(head.connection_options(), 3);
+    let hops = ["host", "connection", "x-own"].map(|name| head.is_hop_by_hop(name.as_bytes()));
+    assert_eq!(hops, [false, true, true]);
+}
+
+#[test]
+fn another_protocol_is_asked_for_by_two_fields() {
+    for (lines, expected) in [
+        ("Connection: Upgrade\r\nUpgrade: h2c, x\r\n", Some(&b"h2c, x"[..])),
+        ("Connection: close\r\nUpgrade: h2c\r\n", None),
+        ("Connection: upgrade\r\nUpgrade:\r\n", None),
+        ("Connection: upgrade\r\nUpgrade: a\r\nUpgrade: b\r\n", None),
+        ("Connection: upgrade\r\n", None),
+    ] {
+        let request = get(lines);
+        assert_eq!(head(&request).upgrade(), expected, "{lines:?}");
+        assert!(!head(&request).is_extended_connect(), "{lines:?}");
+        let over_http2 = head(&request).over_http2();
+        assert_eq!(over_http2.is_extended_connect(), expected.is_some(), "{lines:?}");
+    }
+    let old = head(b"GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n");
+    assert_eq!(old.upgrade(), None);
+}
+
+#[test]
+fn a_client_says_that_it_takes_trailers() {
+    assert!(head(&get("TE: gzip, Trailers\r\n")).takes_trailers());
+    assert!(!head(&get("TE: gzip\r\n")).takes_trailers());
+}
+
+#[test]
+fn versions_are_written_as_in_a_request_line() {
+    let request = get("");
+    assert_eq!(head(&request).version().as_str(), "HTTP/1.1");
+    assert_eq!(head(&request).over_http2().version().as_str(), "HTTP/2.0");
+    assert_eq!(head(b"GET / HTTP/1.0\r\n\r\n").version().as_str(), "HTTP/1.0");
+}

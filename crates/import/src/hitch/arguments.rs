@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kettle_config::{Diagnostic, Origin, closest};
 
-use super::vocabulary::{Argument, CommandOption, Directive, OPTIONS};
+use super::vocabulary::{Argument, CommandOption, OPTIONS, Term};
 use super::{Dialect, Statement, Value, file};
 use crate::{Imported, Surroundings};
 
@@ -77,7 +77,7 @@ fn statement(
     let origin = Origin { written, ..Origin::default() };
     let unknown =
         || vec![origin.diagnostic(format!("`{}` stands for no setting", option.long), None)];
-    let directive = Directive::find(option.key).ok_or_else(unknown)?;
+    let term = Term::find(option.key).ok_or_else(unknown)?;
     if option.argument == Argument::Optional && dialect == Dialect::Hitch && !value.is_empty() {
         let is_word = matches!(value.as_str(), "on" | "off") || option.short.is_some();
         if !is_word {
@@ -89,9 +89,8 @@ fn statement(
         Argument::Optional | Argument::None if value.is_empty() => "on".to_owned(),
         _ => value,
     };
-    file::check(directive, &value)
-        .map_err(|(message, help)| vec![origin.diagnostic(message, help)])?;
-    Ok(Statement { key: directive.name, value: Value::Text(value), origin })
+    file::check(term, &value).map_err(|(message, help)| vec![origin.diagnostic(message, help)])?;
+    Ok(Statement { key: term.name, value: Value::Text(value), origin })
 }
 
 /// Options with their values and how they were written, and the rest.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kettle_config::{Diagnostic, Origin, Position, closest};
 
-use super::vocabulary::{Directive, Scope, Takes};
+use super::vocabulary::{Context, Takes, Term};
 use super::{Statement, Value};
 use crate::Surroundings;
 
@@ -27,7 +27,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Diagn
     for (index, line) in text.lines().enumerate() {
         parser.split(path, index + 1, line);
     }
-    let statements = parser.statements(Scope::Top, None);
+    let statements = parser.statements(Context::Top, None);
     if parser.diagnostics.is_empty() {
         return Ok(statements);
     }
@@ -115,7 +115,7 @@ impl Parser {
     }
 
     /// Statements to the end of the file, or of the block that began at `opened`.
-    fn statements(&mut self, scope: Scope, opened: Option<&Origin>) -> Vec<Statement> {
+    fn statements(&mut self, context: Context, opened: Option<&Origin>) -> Vec<Statement> {
         let mut statements = Vec::new();
         while let Some(token) = self.peek() {
             let (kind, origin) = (token.kind.clone(), token.origin.clone());
@@ -129,7 +129,7 @@ impl Parser {
                 continue;
             }
             self.next += 1;
-            statements.extend(self.statement(scope, kind, origin));
+            statements.extend(self.statement(context, kind, origin));
         }
         if let Some(opened) = opened {
             let help = Some("write a `}` behind its last setting".to_owned());
@@ -138,7 +138,7 @@ impl Parser {
         statements
     }
 
-    fn statement(&mut self, scope: Scope, kind: TokenKind, key: Origin) -> Option<Statement> {
+    fn statement(&mut self, context: Context, kind: TokenKind, key: Origin) -> Option<Statement> {
         if kind != TokenKind::Word {
             let message = format!("here the name of a setting should stand, not `{}`", key.written);
             self.diagnostics.push(key.diagnostic(message, None));
@@ -152,13 +152,13 @@ impl Parser {
             self.skip_line(&key);
             return None;
         }
-        let directive = Directive::find(&name);
-        let Some(directive) = directive.filter(|found| found.scopes.contains(&scope)) else {
-            self.unknown(scope, &key);
+        let term = Term::find(&name);
+        let Some(term) = term.filter(|found| found.contexts.contains(&context)) else {
+            self.unknown(context, &key);
             self.skip_value();
             return None;
         };
-        let takes_block = match directive.takes {
+        let takes_block = match term.takes {
             Takes::TextOr(inner) => Some(inner),
             _ => None,
         };
@@ -173,15 +173,11 @@ impl Parser {
                 return None;
             };
             let block = self.statements(inner, Some(&opened));
-            return Some(Statement {
-                key: directive.name,
-                value: Value::Block(block),
-                origin: key,
-            });
+            return Some(Statement { key: term.name, value: Value::Block(block), origin: key });
         }
-        let (text, origin) = self.value(directive, &key)?;
-        match check(directive, &text) {
-            Ok(()) => Some(Statement { key: directive.name, value: Value::Text(text), origin }),
+        let (text, origin) = self.value(term, &key)?;
+        match check(term, &text) {
+            Ok(()) => Some(Statement { key: term.name, value: Value::Text(text), origin }),
             Err((message, help)) => {
                 self.diagnostics.push(origin.diagnostic(message, help));
                 None
@@ -190,9 +186,9 @@ impl Parser {
     }
 
     /// The text behind `=`. Of versions there may be several words.
-    fn value(&mut self, directive: &Directive, key: &Origin) -> Option<(String, Origin)> {
+    fn value(&mut self, term: &Term, key: &Origin) -> Option<(String, Origin)> {
         let Some(token) = self.peek() else {
-            let message = format!("`{}` has no value", directive.name);
+            let message = format!("`{}` has no value", term.name);
             self.diagnostics.push(key.diagnostic(message, None));
             return None;
         };
@@ -202,13 +198,13 @@ impl Parser {
             // A word before `=` is the next setting.
             TokenKind::Word if !self.is_setting(self.next) => origin.written.clone(),
             _ => {
-                let message = format!("`{}` has no value", directive.name);
+                let message = format!("`{}` has no value", term.name);
                 self.diagnostics.push(key.diagnostic(message, None));
                 return None;
             }
         };
         self.next += 1;
-        while directive.takes == Takes::Protocols
+        while term.takes == Takes::Protocols
             && self.is_next(&TokenKind::Word)
             && !self.is_setting(self.next)
         {
@@ -216,7 +212,7 @@ impl Parser {
             text = format!("{text} {word}");
             self.next += 1;
         }
-        if directive.takes == Takes::Protocols {
+        if term.takes == Takes::Protocols {
             origin.written.clone_from(&text);
         }
         Some((text, origin))
@@ -226,13 +222,13 @@ impl Parser {
         self.tokens.get(index + 1).is_some_and(|token| token.kind == TokenKind::Equals)
     }
 
-    fn unknown(&mut self, scope: Scope, key: &Origin) {
+    fn unknown(&mut self, context: Context, key: &Origin) {
         let name = &key.written;
-        let known = Directive::names(scope);
-        let message = format!("`{name}` is not a setting of {}", scope.name());
-        let help = match Directive::find(name).map(|found| found.scopes) {
-            Some([Scope::Frontend, ..]) => Some("write it in a frontend's block".to_owned()),
-            Some([Scope::PemFile, ..]) => Some("write it in a pem-file's block".to_owned()),
+        let known = Term::names(context);
+        let message = format!("`{name}` is not a setting of {}", context.name());
+        let help = match Term::find(name).map(|found| found.contexts) {
+            Some([Context::Frontend, ..]) => Some("write it in a frontend's block".to_owned()),
+            Some([Context::PemFile, ..]) => Some("write it in a pem-file's block".to_owned()),
             Some(_) => Some("write it outside of the block".to_owned()),
             None => closest(name, &known).map(|closest| format!("write {closest}")),
         };
@@ -266,12 +262,12 @@ impl Parser {
 pub(super) type Wrong = (String, Option<String>);
 
 /// Whether a setting takes a value of this form.
-pub(super) fn check(directive: &Directive, text: &str) -> Result<(), Wrong> {
-    let name = directive.name;
+pub(super) fn check(term: &Term, text: &str) -> Result<(), Wrong> {
+    let name = term.name;
     let wrong = |takes: &str, help: &str| {
         Err((format!("`{name}` takes {takes}, not `{text}`"), Some(format!("write {help}"))))
     };
-    match directive.takes {
+    match term.takes {
         Takes::Text | Takes::TextOr(_) => Ok(()),
         Takes::Flag if flag(text).is_none() => wrong("on or off", "on or off"),
         Takes::Number if text.parse::<u32>().is_err() => wrong("a number", "a number"),

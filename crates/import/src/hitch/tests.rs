@@ -7,7 +7,7 @@ use kettle_config::{
 };
 use proptest::prelude::*;
 
-use super::vocabulary::{Argument, DIRECTIVES, OPTIONS, Scope};
+use super::vocabulary::{Argument, Context, OPTIONS, TERMS};
 use super::*;
 use crate::files_in_memory::{Files, shown};
 
@@ -400,19 +400,19 @@ fn options_are_taken_as_getopt_takes_them() {
 #[test]
 fn the_words_are_consistent() {
     for option in OPTIONS.iter().filter(|option| option.argument != Argument::None) {
-        assert!(option.long == "config" || vocabulary::Directive::find(option.key).is_some());
+        assert!(option.long == "config" || vocabulary::Term::find(option.key).is_some());
     }
-    for directive in DIRECTIVES {
-        let same = DIRECTIVES.iter().filter(|other| other.name == directive.name);
-        assert!(same.count() == 1 && !directive.scopes.is_empty(), "{}", directive.name);
+    for term in TERMS {
+        let same = TERMS.iter().filter(|other| other.name == term.name);
+        assert!(same.count() == 1 && !term.contexts.is_empty(), "{}", term.name);
     }
-    assert!(vocabulary::Directive::names(Scope::Frontend).contains(&"port"));
+    assert!(vocabulary::Term::names(Context::Frontend).contains(&"port"));
     assert!(usage(Dialect::Hitch).contains("--sni-nomatch-abort"));
 }
 
 /// What stands in hitch.conf, in any order and with any values.
 fn statements() -> impl Strategy<Value = String> {
-    let directive = prop::sample::select(DIRECTIVES.iter().map(|it| it.name).collect::<Vec<_>>());
+    let term = prop::sample::select(TERMS.iter().map(|it| it.name).collect::<Vec<_>>());
     let value = prop_oneof![
         Just("on".to_owned()),
         Just("TLSv1.2 TLSv1.3".to_owned()),
@@ -424,7 +424,7 @@ fn statements() -> impl Strategy<Value = String> {
         (0_u32..100_000).prop_map(|number| number.to_string()),
         "\"[ -~]{0,12}\"",
     ];
-    let statement = (directive, value).prop_map(|(key, value)| format!("{key} = {value}\n"));
+    let statement = (term, value).prop_map(|(key, value)| format!("{key} = {value}\n"));
     prop::collection::vec(statement, 0..8).prop_map(|all| all.concat())
 }
 

@@ -1,15 +1,15 @@
 //! The words of hitch.conf and of the command lines: what each takes, and where it may stand.
 
 /// A setting of the file.
-pub(super) struct Directive {
+pub(super) struct Term {
     pub(super) name: &'static str,
     pub(super) takes: Takes,
-    pub(super) scopes: &'static [Scope],
+    pub(super) contexts: &'static [Context],
 }
 
 /// Where a statement stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum Context {
     Top,
     Frontend,
     PemFile,
@@ -19,8 +19,8 @@ pub(super) enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Text,
-    /// Text, or a block of this scope.
-    TextOr(Scope),
+    /// Text, or a block of this context.
+    TextOr(Context),
     Flag,
     Number,
     /// A number or `auto`.
@@ -31,20 +31,20 @@ pub(super) enum Takes {
     Verify,
 }
 
-impl Directive {
+impl Term {
     /// The setting of this name, wherever it may stand.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
-        DIRECTIVES.iter().find(|directive| directive.name == name)
+        TERMS.iter().find(|term| term.name == name)
     }
 
     /// The names of the settings that may stand there.
-    pub(super) fn names(scope: Scope) -> Vec<&'static str> {
-        let there = DIRECTIVES.iter().filter(|directive| directive.scopes.contains(&scope));
-        there.map(|directive| directive.name).collect()
+    pub(super) fn names(context: Context) -> Vec<&'static str> {
+        let there = TERMS.iter().filter(|term| term.contexts.contains(&context));
+        there.map(|term| term.name).collect()
     }
 }
 
-impl Scope {
+impl Context {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Top => "hitch",
@@ -54,21 +54,21 @@ impl Scope {
     }
 }
 
-const TOP: &[Scope] = &[Scope::Top];
-const TOP_AND_FRONTEND: &[Scope] = &[Scope::Top, Scope::Frontend];
-const EVERYWHERE: &[Scope] = &[Scope::Top, Scope::Frontend, Scope::PemFile];
-const FRONTEND: &[Scope] = &[Scope::Frontend];
-const PEM_FILE: &[Scope] = &[Scope::PemFile];
+const TOP: &[Context] = &[Context::Top];
+const TOP_AND_FRONTEND: &[Context] = &[Context::Top, Context::Frontend];
+const EVERYWHERE: &[Context] = &[Context::Top, Context::Frontend, Context::PemFile];
+const FRONTEND: &[Context] = &[Context::Frontend];
+const PEM_FILE: &[Context] = &[Context::PemFile];
 
-const fn of(name: &'static str, takes: Takes, scopes: &'static [Scope]) -> Directive {
-    Directive { name, takes, scopes }
+const fn of(name: &'static str, takes: Takes, contexts: &'static [Context]) -> Term {
+    Term { name, takes, contexts }
 }
 
 /// hitch 1.0 to 1.8 and stud; the last ones are stud's own.
-pub(super) static DIRECTIVES: &[Directive] = &[
-    of("frontend", Takes::TextOr(Scope::Frontend), TOP),
+pub(super) static TERMS: &[Term] = &[
+    of("frontend", Takes::TextOr(Context::Frontend), TOP),
     of("backend", Takes::Text, TOP),
-    of("pem-file", Takes::TextOr(Scope::PemFile), TOP_AND_FRONTEND),
+    of("pem-file", Takes::TextOr(Context::PemFile), TOP_AND_FRONTEND),
     of("pem-dir", Takes::Text, TOP),
     of("pem-dir-glob", Takes::Text, TOP),
     of("host", Takes::Text, FRONTEND),
@@ -86,7 +86,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     of("cert", Takes::Text, PEM_FILE),
     of("private-key", Takes::Text, PEM_FILE),
     of("ocsp-resp-file", Takes::Text, PEM_FILE),
-    of("ocsp-verify-staple", Takes::Flag, &[Scope::Top, Scope::PemFile]),
+    of("ocsp-verify-staple", Takes::Flag, &[Context::Top, Context::PemFile]),
     of("ocsp-dir", Takes::Text, TOP),
     of("ocsp-connect-tmo", Takes::Number, TOP),
     of("ocsp-resp-tmo", Takes::Number, TOP),

@@ -109,7 +109,7 @@ pub(super) fn of_return(directive: &Directive, groups: &[String]) -> Option<Rule
         status @ (301 | 302 | 303 | 307 | 308) => status,
         _ => return None,
     };
-    let Target { to, keeps_query } = target_of(target, groups)?;
+    let Destination { to, keeps_query } = destination_of(target, groups)?;
     let kind = RuleKind::Redirect { status, keeps_query };
     let origin = directive.origin.clone();
     let rule = Rule { from: None, to, kind, origin, is_wider: false, spared: Vec::new() };
@@ -164,7 +164,7 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
         _ => is_elsewhere.then_some(302),
     };
     // `?` at the end drops what nginx would add, not what is written.
-    let Target { to, keeps_query } = target_of(target, &groups)?;
+    let Destination { to, keeps_query } = destination_of(target, &groups)?;
     let keeps_query = keeps_query || !drops_query;
     let kind = match status {
         Some(status) => RuleKind::Redirect { status, keeps_query },
@@ -191,13 +191,13 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
     })
 }
 
-pub(super) struct Target {
+pub(super) struct Destination {
     pub(super) to: String,
     pub(super) keeps_query: bool,
 }
 
 /// An address with kettle's names for nginx's variables.
-pub(super) fn target_of(text: &str, groups: &[String]) -> Option<Target> {
+pub(super) fn destination_of(text: &str, groups: &[String]) -> Option<Destination> {
     let ends = ["$is_args$args", "$is_args$query_string", "?$args", "?$query_string"];
     let behind = ends.iter().find_map(|end| text.strip_suffix(end));
     let mut keeps_query = behind.is_some();
@@ -235,7 +235,7 @@ pub(super) fn target_of(text: &str, groups: &[String]) -> Option<Target> {
         }
         to.push_str(behind);
     }
-    Some(Target { to, keeps_query })
+    Some(Destination { to, keeps_query })
 }
 
 /// As kettle has it.

@@ -7,6 +7,7 @@ use std::thread;
 use socket2::{Domain, Socket, Type};
 
 use super::*;
+use crate::process::tests::skip;
 
 /// Lets one file and one address.
 struct One(PathBuf, SocketAddr);
@@ -78,7 +79,7 @@ fn open_question(path: &Path) -> Vec<u8> {
 fn is_root_here() -> bool {
     let is_root = process::is_root();
     if !is_root {
-        eprintln!("skipped: only root has files that others may not choose");
+        skip("only root has files that others may not choose");
     }
     is_root
 }

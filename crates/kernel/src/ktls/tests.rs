@@ -9,6 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::*;
 use crate::probe::loopback;
+use crate::process::tests::skip;
 use crate::{process, record, transfer};
 
 const IV: [u8; 12] = [0x01, 0x02, 0x03, 0x04, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17];
@@ -38,7 +39,7 @@ fn attached_pair() -> Option<(TcpStream, TcpStream)> {
         Err(refusal) => {
             let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|it| it == "1");
             assert!(!is_required, "kTLS is required: {refusal}");
-            writeln!(io::stderr(), "skipped: no kTLS in this kernel").unwrap();
+            skip("no kTLS in this kernel");
             None
         }
     }
@@ -126,7 +127,7 @@ fn each_refusal_has_its_label() {
 fn multipath_tcp_is_refused_before_the_kernel_is_asked() {
     // A kernel without Multipath TCP cannot make the socket this asks for.
     let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)) else {
-        writeln!(io::stderr(), "skipped: this kernel makes no Multipath TCP socket").unwrap();
+        skip("this kernel makes no Multipath TCP socket");
         return;
     };
     assert_eq!(attach(socket.as_fd()).unwrap_err().reason(), "multipath_tcp");

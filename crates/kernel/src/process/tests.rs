@@ -54,10 +54,14 @@ fn waiting_is_counted_and_work_is_not() {
         voluntary_context_switches() == before
     });
     assert!(works_alone.any(|is_so| is_so));
-    let before = voluntary_context_switches();
+    // Whoever is not let on meanwhile finds the time over, and need not wait.
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
-    receiver.recv_timeout(Duration::from_millis(1)).unwrap_err();
-    assert!(voluntary_context_switches() > before);
+    let mut waits = (0..100).map(|_| {
+        let before = voluntary_context_switches();
+        receiver.recv_timeout(Duration::from_millis(1)).unwrap_err();
+        voluntary_context_switches() > before
+    });
+    assert!(waits.any(|is_so| is_so));
 }
 
 #[test]

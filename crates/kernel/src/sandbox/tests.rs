@@ -10,11 +10,12 @@ use std::process::{Command, Output};
 use std::thread;
 
 use super::*;
+use crate::process::tests::skip;
 
 #[test]
 fn what_is_confined_reads_writes_executes_and_connects_only_as_listed() {
     if let Err(error) = landlock_version() {
-        eprintln!("skipped: {error}");
+        skip(&error.to_string());
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -150,7 +151,7 @@ fn as_keeper() {
 #[test]
 fn a_process_makes_the_calls_on_its_list_and_no_others() {
     if let Err(error) = seccomp_here() {
-        eprintln!("skipped: {error}");
+        skip(&error.to_string());
         return;
     }
     for role in ["server", "keeper"] {
@@ -163,7 +164,7 @@ fn a_process_makes_the_calls_on_its_list_and_no_others() {
 #[test]
 fn what_only_an_attacker_asks_for_ends_the_process() {
     if let Err(error) = seccomp_here() {
-        eprintln!("skipped: {error}");
+        skip(&error.to_string());
         return;
     }
     for call in [libc::SYS_execve, libc::SYS_ptrace, libc::SYS_bpf, libc::SYS_io_uring_setup] {

@@ -8,6 +8,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::*;
 use crate::probe::loopback;
+use crate::process::tests::skip;
 
 fn file_of(bytes: usize) -> File {
     let mut file = tempfile::tempfile().unwrap();
@@ -163,7 +164,7 @@ fn a_dropped_range_is_cold_a_warmed_one_resident_and_what_follows_is_beyond_the_
     warm(file.as_fd(), 0, 1 << 20).unwrap();
     let answer = residency(file.as_fd(), 0, 1 << 20);
     if answer == Residency::Unsupported {
-        writeln!(io::stderr(), "skipped: this file system does not support RWF_NOWAIT").unwrap();
+        skip("this file system does not support RWF_NOWAIT");
         return;
     }
     assert_eq!(answer, Residency::Resident);

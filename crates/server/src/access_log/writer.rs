@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kettle_config::{Log, LogTarget};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 
@@ -235,16 +236,44 @@ struct TornWrite {
 
 impl Sink {
     fn write(&mut self, lines: &[u8]) -> Result<(), TornWrite> {
-        let written = match self {
+        match self {
             Self::Off => Ok(()),
-            Self::File(file) => return write_counted(file, lines),
-            Self::Stdout => {
-                let mut stdout = io::stdout().lock();
-                stdout.write_all(lines).and_then(|()| stdout.flush())
-            }
-            Self::Stderr => io::stderr().lock().write_all(lines),
+            Self::File(file) => write_lines(file, lines),
+            Self::Stdout => write_lines(&mut io::stdout().lock(), lines),
+            Self::Stderr => write_lines(&mut io::stderr().lock(), lines),
+        }
+    }
+}
+
+/// Writes lines so that what other programs, or our own messages, write to the same log stands between them. A file takes each
+/// call's bytes as one; a pipe takes so only [`PIPE_BUF`] of them.
+fn write_lines(log: &mut (impl Write + AsFd), lines: &[u8]) -> Result<(), TornWrite> {
+    let is_file = fstat(log.as_fd())
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    let mut left = lines;
+    while !left.is_empty() {
+        let piece_bytes = if is_file { left.len() } else { piece_bytes(left) };
+        let (piece, rest) = left.split_at(piece_bytes);
+        let written_before = lines.len() - left.len();
+        let behind = |TornWrite { written_bytes, error }| TornWrite {
+            written_bytes: written_before + written_bytes,
+            error,
         };
-        written.map_err(|error| TornWrite { written_bytes: 0, error })
+        write_counted(log, piece).map_err(behind)?;
+        left = rest;
+    }
+    let flushed = log.flush();
+    flushed.map_err(|error| TornWrite { written_bytes: lines.len(), error })
+}
+
+/// How long the whole lines are that a pipe takes as one. A longer line is written alone, and may be torn there.
+fn piece_bytes(lines: &[u8]) -> usize {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let fits = lines.get(..PIPE_BUF).map(|fits| fits.iter().rposition(is_end));
+    match fits {
+        None => lines.len(),
+        Some(Some(end)) => end + 1,
+        Some(None) => lines.iter().position(is_end).map_or(lines.len(), |end| end + 1),
     }
 }
 
@@ -278,6 +307,9 @@ fn open_file(path: &Path) -> io::Result<File> {
     fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
     Ok(file)
 }
+
+/// What a pipe takes without another writer's bytes in between (pipe(7)).
+const PIPE_BUF: usize = 4_096;
 
 /// How long a line may wait for its write when traffic is low.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);

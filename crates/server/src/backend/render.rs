@@ -1,5 +1,6 @@
-//! The counters of backends as text for Prometheus. Their labels are the operator's names, so they stand with the servers
-//! and not in the table of the workers.
+//! Every counter of backends, declared once: what it is called towards Prometheus, and where it is read.
+//!
+//! Their labels are the operator's names, so they stand with the servers and not in the table of the workers.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use super::state::CheckOutcome;
 use super::status::Health;
 use super::upstream_counts::UpstreamCounts;
 use super::{Backend, Backends, Server};
-use crate::metrics::{Label, Metric, NamedCounters, Shape, Writer};
+use crate::metrics::{Label, NamedCounters, Shape, Writer, write_named};
 
 impl NamedCounters for Backends {
     fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -18,40 +19,53 @@ impl NamedCounters for Backends {
             return Ok(());
         }
         let now = Instant::now();
-        writer
-            .counters(&CONNECTS, self.by_outcome(Outcome::WORDS, |it| it.state.connects.read()))?;
-        let times = self.iter().map(|it| {
-            let times = it.shared.connect_times.read();
-            (vec![&*it.name], times.by_bound(), times.sum)
-        });
-        writer.durations_by(&CONNECT_SECONDS, times)?;
         let is_up = |it: &Server| u64::from(it.health(now) == Health::Up);
-        writer.gauges(&UP, self.by_server(is_up))?;
-        writer.gauges(&CONNECTIONS, self.by_server(|it| it.state.connections().into()))?;
         let waiting = |it: &Backend| u64::try_from(it.waiting()).unwrap_or(u64::MAX);
-        writer.gauges(&QUEUE, self.iter().map(|it| (vec![&*it.name], waiting(it))))?;
-        let forced = self.iter().map(|it| (vec![&*it.name], it.shared.forced.read()));
-        writer.counters(&FORCED, forced)?;
-        let checks = self.by_outcome(CheckOutcome::WORDS, |it| it.state.checks.read());
-        writer.counters(&CHECKS, checks)?;
-        let upstream = |it: &'static str, count: fn(&UpstreamCounts) -> u64| {
-            self.iter()
-                .map(move |backend| (vec![&*backend.name, it], count(&backend.shared.upstream)))
-        };
-        let active = upstream("active", |it| it.active.read().now());
-        let idle = upstream("idle", |it| it.idle.read().now());
-        writer.gauges(&UPSTREAM_CONNECTIONS, active.chain(idle))?;
-        let statuses = self.iter().flat_map(|it| {
-            let counted = it.shared.upstream.responses();
-            counted.map(|(status, count)| (vec![it.name.to_string(), status.to_string()], count))
-        });
-        writer.counters(&UPSTREAM_RESPONSES, statuses)?;
-        let retries = self.iter().map(|it| (vec![&*it.name], it.shared.upstream.retries.read()));
-        writer.counters(&UPSTREAM_RETRIES, retries)
+        let active = self.by_state("active", |it| it.active.read().now());
+        let idle = self.by_state("idle", |it| it.idle.read().now());
+        write_named! { writer:
+            counters "backend_connects", "Connects to servers of backends by outcome" by "backend", "server", "outcome" =
+                self.by_outcome(Outcome::WORDS, |it| it.state.connects.read());
+            durations_by "backend_connect_seconds", "Time a server took for a connection, its TLS handshake included" by "backend" =
+                self.iter().map(|it| {
+                    let times = it.shared.connect_times.read();
+                    (vec![&*it.name], times.by_bound(), times.sum)
+                });
+            gauges "backend_up", "Whether a server gets connections" by "backend", "server" = self.by_server(is_up);
+            gauges "backend_connections", "Connections to a server now" by "backend", "server" =
+                self.by_server(|it| it.state.connections().into());
+            gauges "backend_queue", "Connections that wait for a slot on a server" by "backend" = self.by_backend(waiting);
+            counters "backend_forced", "Connects to servers that are out, because all are" by "backend" =
+                self.by_backend(|it| it.shared.forced.read());
+            counters "backend_checks", "Health checks of servers by outcome" by "backend", "server", "outcome" =
+                self.by_outcome(CheckOutcome::WORDS, |it| it.state.checks.read());
+            gauges "upstream_connections", "Connections that routes have to servers now, in use and kept for the next request"
+                by "backend", "state" = active.chain(idle);
+            counters "upstream_responses", "Responses that servers gave to requests of routes by status" by "backend", "status" =
+                self.iter().flat_map(|it| {
+                    let counted = it.shared.upstream.responses();
+                    counted.map(|(status, count)| (vec![it.name.to_string(), status.to_string()], count))
+                });
+            counters "upstream_retries", "Requests sent again because a kept connection had been closed" by "backend" =
+                self.by_backend(|it| it.shared.upstream.retries.read());
+        }
+        Ok(())
     }
 }
 
 impl Backends {
+    fn by_backend(&self, value: fn(&Backend) -> u64) -> impl Iterator<Item = (Vec<&str>, u64)> {
+        self.iter().map(move |it| (vec![&*it.name], value(it)))
+    }
+
+    fn by_state<'a>(
+        &'a self,
+        state: &'a str,
+        count: fn(&UpstreamCounts) -> u64,
+    ) -> impl Iterator<Item = (Vec<&'a str>, u64)> {
+        self.iter().map(move |it| (vec![&*it.name, state], count(&it.shared.upstream)))
+    }
+
     fn by_server<T>(&self, value: impl Fn(&Server) -> T) -> impl Iterator<Item = (Vec<&str>, T)> {
         let servers = self
             .iter()
@@ -72,63 +86,3 @@ impl Backends {
         })
     }
 }
-
-const CONNECTS: Metric = Metric {
-    name: "backend_connects",
-    help: "Connects to servers of backends by outcome",
-    labels: &["backend", "server", "outcome"],
-};
-
-const CONNECT_SECONDS: Metric = Metric {
-    name: "backend_connect_seconds",
-    help: "Time a server took for a connection, its TLS handshake included",
-    labels: &["backend"],
-};
-
-const UP: Metric = Metric {
-    name: "backend_up",
-    help: "Whether a server gets connections",
-    labels: &["backend", "server"],
-};
-
-const CONNECTIONS: Metric = Metric {
-    name: "backend_connections",
-    help: "Connections to a server now",
-    labels: &["backend", "server"],
-};
-
-const QUEUE: Metric = Metric {
-    name: "backend_queue",
-    help: "Connections that wait for a slot on a server",
-    labels: &["backend"],
-};
-
-const FORCED: Metric = Metric {
-    name: "backend_forced",
-    help: "Connects to servers that are out, because all are",
-    labels: &["backend"],
-};
-
-const CHECKS: Metric = Metric {
-    name: "backend_checks",
-    help: "Health checks of servers by outcome",
-    labels: &["backend", "server", "outcome"],
-};
-
-const UPSTREAM_CONNECTIONS: Metric = Metric {
-    name: "upstream_connections",
-    help: "Connections that routes have to servers now, in use and kept for the next request",
-    labels: &["backend", "state"],
-};
-
-const UPSTREAM_RESPONSES: Metric = Metric {
-    name: "upstream_responses",
-    help: "Responses that servers gave to requests of routes by status",
-    labels: &["backend", "status"],
-};
-
-const UPSTREAM_RETRIES: Metric = Metric {
-    name: "upstream_retries",
-    help: "Requests sent again because a kept connection had been closed",
-    labels: &["backend"],
-};

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Head as Stored, Name, StoreError, Writer};
+use kettle_cache::{Fill, FillState, Head as Stored, Name, StoreError, Waiting, Writer};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -50,7 +50,9 @@ pub(super) struct Fetching {
 
 /// What came of it, for the request that began it.
 pub(super) enum Fetched {
-    Growing(Arc<(Stored, ArrivingBody)>, Option<Box<Trace>>),
+    /// With a place among its readers: from here on it is not given up, however long the request is in passing on an interim
+    /// response.
+    Growing(Arc<(Stored, ArrivingBody)>, Option<Waiting>, Option<Box<Trace>>),
     Validated(Option<Box<Trace>>),
     /// It has come meanwhile, or went away: the store has to be asked again.
     Again,
@@ -59,10 +61,20 @@ pub(super) enum Fetched {
     Failed(u16, Box<Trace>),
 }
 
+impl Fetched {
+    pub(super) fn growing(
+        arriving: Arc<(Stored, ArrivingBody)>,
+        trace: Option<Box<Trace>>,
+    ) -> Self {
+        let place = arriving.1.place();
+        Self::Growing(arriving, place, trace)
+    }
+}
+
 impl From<ArrivalState> for Fetched {
     fn from(state: ArrivalState) -> Self {
         match state {
-            ArrivalState::Growing(arriving) => Fetched::Growing(arriving, None),
+            ArrivalState::Growing(arriving) => Fetched::growing(arriving, None),
             ArrivalState::Validated => Fetched::Validated(None),
             ArrivalState::Ended => Fetched::Again,
             ArrivalState::Asked | ArrivalState::Alone => Fetched::Alone(None),
@@ -135,11 +147,11 @@ impl Fetching {
             return;
         };
         let fill = writer.fill().clone();
-        let body = ArrivingBody::InFile { fill, has_ranges: has_ranges(&response.head) };
+        let body =
+            ArrivingBody::InFile { fill: fill.clone(), has_ranges: has_ranges(&response.head) };
         let arriving = Arc::new((writer.head().clone(), body));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
-        let _ = leader.send(Fetched::Growing(arriving, Some(trace)));
-        let fill = writer.fill().clone();
+        let _ = leader.send(Fetched::growing(arriving, Some(trace)));
         self.write(writer, response.body).await;
         let Self { arriving, device, .. } = self;
         drop(arriving);

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use kettle_cache::{Fill, FillState, Head as Stored, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
-use kettle_http::conditional::{self, Precondition, Validators};
+use kettle_http::conditional::{self, Selection, Validators};
 use kettle_http::date::write_imf_fixdate;
-use kettle_http::range::{self, ByteRange, RangeOutcome};
+use kettle_http::range::{self, ByteRange};
 
 use super::lines;
 use crate::disk::Device;
@@ -87,42 +87,22 @@ impl<'k> Kept<'k> {
             return Ok(Response::new(status, fields, self.body(None)));
         }
         let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
-        let validators = Validators { etag, modified: self.head.modified.map(date_of) };
-        match conditional::evaluate(head, &validators) {
-            Precondition::Proceed => {}
-            Precondition::NotModified => return Ok(Response::new(304, fields, Body::Empty)),
-            Precondition::Failed => return Err(412.into()),
-        }
-        let fields = fields.with("accept-ranges", "bytes");
-        // A date may be that of other variants, too (RFC 9110 §8.8.2.2).
-        let is_sure =
-            |tag: &[u8]| self.head.vary.is_empty() || matches!(tag, [b'"', ..] | [b'W', b'/', ..]);
-        let ranges = range::requested(head)
-            .filter(|_| head.header_values("if-range").all(is_sure))
-            .filter(|_| conditional::if_range_matches(head, &validators, now))
-            .zip(self.bytes);
-        match ranges.map_or(RangeOutcome::Whole, |(value, bytes)| range::parse_ranges(value, bytes))
-        {
-            RangeOutcome::Unsatisfiable => {
-                let length = self.bytes.unwrap_or_default();
-                Err(HttpError {
-                    status: 416,
-                    fields: vec![("content-range", format!("bytes */{length}"))],
-                })
-            }
-            RangeOutcome::Ranges(spans) if spans.len() == 1 => {
-                let span = spans.first().copied().unwrap_or(ByteRange::whole(0));
-                let mut content_range = Vec::new();
-                let length = self.bytes.unwrap_or_default();
-                range::write_content_range(&mut content_range, span, length);
-                let fields = fields.with("content-range", content_range);
-                Ok(Response::new(206, fields, self.body(Some(span))))
-            }
+        let modified = self.head.modified.map(date_of);
+        let validators = Validators { etag, modified, shares_date: !self.head.vary.is_empty() };
+        let span = match conditional::select(head, &validators, self.bytes, now)? {
+            Selection::NotModified => return Ok(Response::new(304, fields, Body::Empty)),
+            Selection::Ranges(spans) if spans.len() == 1 => spans.first().copied(),
             // Several ranges may be answered with the whole (RFC 9110 §14.2).
-            RangeOutcome::Whole | RangeOutcome::Ranges(_) => {
-                Ok(Response::new(200, fields, self.body(None)))
-            }
-        }
+            Selection::Ranges(_) | Selection::Whole => None,
+        };
+        let fields = fields.with("accept-ranges", "bytes");
+        let Some((part, length)) = span.zip(self.bytes) else {
+            return Ok(Response::new(200, fields, self.body(None)));
+        };
+        let mut content_range = Vec::new();
+        range::write_content_range(&mut content_range, part, length);
+        let fields = fields.with("content-range", content_range);
+        Ok(Response::new(206, fields, self.body(span)))
     }
 
     fn body(&self, span: Option<ByteRange>) -> Body {
@@ -140,14 +120,8 @@ impl<'k> Kept<'k> {
                 Body::File { file: Arc::clone(file), span }
             }
             (KeptSource::Growing(fill, file, patience), bytes) => {
-                Body::Growing(Box::new(Growing {
-                    fill: fill.clone(),
-                    file: Arc::clone(file),
-                    start,
-                    bytes,
-                    patience: *patience,
-                    place: fill.wait(),
-                }))
+                let file = Arc::clone(file);
+                Body::Growing(Box::new(Growing::new(fill, file, start, bytes, *patience)))
             }
         }
     }

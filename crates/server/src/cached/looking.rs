@@ -205,11 +205,10 @@ impl Looking<'_> {
                 notes.upstream = trace.or(notes.upstream.take());
                 return None;
             }
-            Fetched::Growing(arriving, trace) => {
+            Fetched::Growing(arriving, _place, trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
                 let (head, body) = &*arriving;
-                // From here on it is not given up, and if it was, there is another to come.
-                let _place = body.place();
+                // If it was given up before, there is another to come.
                 if outcome == CacheOutcome::Collapsed && body.is_broken() {
                     return None;
                 }

@@ -63,7 +63,7 @@ impl Fetching {
         let is_kept = self.device.has_room(held_bytes);
         let whole = Arc::new((stored, ArrivingBody::Whole { bytes: bytes.clone(), is_kept }));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&whole)));
-        let _ = leader.send(Fetched::Growing(Arc::clone(&whole), Some(trace)));
+        let _ = leader.send(Fetched::growing(Arc::clone(&whole), Some(trace)));
         if !is_kept {
             return self.route.failed(&StoreError::Crowded);
         }

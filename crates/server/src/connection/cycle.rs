@@ -15,12 +15,11 @@ use kettle_tls::stream::TlsStream;
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
 use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
-use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
 use crate::proxy;
 use crate::request::{Beside, BodyError, Head, OfConnection, Request, TlsSource};
-use crate::respond::respond;
+use crate::respond::{self, respond};
 use crate::response::{Body, Response};
 use crate::setup::Snapshot;
 use crate::tx_path::TxPath;
@@ -57,6 +56,11 @@ enum Received {
     Head(Box<Head>, BodyFraming),
     /// What cannot be answered but with an error: the head as far as it is one, and the status.
     Refused(Option<Box<Head>>, u16),
+}
+
+/// The name that a connection was made with, and whether its client has shown a certificate that was asked for.
+pub(super) fn of_client(session: &Session) -> (Option<&str>, bool) {
+    (session.server_name.as_deref(), session.peer.is_some())
 }
 
 impl Connection {
@@ -150,7 +154,7 @@ impl Connection {
         self.worker.is_current(&self.snapshot)
     }
 
-    /// Answers what never became a request with an error, and logs it.
+    /// Answers what never became a request with an error, and logs it. The connection's own configuration does.
     pub(super) async fn refuse(
         &self,
         stream: &mut TlsStream,
@@ -158,8 +162,10 @@ impl Connection {
         status: u16,
         number: u64,
     ) -> End {
-        let mut response = error_page::plain(&status.into());
         let arrival = Arrival::now(number);
+        let (files, router) = (&self.worker.responder.files, &self.snapshot.router);
+        let client = of_client(stream.session());
+        let mut response = respond::refuse(files, router, head, client, status).await;
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
             Ok(()) => End::Announced,
             Err(end) => end,
@@ -246,7 +252,7 @@ impl Connection {
             version: request.map(|head| head.version()),
             is_head: match request {
                 Some(head) => head.method() == Method::Head,
-                None => stream.received().bytes().trim_ascii_start().starts_with(b"HEAD "),
+                None => is_head(stream.received().bytes()),
             },
             is_tls: true,
             closes,
@@ -380,4 +386,9 @@ impl Connection {
         };
         self.worker.log.record(&response.log, &entry);
     }
+}
+
+/// Whether what is no request would have been a HEAD: its answer has no body either.
+pub(super) fn is_head(received: &[u8]) -> bool {
+    received.trim_ascii_start().starts_with(b"HEAD ")
 }

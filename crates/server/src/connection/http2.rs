@@ -2,7 +2,8 @@
 //!
 //! | phase | until | a stop |
 //! |---|---|---|
-//! | first, fields | a whole request, `limits.request_timeout` | gives it a moment |
+//! | first | a whole request, `limits.request_timeout` | gives it a moment |
+//! | fields | their end, `limits.request_timeout` from their beginning, whatever other streams do | gives it a moment, or waits for the others |
 //! | busy | the last stream has its response; each has deadlines of its own | waits |
 //! | blocked | the client takes what is sealed, nothing of it for `limits.write_timeout` | waits |
 //! | idle | a request, `limits.idle_timeout` | says so, and gives what comes a moment |
@@ -52,7 +53,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     First,
-    InFields,
+    InFields(u32),
     Busy,
     Blocked,
     Idle,
@@ -73,6 +74,8 @@ struct Driver {
     streams: JoinSet<()>,
     fresh: Fresh,
     phase: Phase,
+    /// The stream whose fields are on their way, and since when.
+    fields: Option<(u32, u32)>,
     /// Requests so far.
     begun: u64,
     /// Those that were not refused.
@@ -106,6 +109,7 @@ impl Connection {
             streams: JoinSet::new(),
             fresh: Fresh::default(),
             phase: Phase::First,
+            fields: None,
             begun: 0,
             served: 0,
             left_ticks: None,
@@ -191,7 +195,13 @@ impl Driver {
         let connection = self.shared.connection.borrow();
         let limits = &connection.snapshot.config.limits;
         match self.phase {
-            Phase::First | Phase::InFields => (limits.request_timeout, Stage::Begun),
+            Phase::First => (limits.request_timeout, Stage::Begun),
+            Phase::InFields(_) => {
+                let begun = self.fields.map(|(_, since)| connection.deadline.ticks() - since);
+                let taken = Duration::from_secs(begun.unwrap_or(0).into());
+                let stage = if self.is_busy() { Stage::UnderWay } else { Stage::Begun };
+                (limits.request_timeout.saturating_sub(taken), stage)
+            }
             Phase::Busy => (Duration::MAX, Stage::UnderWay),
             Phase::Blocked => (limits.write_timeout, Stage::UnderWay),
             // Whoever was told that the server stops may have sent a request before it heard that.
@@ -213,7 +223,7 @@ impl Driver {
                 self.close(reason);
                 return None;
             }
-            Phase::First | Phase::InFields | Phase::Busy | Phase::Idle | Phase::Leaving => {}
+            Phase::First | Phase::InFields(_) | Phase::Busy | Phase::Idle | Phase::Leaving => {}
         }
         self.cut(ErrorCode::NO_ERROR);
         None
@@ -275,6 +285,11 @@ impl Driver {
             }
             Poll::Pending => {}
         }
+        let fields = self.shared.channel.with_frames(|frames| frames.stream_in_fields());
+        self.fields = fields.map(|stream| match self.fields {
+            Some((same, since)) if same == stream => (stream, since),
+            _ => (stream, deadline.ticks()),
+        });
         self.phase = self.next_phase();
         if self.phase != phase {
             return Poll::Ready(Event::PhaseChanged);
@@ -319,10 +334,7 @@ impl Driver {
                 self.shared.is_speechless.set(true);
                 self.phase = Phase::Closing;
             }
-            None if self.streams.is_empty()
-                && self.fresh.is_empty()
-                && (is_left || channel.is_input_over()) =>
-            {
+            None if !self.is_busy() && (is_left || channel.is_input_over()) => {
                 self.cut(ErrorCode::NO_ERROR);
             }
             None => {}
@@ -330,16 +342,20 @@ impl Driver {
     }
 
     fn next_phase(&self) -> Phase {
-        let channel = &self.shared.channel;
-        match self.phase {
-            Phase::Cutting(_) | Phase::Closing => self.phase,
-            _ if channel.is_blocked() => Phase::Blocked,
-            _ if !self.streams.is_empty() || !self.fresh.is_empty() => Phase::Busy,
-            _ if self.left_ticks.is_some() => Phase::Leaving,
-            _ if channel.with_frames(|frames| frames.is_in_fields()) => Phase::InFields,
+        let is_left = self.left_ticks.is_some();
+        match (self.phase, self.fields) {
+            (Phase::Cutting(_) | Phase::Closing, _) => self.phase,
+            _ if self.shared.channel.is_blocked() => Phase::Blocked,
+            (_, Some((stream, _))) if self.is_busy() || !is_left => Phase::InFields(stream),
+            _ if self.is_busy() => Phase::Busy,
+            _ if is_left => Phase::Leaving,
             _ if self.begun == 0 => Phase::First,
             _ => Phase::Idle,
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.streams.is_empty() || !self.fresh.is_empty()
     }
 
     /// Tells the client to ask elsewhere for what it has not asked yet: the server stops, the listener has other settings, or

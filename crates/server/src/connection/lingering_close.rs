@@ -1,6 +1,7 @@
 //! The end of a connection, told truthfully: close_notify where all is said, none where it is not.
 
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use kettle_tls::stream::TlsStream;
 
@@ -43,12 +44,23 @@ impl Connection {
         // Closing with bytes unread would reset the connection and could take the last response,
         // or the alert, from the peer before it has read it (RFC 9112 §9.6). A server that stops
         // stays for the response only, until the peer's kernel has it.
-        let drain = |context: &mut Context<'_>| match stream.poll_drain(context) {
-            Poll::Pending if is_stopping() && (had_all || stream.is_acknowledged()) => {
-                Poll::Ready(Ok(()))
-            }
-            drained => drained,
-        };
-        let _ = self.deadline.within(LINGER, drain).await;
+        let has_begun = Instant::now();
+        let mut is_over = false;
+        while !is_over && has_begun.elapsed() < LINGER_IN_ALL {
+            let drain = |context: &mut Context<'_>| {
+                let drained = stream.poll_drain(context);
+                match drained {
+                    Poll::Ready(Ok(true) | Err(_)) => drained,
+                    _ if is_stopping() && (had_all || stream.is_acknowledged()) => {
+                        Poll::Ready(Ok(true))
+                    }
+                    _ => drained,
+                }
+            };
+            is_over = !matches!(self.deadline.within(LINGER, drain).await, Ok(Ok(false)));
+        }
     }
 }
+
+/// How long a peer may go on sending what nobody reads. One that falls silent is let go after [`LINGER`].
+const LINGER_IN_ALL: Duration = Duration::from_secs(30);

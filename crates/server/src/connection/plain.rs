@@ -8,12 +8,13 @@ use std::time::Duration;
 use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
-use kettle_http::Method;
 use kettle_http::h1::parse::{Parse, Progress};
+use kettle_http::{Method, Version};
 use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::cycle::is_head;
 use super::{Connection, LINGER};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
@@ -24,16 +25,10 @@ use crate::response::{Body, Response};
 impl Connection {
     /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.
     pub(super) async fn plain(&self, mut socket: TcpStream, received: Vec<u8>) {
-        let Some((head, mut response)) = self.plain_response(&mut socket, received).await else {
-            return;
-        };
-        let edge = Edge {
-            date_line: self.worker.date_line(),
-            version: head.as_ref().map(|head| head.version()),
-            is_head: head.is_some_and(|head| head.method() == Method::Head),
-            is_tls: false,
-            closes: true,
-        };
+        let answered = self.plain_response(&mut socket, received).await;
+        let Some((version, is_head, mut response)) = answered else { return };
+        let date_line = self.worker.date_line();
+        let edge = Edge { date_line, version, is_head, is_tls: false, closes: true };
         let mut bytes = Vec::new();
         write_head(&mut bytes, &mut response, &edge);
         if let Body::Memory(body) = &response.body {
@@ -54,12 +49,12 @@ impl Connection {
         }
     }
 
-    /// Reads a request and answers it, or what is none.
+    /// Reads a request and answers it, or what is none. Beside the response: the request's version, and whether it is a HEAD.
     async fn plain_response(
         &self,
         socket: &mut TcpStream,
         mut received: Vec<u8>,
-    ) -> Option<(Option<Box<Head>>, Response)> {
+    ) -> Option<(Option<Version>, bool, Response)> {
         let head_limits = self.head_limits();
         let mut progress = Progress::default();
         self.deadline.extend(self.snapshot.config.limits.request_timeout);
@@ -67,7 +62,10 @@ impl Connection {
             match progress.parse(&received, &head_limits) {
                 Ok(Parse::Partial) => {}
                 Ok(Parse::Complete { head, .. }) => break head.moved_to(()),
-                Err(error) => return Some((None, error_page::plain(&error.status().into()))),
+                Err(error) => {
+                    let page = error_page::plain(&error.status().into());
+                    return Some((None, is_head(&received), page));
+                }
             }
             let stage = self.stage(&received);
             let read = self
@@ -78,9 +76,10 @@ impl Connection {
                 return None;
             }
         };
-        let head = Box::new(head.moved_to(Received::from(received)));
+        let head = head.moved_to(Received::from(received));
         let response = self.redirect_for(&head)?.respond(&head);
-        Some((Some(head), response.unwrap_or_else(|error| error_page::plain(&error))))
+        let response = response.unwrap_or_else(|error| error_page::plain(&error));
+        Some((Some(head.version()), head.method() == Method::Head, response))
     }
 
     fn redirect_for(&self, head: &Head) -> Option<Redirect> {
@@ -134,6 +133,7 @@ pub(super) fn poll_write_all(
     Poll::Ready(Ok(()))
 }
 
+/// Reads past what a peer says until it ends.
 pub(super) fn poll_drain(
     socket: &mut TcpStream,
     context: &mut Context<'_>,
@@ -145,7 +145,8 @@ pub(super) fn poll_drain(
             return Poll::Ready(Ok(()));
         }
     }
-    Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    context.waker().wake_by_ref();
+    Poll::Pending
 }
 
 const READ_BYTES: usize = 4_096;
@@ -153,5 +154,5 @@ const READ_BYTES: usize = 4_096;
 /// Temporary: the port may speak something else one day. The method is kept (RFC 9110 §15.4.8).
 const MISTAKEN_SCHEME_STATUS: u16 = 307;
 
-/// A client that sends this much after its answer is cut off.
+/// What is read of it before others have a turn.
 const DRAIN_READS_MAX: usize = 64;

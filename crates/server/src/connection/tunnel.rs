@@ -136,6 +136,9 @@ fn find(routes: &TunnelRoutes, hello: &ClientHello<'_>) -> Result<Routed, (&'sta
     if server_name.is_some_and(|name| name.len() > NAME_BYTES_MAX) || hello.asks_for_two_names() {
         return Err(("malformed", DECODE_ERROR));
     }
+    if hello.repeats_extension() {
+        return Err(("malformed", ILLEGAL_PARAMETER));
+    }
     let ways = routes.find(server_name);
     match ways.find(hello.alpn()) {
         Some(settings) => Ok((server_name.map(Box::from), Arc::clone(settings))),
@@ -152,5 +155,6 @@ const PEEKED_BYTES_MAX: usize = 64 * 1_024;
 
 /// Fatal alerts in records of their own (RFC 8446 §6), for clients with whom nothing is agreed on.
 pub(super) const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
+const ILLEGAL_PARAMETER: [u8; 7] = [21, 3, 1, 0, 2, 2, 47];
 const DECODE_ERROR: [u8; 7] = [21, 3, 1, 0, 2, 2, 50];
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 1, 0, 2, 2, 112];

@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use kettle_http::h1::framing::BodyWriter;
 use kettle_tls::stream::{StreamError, TlsStream};
 use tokio::io::AsyncWrite;
 use tokio::time::timeout;
 
-use super::upstream::{Coding, cut};
+use super::upstream::cut;
 use super::{Delivery, DeliveryError};
 use crate::limits::Pace;
 use crate::request::{Beside, BodyError, OfConnection, Passed};
@@ -33,7 +34,7 @@ impl Delivery<'_> {
         prefix: &mut Vec<u8>,
         body: &mut UpstreamBody,
         request: &mut Beside<'_, OfConnection<'_>>,
-        coding: &mut Coding,
+        writer: &mut BodyWriter,
     ) -> Result<bool, DeliveryError> {
         let (mut queued_bytes, mut is_request_first) = (0, false);
         loop {
@@ -47,7 +48,7 @@ impl Delivery<'_> {
                 NextPiece::Passed => return Ok(false),
                 NextPiece::Piece(piece) => {
                     let data = piece.as_deref().unwrap_or_default();
-                    coding.begin(prefix, data.len());
+                    writer.begin_piece(prefix, data.len());
                     prefix.extend_from_slice(data);
                     queued_bytes = data.len() as u64;
                     if piece.is_none() {

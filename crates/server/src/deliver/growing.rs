@@ -4,12 +4,11 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use kettle_cache::Waiting;
+use kettle_http::h1::framing::BodyWriter;
 use kettle_http::range::ByteRange;
 use tokio::time::timeout;
 
 use super::placement::{Demand, PathPreference};
-use super::upstream::Coding;
 use super::{Delivery, DeliveryError, Piece};
 use crate::request::poll_client;
 use crate::response::{Growing, Next};
@@ -19,23 +18,22 @@ impl Delivery<'_> {
     pub(super) async fn send_growing(
         &mut self,
         head: &[u8],
-        body: &Growing,
+        body: &mut Growing,
         is_chunked: bool,
         preference: PathPreference,
     ) -> Result<(), DeliveryError> {
-        let bytes = body.bytes.unwrap_or_else(|| body.fill.progress().filled);
+        let bytes = body.bytes.unwrap_or_else(|| body.filled_bytes());
         let demand = Demand { bytes, is_file: true, is_last: self.is_last };
         self.choose_tx_path(demand, preference).await?;
         // The head has said which.
-        let mut coding = Coding::new(is_chunked && body.bytes.is_none());
+        let mut writer = BodyWriter::new(is_chunked && body.bytes.is_none());
         let (mut prefix, mut sent) = (head.to_vec(), 0);
-        let mut waiting = body.fill.wait();
         loop {
             let next = body.next(sent).map_err(|why| DeliveryError::BodyCutShort(why.into()))?;
             match next {
                 Next::Bytes(ByteRange { start, bytes }) => {
                     let bytes = bytes.min(PIECE_BYTES);
-                    coding.begin(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
+                    writer.begin_piece(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
                     sent += bytes;
                     let is_last = self.is_last && body.bytes == Some(sent);
                     let piece = Piece::File(&body.file, ByteRange { start, bytes });
@@ -48,12 +46,12 @@ impl Delivery<'_> {
                         self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
                         prefix.clear();
                     }
-                    self.more(body, &mut waiting, filled).await?;
+                    self.more(body, filled).await?;
                 }
                 Next::End => {
                     let is_announced = body.bytes.is_some();
                     if !is_announced {
-                        coding.end(&mut prefix);
+                        writer.end(&mut prefix, &[]);
                     }
                     if !prefix.is_empty() || (self.is_last && !is_announced) {
                         self.send_piece(&prefix, Piece::Memory(&[]), self.is_last).await?;
@@ -66,14 +64,10 @@ impl Delivery<'_> {
     }
 
     /// Waits until more is there, but not for the sake of a client that has gone.
-    async fn more(
-        &mut self,
-        body: &Growing,
-        waiting: &mut Waiting,
-        seen: u64,
-    ) -> Result<(), DeliveryError> {
+    async fn more(&mut self, body: &mut Growing, seen: u64) -> Result<(), DeliveryError> {
+        let patience = body.patience;
         let more = poll_fn(|context| {
-            if waiting.poll(context, seen).is_ready() {
+            if body.poll_more(context, seen).is_ready() {
                 return Poll::Ready(Ok(()));
             }
             match poll_client(self.stream, context) {
@@ -82,7 +76,7 @@ impl Delivery<'_> {
             }
         });
         let late = || DeliveryError::BodyCutShort(io::ErrorKind::TimedOut.into());
-        timeout(body.patience, more).await.unwrap_or_else(|_| Err(late()))
+        timeout(patience, more).await.unwrap_or_else(|_| Err(late()))
     }
 }
 

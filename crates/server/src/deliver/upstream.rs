@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use kettle_config::TxPathChoice;
+use kettle_http::h1::framing::BodyWriter;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
@@ -20,7 +21,7 @@ use tokio::time::timeout;
 use super::{Delivery, DeliveryError, Demand, PathPreference, Piece};
 use crate::limits::Pace;
 use crate::pipes::Pipes;
-use crate::request::{last_chunk, poll_client};
+use crate::request::poll_client;
 use crate::tx_path::TxPath;
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -36,11 +37,11 @@ impl Delivery<'_> {
         let is_spliced = self.choose_upstream_path(body, preference).await?;
         self.pace = Some(Pace::new(self.write_timeout));
         let mut prefix = head.to_vec();
-        let mut coding = Coding::new(is_chunked);
+        let mut writer = BodyWriter::new(is_chunked);
         if let Some(mut request) = self.request.take() {
-            if self.send_beside(&mut prefix, body, &mut request, &mut coding).await? {
-                coding.trailers = body.take_trailers();
-                return self.end(&mut prefix, &coding).await;
+            if self.send_beside(&mut prefix, body, &mut request, &mut writer).await? {
+                writer.end(&mut prefix, &body.take_trailers());
+                return self.end(&prefix).await;
             }
             self.keep_pace(body);
         }
@@ -60,10 +61,8 @@ impl Delivery<'_> {
             }
             let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
             self.keep_pace(body);
-            if is_end {
-                coding.trailers = body.take_trailers();
-            }
-            self.pass(&mut prefix, piece, is_end, &mut coding).await?;
+            let trailers = is_end.then(|| body.take_trailers());
+            self.pass(&mut prefix, piece, trailers, &mut writer).await?;
             if is_direct {
                 self.send_direct(body, is_spliced).await?;
             }
@@ -76,9 +75,8 @@ impl Delivery<'_> {
     }
 
     /// Ends what was sent by [`send_beside`](Self::send_beside).
-    async fn end(&mut self, prefix: &mut Vec<u8>, coding: &Coding) -> Result<(), DeliveryError> {
+    async fn end(&mut self, prefix: &[u8]) -> Result<(), DeliveryError> {
         self.pace = None;
-        coding.end(prefix);
         if !prefix.is_empty() || self.is_last {
             self.send_piece(prefix, Piece::Memory(&[]), self.is_last).await?;
         }
@@ -117,25 +115,25 @@ impl Delivery<'_> {
         Ok(is_wanted && obstacle.is_none() && self.stream.is_offloaded())
     }
 
-    /// Sends what came, behind `prefix`, and what ends the body if this is its end.
+    /// Sends what came, behind `prefix`, and what ends the body if this is its end, behind which come these trailers.
     async fn pass(
         &mut self,
         prefix: &mut Vec<u8>,
         data: Option<Bytes>,
-        is_end: bool,
-        coding: &mut Coding,
+        trailers: Option<Vec<u8>>,
+        writer: &mut BodyWriter,
     ) -> Result<(), DeliveryError> {
         let mut data = data.unwrap_or_default();
         let mut joined_bytes = 0;
-        coding.begin(prefix, data.len());
-        if is_end && coding.is_chunked {
+        writer.begin_piece(prefix, data.len());
+        let is_last = self.is_last && trailers.is_some();
+        if let Some(trailers) = trailers.filter(|_| writer.is_chunked()) {
             // In one piece, and with that in one record, where it fits.
             joined_bytes = data.len() as u64;
             prefix.extend_from_slice(&data);
-            coding.end(prefix);
+            writer.end(prefix, &trailers);
             data = Bytes::new();
         }
-        let is_last = self.is_last && is_end;
         if !prefix.is_empty() || !data.is_empty() || is_last {
             self.send_piece(prefix, Piece::Memory(&data), is_last).await?;
         }
@@ -270,39 +268,6 @@ impl Drop for Held<'_> {
         if let Some(pipe) = self.pipe.take() {
             self.pipes.give(pipe);
         }
-    }
-}
-
-/// How the end of the body is marked.
-pub(super) struct Coding {
-    is_chunked: bool,
-    is_first: bool,
-    /// Lines behind the last chunk.
-    trailers: Vec<u8>,
-}
-
-impl Coding {
-    pub(super) fn new(is_chunked: bool) -> Self {
-        Self { is_chunked, is_first: true, trailers: Vec::new() }
-    }
-
-    /// Writes what stands before a piece: the end of the one before, and the size of this one.
-    pub(super) fn begin(&mut self, out: &mut Vec<u8>, data_bytes: usize) {
-        if !self.is_chunked || data_bytes == 0 {
-            return;
-        }
-        let end = if std::mem::take(&mut self.is_first) { "" } else { "\r\n" };
-        out.extend_from_slice(format!("{end}{data_bytes:x}\r\n").as_bytes());
-    }
-
-    /// Writes what stands behind the last piece, if there was any.
-    pub(super) fn end(&self, out: &mut Vec<u8>) {
-        if !self.is_chunked {
-            return;
-        }
-        let end: &[u8] = if self.is_first { b"" } else { b"\r\n" };
-        out.extend_from_slice(end);
-        out.extend(last_chunk(&self.trailers));
     }
 }
 

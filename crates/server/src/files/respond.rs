@@ -3,9 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
-use kettle_http::conditional::{self, Precondition, Validators};
+use kettle_http::conditional::{self, Selection, Validators};
 use kettle_http::multipart::Boundary;
-use kettle_http::range::{self, ByteRange, RangeOutcome};
+use kettle_http::range::{self, ByteRange};
 
 use super::entry::Entry;
 use crate::clock::Clock;
@@ -21,31 +21,20 @@ pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response
     if !is_conditional_or_ranged(head) {
         return Ok(whole(entry));
     }
-    let validators = Validators { etag: &entry.etag, modified: Some(entry.modified) };
-    match conditional::evaluate(head, &validators) {
-        Precondition::Proceed => {}
-        Precondition::NotModified => {
+    let (modified, shares_date) = (Some(entry.modified), entry.shares_date);
+    let validators = Validators { etag: &entry.etag, modified, shares_date };
+    let length = Some(entry.content.bytes());
+    Ok(match conditional::select(head, &validators, length, clock.wall())? {
+        Selection::Whole => whole(entry),
+        Selection::NotModified => {
             let fields = ResponseFields::ready(entry.lines.shared());
-            return Ok(Response::new(304, fields, Body::Empty));
+            Response::new(304, fields, Body::Empty)
         }
-        Precondition::Failed => return Err(412.into()),
-    }
-    let is_sure = |tag: &[u8]| !entry.shares_date || matches!(tag, [b'"', ..] | [b'W', b'/', ..]);
-    let ranges = range::requested(head)
-        .filter(|_| head.header_values("if-range").all(is_sure))
-        .filter(|_| conditional::if_range_matches(head, &validators, clock.wall()));
-    let bytes = entry.content.bytes();
-    match ranges.map_or(RangeOutcome::Whole, |ranges| range::parse_ranges(ranges, bytes)) {
-        RangeOutcome::Whole => Ok(whole(entry)),
-        RangeOutcome::Unsatisfiable => {
-            let fields = vec![("content-range", format!("bytes */{bytes}"))];
-            Err(HttpError { status: 416, fields })
-        }
-        RangeOutcome::Ranges(spans) => Ok(match *spans {
+        Selection::Ranges(spans) => match *spans {
             [span] => one_range(entry, span),
             _ => several_ranges(entry, &spans),
-        }),
-    }
+        },
+    })
 }
 
 /// One pass over the names instead of a search for each of the six that matter. May err on the

@@ -17,6 +17,18 @@ pub struct Metric {
     pub labels: &'static [&'static str],
 }
 
+/// Declares counters that the operator's names tell apart, and writes them: `shape "name", "help" by "label", … = readings;`, where a
+/// shape is a function of [`Writer`] and readings are what it takes.
+macro_rules! write_named {
+    ($writer:ident: $($shape:ident $name:literal, $help:literal by $($label:literal),+ = $readings:expr;)+) => {
+        $($writer.$shape(
+            &$crate::metrics::Metric { name: $name, help: $help, labels: &[$($label),+] },
+            $readings,
+        )?;)+
+    };
+}
+pub(crate) use write_named;
+
 /// How many durations each bucket of a histogram holds, by its upper bound in seconds.
 pub type Buckets = Vec<(f64, u64)>;
 

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::request::{BodyError, RequestBody, chunk, last_chunk};
+use crate::request::{BodyError, RequestBody};
 use crate::upstream::{InFlight, UpstreamError};
 
 /// How far a body got.
@@ -120,7 +120,7 @@ impl Sending<'_> {
         bytes_max: u64,
         trailers: &TrailerFilter,
     ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
-        let is_chunked = body.framing() == BodyFraming::Chunked;
+        let mut writer = BodyWriter::new(body.framing() == BodyFraming::Chunked);
         loop {
             let data = {
                 let mut next = pin!(body.chunk(bytes_max));
@@ -136,9 +136,9 @@ impl Sending<'_> {
                 }
             };
             let Some(data) = data else { break };
-            let answer = if is_chunked {
+            let answer = if writer.is_chunked() {
                 let mut piece = Vec::with_capacity(data.len() + CHUNK_BYTES_MORE);
-                chunk(&mut piece, data, true);
+                writer.write_piece(&mut piece, data);
                 self.send(&piece).await?
             } else {
                 self.send(data).await?
@@ -148,11 +148,12 @@ impl Sending<'_> {
             }
         }
         self.has_ended = true;
-        if !is_chunked {
+        if !writer.is_chunked() {
             return Ok(None);
         }
-        let trailers = trailers.passed_on(body.trailers());
-        Ok(self.send(&last_chunk(&trailers)).await?)
+        let mut end = Vec::new();
+        writer.end(&mut end, &trailers.passed_on(body.trailers()));
+        Ok(self.send(&end).await?)
     }
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.

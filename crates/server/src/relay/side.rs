@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{socket, transfer};
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::TlsStream;
 use kettle_tls::{Session, Version};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -90,8 +90,7 @@ impl Side {
         match self {
             Self::Tls(stream) => {
                 if ready!(stream.poll_close(context)).is_ok()
-                    && let Err(StreamError::Io(error)) = ready!(stream.poll_drain(context))
-                    && error.kind() == io::ErrorKind::TimedOut
+                    && let Ok(false) = ready!(stream.poll_drain(context))
                 {
                     // It talks on. That is not answered by a reset, which would take from it what it has not read.
                     context.waker().wake_by_ref();

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use kettle_http::h2::Incoming;
 use kettle_http::trailers::TrailerFilter;
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
@@ -30,7 +30,7 @@ pub(super) struct Passing {
 pub struct Beside<'b, S> {
     passing: &'b mut Option<Passing>,
     is_broken: &'b mut bool,
-    is_chunked: bool,
+    writer: BodyWriter,
     /// What the client sent and the server took so far, both counted.
     pub moved_bytes: u64,
     source: S,
@@ -90,12 +90,12 @@ impl RequestBody<'_> {
         &mut self,
     ) -> Option<(&mut TlsStream, Option<Beside<'_, OfConnection<'_>>>)> {
         let BodySource::Tls(source) = &mut self.source else { return None };
-        let is_chunked = self.framing == BodyFraming::Chunked;
+        let writer = BodyWriter::new(self.framing == BodyFraming::Chunked);
         let (passing, is_broken) = (&mut self.passing, &mut self.is_broken);
         let beside = passing.is_some().then_some(Beside {
             passing,
             is_broken,
-            is_chunked,
+            writer,
             moved_bytes: 0,
             source: &mut self.reader,
         });
@@ -105,10 +105,10 @@ impl RequestBody<'_> {
     /// The body of a stream, if it goes on beside its response.
     pub(crate) fn beside_stream(&mut self) -> Option<Beside<'_, OfStream<'_>>> {
         let BodySource::Stream(source, _, total_bytes) = &mut self.source else { return None };
-        let is_chunked = self.framing == BodyFraming::Chunked;
+        let writer = BodyWriter::new(self.framing == BodyFraming::Chunked);
         let (passing, is_broken) = (&mut self.passing, &mut self.is_broken);
         let source = OfStream { stream: source.stream, total_bytes };
-        let beside = Beside { passing, is_broken, is_chunked, moved_bytes: 0, source };
+        let beside = Beside { passing, is_broken, writer, moved_bytes: 0, source };
         beside.passing.is_some().then_some(beside)
     }
 }
@@ -160,7 +160,7 @@ impl<S> Beside<'_, S> {
     /// Takes in data as the server gets it.
     fn take(&mut self, data: &[u8]) {
         if let Some(passing) = &mut *self.passing {
-            chunk(&mut passing.unsent, data, self.is_chunked);
+            self.writer.write_piece(&mut passing.unsent, data);
         }
         self.moved_bytes += data.len() as u64;
     }
@@ -169,10 +169,7 @@ impl<S> Beside<'_, S> {
     fn end(&mut self, trailers: &[u8]) {
         if let Some(passing) = &mut *self.passing {
             passing.has_ended = true;
-            if self.is_chunked {
-                let trailers = passing.trailers.passed_on(trailers);
-                passing.unsent.extend(last_chunk(&trailers));
-            }
+            self.writer.end(&mut passing.unsent, &passing.trailers.passed_on(trailers));
         }
     }
 
@@ -255,21 +252,6 @@ impl Beside<'_, OfStream<'_>> {
             Poll::Ready(Ok(()))
         })
     }
-}
-
-/// Appends a piece of a body as a server gets it.
-pub(crate) fn chunk(out: &mut Vec<u8>, data: &[u8], is_chunked: bool) {
-    if !is_chunked {
-        return out.extend_from_slice(data);
-    }
-    out.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
-    out.extend_from_slice(data);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// What ends a body in chunks, with the lines of its trailer section.
-pub(crate) fn last_chunk(trailers: &[u8]) -> Vec<u8> {
-    [b"0\r\n", trailers, b"\r\n"].concat()
 }
 
 /// What is kept allocated for pieces to come.

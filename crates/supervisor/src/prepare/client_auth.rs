@@ -56,7 +56,7 @@ fn load_one(
     settings: &ConfigClientAuth,
     diagnostics: &mut Diagnostics,
 ) -> Option<ClientAuth> {
-    let roots = load_file(config, &settings.roots, diagnostics, Roots::load);
+    let roots = load_file(config, &settings.roots, diagnostics, Roots::load_for_clients);
     let revocation = match &settings.crl {
         None => Some(None),
         Some(crl) => load_file(config, crl, diagnostics, RevocationLists::load).map(Some),

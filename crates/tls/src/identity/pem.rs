@@ -145,6 +145,7 @@ pub(crate) fn read(
     let bytes_max = match role {
         FileRole::RevocationList => REVOCATION_LIST_BYTES_MAX,
         FileRole::TicketSecret => TICKET_SECRET_BYTES_MAX,
+        FileRole::Staple => STAPLE_BYTES_MAX,
         _ => FILE_BYTES_MAX,
     };
     if metadata.len() > bytes_max {
@@ -197,5 +198,8 @@ const REVOCATION_LIST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A secret needs 32.
 const TICKET_SECRET_BYTES_MAX: u64 = 4_096;
+
+/// A response is an extension of a certificate's entry, all of which have 64 KiB (RFC 8446 §4.4.2). Usual ones have 2 KiB.
+const STAPLE_BYTES_MAX: u64 = 32 * 1024;
 
 const DER_SEQUENCE: u8 = 0x30;

@@ -421,6 +421,13 @@ fn staple_is_sent_until_it_ends() {
 }
 
 #[test]
+fn staple_that_no_extension_has_room_for_is_refused() {
+    let stapling = Stapling::new();
+    let error = stapling.load(&[0x30; 32 * 1024 + 1], now()).expect_err("too long");
+    assert!(matches!(error, IdentityError::TooLarge { role: FileRole::Staple, .. }), "{error}");
+}
+
+#[test]
 fn expired_staple_is_left_off_with_a_warning() {
     let eight_days = Duration::from_secs(8 * 24 * 60 * 60);
     let (identity, warnings) =

@@ -106,10 +106,11 @@ fn certificate_is_made_anew_when_it_ends_soon() {
 }
 
 #[test]
-fn certificate_is_made_anew_for_other_names() {
+fn certificate_is_made_anew_for_more_names_and_not_for_fewer() {
     let files = Files::new();
     make(&files, &names(), now());
     assert!(make(&files, &default_names(Some("renamed")), now()).is_new);
+    assert!(!make(&files, &default_names(None), now()).is_new);
 }
 
 #[test]

@@ -127,7 +127,13 @@ impl ClosingSocket {
         if self.is_from_peer {
             return Poll::Ready(Ok(()));
         }
-        receive::poll_drain(&self.socket, context)
+        let is_over = ready!(receive::poll_drain(&self.socket, context))?;
+        if is_over {
+            return Poll::Ready(Ok(()));
+        }
+        // Others have a turn.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 

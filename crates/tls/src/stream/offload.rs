@@ -99,6 +99,18 @@ impl TlsWriter {
         socket::written_bytes(socket.as_fd()).map_or(true, |written| written >= expected)
     }
 
+    /// Whether, behind a cut, kernel TLS holds back nothing but a record that `MSG_MORE` left open, which nobody ends any more: TCP
+    /// has sent all it had, and was given nothing since the last look.
+    pub(super) fn keeps_open_record(&mut self, socket: &TcpStream) -> bool {
+        let seen = self.kernel_output.as_mut().and_then(|output| output.written_at_look.as_mut());
+        let (Some(seen), fd) = (seen, socket.as_fd()) else { return false };
+        let (Ok(written), Ok(0)) = (socket::written_bytes(fd), socket::pending_output_bytes(fd))
+        else {
+            return false;
+        };
+        std::mem::replace(seen, written) == written
+    }
+
     /// Seals the answer to a KeyUpdate, if one is due from here; what is sealed after it is under the next key.
     pub(super) fn update_user_key_if_due(&mut self) -> Result<bool, StreamError> {
         let is_due = self.due.key_update && matches!(self.sending, Sending::User(_));
@@ -246,6 +258,7 @@ impl KernelOutput {
             record_overhead_bytes: (sealer.prefix_bytes() + sealer.suffix_bytes()) as u64,
             sequence_first: sealer.sequence(),
             bytes: written_bytes,
+            written_at_look: None,
         }
     }
 

@@ -219,11 +219,11 @@ impl TlsStream {
         error
     }
 
-    /// Receives and throws away until the peer closes its side, without opening anything.
+    /// Receives and throws away what comes, without opening anything. Says whether the peer has closed its side.
     ///
     /// # Errors
-    /// [`StreamError::Io`] if the socket fails or the peer sends on and on.
-    pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+    /// [`StreamError::Io`] if the socket fails.
+    pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, StreamError>> {
         poll_drain(&self.socket, context)
     }
 }
@@ -259,18 +259,21 @@ impl<F: FnMut(&[u8])> Sink for Show<F> {
     }
 }
 
-/// Reads until the end; at most [`DRAIN_READS_MAX`] reads for each time the socket gets ready.
+/// Reads what is there, in at most [`DRAIN_READS_MAX`] reads. Says whether that was the end.
 pub(super) fn poll_drain(
     socket: &TcpStream,
     context: &mut Context<'_>,
-) -> Poll<Result<(), StreamError>> {
+) -> Poll<Result<bool, StreamError>> {
     SCRATCH.with_borrow_mut(|scratch| {
-        for _ in 0..DRAIN_READS_MAX {
-            if ready!(poll_read(socket, context, scratch))? == 0 {
-                return Poll::Ready(Ok(()));
+        for read in 0..DRAIN_READS_MAX {
+            match poll_read(socket, context, scratch)? {
+                Poll::Ready(0) => return Poll::Ready(Ok(true)),
+                Poll::Ready(_) => {}
+                Poll::Pending if read > 0 => break,
+                Poll::Pending => return Poll::Pending,
             }
         }
-        Poll::Ready(Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+        Poll::Ready(Ok(false))
     })
 }
 
@@ -323,5 +326,5 @@ const SCRATCH_BYTES: usize = 36 * 1_024;
 /// Reads without any data, before other connections get their turn: a read may bring a thousand KeyUpdates.
 const READS_PER_TURN: usize = 4;
 
-/// A peer that sends this much after we said goodbye is cut off.
+/// What is read of a peer that sends on after we said goodbye, before others have a turn.
 const DRAIN_READS_MAX: usize = 64;

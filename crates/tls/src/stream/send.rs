@@ -213,6 +213,9 @@ impl TlsStream {
         while !self.writer.is_passed_to_tcp(&self.socket) {
             let pause = self.writer.pause.get_or_insert_default();
             ready!(pause.poll(context));
+            if self.writer.keeps_open_record(&self.socket) {
+                break;
+            }
         }
         self.writer.pause = None;
         self.writer.sending = Sending::Ended;

@@ -73,6 +73,8 @@ pub(super) struct KernelOutput {
     pub(super) sequence_first: u64,
     /// All but the overhead of the records under the current key.
     pub(super) bytes: u64,
+    /// Behind a cut: what TCP had been given at the last look.
+    pub(super) written_at_look: Option<u64>,
 }
 
 /// What may still be sent under the current key.
@@ -356,6 +358,9 @@ impl TlsWriter {
         self.due = ControlDue::default();
         self.has_fatal_alert = false;
         self.sending = Sending::Ended;
+        if let Some(output) = &mut self.kernel_output {
+            output.written_at_look = Some(0);
+        }
     }
 
     /// One control record of the kernel's, whole or not at all.

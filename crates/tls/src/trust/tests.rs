@@ -105,3 +105,18 @@ fn system_has_authorities_or_says_how_to_get_them() {
         Err(error) => assert!(error.to_string().contains("ca-certificates"), "{error}"),
     }
 }
+
+#[test]
+fn names_of_authorities_fit_into_a_message_to_clients() {
+    let name = "a".repeat(30_000);
+    let authority = || Authority::new(&name).own_pem();
+    let files = Files::new();
+    let two = authority() + &authority();
+    let path = files.write("roots.pem", &two);
+    assert_eq!(Roots::load_for_clients(&path).expect("roots").0.digests.len(), 2);
+    let path = files.write("roots.pem", two + &authority());
+    // Whom a backend may be certified by is told to nobody.
+    assert_eq!(Roots::load(&path).expect("roots").0.digests.len(), 3);
+    let error = Roots::load_for_clients(&path).expect_err("too long");
+    assert!(matches!(error, IdentityError::NamesTooLong { bytes: 90_000.., .. }), "{error}");
+}

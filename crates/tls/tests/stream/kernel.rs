@@ -227,6 +227,27 @@ async fn requests_are_still_opened_after_the_switch() {
     }
 }
 
+#[tokio::test]
+async fn a_cut_waits_for_no_record_that_was_left_open() {
+    if has_ktls("a_cut_waits_for_no_record_that_was_left_open").is_none() {
+        return;
+    }
+    for (_, _, suite) in SUITES {
+        let (mut stream, client) = connect(suite, |client| {
+            let mut received = Vec::new();
+            let end = std::io::Read::read_to_end(client, &mut received);
+            (received, end.is_ok())
+        })
+        .await;
+        poll_fn(|context| stream.poll_offload(context, false)).await.unwrap();
+        kernel_write(&mut stream, b"whole", false).await;
+        kernel_write(&mut stream, b"left open", true).await;
+        stream.cut();
+        poll_fn(|context| stream.poll_close(context)).await.unwrap();
+        assert_eq!(client.join().unwrap(), (b"whole".to_vec(), false), "{suite:?}");
+    }
+}
+
 /// Before Linux 6.14. Whether the close_notify that is due then is true only the owner of the connection knows.
 #[tokio::test]
 async fn a_key_that_the_kernel_cannot_change_ends_the_connection_one_way_or_the_other() {
@@ -258,7 +279,7 @@ async fn a_key_that_the_kernel_cannot_change_ends_the_connection_one_way_or_the_
             stream.cut();
         }
         poll_fn(|context| stream.poll_close(context)).await.unwrap();
-        while poll_fn(|context| stream.poll_drain(context)).await.is_err() {}
+        while let Ok(false) = poll_fn(|context| stream.poll_drain(context)).await {}
         let (sent, end) = client.join().unwrap();
         assert_eq!((&sent, end.is_ok()), (b"part", is_all));
     }

@@ -102,6 +102,26 @@ fn both_servers_are_measured_by_an_nginx_conf_as_it_is() {
 }
 
 #[test]
+fn the_command_of_the_readme_ends_in_a_verdict() {
+    if !has_two_processors() {
+        return;
+    }
+    if !Path::new("/usr/sbin/nginx").exists() {
+        return skip("nginx is not installed");
+    }
+    let folder = TempDir::new().unwrap();
+    let written = README.lines().find_map(|line| line.strip_prefix("kettle bench run ")).unwrap();
+    let written = written.split('#').next().unwrap().split_whitespace();
+    let shorter = ["--sizes", "1k", "--seconds", "0.3", "--output"];
+    let words = ["bench", "run"].into_iter().chain(written).chain(shorter);
+    let said = Tool::kettle(words).args([folder.path()]).succeed();
+    let verdict = said.lines().find_map(|line| line.strip_prefix("Verdict: ")).expect(&said);
+    assert!(verdict.contains("kettle") && verdict.contains("nginx"), "{said}");
+}
+
+const README: &str = include_str!("../../../../README.md");
+
+#[test]
 fn an_nginx_conf_without_tls_is_refused_before_anything_is_measured() {
     let folder = TempDir::new().unwrap();
     let own = folder.path().join("own.conf");

@@ -73,7 +73,7 @@ fn what_is_not_begun_in_time_comes_from_the_backend_and_a_write_waits_no_longer(
     let (folder, image, nothing) =
         (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let mounted =
-        Mounted::image(folder.path().into(), "ext4", &image.path().join("image"), nothing.path());
+        Mounted::holding(folder.path().into(), "ext4", &image.path().join("image"), nothing.path());
     let Ok(mounted) = mounted else { return skip("no ext4 can be mounted here") };
     let (cached, metrics) = start(folder);
     keep(&cached, "/app/written");

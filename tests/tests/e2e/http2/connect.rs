@@ -30,7 +30,8 @@ fn setup(servers: &Backend, settings: &str) -> Setup {
     let setup = setup.more(&route("/kept", "cache = { store = \"main\" }"));
     let setup = setup.more("[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n");
     let guarded = route("/guarded", "websocket = true\ndeny = [\"0.0.0.0/0\"]");
-    let setup = setup.file("kept/.keep", "");
+    let rate = "websocket = true\nrate_limit = { requests = 100, period = \"1s\", burst = 100, concurrent = 1 }";
+    let setup = setup.file("kept/.keep", "").more(&route("/limited", rate));
     setup.more(&guarded).more(&backend("app", settings, &[servers.address()]))
 }
 
@@ -403,6 +404,31 @@ fn a_tunnel_of_any_priority_holds_nobody_up_between_its_messages() {
         assert_eq!(frames.body(5), content(10), "{value}");
         server.write_all(b"more").unwrap();
         assert_eq!(said(&mut frames, 1), b"more", "{value}");
+    }
+}
+
+#[test]
+fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    for (stream, is_reset) in [(1, false), (5, true)] {
+        frames.send(&connect(stream, "/limited/ws", &[]));
+        let (mut server, head) = asked(&servers);
+        server.write_all(agreement(&head).as_bytes()).unwrap();
+        assert_eq!(frames.next_of(HEADERS).payload[0], OK);
+        frames.send(&get(stream + 2, "/limited/x"));
+        assert_eq!(frames.next_of(HEADERS).stream, stream + 2);
+        assert_eq!(kettle.entry("/limited/x").number("status"), 429);
+        if is_reset {
+            frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+            assert!(read_to_end(&mut server).1.is_err());
+        } else {
+            frames.send(&frame(DATA, END_STREAM, stream, b""));
+            assert_eq!(read_to_end(&mut server).0, b"");
+        }
+        drop(server);
+        let _ended = kettle.tunnel();
     }
 }
 

@@ -97,18 +97,45 @@ fn a_client_that_never_asks_is_closed() {
 }
 
 #[test]
+fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
+    let setup = setup().set("limits", "request_timeout = \"1s\"");
+    let setup = setup.set("limits", "requests_per_connection = 4_000_000");
+    let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1h\""));
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    frames.send(&get(1, "/1048576"));
+    frames.next_of(HEADERS);
+    // Each has its own time, though some are always on their way.
+    let (started, mut stream, mut rest) = (Instant::now(), 3, Vec::new());
+    while started.elapsed() < Duration::from_secs(4) {
+        let mut next =
+            frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[]));
+        let behind = next.split_off(12);
+        rest.extend(next);
+        frames.send(&rest);
+        rest = behind;
+        if stream > 3 {
+            assert_eq!(frames.next_of(HEADERS).stream, stream - 2);
+        }
+        stream += 2;
+    }
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+    kettle.wait_until_idle();
+}
+
+#[test]
 fn a_file_cut_short_ends_its_stream_with_an_error_and_no_other() {
     let kettle = Kettle::start(setup());
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&get(1, "/1048576"));
     let first = frames.next_of(DATA);
     assert_eq!(first.stream, 1);
-    let file = File::options().write(true).open(kettle.folder.path("www/1048576")).unwrap();
-    file.set_len(100).unwrap();
+    let path = kettle.folder.path("www/1048576");
+    File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
     let more = (1_u32 << 20).to_be_bytes();
     frames.send(&[frame(WINDOW_UPDATE, 0, 1, &more), frame(WINDOW_UPDATE, 0, 0, &more)].concat());
     assert_eq!(code(&frames.next_of(RST_STREAM).payload), INTERNAL_ERROR);
     assert!(!kettle.entry("/1048576").is_complete());
+    kettle.messages().wait_for(&format!("file={path:?}"));
     frames.send(&get(3, "/10"));
     assert_eq!(frames.body(3), content(10));
 }
@@ -214,8 +241,9 @@ fn a_session_from_before_certificates_were_asked_for_is_sent_away() {
 }
 
 #[test]
-fn fields_that_nobody_looks_at_are_answered_and_logged() {
-    let kettle = Kettle::start(setup());
+fn fields_that_nobody_looks_at_are_answered_with_the_sites_page_and_logged() {
+    let page = setup().file("431.html", "too many").site("error_pages.431 = \"431.html\"");
+    let kettle = Kettle::start(page);
     let mut frames = Frames::connect(&kettle, &[]);
     let mut block = fields("GET", "/10", &[]);
     let long = "y".repeat(100);
@@ -227,6 +255,7 @@ fn fields_that_nobody_looks_at_are_answered_and_logged() {
     frames.send(&frame(CONTINUATION, END_HEADERS, 1, back));
     let answer = frames.next_of(HEADERS);
     assert_eq!(answer.stream, 1);
+    assert_eq!(frames.body(1), b"too many");
     assert_eq!(kettle.entry("").number("status"), 431);
     assert_eq!(kettle.status("/total/http2_refused/fields_too_large"), 1);
     frames.ping();

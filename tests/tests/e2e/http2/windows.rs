@@ -14,6 +14,7 @@ use super::frames::*;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 const WINDOW_MAX: u32 = 0x7fff_ffff;
+const FLOW_CONTROL_ERROR: u32 = 3;
 
 /// Opens the window of the connection as far as it goes.
 fn open_connection(frames: &mut Frames) {
@@ -61,31 +62,69 @@ fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already()
     assert_same(&frames.body(101), &content(32_000), "afterwards");
 }
 
-#[test]
-fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
-    let [slow, quick] = [Backend::listen(), Backend::listen()];
-    let setup = Setup::default()
+/// A server whose route `/slow` passes on one request at a time: the bodies of others are not read.
+fn one_at_a_time(slow: &Backend, quick: &Backend) -> Setup {
+    Setup::default()
         .listener("http2 = true")
-        .set("limits", "request_timeout = \"1s\"")
         .more("[[site.route]]\nprefix = \"/slow\"\nbackend = \"slow\"\n")
         .more("[[site.route]]\nprefix = \"/quick\"\nbackend = \"quick\"\n")
         .more(&backend("quick", "", &[quick.address()]))
         .more(&backend("slow", "queue_timeout = \"5m\"", &[slow.address()]))
-        .more("connections = 1\n");
-    let kettle = Kettle::start(setup);
-    let mut frames = Frames::connect(&kettle, &[]);
-    // Without this the windows of streams are the protocol's own, and more than they hold ends them.
+        .more("connections = 1\n")
+}
+
+/// A client that knows the windows of its streams: without that they are the protocol's own.
+fn connect_to(kettle: &Kettle) -> Frames {
+    let mut frames = Frames::connect(kettle, &[]);
     drop(frames.next_of(SETTINGS));
     frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    frames
+}
+
+/// Sends as much of a body as the window of its stream has room for.
+fn fill_window(frames: &mut Frames, stream: u32) {
+    frames.send(&post(stream, "/slow/more"));
+    for _ in 0..16 {
+        frames.send(&frame(DATA, 0, stream, &[b'x'; 16_384]));
+    }
+}
+
+#[test]
+fn what_no_window_has_room_for_ends_its_stream_or_the_connection() {
+    let [slow, quick] = [Backend::listen(), Backend::listen()];
+    let kettle = Kettle::start(one_at_a_time(&slow, &quick));
+    let [mut one, mut all] = [(); 2].map(|()| connect_to(&kettle));
+    one.send(&get(1, "/slow/first"));
+    let mut first = slow.accept();
+    drop(read_until(&mut first, b"\r\n\r\n"));
+    fill_window(&mut one, 3);
+    one.ping();
+    one.send(&frame(DATA, 0, 3, b"x"));
+    let reset = one.next_of(RST_STREAM);
+    assert_eq!((reset.stream, code(&reset.payload)), (3, FLOW_CONTROL_ERROR));
+    // Four windows of streams are that of a connection.
+    for stream in [1, 3, 5, 7] {
+        fill_window(&mut all, stream);
+    }
+    all.ping();
+    all.send(&[post(9, "/slow/more"), frame(DATA, 0, 9, b"x")].concat());
+    assert_eq!(all.end().0, [FLOW_CONTROL_ERROR]);
+    first.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(one.body(1), b"ok");
+}
+
+#[test]
+fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
+    let [slow, quick] = [Backend::listen(), Backend::listen()];
+    let setup = one_at_a_time(&slow, &quick).set("limits", "request_timeout = \"1s\"");
+    let kettle = Kettle::start(setup);
+    let mut frames = connect_to(&kettle);
     frames.send(&get(1, "/slow/first"));
     let mut first = slow.accept();
     drop(read_until(&mut first, b"\r\n\r\n"));
     // Four that nobody reads, since they wait for their turn, take all the window of the connection.
     for stream in [3, 5, 7, 9] {
-        frames.send(&post(stream, "/slow/more"));
-        for _ in 0..16 {
-            frames.send(&frame(DATA, 0, stream, &[b'x'; 16_384]));
-        }
+        fill_window(&mut frames, stream);
     }
     frames.send(&post(11, "/quick/x"));
     let mut other = quick.accept();

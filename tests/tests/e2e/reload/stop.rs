@@ -193,7 +193,8 @@ fn clients_with_nothing_under_way_are_let_go_at_once() {
 
 #[test]
 fn clients_that_stand_still_in_a_beginning_are_let_go_soon() {
-    stop_lets_go(BEGUN, "drain_timeout = \"1m\"");
+    // The end is waited for with `patience`, a part of this and of all other deadlines here.
+    stop_lets_go(BEGUN, "drain_timeout = \"10m\"");
 }
 
 /// The listeners with TLS.

@@ -1,6 +1,6 @@
 //! A new configuration takes the place of the old one while connections are open, or not at all.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -71,6 +71,37 @@ fn more_may_wait_in_a_socket_that_stays() {
     let waiting: Result<Vec<_>, _> = (0..8).map(connect).collect();
     kettle.signal(Signal::CONT);
     assert!(waiting.is_ok(), "{waiting:?}");
+}
+
+/// Accepted they are, since nobody else would; served as far as there is room.
+#[test]
+fn what_waits_in_a_socket_that_goes_waits_for_room() {
+    for stops in [false, true] {
+        let setup = Setup::default().file("www/a", "content");
+        let kettle = Kettle::start(setup.set("limits", "connections_per_worker = 1"));
+        let mut first = kettle.connect(TLS13_AES_128);
+        let mut waiting: Vec<_> = (0..3)
+            .map(|_| {
+                let mut client = Dialer::suite(TLS13_AES_128).begin(kettle.address());
+                client.tls.write_tls(&mut client.wire).unwrap();
+                client
+            })
+            .collect();
+        if stops {
+            kettle.signal(Signal::TERM);
+        } else {
+            let added = SocketAddr::new(kettle.address().ip(), kettle.address().port() + 10_000);
+            kettle.folder.change_config(&kettle.address().to_string(), &added.to_string());
+            let _ = kettle.ctl(&["reload"]).succeed();
+            assert!(TcpStream::connect(kettle.address()).is_err());
+            assert_eq!(kettle.status("/total/connections_open"), 1);
+            assert_eq!(first.get("/a").body, b"content");
+        }
+        for client in &mut waiting {
+            client.finish_handshake_with(&get("/a"));
+            assert_eq!(client.response().body, b"content");
+        }
+    }
 }
 
 #[test]
@@ -162,14 +193,14 @@ fn a_reload_opens_new_listeners_and_closes_old_ones() {
     let kettle = Kettle::start(Setup::paths(&["user", "auto"]).file("www/a", "content"));
     let [kept, closed] = kettle.addresses[..] else { panic!() };
     let mut old = Dialer::suite(TLS13_AES_128).connect(closed);
-    let added = std::net::SocketAddr::new(closed.ip(), closed.port() + 10_000);
+    let added = SocketAddr::new(closed.ip(), closed.port() + 10_000);
     kettle.folder.change_config(&closed.to_string(), &added.to_string());
     let _ = kettle.ctl(&["reload"]).succeed();
     for address in [kept, added] {
         let mut client = Dialer::suite(TLS13_AES_128).connect(address);
         assert_eq!(client.get("/a").body, b"content");
     }
-    assert!(std::net::TcpStream::connect(closed).is_err());
+    assert!(TcpStream::connect(closed).is_err());
     // What was connected there stays until its response.
     assert_eq!(old.get("/a").body, b"content");
 }

@@ -235,11 +235,11 @@ fn what_common_file_systems_hold_is_served_from_memory_and_from_the_disk() {
     if is_guest() {
         return skip("counts on reads that take less than a millisecond");
     }
-    for kind in ["ext4", "xfs", "btrfs", "squashfs"] {
+    for kind in ["ext4", "xfs", "btrfs", "squashfs", "tmpfs"] {
         let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
         kettle.folder.write("content/large", content(BODY_BYTES));
         let (image, files) = (kettle.folder.path("image"), kettle.folder.path("content"));
-        let mounted = Mounted::image(kettle.folder.path("www/mounted"), kind, &image, &files);
+        let mounted = Mounted::holding(kettle.folder.path("www/mounted"), kind, &image, &files);
         let Ok(_mounted) = mounted.inspect_err(|why| skip(&format!("{kind}: {why}"))) else {
             continue;
         };

@@ -9,7 +9,7 @@ use kettle_tests::environment::is_guest;
 use kettle_tests::http::get;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{
-    EARLY_DATA, KEY_SHARE, RENEGOTIATION_INFO, RawHandshake, RawHello, SIGNATURE_ALGORITHMS,
+    ALPN, EARLY_DATA, KEY_SHARE, RENEGOTIATION_INFO, RawHandshake, RawHello, SIGNATURE_ALGORITHMS,
     SUPPORTED_GROUPS, SUPPORTED_VERSIONS, message, plain_records,
 };
 use kettle_tests::raw_session::Received;
@@ -23,7 +23,9 @@ fn what_a_hello_must_not_be_gets_the_alert_of_its_rfc() {
     let tls12 = || hello().without(SUPPORTED_VERSIONS);
     let fallback =
         |hello: RawHello| RawHello { suites: vec![0x13, 1, 0xc0, 0x2b, 0x56, 0], ..hello };
-    let cases: [(&str, RawHello, u8); 8] = [
+    let protocols = b"\0\x09\x08http/1.1";
+    let twice = |hello: RawHello| hello.with(ALPN, protocols).with(ALPN, protocols);
+    let cases: [(&str, RawHello, u8); 11] = [
         ("SSL 3.0", RawHello { legacy_version: 0x0300, ..hello() }, PROTOCOL_VERSION),
         ("a fallback to TLS 1.2", fallback(tls12()), INAPPROPRIATE_FALLBACK),
         (
@@ -42,6 +44,9 @@ fn what_a_hello_must_not_be_gets_the_alert_of_its_rfc() {
                 .without(SIGNATURE_ALGORITHMS),
             MISSING_EXTENSION,
         ),
+        ("protocols twice", twice(hello()), ILLEGAL_PARAMETER),
+        ("the same in TLS 1.2", twice(tls12()), ILLEGAL_PARAMETER),
+        ("GREASE twice", hello().with(0x0a0a, &[]).with(0x0a0a, &[]), ILLEGAL_PARAMETER),
     ];
     for (case, hello, alert) in cases {
         for fragment_bytes in [16_384, 7] {

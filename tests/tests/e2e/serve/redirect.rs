@@ -1,5 +1,7 @@
 //! The plain listener that only says where to find the same thing over HTTPS.
 
+use std::io::Read;
+
 use kettle_tests::client::Wire;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
@@ -76,6 +78,14 @@ fn plain_http_on_the_https_port_is_told_where_to_go() {
     let mut head = Wire::connect(kettle.address());
     head.send(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     assert_eq!(head.response_head().status, 400);
+    let mut malformed = Wire::connect(kettle.address());
+    malformed.send(b"HEAD / HTTP/1.1\r\n\r\n").unwrap();
+    assert_eq!(malformed.response_head().status, 400);
+    let mut body = Vec::new();
+    Read::read_to_end(&mut malformed, &mut body).unwrap();
+    assert_eq!(body, b"", "a HEAD has none");
+    drop(malformed);
+    kettle.wait_for_status("/total/connections_open", 1);
     assert_eq!(kettle.status("/total/connections_open"), 1, "its end is waited for");
     drop(head);
     kettle.wait_until_idle();

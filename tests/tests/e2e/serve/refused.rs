@@ -80,6 +80,16 @@ fn a_head_beyond_the_limits_is_refused() {
     is_refused(&kettle, &kettle_tests::http::get(&long_target), 414);
 }
 
+/// To close with something unread would reset the connection, and take the answer from the client.
+#[test]
+fn a_refusal_reaches_a_client_that_sends_on() {
+    let kettle = Kettle::start(Setup::default());
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&[&b"BREW\r\n\r\n"[..], &[b'x'; 16 << 20]].concat()).unwrap();
+    assert_eq!(client.response().status, 400);
+    assert_eq!(client.end(), End::Orderly);
+}
+
 #[test]
 fn an_endless_head_is_refused_before_its_end() {
     let kettle = Kettle::start(Setup::default());

@@ -95,6 +95,34 @@ fn an_error_page_of_the_site_takes_the_place_of_the_built_in_one() {
     assert_eq!(built_in.header("server"), Some("kettle"));
 }
 
+#[test]
+fn what_is_no_request_gets_the_sites_page_too() {
+    let mut setup = Setup::default().site("headers.X-Site = \"ours\"");
+    for status in [400, 404, 408, 414, 421, 431] {
+        setup = setup
+            .file(&format!("{status}.html"), format!("our {status}"))
+            .site(&format!("error_pages.{status} = \"{status}.html\""));
+    }
+    let kettle = Kettle::start(setup.set("limits", "request_timeout = \"1s\""));
+    let long = "x".repeat(20_000);
+    for (sent, status) in [
+        ("BREW\r\n\r\n".to_owned(), 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n".to_owned(), 400),
+        ("GET /%ff HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
+        ("GET / HTTP/1.1\r\n".to_owned(), 408),
+        (format!("GET /{long} HTTP/1.1\r\n"), 414),
+        ("GET / HTTP/1.1\r\nHost: unknown.test\r\n\r\n".to_owned(), 421),
+        (format!("GET / HTTP/1.1\r\nX: {long}\r\n\r\n"), 431),
+    ] {
+        let mut client = kettle.connect(TLS13_AES_128);
+        client.send(sent.as_bytes()).unwrap();
+        let response = client.response();
+        let page = format!("our {status}");
+        assert_eq!(response.header("x-site"), Some("ours"), "{status}");
+        assert_eq!((response.status, response.body), (status, page.into_bytes()), "{sent:.40}");
+    }
+}
+
 fn start_with_three_sites() -> Kettle {
     let mut setup = Setup::default().file("www/index.html", "the first");
     for (name, names, page) in

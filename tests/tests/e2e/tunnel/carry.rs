@@ -147,9 +147,7 @@ fn the_command_line_alone_ends_tls() {
         .environment("XDG_STATE_HOME", folder.path())
         .environment("HOME", folder.path())
         .start();
-    kettle.stdout.wait_until("that it listens", |bytes| {
-        String::from_utf8_lossy(bytes).contains("plain to").then_some(())
-    });
+    kettle.stdout.wait_for("TLS: ");
     let serving = thread::spawn(move || {
         let mut socket = backend.accept();
         let mut head = Vec::new();
@@ -158,8 +156,10 @@ fn the_command_line_alone_ends_tls() {
         }
         socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").unwrap();
     });
-    let url = format!("https://{port}/");
-    assert_eq!(Tool::new("curl").args(["-sSk", "--max-time", "20", &url]).succeed(), "hi");
+    let [file, url] = kettle.advice();
+    assert_eq!(url, format!("https://{port}/"));
+    let trusting = ["-sS", "--cacert", &file, "--max-time", "20", &url];
+    assert_eq!(Tool::new("curl").args(trusting).succeed(), "hi");
     serving.join().unwrap();
 }
 

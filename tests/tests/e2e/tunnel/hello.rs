@@ -6,7 +6,7 @@ use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::client::{Dialer, Wire};
 use kettle_tests::environment::scaled;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_handshake::{RawHello, SERVER_NAME};
+use kettle_tests::raw_handshake::{ALPN, RawHello, SERVER_NAME};
 use kettle_tests::setup::Setup;
 use rustls::crypto::aws_lc_rs::kx_group;
 
@@ -64,7 +64,7 @@ fn a_hello_goes_where_its_outer_name_says() {
 }
 
 #[test]
-fn what_is_no_hello_or_has_two_names_is_refused() {
+fn what_is_no_hello_or_says_something_twice_is_refused() {
     let [named, others] = [Backend::listen(), Backend::listen()];
     let kettle = passing(&named, &others);
     let ending = terminator("", &[named.address()]);
@@ -73,10 +73,15 @@ fn what_is_no_hello_or_has_two_names_is_refused() {
     let two = [&[0, u8::try_from(two.len()).unwrap()], two.as_slice()].concat();
     let two_names = RawHello::default().without(SERVER_NAME).with(SERVER_NAME, &two);
     let twice = RawHello::default().with(SERVER_NAME, &[0, 7, 0, 0, 4, b'e', b'v', b'i', b'l']);
+    let protocols_twice =
+        RawHello::default().with(ALPN, b"\0\x03\x02h2").with(ALPN, b"\0\x02\x01x");
+    let two_lists = RawHello::default().with(ALPN, b"\0\x03\x02h2\0\x02\x01x");
     let alert = |description| vec![21, 3, 1, 0, 2, 2, description];
     for (what, sent, expected) in [
         ("two names", two_names.records(&[9; 32]), alert(50)),
-        ("a name twice", twice.records(&[9; 32]), alert(50)),
+        ("a name twice", twice.records(&[9; 32]), alert(47)),
+        ("protocols twice", protocols_twice.records(&[9; 32]), alert(47)),
+        ("two lists of protocols", two_lists.records(&[9; 32]), alert(50)),
         ("plain text", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), alert(10)),
         // What is not read of it must not turn the end into a reset.
         (

@@ -253,3 +253,24 @@ fn all_bytes_of_a_large_tunnel_arrive_in_order() {
         assert_eq!(counted, [bytes as u64; 2], "{path}");
     }
 }
+
+#[test]
+fn a_tunnel_beyond_the_limit_of_its_worker_waits_until_another_ends() {
+    let at = Backend::listen();
+    let setup = before("tcp", "", &[at.address()]).set("limits", "connections_per_worker = 1");
+    let kettle = Kettle::start(setup);
+    let mut first = TcpStream::connect(kettle.address()).unwrap();
+    let mut server = at.accept();
+    let mut second = TcpStream::connect(kettle.address()).unwrap();
+    second.write_all(b"second").unwrap();
+    // Its worker has had turns since.
+    first.write_all(b"first").unwrap();
+    assert_eq!(read_exactly(&mut server, 5), b"first");
+    server.write_all(b"heard").unwrap();
+    assert_eq!(read_exactly(&mut first, 5), b"heard");
+    assert_eq!(kettle.status("/total/connections_open"), 1);
+    drop(first);
+    drop(read_to_end(&mut server));
+    drop(server);
+    assert_eq!(read_exactly(&mut at.accept(), 6), b"second");
+}

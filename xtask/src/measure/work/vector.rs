@@ -11,10 +11,10 @@ pub struct GuestLines {
     /// What the guest says of itself, in its order.
     pub machine: Vec<(String, String)>,
     known: Vec<(u64, usize)>,
-    runs: Vec<Run>,
+    runs: Vec<WorkLine>,
 }
 
-struct Run {
+struct WorkLine {
     server: String,
     kibibytes: u64,
     round: u32,
@@ -52,7 +52,7 @@ impl GuestLines {
             ["KNOWN", turns, window] => {
                 self.known.extend(turns.parse().ok().zip(window.parse().ok()));
             }
-            ["WORK", server, numbers @ ..] => self.runs.extend(Run::parse(server, numbers)),
+            ["WORK", server, numbers @ ..] => self.runs.extend(WorkLine::parse(server, numbers)),
             _ => {}
         }
     }
@@ -98,7 +98,7 @@ impl GuestLines {
     }
 }
 
-impl Run {
+impl WorkLine {
     fn parse(server: &str, numbers: &[&str]) -> Option<Self> {
         let [kibibytes, round, requests, window, clock, pages, moved] = numbers else {
             return None;
@@ -117,8 +117,8 @@ impl Run {
 }
 
 fn figures(
-    few: &Run,
-    many: &Run,
+    few: &WorkLine,
+    many: &WorkLine,
     windows: (&Window, &Window),
 ) -> Result<BTreeMap<&'static str, f64>, String> {
     let requests = many.requests - few.requests;

@@ -24,8 +24,9 @@ fn whole() -> Vec<String> {
     ]
 }
 
-fn program(path: &str, folder: &str, needs_kernels: bool) -> TestProgram {
-    TestProgram { path: path.into(), folder: folder.into(), needs_kernels }
+fn program(path: &str, folder: &str, is_on_kernels: bool) -> TestProgram {
+    let on_kernels: Option<&[&str]> = is_on_kernels.then_some(&[]);
+    TestProgram { path: path.into(), folder: folder.into(), on_kernels }
 }
 
 #[test]

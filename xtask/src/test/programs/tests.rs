@@ -20,7 +20,7 @@ fn program(folder: &Path, script: &str) -> TestProgram {
     let path = folder.join("program-0123");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     process::run_quietly(Command::new("chmod").arg("+x").arg(&path)).unwrap();
-    TestProgram { path, folder: folder.to_owned(), needs_kernels: false }
+    TestProgram { path, folder: folder.to_owned(), on_kernels: None }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Public names declared twice in one crate are caught, others are not.
+//! Public names declared twice in one crate are caught, and others below one module of its root.
 
 use super::*;
 
@@ -22,10 +22,33 @@ fn a_name_of_two_public_types_of_a_crate_is_refused() {
 }
 
 #[test]
-fn private_types_and_those_of_other_crates_may_share_a_name() {
+fn a_name_of_two_types_below_one_module_is_refused_whatever_their_visibility() {
     let files = [
-        ("crates/a/src/lib.rs", "mod b;\npub struct Page;\npub struct Pages;"),
+        ("crates/a/src/lib.rs", "mod b;"),
+        (
+            "crates/a/src/b.rs",
+            "mod c;\npub struct Page;\nstruct Pages(pub(super) u8);\ntrait Book {}",
+        ),
+        (
+            "crates/a/src/b/c.rs",
+            "struct Page;\npub(in crate::b) enum Pages {}\npub(super) type Book = u8;",
+        ),
+    ];
+    let refused = |line, name| {
+        format!(
+            "crates/a/src/b/c.rs:{line}: type_name: `{name}` is a type in crates/a/src/b.rs too; rename one of them"
+        )
+    };
+    let expected = [refused(1, "Page"), refused(2, "Pages"), refused(3, "Book")];
+    assert_eq!(violations(&files), expected);
+}
+
+#[test]
+fn private_types_far_from_each_other_and_those_of_other_crates_may_share_a_name() {
+    let files = [
+        ("crates/a/src/lib.rs", "mod b;\nmod c;\npub struct Page;\npub struct Pages;"),
         ("crates/a/src/b.rs", "struct Page;\npub(super) struct Pages;"),
+        ("crates/a/src/c.rs", "struct Page;"),
         ("crates/b/src/lib.rs", "pub trait Page {}"),
     ];
     assert_eq!(violations(&files), Vec::<String>::new());

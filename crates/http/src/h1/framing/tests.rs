@@ -84,6 +84,18 @@ fn no_body_is_done_before_it_begins() {
 }
 
 #[test]
+fn a_framing_is_empty_where_no_byte_comes() {
+    for (framing, expected) in [
+        (BodyFraming::None, true),
+        (BodyFraming::Length(0), true),
+        (BodyFraming::Length(1), false),
+        (BodyFraming::Chunked, false),
+    ] {
+        assert_eq!(framing.is_empty(), expected, "{framing:?}");
+    }
+}
+
+#[test]
 fn a_length_takes_its_bytes_and_leaves_the_next_request() {
     let mut reader = BodyReader::new(BodyFraming::Length(5));
     assert_eq!(reader.consume(b"he"), Ok(Consumed { bytes: 2, done: false }));
@@ -112,6 +124,14 @@ fn chunks_leave_the_next_request() {
     assert_eq!(reader.total_bytes(), 13);
 }
 
+#[test]
+fn trailers_are_there_when_the_body_has_ended() {
+    let mut reader = BodyReader::new(BodyFraming::Chunked);
+    reader.consume(b"0\r\na: b\r\n\r\n").unwrap();
+    assert_eq!(reader.trailers(), b"a: b\r\n");
+    assert_eq!(BodyReader::new(BodyFraming::Length(5)).trailers(), b"");
+}
+
 /// A limit is for what the body holds, however a client cuts it; only chunk lines without end count, too.
 #[test]
 fn a_body_is_as_long_as_its_data() {
@@ -130,9 +150,55 @@ fn a_body_is_as_long_as_its_data() {
     }
     let extended = [format!("1;{}\r\nx\r\n", "e".repeat(90)).repeat(1_000), "0\r\n\r\n".into()];
     assert!(pieces_of(extended.concat().as_bytes(), 1_000));
+    let mut reader = BodyReader::new(BodyFraming::Chunked);
+    let line = format!("1;{}\r\nx\r\n", "e".repeat(57));
+    reader.consume(line.repeat(1_024).as_bytes()).unwrap();
+    assert_eq!((reader.total_bytes(), reader.is_longer_than(0)), (64 * 1_024, false));
+    reader.consume(b"1").unwrap();
+    assert!(reader.is_longer_than(0));
+}
+
+#[test]
+fn chunks_end_at_once_or_with_the_next() {
+    let written = |is_chunked| {
+        let (mut writer, mut out) = (BodyWriter::new(is_chunked), Vec::new());
+        writer.write_piece(&mut out, &[b'a'; 17]);
+        writer.write_piece(&mut out, b"");
+        let at_once = String::from_utf8(std::mem::take(&mut out)).unwrap();
+        writer.begin_piece(&mut out, 1);
+        out.push(b'b');
+        writer.begin_piece(&mut out, 0);
+        writer.begin_piece(&mut out, 2);
+        out.extend(b"cd");
+        let with_next = String::from_utf8(std::mem::take(&mut out)).unwrap();
+        writer.end(&mut out, b"x: 1\r\n");
+        [at_once, with_next, String::from_utf8(out).unwrap()]
+    };
+    let a = "a".repeat(17);
+    let chunked =
+        [format!("11\r\n{a}\r\n"), "1\r\nb\r\n2\r\ncd".into(), "\r\n0\r\nx: 1\r\n\r\n".into()];
+    assert_eq!(written(true), chunked);
+    assert_eq!(written(false), [a, "bcd".into(), String::new()]);
 }
 
 proptest! {
+    #[test]
+    fn what_is_written_is_read_as_it_was(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..10)) {
+        let (mut writer, mut written) = (BodyWriter::new(true), Vec::new());
+        pieces.iter().for_each(|piece| writer.write_piece(&mut written, piece));
+        writer.end(&mut written, b"x: 1\r\n");
+        let mut reader = BodyReader::new(BodyFraming::Chunked);
+        let (mut data, mut rest) = (Vec::<u8>::new(), &written[..]);
+        while !reader.is_done() {
+            let Piece { coding_bytes, data_bytes } = reader.next_piece(rest).unwrap();
+            data.extend_from_slice(&rest[coding_bytes..coding_bytes + data_bytes]);
+            rest = &rest[coding_bytes + data_bytes..];
+        }
+        prop_assert_eq!(data, pieces.concat());
+        prop_assert!(rest.is_empty());
+        prop_assert_eq!(reader.trailers(), b"x: 1\r\n");
+    }
+
     #[test]
     fn a_length_is_taken_exactly_however_it_is_cut(length in 0_u64..200, cuts in proptest::collection::vec(0_usize..40, 1..20)) {
         let mut reader = BodyReader::new(BodyFraming::Length(length));

@@ -53,6 +53,9 @@ fn a_head_of_exactly_the_limit_is_accepted_and_one_byte_more_is_not() {
     assert_eq!(accepted.map(|request| request.map(|request| request.bytes)), Ok(Some(120)));
     let refused = assert_independent_of_fragmentation(head(spare + 1).as_bytes(), &SMALL);
     assert_eq!(refused, Err(RequestError::HeadTooLarge));
+    let (long, mut progress) = (head(200), Progress::default());
+    let found = (1..200).find(|end| progress.parse(&long.as_bytes()[..*end], &SMALL).is_err());
+    assert_eq!(found, Some(120), "at the limit, though neither its end nor twice as much is there");
 }
 
 #[test]
@@ -127,14 +130,25 @@ fn a_head_sent_byte_by_byte_is_parsed_a_logarithmic_number_of_times() {
     let mut progress = Progress::default();
     let mut parsed_bytes = 0;
     for end in 1..=bytes.len() {
-        let before = progress.parsed_bytes;
-        let parse = progress.parse(&bytes.as_bytes()[..end], &Limits::default()).unwrap();
-        if progress.parsed_bytes != before {
+        let buffer = &bytes.as_bytes()[..end];
+        if { progress }.is_worthwhile(buffer, HEAD_BYTES_MAX) {
             parsed_bytes += end;
         }
+        let parse = progress.parse(buffer, &Limits::default()).unwrap();
         assert_eq!(matches!(parse, Parse::Complete { .. }), end == bytes.len());
     }
     assert!(parsed_bytes <= 3 * bytes.len(), "{parsed_bytes} bytes looked at");
+}
+
+#[test]
+fn a_mistake_is_found_before_the_head_is_twice_as_long() {
+    let start = "GET / HTTP/1.1\r\n: a\r\n";
+    let bytes = format!("{start}A: {:b<200}", "");
+    let mut progress = Progress::default();
+    let mut parse =
+        |end: &usize| progress.parse(&bytes.as_bytes()[..*end], &Limits::default()).is_err();
+    let found = (1..bytes.len()).find(&mut parse);
+    assert!(found.is_some_and(|end| end <= 2 * start.len()), "{found:?}");
 }
 
 #[test]

@@ -70,6 +70,28 @@ fn status_lines_are_those_of_rfc_9112() {
 }
 
 #[test]
+fn a_head_says_what_stands_in_its_status_line() {
+    assert_eq!(outcome(b"HTTP/1.1 421 X\r\nA: b\r\n\r\n"), Ok(Some((421, 1, 24))));
+    let Ok(ParseResponse::Complete { head, .. }) = parse_response(b"HTTP/1.1 421\r\n\r\n") else {
+        panic!("a whole head")
+    };
+    assert_eq!(format!("{head:?}"), "ResponseHead { status: 421, .. }");
+}
+
+#[test]
+fn each_mistake_has_its_word() {
+    for (error, word) in [
+        (ResponseError::StatusLine, "status_line"),
+        (ResponseError::Http2, "http2_server"),
+        (ResponseError::Status, "status"),
+        (RequestError::HeadTooLarge.into(), RequestError::HeadTooLarge.reason()),
+    ] {
+        assert_eq!(error.reason(), word);
+        assert_eq!(error.to_string(), format!("malformed response: {word}"));
+    }
+}
+
+#[test]
 fn field_lines_are_read_as_strictly_as_those_of_requests() {
     for lines in [
         "A: b\n",
@@ -136,6 +158,19 @@ fn some_responses_have_no_body_whatever_they_announce() {
 }
 
 #[test]
+fn a_length_is_announced_whatever_the_body_is() {
+    for (fields, expected) in
+        [("Content-Length: 17\r\n", Some(17)), ("Content-Length: x\r\n", None), ("", None)]
+    {
+        let head = format!("HTTP/1.1 304 X\r\n{fields}\r\n");
+        let Ok(ParseResponse::Complete { head, .. }) = parse_response(head.as_bytes()) else {
+            panic!("{fields:?}")
+        };
+        assert_eq!(head.announced_length(), expected, "{fields:?}");
+    }
+}
+
+#[test]
 fn a_connection_is_used_again_only_if_both_sides_say_so() {
     let persists = |head: &str| match parse_response(head.as_bytes()) {
         Ok(ParseResponse::Complete { head, .. }) => head.persists(),
@@ -150,6 +185,7 @@ fn a_connection_is_used_again_only_if_both_sides_say_so() {
 fn what_connection_names_is_for_one_hop() {
     let head = b"HTTP/1.1 200 OK\r\nConnection: X-Own, close\r\nX-Own: 1\r\nX-Other: 2\r\n\r\n";
     let Ok(ParseResponse::Complete { head, .. }) = parse_response(head) else { panic!() };
+    assert_eq!(head.connection_options(), 2);
     let passed: Vec<_> = head.headers().filter(|(name, _)| !head.is_hop_by_hop(name)).collect();
     assert_eq!(passed, [(&b"X-Other"[..], &b"2"[..])]);
 }

@@ -35,6 +35,9 @@ fn fields_are_lines_behind_the_line_of_the_request() {
     let lines = with(&[("accept", "*/*"), ("te", "trailers")]);
     let expected = "GET /x?y HTTP/1.1\r\nhost: a.example\r\naccept: */*\r\nte: trailers\r\n";
     assert_eq!(text(&lines), expected);
+    // Only the client of an extended CONNECT has no use for it.
+    let key = ("sec-websocket-key", "x");
+    assert!(text(&with(&[key])).ends_with("sec-websocket-key: x\r\n"));
     assert_eq!(text(&OWN), "GET /x?y HTTP/1.1\r\nhost: a.example\r\n");
     assert_eq!(text(&instead(":path", Some("*"))), "GET * HTTP/1.1\r\nhost: a.example\r\n");
 }
@@ -54,6 +57,31 @@ fn host_stands_in_for_a_missing_authority_and_contradicts_none() {
     ] {
         assert_eq!(read(&lines).1, Err(FieldsError::Malformed), "{lines:?}");
     }
+}
+
+#[test]
+fn the_port_of_the_scheme_may_be_left_out_in_one_of_both() {
+    for (scheme, authority, host, is_same) in [
+        ("https", "a", "a:443", true),
+        ("HTTPS", "a:443", "A", true),
+        ("https", "a.", "a:", true),
+        ("https", "[::1]", "[::1]:443", true),
+        ("http", "a", "a:80", true),
+        ("http", "a", "a:443", false),
+        ("https", "a", "a:80", false),
+        ("https", "a:8443", "a", false),
+        ("https", "a:8443", "a:8443", true),
+        ("https", "a", "b:443", false),
+        ("https", "a", "a:443:443", false),
+    ] {
+        let own =
+            [(":method", "GET"), (":scheme", scheme), (":authority", authority), (":path", "/")];
+        let outcome = read(&[&own[..], &[("host", host)]].concat()).1;
+        let expected = if is_same { Ok(()) } else { Err(FieldsError::Malformed) };
+        assert_eq!(outcome, expected, "{scheme} {authority} {host}");
+    }
+    let lines = with(&[("host", "a.example:443")]);
+    assert_eq!(text(&lines), "GET /x?y HTTP/1.1\r\nhost: a.example\r\n");
 }
 
 #[test]
@@ -135,6 +163,9 @@ fn what_http_2_forbids_is_malformed() {
         assert_eq!(read(&lines).1, Err(FieldsError::Malformed), "{lines:?}");
     }
     assert_eq!(read(&[]).1, Err(FieldsError::Malformed));
+    // It would be the only one of its name, but others were before it.
+    let late = [&instead(":authority", None)[..], &[("accept", "x"), (":authority", "a")]].concat();
+    assert_eq!(read(&late).1, Err(FieldsError::Malformed));
 }
 
 #[test]
@@ -148,6 +179,8 @@ fn a_connect_names_an_authority_alone_and_an_extended_one_all() {
     for lines in [
         &[connect][..],
         &[connect, OWN[1], OWN[2], OWN[3]],
+        &[connect, OWN[1], OWN[2]],
+        &[connect, OWN[2], OWN[3]],
         &[protocol, connect, OWN[2]],
         &[protocol, OWN[0], OWN[1], OWN[2], OWN[3]],
         &[protocol, connect, OWN[1], OWN[3]],
@@ -166,13 +199,25 @@ fn too_much_is_told_from_what_can_be_no_accident() {
         read(&[OWN[0], OWN[1], OWN[2], (":path", &path), ("x", &"y".repeat(200))]).1,
         Ok(())
     );
+    // The values of the four, then all bytes of those that follow.
+    let own_bytes: usize = OWN.iter().map(|(_, value)| value.len()).sum();
+    for (bytes, expected) in [(1_000, Ok(())), (1_001, Err(FieldsError::TooLarge))] {
+        let value = "y".repeat(bytes - own_bytes - 1);
+        assert_eq!(read(&with(&[("x", &value)])).1, expected);
+    }
+    let cookie = "y".repeat(500);
+    assert_eq!(read(&with(&[("cookie", &*cookie); 2])).1, Err(FieldsError::TooLarge));
+    assert!(!read(&OWN).0.is_head);
     let (text, outcome) = read(&instead(":method", Some("HEAD")));
     assert!(text.is_head && outcome.is_ok());
     let mut fields = RequestFields::new(1_000);
-    for (count, is_flood) in [(30, false), (20, true)] {
-        (0..count).for_each(|_| fields.take(b"x-name", long.as_bytes()));
+    for (count, is_flood) in [(16, false), (1, true)] {
+        (0..count).for_each(|_| fields.take(b"xy", &[b'z'; 966]));
         assert_eq!(fields.is_flood(), is_flood);
     }
+    let path = "y".repeat(1_000);
+    let (text, outcome) = read(&[(":method", "HEAD"), (":path", &path)]);
+    assert_eq!((outcome, text.is_head), (Err(FieldsError::TooLarge), true));
     let mut head = lines(3);
     head[0] = (":method", "HEAD");
     let (text, outcome) = read(&head);
@@ -196,4 +241,25 @@ fn trailers_are_lines_and_none_of_them_is_about_the_message() {
     for value in ["a\u{1}b", " a", "a\t"] {
         assert_eq!(read(&[("x", value)]), Ok(Err(RequestError::Trailer)), "{value:?}");
     }
+}
+
+#[test]
+fn a_trailer_section_has_its_limits() {
+    let read = |lines: &[(&str, &str)]| {
+        let mut fields = TrailerFields::default();
+        lines.iter().for_each(|(name, value)| fields.take(name.as_bytes(), value.as_bytes()));
+        (fields.is_flood(1_000), fields.finish())
+    };
+    let too_large = Ok(Err(RequestError::TrailersTooLarge));
+    // Its lines, each with a colon, a space and its end.
+    let half = &*"y".repeat(TRAILER_BYTES_MAX / 2 - 5);
+    assert!(matches!(read(&[("x", half); 2]).1, Ok(Ok(lines)) if lines.len() == TRAILER_BYTES_MAX));
+    assert_eq!(read(&[("x", half), ("xy", half)]).1, too_large);
+    // The first mistake is told.
+    let refused = Ok(Err(RequestError::Trailer));
+    assert_eq!(read(&[&[("x", " a"), ("X", "a")][..], &[("x", half); 3]].concat()).1, refused);
+    assert_eq!(read(&[("X", "a"), ("x", " a")]).1, Err(FieldsError::Malformed));
+    // What is unpacked, with 32 bytes for each.
+    let thousand = "y".repeat(966);
+    assert_eq!([16, 17].map(|count| read(&vec![("xy", &*thousand); count]).0), [false, true]);
 }

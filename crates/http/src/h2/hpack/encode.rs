@@ -28,7 +28,6 @@ pub fn encode_status(status: u16, block: &mut Vec<u8>) {
 ///
 /// Whether the name is a token and the value one of a field is for the caller to know.
 pub fn encode_field(name: &[u8], value: &[u8], block: &mut Vec<u8>) {
-    block.reserve(name.len() + value.len() + 2 * LENGTH_BYTES + 1);
     match static_table::name_index(name) {
         Some(index) => {
             let never_indexed =
@@ -57,21 +56,18 @@ pub fn encode_table_of_nothing(block: &mut Vec<u8>) {
 fn encode_integer(value: usize, prefix_bits: u32, representation: u8, block: &mut Vec<u8>) {
     let prefix_max = (1_u8 << prefix_bits) - 1;
     match u8::try_from(value) {
-        Ok(value) if value < prefix_max => block.push(representation | value),
+        Ok(value) if value < prefix_max => block.push(representation + value),
         _ => {
-            block.push(representation | prefix_max);
+            block.push(representation + prefix_max);
             let mut rest = value - usize::from(prefix_max);
             while rest >= 0x80 {
-                block.push(0x80 | (rest & 0x7f) as u8);
+                block.push(0x80 + (rest & 0x7f) as u8);
                 rest >>= 7;
             }
             block.push(rest as u8);
         }
     }
 }
-
-/// Bytes for the length of any string that there is.
-const LENGTH_BYTES: usize = 6;
 
 #[cfg(test)]
 mod tests;

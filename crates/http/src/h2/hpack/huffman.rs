@@ -12,7 +12,7 @@ pub(super) fn decode(coded: &[u8], text: &mut Vec<u8>) -> Option<()> {
     let mut window: u64 = 0;
     let mut window_bits: u32 = 0;
     loop {
-        if window_bits < 32 {
+        if window_bits <= 32 {
             if let Some((four, after)) = rest.split_first_chunk::<4>() {
                 window |= u64::from(u32::from_be_bytes(*four)) << (32 - window_bits);
                 window_bits += 32;

@@ -37,6 +37,19 @@ fn every_frame_that_costs_nothing_has_its_limit() {
     assert_flood(with_request(&[]), 100, "small_data_flood", |_| data(1, 0, 0));
     assert_flood(with_request(&[]), 100, "small_data_flood", |_| padded(1, 0, 0, 0));
     assert_flood(with_request(&[]), 100, "small_data_flood", |_| padded(1, 0, 0, 200));
+    let mut connection = with_request(&[]);
+    (0..300).for_each(|_| say(&mut connection, &padded(1, 0, 1, 0)));
+    assert_eq!(connection.end(), None);
+}
+
+/// It may give back the window of the stream and that of the connection.
+#[test]
+fn each_data_frame_that_a_client_is_sent_allows_it_two_windows() {
+    let mut connection = with_request(&[]);
+    for bytes in [1, 1, 1, 0, 0, 0, 0, 0] {
+        connection.data_head(1, bytes, false).unwrap();
+    }
+    assert_flood(connection, 1_006, "window_update_flood", |_| window_update(0, 1));
 }
 
 #[test]
@@ -107,7 +120,21 @@ fn streams_left_behind_are_remembered_once_and_not_without_end() {
         connection.reset(stream(place), ErrorCode::CANCEL);
     }
     assert_eq!((connection.left_behind.len(), connection.end()), (256, None));
-    assert!(connection.streams.is_empty() && connection.streams.capacity() <= 4);
+    assert!(connection.streams.is_empty() && connection.streams.capacity() == 4);
+    (600..605).for_each(|place| say(&mut connection, &request(stream(place), 1, &[])));
+    (600..605).for_each(|place| connection.release(stream(place)));
+    assert_eq!(connection.streams.capacity(), 0);
+}
+
+#[test]
+fn what_the_client_has_nothing_more_to_send_of_is_not_remembered() {
+    let mut connection = begun();
+    say(&mut connection, &[request(1, END_STREAM, &[]), request(3, 0, &[]), rst(3)].concat());
+    connection.reset(1, ErrorCode::CANCEL);
+    // It goes on all the same, and is told of that.
+    let frames = answer(&mut connection, &data(3, 0, 1));
+    assert_eq!(resets(&frames), [(1, ErrorCode::CANCEL), (3, ErrorCode::STREAM_CLOSED)]);
+    assert_eq!((connection.left_behind.len(), connection.end()), (0, None));
 }
 
 #[test]
@@ -116,11 +143,16 @@ fn blocks_without_end_are_no_fields() {
     let mut connection = begun();
     say(&mut connection, &begin);
     assert_flood(connection, 31, "continuation_flood", |_| frame(CONTINUATION, 0, 1, &[]));
-    let mut connection = begun();
-    say(&mut connection, &begin);
-    say(&mut connection, &frame(CONTINUATION, 0, 1, &vec![0; 4_000]));
-    assert_eq!(connection.end(), Some(ConnectionEnd::Flood("continuation_flood")));
-    assert!(connection.block.is_none());
+    // Four heads of the longest, as they are packed.
+    let left = 4_000 - request_block(&[]).len();
+    for (bytes, end) in [(left, None), (left + 1, Some(ConnectionEnd::Flood("continuation_flood")))]
+    {
+        let mut connection = begun();
+        say(&mut connection, &begin);
+        say(&mut connection, &frame(CONTINUATION, 0, 1, &vec![0; bytes]));
+        assert_eq!(connection.end(), end);
+        assert_eq!(connection.block.is_none(), end.is_some());
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn frames_that_were_on_their_way_to_a_stream_that_was_reset_are_ignored() {
             window_update(1, 7),
             frame(HEADERS, 5, 1, &block(&[("a", "b")])),
             rst(1),
+            data(1, 0, 9),
         ];
         assert_eq!(resets(&answer(&mut connection, &late.concat())), []);
         assert_eq!(connection.end(), None);

@@ -53,6 +53,14 @@ fn no_more_is_kept_than_there_may_be_streams() {
     assert_eq!((connection.to_come.len(), connection.end()), (2, None));
     let frames = answer(&mut connection, &priority_update(9, "u=1"));
     assert_eq!(goaways(&frames), [(3, ErrorCode::PROTOCOL_ERROR)]);
+    // Before any has begun.
+    let mut connection = begun();
+    for stream in [1, 3, 5, 7] {
+        say(&mut connection, &priority_update(stream, "u=1"));
+    }
+    assert_eq!((connection.to_come.len(), connection.end()), (4, None));
+    let frames = answer(&mut connection, &priority_update(9, "u=1"));
+    assert_eq!(goaways(&frames), [(0, ErrorCode::PROTOCOL_ERROR)]);
 }
 
 #[test]
@@ -67,6 +75,8 @@ fn an_update_for_what_is_over_is_passed_over() {
     for stream in [1, 3, 5] {
         assert_eq!(answer(&mut connection, &priority_update(stream, "u=1")), []);
     }
+    connection.release(5);
+    say(&mut connection, &priority_update(5, "u=1"));
     assert_eq!((connection.to_come.len(), connection.end()), (0, None));
     assert_eq!(updated(&connection, 3), None);
 }
@@ -81,8 +91,9 @@ fn who_serves_the_stream_is_woken() {
     assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
 }
 
+/// Whether somebody was woken.
 #[derive(Default)]
-struct Woken(std::sync::atomic::AtomicBool);
+pub struct Woken(pub std::sync::atomic::AtomicBool);
 
 impl std::task::Wake for Woken {
     fn wake(self: std::sync::Arc<Self>) {

@@ -1,6 +1,11 @@
 //! What ends a stream, and leaves the others as they are.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Context;
+
 use super::client::*;
+use super::priorities::Woken;
 use crate::h2::connection::*;
 use crate::h2::frame::*;
 use crate::h2::*;
@@ -173,4 +178,32 @@ fn a_window_that_overflowed_is_that_of_its_stream_alone() {
         &[window_update(1, 9), settings(&[(INITIAL_WINDOW_SIZE, 65_536)])].concat(),
     );
     assert_eq!(connection.end(), None);
+}
+
+#[test]
+fn a_stream_that_the_client_took_back_is_not_reset_as_well() {
+    let mut connection = with_request(&[]);
+    say(&mut connection, &rst(1));
+    connection.reset(1, ErrorCode::CANCEL);
+    assert_eq!(taken(&mut connection), []);
+}
+
+#[test]
+fn whoever_waits_for_a_reset_learns_of_it_and_of_the_end_of_the_connection() {
+    let woken = Arc::new(Woken::default());
+    let waker = Arc::clone(&woken).into();
+    let mut context = Context::from_waker(&waker);
+    let mut is_reset = |it: &mut Connection| it.poll_reset(1, &mut context).is_ready();
+    let mut connection = with_request(&[]);
+    assert!(!is_reset(&mut connection));
+    connection.wake(1);
+    assert!(woken.0.swap(false, Ordering::Relaxed));
+    assert!(!is_reset(&mut connection));
+    say(&mut connection, &rst(1));
+    assert!(woken.0.load(Ordering::Relaxed) && is_reset(&mut connection));
+    let mut connection = with_request(&[]);
+    connection.abandon();
+    assert!(is_reset(&mut connection));
+    connection.release(1);
+    assert!(is_reset(&mut connection));
 }

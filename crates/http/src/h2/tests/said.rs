@@ -178,3 +178,16 @@ fn a_request_whose_end_is_here_behind_its_head_has_no_body() {
         assert!(!has_end_only || connection.has_body_begun(1), "no body will come any more");
     }
 }
+
+#[test]
+fn a_client_is_in_the_middle_of_fields_until_their_last_byte() {
+    let mut connection = begun();
+    let whole = request(1, END_STREAM, &[]);
+    let (front, rest) = whole.split_at(whole.len() - 1);
+    let open = frame(HEADERS, 0, 3, &request_block(&[]));
+    let close = frame(CONTINUATION, END_HEADERS, 3, &[]);
+    for (said, is_inside) in [(front, true), (rest, false), (&open, true), (&close, false)] {
+        say(&mut connection, said);
+        assert_eq!(connection.is_in_fields(), is_inside);
+    }
+}

@@ -110,6 +110,26 @@ fn windows_open_when_half_of_them_is_used_up() {
         resets(&answer(&mut connection, &data(1, 0, 1))),
         [(1, ErrorCode::FLOW_CONTROL_ERROR)]
     );
+    // A third that is gone is half of what is left.
+    for (bytes, expected) in [(299, 0), (300, 300)] {
+        let mut connection = begun_with(Settings { stream_window_bytes: 900, ..SETTINGS_USED });
+        say(&mut connection, &[request(1, 0, &[]), data(1, 0, bytes)].concat());
+        assert_eq!(read(&mut connection, 1), bytes);
+        assert_eq!(opened(&taken(&mut connection), 1), expected);
+    }
+}
+
+/// Whoever waits for a body looks once a second, and must not take a client for slow that had no window in between.
+#[test]
+fn a_window_that_was_shut_and_opened_again_is_told_of_once() {
+    let narrow =
+        Settings { connection_window_bytes: 65_535, stream_window_bytes: 1 << 20, ..SETTINGS_USED };
+    let mut connection = begun_with(narrow);
+    say(&mut connection, &[request(1, 0, &[]), data(1, 0, 15)].concat());
+    assert_eq!(connection.shut_ticks(3), None);
+    (0..4).for_each(|_| say(&mut connection, &data(1, 0, 16_380)));
+    assert_eq!(read(&mut connection, 1), 65_535);
+    assert_eq!([5, 9].map(|ticks| connection.shut_ticks(ticks)), [Some(5); 2]);
 }
 
 #[test]
@@ -118,6 +138,7 @@ fn the_first_words_open_the_window_of_the_connection() {
         let settings_used = Settings { connection_window_bytes: bytes, ..SETTINGS_USED };
         let frames = taken(&mut Connection::new(settings_used));
         assert_eq!((frames[0].kind, opened(&frames, 0)), (SETTINGS, more));
+        assert_eq!(frames.len(), if more > 0 { 2 } else { 1 });
     }
 }
 

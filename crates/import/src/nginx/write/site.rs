@@ -132,7 +132,7 @@ fn keeps_path(directive: &Directive, path: &str, from: &Expressed) -> bool {
         Some(path) => (path, false),
         None => (path, true),
     };
-    redirect::target_of(path, &from.groups).is_some_and(|it| {
+    redirect::destination_of(path, &from.groups).is_some_and(|it| {
         let is_path = it.to == "{path}" || from.patterns == ["/**"] && it.to == "/{1}";
         is_path && (it.keeps_query || adds_query)
     })

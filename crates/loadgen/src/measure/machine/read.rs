@@ -27,7 +27,7 @@ impl Machine {
         let line = |path: &str| {
             file(path).lines().next().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned)
         };
-        let cpu = Processor::parse(&file("proc/cpuinfo"));
+        let cpu = CpuInfo::parse(&file("proc/cpuinfo"));
         Self {
             kernel: release.to_owned(),
             cpus: cpu.count,
@@ -48,7 +48,7 @@ impl Machine {
 
 /// `/proc/cpuinfo`, as far as it matters here.
 #[derive(Debug, Default, PartialEq)]
-struct Processor {
+struct CpuInfo {
     name: String,
     model: String,
     flags: Vec<String>,
@@ -58,7 +58,7 @@ struct Processor {
     is_virtual: bool,
 }
 
-impl Processor {
+impl CpuInfo {
     /// All processors are taken to be like the first.
     fn parse(text: &str) -> Self {
         let lines = || text.lines().filter_map(|line| line.split_once(':'));
@@ -95,7 +95,7 @@ impl Processor {
 }
 
 /// The name of the hypervisor, `none` where the processor says there is none, nothing where nobody tells.
-fn virtualization(cpu: &Processor, line: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn virtualization(cpu: &CpuInfo, line: impl Fn(&str) -> Option<String>) -> Option<String> {
     if cpu.name.contains("QEMU TCG") {
         return Some("qemu-tcg".to_owned());
     }

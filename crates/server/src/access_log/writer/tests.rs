@@ -1,4 +1,4 @@
-use rustix::fs::{CWD, FileType, Mode, mkfifoat};
+use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
 
@@ -30,6 +30,27 @@ fn a_write_that_fails_tells_behind_how_much() {
         let failed = write_counted(&mut disk, b"one\ntwo\n").err();
         assert_eq!(failed.map(|it| it.written_bytes), expected);
         assert_eq!(disk.content, &b"one\ntwo\n"[..room_bytes]);
+    }
+}
+
+#[test]
+fn a_pipe_is_given_whole_lines_of_at_most_what_it_takes_as_one() {
+    let line = |bytes: usize| format!("{}\n", "x".repeat(bytes - 1)).into_bytes();
+    for (lines, expected) in [
+        (vec![100, 200], vec![300]),
+        (vec![2_048, 2_048, 1], vec![4_096, 1]),
+        (vec![4_000, 97, 3_000], vec![4_000, 3_097]),
+        (vec![5_000, 10, 20], vec![5_000, 30]),
+        (vec![10, 5_000], vec![10, 5_000]),
+        (vec![4_096, 4_097], vec![4_096, 4_097]),
+    ] {
+        let all: Vec<u8> = lines.iter().flat_map(|bytes| line(*bytes)).collect();
+        let (mut left, mut pieces) = (&all[..], Vec::new());
+        while !left.is_empty() {
+            pieces.push(piece_bytes(left));
+            left = &left[piece_bytes(left)..];
+        }
+        assert_eq!(pieces, expected, "{lines:?}");
     }
 }
 

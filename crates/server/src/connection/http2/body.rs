@@ -156,8 +156,8 @@ impl<'s> Outgoing<'s> {
     }
 
     /// Passes on what is in a file that grows, and waits for more of it.
-    async fn growing(&mut self, body: &Growing) -> Result<(), DeliveryError> {
-        let (mut sent, mut waiting) = (0, body.fill.wait());
+    async fn growing(&mut self, body: &mut Growing) -> Result<(), DeliveryError> {
+        let mut sent = 0;
         loop {
             match body.next(sent).map_err(cut_short)? {
                 Next::Bytes(span) => {
@@ -166,12 +166,12 @@ impl<'s> Outgoing<'s> {
                 }
                 Next::Later { filled } => {
                     self.place = None;
-                    let stream = self.stream;
-                    let more = poll_fn(|context| match waiting.poll(context, filled) {
-                        Poll::Ready(_) => Poll::Ready(Ok(())),
+                    let (stream, patience) = (self.stream, body.patience);
+                    let more = poll_fn(|context| match body.poll_more(context, filled) {
+                        Poll::Ready(()) => Poll::Ready(Ok(())),
                         Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
                     });
-                    let more = timeout(body.patience, more).await;
+                    let more = timeout(patience, more).await;
                     more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
                 }
                 Next::End if body.bytes.is_some() => return Ok(()),

@@ -10,15 +10,14 @@ use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 
 use super::Shared;
 use super::body::Outgoing;
-use crate::connection::cycle::Arrival;
+use crate::connection::cycle::{Arrival, of_client};
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
-use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::http2::{HeadError, Stream, request_head};
 use crate::limits::LazyDeadline;
 use crate::proxy::{self, CLIENT_GONE};
 use crate::request::{Beside, Head, OfStream, Request, StreamSource};
-use crate::respond::respond;
+use crate::respond::{self, respond};
 use crate::response::{Body, Response, ResponseFields};
 use crate::setup::Snapshot;
 use crate::tx_path::{Reason as PathReason, TxPath};
@@ -55,7 +54,7 @@ impl Shared {
                         431
                     }
                 };
-                let response = error_page::plain(&status.into());
+                let response = self.refuse(&worker, &own, None, status).await;
                 return self.deliver(&stream, None, None, is_head, response, &arrival).await;
             }
         };
@@ -70,7 +69,7 @@ impl Shared {
         };
         let mut request = Request::of_stream(head, framing, source, client);
         let response = match &snapshot {
-            None => Some(error_page::plain(&421.into())),
+            None => Some(self.refuse(&worker, &own, Some(&request.head), 421).await),
             Some(snapshot) => {
                 let asked = (&*worker, &**snapshot, &mut request);
                 respond_unless_taken_back(asked, &stream).await
@@ -94,6 +93,18 @@ impl Shared {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
             let _ = request_body.discard().await;
         }
+    }
+
+    /// The answer to what never became a request of a site's.
+    async fn refuse(
+        &self,
+        worker: &WorkerState,
+        own: &Snapshot,
+        head: Option<&Head>,
+        status: u16,
+    ) -> Response {
+        let (files, client) = (&worker.responder.files, of_client(&self.session));
+        Box::pin(respond::refuse(files, &own.router, head, client, status)).await
     }
 
     /// Sends a response and logs it, whatever became of it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kettle_config::Located;
+use kettle_config::{ClientAuth, Located, Site};
 
 use super::stage::{Reply, Stage};
 
@@ -94,4 +94,47 @@ async fn the_buffer_of_an_earlier_response_leaves_no_trace() {
     let text = "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let reply: Reply = server.send(text, None, false).await;
     assert!(!reply.head.contains("left over"), "{}", reply.head);
+}
+
+#[tokio::test]
+async fn what_no_site_answers_gets_the_page_of_the_connections_site() {
+    let mut stage = Stage::new();
+    stage.config.sites[0].headers = vec![("X-Site".to_owned(), "first".to_owned())];
+    stage.config.sites.push(Site {
+        names: vec![Located::not_written("other.example".to_owned())],
+        headers: vec![("X-Site".to_owned(), "other".to_owned())],
+        ..Site::default()
+    });
+    for (site, word) in stage.config.sites.iter_mut().zip(["first", "other"]) {
+        let pages = [400, 404, 421].map(|status| {
+            let path = stage.folder.path().join(format!("{word}{status}.html"));
+            fs::write(&path, format!("{word} {status}")).unwrap();
+            (status, Located::not_written(path))
+        });
+        site.error_pages = pages.into();
+    }
+    let server = Stage { folder: stage.folder, config: stage.config.clone() }.open();
+    for (target, host, server_name, word, status) in [
+        ("/%ff", "localhost", Some("localhost"), "first", 404),
+        ("/..", "localhost", None, "first", 400),
+        ("/%ff", "other.example", Some("other.example"), "other", 404),
+        ("/..", "other.example", None, "other", 400),
+        ("/", "other.example", Some("localhost"), "first", 421),
+        ("/", "localhost", Some("other.example"), "other", 421),
+        ("/%ff", "localhost", Some("other.example"), "other", 404),
+    ] {
+        let case = format!("{target} {host} {server_name:?}");
+        let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let reply = server.send(&text, server_name, false).await;
+        assert_eq!((reply.status, reply.text()), (status, &*format!("{word} {status}")), "{case}");
+        assert_eq!(reply.header("x-site"), Some(word), "{case}");
+    }
+    // A client that has shown no certificate learns nothing of a site that demands one.
+    stage.config.sites[1].client_auth = Some(ClientAuth::default());
+    let server = Stage { folder: server.folder, config: stage.config }.open();
+    for target in ["/", "/%ff"] {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: other.example\r\n\r\n");
+        let reply = server.send(&text, Some("other.example"), false).await;
+        assert!(!reply.text().contains("other") && reply.header("x-site").is_none());
+    }
 }

@@ -183,7 +183,7 @@ async fn serve(stream: &mut TlsStream) -> (Verdict, &'static str, Vec<u8>) {
     }
     poll_fn(|context| stream.poll_close(context)).await.expect("closed");
     // One call takes no flood to its end, and a reset would take the alert with it.
-    while poll_fn(|context| stream.poll_drain(context)).await.is_err() {}
+    while let Ok(false) = poll_fn(|context| stream.poll_drain(context)).await {}
     (verdict, what, data)
 }
 

@@ -52,6 +52,11 @@ const REFUSED: &[(&str, &[u8], RequestError)] = &[
         b"GET / HTTP/1.1\r\n Host: a\r\n\r\n",
         RequestError::FieldName,
     ),
+    (
+        "9112 §2.2 bare CR at the end",
+        b"GET / HTTP/1.1\r\nHost: a\r\n\ra\r\n\r\n",
+        RequestError::LineEnding,
+    ),
     ("9112 §3 no method", b" / HTTP/1.1\r\nHost: a\r\n\r\n", RequestError::Method),
     ("9112 §3 method that is no token", b"G(T / HTTP/1.1\r\nHost: a\r\n\r\n", RequestError::Method),
     ("9112 §3 method with NUL", b"GE\0T / HTTP/1.1\r\nHost: a\r\n\r\n", RequestError::Method),
@@ -162,6 +167,16 @@ const REFUSED: &[(&str, &[u8], RequestError)] = &[
         "9112 §2.3 minor of two digits",
         b"GET / HTTP/1.10\r\nHost: a\r\n\r\n",
         RequestError::LineEnding,
+    ),
+    (
+        "9112 §2.3 minor version that is no digit",
+        b"GET / HTTP/1.x\r\nHost: a\r\n\r\n",
+        RequestError::VersionSyntax,
+    ),
+    (
+        "9112 §2.3 major version that is no digit",
+        b"GET / HTTP/x.1\r\nHost: a\r\n\r\n",
+        RequestError::VersionSyntax,
     ),
     (
         "9110 §15.6.6 HTTP/0.9 spelt out",
@@ -308,6 +323,11 @@ const ACCEPTED: &[(&str, &[u8], &str)] = &[
         "9112 §3.2.2 absolute target wins",
         b"GET http://b:8080/c?d HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET b /c None",
+    ),
+    (
+        "9112 §3.2.2 absolute target, and a Host that says more",
+        b"GET https://b/ HTTP/1.1\r\nHost: b:443\r\n\r\n",
+        "GET b / None",
     ),
     (
         "9112 §3.2.2 absolute target without path",

@@ -53,6 +53,7 @@ const REFUSED: &[(&str, &[u8])] = &[
     ("a size update above the maximum", b"\x3f\xe2\x1f"),
     ("a size update behind a field line", b"\x82\x20"),
     ("the same before another field line", b"\x00\x01a\x01b\x20\x82"),
+    ("the same that could be a literal", b"\x82\x20\x01a\x01b"),
     ("five size updates", b"\x20\x20\x20\x20\x20"),
     ("a size update without its end", b"\x3f\xe1"),
 ];
@@ -81,6 +82,16 @@ fn field_lines_before_a_mistake_are_given() {
     let mut given = 0;
     assert_eq!(Decoder::new(4096).decode(b"\x82\x84\x80", |_, _| given += 1), Err(Malformed));
     assert_eq!(given, 2);
+}
+
+#[test]
+fn a_table_may_change_its_size_a_few_times_in_a_block() {
+    assert_eq!(decoded(b"\x20\x20\x20\x20\x82"), Ok(vec![line(":method", "GET")]));
+}
+
+#[test]
+fn a_mistake_can_be_shown() {
+    assert_eq!(Malformed.to_string(), "a field block is not valid HPACK");
 }
 
 #[test]

@@ -111,9 +111,9 @@ fn this_machine_can_be_read() {
 proptest! {
     #[test]
     fn odd_text_is_no_panic(text in "(?s).{0,200}") {
-        let _ = (Processor::parse(&text), load_average(&text));
+        let _ = (CpuInfo::parse(&text), load_average(&text));
         let _ = (kibibytes(&format!("MemTotal:{text}"), "MemTotal:"), asked_to_clear(&text));
         let _ = built_to_clear(&text);
-        let _ = Processor::parse(&format!("processor: 0\nflags:{text}\nmodel name:{text}"));
+        let _ = CpuInfo::parse(&format!("processor: 0\nflags:{text}\nmodel name:{text}"));
     }
 }

@@ -1,11 +1,10 @@
 //! Requests as attackers write them: whatever of them is passed on is one request that everybody reads in the same way.
 
-use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::request::{chunk, last_chunk};
 
 /// What somebody understands of a request.
 #[derive(Debug, PartialEq)]
@@ -32,16 +31,12 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let mut outgoing = route.outgoing(&path, &request, false)?;
     outgoing.announce_body(framing);
     let mut sent = outgoing.head();
-    let is_chunked = framing == BodyFraming::Chunked;
+    let mut writer = BodyWriter::new(framing == BodyFraming::Chunked);
     // In two pieces, as they may come.
     for piece in [&body[..body.len() / 2], &body[body.len() / 2..]] {
-        if !piece.is_empty() {
-            chunk(&mut sent, piece, is_chunked);
-        }
+        writer.write_piece(&mut sent, piece);
     }
-    if is_chunked {
-        sent.extend(last_chunk(&trailers));
-    }
+    writer.end(&mut sent, &trailers);
     let target = request.head.target().ok()?;
     let understood = Understood {
         method: request.head.method().as_str().to_owned(),
