@@ -192,7 +192,7 @@ fn a_service_whose_names_another_takes_is_left_out_with_it() {
 #[test]
 fn services_with_names_alike_have_backends_of_their_own() {
     let service =
-        |name, port| format!("[{name}]\naccept = {port}\nconnect = {port}\ncert = /c.pem\n");
+        |name, port| format!("[{name}]\naccept = {port}\nconnect = {port}0\ncert = /c.pem\n");
     let config = config(&(service("a/b", 1) + &service("a b", 2)));
     let names: Vec<&str> = config.backends.iter().map(|it| it.name.value.as_str()).collect();
     assert_eq!(names, ["a-b", "a-b-2"]);
