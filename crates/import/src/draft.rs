@@ -1,6 +1,7 @@
 //! A kettle.toml while it is written: its text, what was not carried over, what is wrong, and what the packaged unit asks
 //! of it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Diagnostic, Origin, quoted};
@@ -16,6 +17,8 @@ pub(crate) struct Draft {
     pub(crate) warnings: Vec<Diagnostic>,
     /// Mistakes, which leave nothing to be written.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The names of the backends, each with what tells that one from all others.
+    pub(crate) backend_names: BTreeMap<String, String>,
 }
 
 impl Draft {
@@ -30,6 +33,28 @@ impl Draft {
     /// Records a mistake, and what to do about it.
     pub(crate) fn find(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
         self.diagnostics.push(origin.diagnostic(message, Some(help.to_owned())));
+    }
+
+    /// The name of the backend with this `identity`: the wanted one with `end` behind it, as far as a name may be like that,
+    /// and a number where another backend has that name.
+    pub(crate) fn backend_name(&mut self, wanted: &str, end: &str, identity: &str) -> String {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
+        let letters = wanted.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
+        let mut known = self.backend_names.iter();
+        if let Some((name, _)) = known.find(|(_, other)| *other == identity) {
+            return name.clone();
+        }
+        let mut number = 1_usize;
+        loop {
+            let end = if number == 1 { end.to_owned() } else { format!("{end}-{number}") };
+            let beginning = letters.clone().take(NAME_LETTERS_MAX - end.len());
+            let name = beginning.collect::<String>() + &end;
+            if !self.backend_names.contains_key(&name) {
+                self.backend_names.insert(name.clone(), identity.to_owned());
+                return name;
+            }
+            number += 1;
+        }
     }
 
     /// Adds a table with a chain, its key and a staple.
@@ -90,6 +115,8 @@ pub(crate) fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
     }
 }
 
+/// What the name of a backend may have.
+const NAME_LETTERS_MAX: usize = 64;
 const CONTROL_FOLDER: &str = "/run/kettle";
 /// As `packaging/kettle.toml` has it.
 const CONTROL_SOCKET: &str = "/run/kettle/admin.sock";

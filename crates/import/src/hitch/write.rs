@@ -24,7 +24,7 @@ pub(super) fn write(
     let mut writer = Writer { model, surroundings, draft: Draft::default() };
     writer.all();
     let process = writer.process();
-    let Draft { text: body, warnings, diagnostics } = writer.draft;
+    let Draft { text: body, warnings, diagnostics, .. } = writer.draft;
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }

@@ -21,13 +21,24 @@ pub(super) struct Rule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleKind {
-    Redirect { status: u16, keeps_query: bool },
-    Rewrite,
+    Redirect {
+        status: u16,
+        keeps_query: bool,
+    },
+    /// Files have no query, so that another one is no matter for these.
+    Rewrite {
+        keeps_query: bool,
+    },
 }
 
 impl Rule {
     pub(super) fn is_redirect(&self) -> bool {
-        self.kind != RuleKind::Rewrite
+        matches!(self.kind, RuleKind::Redirect { .. })
+    }
+
+    /// Whether a backend would be asked for another query than here.
+    pub(super) fn changes_query(&self) -> bool {
+        self.kind == RuleKind::Rewrite { keeps_query: false }
     }
 
     /// What it begins with, whatever the request.
@@ -60,7 +71,7 @@ impl Rule {
             RuleKind::Redirect { status, keeps_query: false } => {
                 format!(", status = {status}, keep_query = false")
             }
-            RuleKind::Rewrite => String::new(),
+            RuleKind::Rewrite { .. } => String::new(),
         };
         format!("{{ {}to = {}{more} }}", from.unwrap_or_default(), quoted(&self.to))
     }
@@ -80,6 +91,11 @@ pub(super) fn exactly(path: &str) -> Option<Expressed> {
     let is_plain = path.starts_with('/') && !path.contains(['*', '?', '[', ']', '{', '}', '\\']);
     let patterns = vec![path.to_owned()];
     is_plain.then(|| Expressed { patterns, groups: Vec::new(), is_wider: false })
+}
+
+/// Whether a server with these rules does nothing but send clients elsewhere.
+pub(super) fn lead_away(rules: &[Rule]) -> bool {
+    rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none())
 }
 
 /// `return 301 URL`, for all paths of its place, whose expression has these groups.
@@ -147,15 +163,16 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
         "redirect" => Some(302),
         _ => is_elsewhere.then_some(302),
     };
+    // `?` at the end drops what nginx would add, not what is written.
+    let Destination { to, keeps_query } = destination_of(target, &groups)?;
+    let keeps_query = keeps_query || !drops_query;
     let kind = match status {
-        Some(status) => RuleKind::Redirect { status, keeps_query: !drops_query },
-        None => RuleKind::Rewrite,
+        Some(status) => RuleKind::Redirect { status, keeps_query },
+        None => RuleKind::Rewrite { keeps_query: keeps_query && !to.contains('?') },
     };
-    let Destination { to, .. } = destination_of(target, &groups)?;
     let to = match kind {
         RuleKind::Redirect { .. } => Some(to).filter(|to| Template::is_destination(to))?,
-        // Files have no query.
-        RuleKind::Rewrite => {
+        RuleKind::Rewrite { .. } => {
             let path = to.split('?').next().unwrap_or_default().to_owned();
             Some(path).filter(|to| Template::is_rewritten_path(to))?
         }
@@ -174,13 +191,13 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
     })
 }
 
-struct Destination {
-    to: String,
-    keeps_query: bool,
+pub(super) struct Destination {
+    pub(super) to: String,
+    pub(super) keeps_query: bool,
 }
 
 /// An address with kettle's names for nginx's variables.
-fn destination_of(text: &str, groups: &[String]) -> Option<Destination> {
+pub(super) fn destination_of(text: &str, groups: &[String]) -> Option<Destination> {
     let ends = ["$is_args$args", "$is_args$query_string", "?$args", "?$query_string"];
     let behind = ends.iter().find_map(|end| text.strip_suffix(end));
     let mut keeps_query = behind.is_some();
@@ -204,7 +221,7 @@ fn destination_of(text: &str, groups: &[String]) -> Option<Destination> {
             "host" => to.push_str("{host}"),
             "scheme" => to.push_str("https"),
             "uri" | "document_uri" => to.push_str("{path}"),
-            "request_uri" if behind.is_empty() => {
+            "request_uri" if behind.is_empty() && !to.contains('?') => {
                 to.push_str("{path}");
                 keeps_query = true;
             }
@@ -252,6 +269,16 @@ mod tests {
             ("return 301 https://$http_host/;", ""),
             ("return 301 https://$host$request_uri/x;", ""),
             ("return 301 $target;", ""),
+            ("return 302 /login?next=$request_uri;", ""),
+            ("rewrite ^ /login?next=$request_uri redirect;", ""),
+            (
+                "return 302 /login?next=$uri;",
+                "to = \"/login?next={path}\", status = 302, keep_query = false",
+            ),
+            (
+                "rewrite ^ https://$host$request_uri? permanent;",
+                "to = \"https://{host}{path}\", status = 301",
+            ),
             ("return 301 '/{a}';", ""),
             ("return 200 text;", ""),
             ("return 404;", ""),

@@ -7,12 +7,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::files_in_memory::{Files, shown};
 
+mod backends;
 mod challenge;
 mod guards;
 mod hidden;
 mod lost;
 mod names;
 mod one_path;
+mod redirects;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     import_file(Path::new("/etc/nginx/nginx.conf"), &Files::with("/etc/nginx/nginx.conf", text))
@@ -233,19 +235,18 @@ fn an_upstream_that_is_asked_in_two_ways_is_two_backends() {
 }
 
 #[test]
-fn an_upstream_that_is_trusted_in_two_ways_needs_two_names() {
+fn an_upstream_that_is_trusted_in_two_ways_is_two_backends() {
     let asks = |roots| format!("proxy_pass https://up; proxy_ssl_trusted_certificate {roots};");
     let text = |first, second| {
         server(&format!("location /a/ {{ {} }} location /b/ {{ {} }}", asks(first), asks(second)))
     };
     let with_upstream =
         |server: String| server.replacen("http {", "http { upstream up { server 10.0.0.1:5; }", 1);
-    assert!(from(&with_upstream(text("/one", "/one"))).is_ok());
-    let diagnostics = from(&with_upstream(text("/one", "/two"))).unwrap_err();
-    assert!(
-        diagnostics[0].to_string().contains("up-tls is asked in another way elsewhere"),
-        "{diagnostics:?}"
-    );
+    for (second, expected) in [("/one", vec!["up-tls"]), ("/two", vec!["up-tls", "up-tls-2"])] {
+        let backends = config(&with_upstream(text("/one", second))).backends;
+        let names: Vec<&str> = backends.iter().map(|it| it.name.value.as_str()).collect();
+        assert_eq!(names, expected);
+    }
 }
 
 type Test = fn(&Config) -> bool;

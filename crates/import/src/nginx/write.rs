@@ -15,6 +15,7 @@ mod settings;
 mod site;
 mod sites;
 mod stream;
+mod target;
 mod tls;
 
 use std::collections::BTreeSet;
@@ -68,8 +69,9 @@ struct Writer<'s> {
     prefix: PathBuf,
     /// The names of the sites so far.
     known_names: BTreeSet<String>,
-    /// The backends that routes pass requests to, and their names.
+    /// The backends that routes pass requests to.
     backends: TomlText,
+    /// The names of all backends that are written.
     backend_names: BTreeSet<String>,
     /// Of the site at hand: paths that answer as pages for errors.
     error_pages: Vec<String>,

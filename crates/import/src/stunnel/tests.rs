@@ -188,3 +188,12 @@ fn a_service_whose_names_another_takes_is_left_out_with_it() {
         assert_eq!(config(&format!("{main}{other}{more}")).listeners.len(), expected, "{more}");
     }
 }
+
+#[test]
+fn services_with_names_alike_have_backends_of_their_own() {
+    let service =
+        |name, port| format!("[{name}]\naccept = {port}\nconnect = {port}0\ncert = /c.pem\n");
+    let config = config(&(service("a/b", 1) + &service("a b", 2)));
+    let names: Vec<&str> = config.backends.iter().map(|it| it.name.value.as_str()).collect();
+    assert_eq!(names, ["a-b", "a-b-2"]);
+}

@@ -102,6 +102,11 @@ impl Writer<'_> {
         self.draft.text.end_table();
     }
 
+    fn backend_name(&mut self, service: &Both<'_>) -> String {
+        let Section { name, origin, .. } = service.own;
+        self.draft.backend_name(name, "", &format!("{origin:?}"))
+    }
+
     fn service(&mut self, service: &Both<'_>) {
         let name = &service.own.name;
         let (is_client, verifies) = (service.is_on("client"), service.verifies());
@@ -148,12 +153,13 @@ impl Writer<'_> {
             }
         };
         let Ok(dialogue) = self.dialogue(service) else { return };
+        let backend = self.backend_name(service);
         for address in addresses {
             let origin = Some(&accept.origin);
             self.draft.text.table("[[listener]]", origin);
             self.draft.text.set("address", quoted(&address.to_string()), origin);
             self.draft.text.set("kind", quoted(if is_client { "tcp" } else { "tls" }), origin);
-            self.draft.text.set("backend", quoted(&backend_name(name)), origin);
+            self.draft.text.set("backend", quoted(&backend), origin);
             if !is_client {
                 self.ending(service, dialogue);
             }
@@ -233,7 +239,8 @@ impl Writer<'_> {
     ) {
         let origin = Some(&service.own.origin);
         self.draft.text.table("[[backend]]", origin);
-        self.draft.text.set("name", quoted(&backend_name(&service.own.name)), origin);
+        let name = self.backend_name(service);
+        self.draft.text.set("name", quoted(&name), origin);
         let failover = service.find("failover");
         let balance = match failover.map(|failover| failover.value.as_str()) {
             Some("rr") => "round-robin",
@@ -440,13 +447,6 @@ fn server_address(connect: &str) -> String {
         host if host.contains(':') => format!("[{host}]:{port}"),
         host => format!("{host}:{port}"),
     }
-}
-
-/// A name that kettle takes.
-fn backend_name(service: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
-    let letters = service.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
-    letters.take(64).collect()
 }
 
 const NAMES: &str = "its clients would not be asked for what that service asks of them; a site with `backend`, a certificate and \

@@ -63,3 +63,45 @@ fn what_has_no_root_is_not_passed_on() {
     assert_eq!((one.prefix.as_str(), one.deny.len()), ("/b", 2));
     assert_eq!(one.access_log, Some(LogTarget::Off));
 }
+
+/// A location for a prefix that is the name of a file, and what its route says.
+#[test]
+fn a_prefix_that_names_a_file_looks_for_that_file() {
+    for (words, expected) in [
+        (
+            "location /b.html { deny 10.0.0.1; }",
+            "root = \"/srv\"\nallow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/b.html/b.html\" }]",
+        ),
+        (
+            "location /x { alias /srv/b.html; access_log off; }",
+            "root = \"/srv\"\nrewrite = [{ to = \"/x/b.html\" }]",
+        ),
+    ] {
+        let mut machine = Files::with("/srv/b.html", "");
+        machine.0.insert("/etc/nginx/nginx.conf".into(), server(&format!("root /srv; {words}")));
+        let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine).unwrap();
+        assert!(made.toml.contains(expected), "{words}\n{}", made.toml);
+        made.config().unwrap();
+    }
+}
+
+/// Beside `satisfy any` and a password: what else is said of who may ask, and whether a password is asked for, or nobody let in.
+#[test]
+fn a_network_that_is_enough_needs_no_password() {
+    for (words, [asks, is_closed]) in [
+        ("allow all;", [false, false]),
+        ("", [true, false]),
+        ("allow 10.0.0.0/8;", [false, true]),
+        ("allow 10.0.0.0/8; deny all;", [false, true]),
+        ("allow 10.0.0.0/8; allow all;", [false, true]),
+    ] {
+        let guards = format!("satisfy any; {words} auth_basic x; auth_basic_user_file users;");
+        let config = config(&server(&format!("root /srv; location /a/ {{ {guards} }}")));
+        let route = config.sites[0].routes.iter().find(|it| it.prefix == "/a");
+        let found = [
+            route.is_some_and(|it| it.basic_auth.is_some()),
+            route.is_some_and(|it| !it.deny.is_empty()),
+        ];
+        assert_eq!(found, [asks, is_closed], "{words}");
+    }
+}

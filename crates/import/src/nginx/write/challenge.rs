@@ -129,7 +129,7 @@ fn look_from_above(route: &mut Route) {
     route.rules.push(Rule {
         from: None,
         to: format!("{PREFIX}{{path}}"),
-        kind: RuleKind::Rewrite,
+        kind: RuleKind::Rewrite { keeps_query: true },
         origin: route.origin.clone(),
         is_wider: false,
         spared: Vec::new(),

@@ -137,11 +137,16 @@ impl Writer<'_> {
     }
 
     /// A route that looks for one path, which is below its own.
-    fn alone(&mut self, location: &Location<'_>, mut route: Route, above: Option<&Route>) -> Route {
+    pub(super) fn alone(
+        &mut self,
+        location: &Location<'_>,
+        mut route: Route,
+        above: Option<&Route>,
+    ) -> Route {
         let path = &location.path;
         let to = format!("{path}{}", route.alone.as_deref().unwrap_or_default());
         let origin = location.directive.origin.clone();
-        let kind = redirect::RuleKind::Rewrite;
+        let kind = redirect::RuleKind::Rewrite { keeps_query: true };
         if above.is_some_and(|above| above.backend.is_some()) {
             let message = format!("`location = {path}` is for what lies below {path}/, too");
             self.draft.warn(&origin, message, "all of it is answered as that one path");
@@ -160,7 +165,7 @@ impl Writer<'_> {
     }
 
     /// The folder of `root` and the file below it that one path stands for.
-    fn file_alone(&self, location: &Location<'_>) -> Option<(PathBuf, String)> {
+    pub(super) fn file_alone(&self, location: &Location<'_>) -> Option<(PathBuf, String)> {
         let written = location.scope.any_of(&["root", "alias"]).first().copied()?;
         let is_own = || location.directive.inner().iter().any(is_own_root);
         let path: PathBuf = self.prefix.join(written.word(0)).components().collect();

@@ -21,14 +21,18 @@ impl Writer<'_> {
     /// Who may ask at a place: settings of its route.
     pub(super) fn access<'t>(&self, scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
         let mut settings = networks(scope, self.knows_client(scope))?;
-        let has_networks = !settings.is_empty();
-        settings.extend(self.basic_auth(scope)?);
-        match scope.find("satisfy").filter(|it| it.word(0) == "any") {
-            Some(directive) if has_networks && settings.iter().any(|it| it.0 == "basic_auth") => {
-                Err(Shut { directive, why: "kettle asks for a password whatever the network" })
+        let password = self.basic_auth(scope)?;
+        let any = scope.find("satisfy").filter(|it| it.word(0) == "any");
+        match (any, scope.any_of(&["allow", "deny"]).first(), &password) {
+            // The network is enough.
+            (Some(_), Some(first), Some(_)) if first.name == "allow" && first.word(0) == "all" => {}
+            (Some(directive), Some(_), Some(_)) => {
+                let why = "kettle asks for a password whatever the network";
+                return Err(Shut { directive, why });
             }
-            _ => Ok(settings),
+            _ => settings.extend(password),
         }
+        Ok(settings)
     }
 
     fn basic_auth<'t>(&self, scope: &Scope<'t>) -> Result<Option<Setting>, Shut<'t>> {

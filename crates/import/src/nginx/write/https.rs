@@ -8,10 +8,11 @@ use kettle_config::{Origin, quoted};
 
 use super::challenge::is_about_challenges;
 use super::route::spoken;
-use super::site::{ServerBlock, default_of, redirect_of};
+use super::site::{Redirect, ServerBlock, default_of};
 use super::{Writer, trust_alike};
 use crate::nginx::listen::Listen;
 use crate::nginx::location::{self, LocationKind};
+use crate::nginx::redirect::is_redirect;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -188,12 +189,8 @@ impl Writer<'_> {
         for server in servers.iter().filter(here) {
             match server.redirect() {
                 Some(redirect) => {
+                    self.tell_of_redirect(server, &redirect, target);
                     target = target.or(Some((redirect.status, redirect.port)));
-                    if let Some(host) = redirect.host.filter(|host| !server.names.contains(host)) {
-                        let message = format!("clients are not sent to {host}");
-                        let help = "a redirect leads to the name that the client asked for";
-                        self.draft.warn(server.origin, message, help);
-                    }
                 }
                 None if server.ends_tls() && server.is_kept => {
                     let message = format!("{} speaks plain HTTP", listen.address);
@@ -227,20 +224,67 @@ impl Writer<'_> {
         }
     }
 
+    /// Says what of a redirect a listener does not do, which has the status and the port of `first`.
+    fn tell_of_redirect(
+        &mut self,
+        server: &ServerBlock<'_>,
+        redirect: &Redirect<'_>,
+        first: Option<(u16, u16)>,
+    ) {
+        let is_asked = |host: &&String| match server.names.as_slice() {
+            [] => *host == "$server_name",
+            [one] => *host == one || *host == "$server_name",
+            _ => false,
+        };
+        if let Some(host) = redirect.host.as_ref().filter(|host| !is_asked(host)) {
+            let message = format!("clients are not sent to {host}");
+            let help = "a redirect leads to the name that the client asked for";
+            self.draft.warn(server.origin, message, help);
+        }
+        let origin = &redirect.directive.origin;
+        let message = format!("`{}` is not carried over as it is", spoken(redirect.directive));
+        if !redirect.keeps_path {
+            let help = "plain HTTP leads to the path and the query that the client asks for";
+            self.draft.warn(origin, &message, help);
+        }
+        if let Some((status, port)) = first.filter(|it| *it != (redirect.status, redirect.port)) {
+            let help =
+                format!("all names on one address are led to port {port} with status {status}");
+            self.draft.warn(origin, message, &help);
+        }
+    }
+
     /// Says which places of a server that leads elsewhere do something else.
     fn tell_of_others(&mut self, server: &ServerBlock<'_>) {
-        let leads = |block: &[Directive]| block.iter().any(|it| redirect_of(it).is_some());
-        if server.ends_tls() || leads(server.scope.own()) {
+        let Some(redirect) = server.redirect().filter(|_| !server.ends_tls()) else { return };
+        let told = &redirect.directive.origin;
+        let leads = |it: &Directive| it.origin == *told || server.leads_alike(it);
+        let leads_away = |it: &Directive| ["rewrite", "return"].contains(&&*it.name) && !leads(it);
+        let own = server.scope.own();
+        for directive in own.iter().take_while(|it| it.origin != *told) {
+            let is_lost = match directive.name.as_str() {
+                "rewrite" => !leads(directive),
+                "return" => is_redirect(directive) && !leads(directive),
+                "if" => directive.inner().iter().any(leads_away),
+                _ => false,
+            };
+            if is_lost {
+                let message = format!("`{}` is not carried over", spoken(directive));
+                self.draft.warn(&directive.origin, message, ALL_LEADS);
+            }
+        }
+        if own.iter().any(|it| it.origin == *told) {
             return;
         }
         for location in location::all(&server.scope) {
             let (directive, origin) = (location.directive, &location.directive.origin);
-            let is_left = location.kind != LocationKind::Named && !leads(directive.inner());
+            let is_left =
+                location.kind != LocationKind::Named && !directive.inner().iter().any(leads);
             if is_left && !self.challenges.contains(origin) {
                 let message = format!("`{}` is not carried over", spoken(directive));
                 let help = match is_about_challenges(&location) {
                     true => CHALLENGES_LOST,
-                    false => "all of plain HTTP leads to HTTPS",
+                    false => ALL_LEADS,
                 };
                 self.draft.warn(origin, message, help);
             }
@@ -278,6 +322,7 @@ fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
     is_off.then(|| options.origin.clone())
 }
 
+const ALL_LEADS: &str = "all of plain HTTP leads to HTTPS";
 const CHALLENGES_LOST: &str = "all of plain HTTP leads to HTTPS, and certificates are not renewed unless a route of the site with \
                                prefix = \"/.well-known/acme-challenge\" answers there";
 const HTTP_PORT: u16 = 80;

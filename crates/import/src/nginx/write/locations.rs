@@ -10,7 +10,7 @@ use super::route::{Cached, Common, Route, Setting, nearest, spoken};
 use super::settings::{OF_ROUTES, OF_SITES, ROUTE_ABOVE};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Location, LocationKind, Shut};
-use crate::nginx::redirect::Rule;
+use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -30,7 +30,7 @@ impl Writer<'_> {
         let what = "what no location is for";
         let rules = self.rules_of(server, "");
         let rules = rules.map_err(|shut| self.refuse(&shut, what)).ok()?;
-        if rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none()) {
+        if redirect::lead_away(&rules) {
             return Some(vec![self.redirecting(server, "", rules)]);
         }
         let cached = self.patterns(&locations)?;
@@ -111,7 +111,7 @@ impl Writer<'_> {
             self.refuse(&shut, &what);
             return None;
         }
-        if rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none()) {
+        if redirect::lead_away(&rules) {
             let route = self.redirecting(&location.scope, prefix, rules);
             routes.push(route);
             return Some(());
@@ -135,6 +135,16 @@ impl Writer<'_> {
             return Some(());
         }
         self.tell_of_names(location);
+        // Routes have folders.
+        let is_named = !location.path.ends_with('/');
+        let files = route.files.as_deref().filter(|_| is_named);
+        let files = files.filter(|files| self.surroundings.is_file(files));
+        if files.is_some()
+            && let Some((folder, file)) = self.file_alone(location)
+        {
+            let alone = Some(format!("/{file}"));
+            route = self.alone(location, Route { files: Some(folder), alone, ..route }, above);
+        }
         routes.push(route);
         Some(())
     }

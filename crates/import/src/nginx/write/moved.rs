@@ -129,11 +129,10 @@ impl Writer<'_> {
                 routes.get(*number).is_some_and(|it| rule.spared.contains(&it.prefix))
             };
             concerned.retain(|it| number < for_all || !(is_for_one(it) || is_spared(it)));
-            let can_all = concerned.iter().filter_map(|number| routes.get(*number));
-            if !can_all.into_iter().all(|route| can_have(route, &rule, routes)) {
-                let message =
-                    "the server is left out: a rewrite of it leads from one route to another";
-                self.draft.warn(&rule.origin, message, OUTSIDE);
+            let mut can_all = concerned.iter().filter_map(|number| routes.get(*number));
+            if let Some(why) = can_all.find_map(|route| hindrance(route, &rule, routes)) {
+                let message = "the server is left out: a rewrite of it cannot be said";
+                self.draft.warn(&rule.origin, message, why);
                 return None;
             }
             for number in &concerned {
@@ -208,13 +207,17 @@ fn below(path: &str, patterns: &[String]) -> Option<Vec<String>> {
     patterns.iter().map(one).collect()
 }
 
-/// Whether a rule does on a route what it did in nginx.
-fn can_have(route: &Route, rule: &Rule, routes: &[Route]) -> bool {
+/// Why a rule does not do on a route what it did in nginx.
+fn hindrance(route: &Route, rule: &Rule, routes: &[Route]) -> Option<&'static str> {
     if rule.is_redirect() {
-        return rule.from.is_some() || !rule.leads_below(&route.prefix);
+        return (rule.from.is_none() && rule.leads_below(&route.prefix)).then_some(CIRCLES);
+    }
+    if route.backend.is_some() && rule.changes_query() {
+        return Some(QUERY);
     }
     let home = rule.target().and_then(|target| nearest(routes, target));
-    home.is_some_and(|home| home.prefix == route.prefix) && rule.leads_below(&route.prefix)
+    let is_home = home.is_some_and(|home| home.prefix == route.prefix);
+    (!is_home || !rule.leads_below(&route.prefix)).then_some(OUTSIDE)
 }
 
 /// The numbers of the routes with paths that a rule is for.
@@ -236,7 +239,10 @@ fn concerned(rule: &Rule, routes: &[Route]) -> Vec<usize> {
 }
 
 /// The directive that a rule was made of.
-fn written<'t>(scope: &Scope<'t>, rule: &Rule) -> Option<&'t crate::nginx::syntax::Directive> {
+pub(super) fn written<'t>(
+    scope: &Scope<'t>,
+    rule: &Rule,
+) -> Option<&'t crate::nginx::syntax::Directive> {
     scope.own().iter().find(|directive| directive.origin == rule.origin)
 }
 
@@ -247,4 +253,5 @@ fn unsaid(directive: &crate::nginx::syntax::Directive) -> Shut<'_> {
 const UNSAID: &str = "`redirect` and `rewrite` of a route have patterns of `*`, `**` and `?`, and no variables but `{path}`, \
                       `{host}` and `{1}`";
 const CIRCLES: &str = "it leads to a path of the same place, and clients would go round in circles";
+pub(super) const QUERY: &str = "a backend is asked for the query that the client asks for";
 const OUTSIDE: &str = "`rewrite` of a route looks for another file of the same route";

@@ -2,10 +2,10 @@
 
 use kettle_config::{Origin, is_own_header, is_own_request_header, quoted};
 
-use super::Writer;
 use super::route::{Route, Setting, spoken};
 use super::settings::{OF_SITES, table};
-use super::stream::target;
+use super::target::Kind;
+use super::{Writer, moved};
 use crate::nginx::location::{self, Location, Shut};
 use crate::nginx::measure;
 use crate::nginx::redirect::{Rule, RuleKind};
@@ -36,7 +36,11 @@ impl Writer<'_> {
         let mut access = self.access(scope)?;
         let prefix = location.path.trim_end_matches('/');
         let mut rules = self.rules_below(location, prefix, None)?;
-        let rewrite = moved(&location.path, &pass, directive)?;
+        let rewrite = lengthened(&location.path, &pass, directive)?;
+        if let Some(rule) = rules.iter().find(|rule| rule.changes_query()) {
+            let directive = moved::written(scope, rule).unwrap_or(directive);
+            return Err(Shut { directive, why: moved::QUERY });
+        }
         if rewrite.is_some() && rules.iter().any(|rule| !rule.is_redirect()) {
             return Err(Shut { directive, why: PATHS });
         }
@@ -58,23 +62,16 @@ impl Writer<'_> {
 
     /// Writes the backend behind all sites, once; its name.
     fn http_backend(&mut self, scope: &Scope<'_>, pass: &Pass<'_>, origin: &Origin) -> String {
-        let is_it = |it: &Directive| it.name == "upstream" && it.word(0) == pass.to;
+        let is_it =
+            |it: &Directive| it.name == "upstream" && it.word(0).eq_ignore_ascii_case(pass.to);
         let block = scope.outwards().find(|block| block.iter().any(is_it)).unwrap_or_default();
-        let mut target = target(block, pass.to);
-        if pass.is_tls {
-            target.name.push_str("-tls");
-            if target.upstream.is_none() && !has_port(pass.to) {
-                target.address = format!("{}:443", pass.to);
-            }
-        }
-        target.is_tls = pass.is_tls;
+        let kind = if pass.is_tls { Kind::Https } else { Kind::Http };
+        let target = self.target(scope, block, pass.to, kind);
         let name = target.name.clone();
         let sites = std::mem::take(&mut self.draft.text);
         let backends = std::mem::take(&mut self.backends);
         self.draft.text = backends;
-        let mut names = std::mem::take(&mut self.backend_names);
-        self.backend(scope, target, &mut names, origin);
-        self.backend_names = names;
+        self.backend(scope, target, origin);
         self.backends = std::mem::replace(&mut self.draft.text, sites);
         name
     }
@@ -118,6 +115,14 @@ impl Writer<'_> {
                     place = place.or(Some(&directive.origin));
                 }
                 _ => {
+                    if value.is_empty() {
+                        let message = format!(
+                            "`{} \"\"` is carried over as an empty field",
+                            spoken(directive).trim_end()
+                        );
+                        let help = "nginx sends none; servers that tell the two apart must take an empty one";
+                        self.draft.warn(&directive.origin, message, help);
+                    }
                     headers.push((name.to_owned(), value.trim().to_owned()));
                     place = place.or(Some(&directive.origin));
                 }
@@ -188,7 +193,7 @@ fn read(text: &str) -> Option<Pass<'_>> {
 }
 
 /// What becomes of the path: it stays, or gets longer at its beginning.
-fn moved<'t>(
+fn lengthened<'t>(
     from: &str,
     pass: &Pass<'_>,
     directive: &'t Directive,
@@ -205,7 +210,7 @@ fn moved<'t>(
     Ok(Some(Rule {
         from,
         to,
-        kind: RuleKind::Rewrite,
+        kind: RuleKind::Rewrite { keeps_query: true },
         origin,
         is_wider: false,
         spared: Vec::new(),
@@ -221,11 +226,6 @@ fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     };
     let directive = scope.outwards().flatten().find(is_about)?;
     Some(Shut { directive, why: "methods, and what there is, are the backend's matter" })
-}
-
-fn has_port(host: &str) -> bool {
-    host.starts_with("unix:")
-        || host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
 
 const VARIABLES: &str = "`backend` of a route has a name, and no variables";

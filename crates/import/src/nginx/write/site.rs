@@ -8,8 +8,10 @@ use kettle_config::{ANY_NAME, Origin, quoted};
 use super::Writer;
 use super::route::spoken;
 use super::tls::{Pair, laxer_client_auth};
+use crate::nginx::expression::{Expressed, expressed};
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{self, Location, LocationKind};
+use crate::nginx::redirect;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -28,31 +30,44 @@ pub(super) struct ServerBlock<'t> {
     pub(super) is_self_signed: bool,
 }
 
-/// Where a server sends everybody.
-pub(super) struct Redirect {
+/// Where a server without TLS sends everybody.
+pub(super) struct Redirect<'t> {
+    pub(super) directive: &'t Directive,
     pub(super) status: u16,
     pub(super) port: u16,
-    /// A host that is always the same.
+    /// A host that is not the one that the client asks for.
     pub(super) host: Option<String>,
+    /// Whether the path and the query stay.
+    pub(super) keeps_path: bool,
 }
 
-impl ServerBlock<'_> {
+impl<'t> ServerBlock<'t> {
     pub(super) fn ends_tls(&self) -> bool {
         self.listens.iter().any(|listen| listen.is_tls)
     }
 
     /// Where it leads to HTTPS, if it does nothing else.
-    pub(super) fn redirect(&self) -> Option<Redirect> {
+    pub(super) fn redirect(&self) -> Option<Redirect<'t>> {
         let own = self.scope.own();
-        let of_block = |block: &[Directive]| block.iter().find_map(redirect_of);
+        let of_block = |block: &'t [Directive]| block.iter().find_map(redirect_of);
         let of_if = |it: &Directive| it.name == "if" && it.word(0).starts_with("($host");
-        let whole = |it: &&Directive| {
-            it.name == "location" && it.words.last().is_some_and(|path| path == "/")
-        };
+        let whole = |it: &&Directive| it.name == "location" && is_whole(&it.words);
         of_block(own)
             .or_else(|| own.iter().filter(|it| of_if(it)).find_map(|it| of_block(it.inner())))
             .or_else(|| own.iter().find(whole).and_then(|location| of_block(location.inner())))
     }
+
+    /// Whether plain HTTP leads where this does.
+    pub(super) fn leads_alike(&self, directive: &Directive) -> bool {
+        let is_own = |host: &String| self.names.contains(host);
+        redirect_of(directive)
+            .is_some_and(|it| it.keeps_path && it.host.as_ref().is_none_or(is_own))
+    }
+}
+
+/// Whether a location is for all paths that no other one is for.
+fn is_whole(words: &[String]) -> bool {
+    words.last().is_some_and(|path| path == "/") && words.first().is_some_and(|it| it != "=")
 }
 
 /// The server that answers on an address for names that nobody has.
@@ -65,30 +80,62 @@ pub(super) fn default_of(servers: &[ServerBlock<'_>], address: SocketAddr) -> Op
     said.or_else(|| servers.iter().position(|server| listens(server, false)))
 }
 
-/// `return 301 https://$host$request_uri`, or the same as a `rewrite`.
-pub(super) fn redirect_of(directive: &Directive) -> Option<Redirect> {
-    let (status, target) = match (directive.name.as_str(), directive.words.as_slice()) {
-        ("return", [target]) => (302, target),
-        ("return", [status, target]) => (status.parse().ok()?, target),
-        ("rewrite", [_, target, flag]) => (if flag == "permanent" { 301 } else { 302 }, target),
+/// `return 301 https://$host$request_uri`, or a `rewrite` of all paths.
+pub(super) fn redirect_of(directive: &Directive) -> Option<Redirect<'_>> {
+    let all = || Expressed { patterns: Vec::new(), groups: Vec::new(), is_wider: false };
+    let (status, target, from) = match (directive.name.as_str(), directive.words.as_slice()) {
+        ("return", [target]) => (302, target, all()),
+        ("return", [status, target]) => (status.parse().ok()?, target, all()),
+        ("rewrite", [from, target]) => (302, target, expressed(from)?),
+        ("rewrite", [from, target, flag]) => {
+            (if flag == "permanent" { 301 } else { 302 }, target, expressed(from)?)
+        }
         _ => return None,
     };
-    let status = match status {
-        status @ (301 | 302 | 307 | 308) => status,
-        _ => return None,
-    };
+    let is_below_root = from.patterns == ["/**"];
+    if ![301, 302, 307, 308].contains(&status) || !(is_below_root || from.patterns.is_empty()) {
+        return None;
+    }
     let behind = target.strip_prefix("https://")?;
-    let ends = |letter: char| letter == '/' || letter == ':';
-    let ends = behind
-        .find(ends)
-        .or_else(|| ["$request_uri", "$uri"].iter().filter_map(|word| behind.find(word)).min());
-    let (host, path) = behind.split_at(ends.unwrap_or(behind.len()));
-    let port = path.strip_prefix(':').map(|path| {
-        let digits = path.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(path.len());
-        path.get(..digits).and_then(|digits| digits.parse().ok())
-    });
-    let host = (!host.contains('$')).then(|| host.to_owned());
-    Some(Redirect { status, port: port.unwrap_or(Some(443))?, host })
+    let (host, path) = host_and_path(behind);
+    let (port, path) = match path.strip_prefix(':') {
+        Some(path) => {
+            let digits = path.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(path.len());
+            let (port, path) = path.split_at_checked(digits)?;
+            (port.parse().ok()?, path)
+        }
+        None => (443, path),
+    };
+    let keeps_path = keeps_path(directive, path, &from);
+    Some(Redirect { directive, status, port, host, keeps_path })
+}
+
+/// The host of a target, if it is not the one that the client asks for, and what follows it.
+fn host_and_path(behind: &str) -> (Option<String>, &str) {
+    for asked in ["$host", "${host}", "$http_host", "${http_host}"] {
+        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let path = behind.strip_prefix(asked);
+        if let Some(path) = path.filter(|it| asked.ends_with('}') || !it.starts_with(is_of_name)) {
+            return (None, path);
+        }
+    }
+    let paths = ["/", ":", "?", "$request_uri", "$uri", "$document_uri", "$1"];
+    let end = paths.iter().filter_map(|word| behind.find(word)).min().unwrap_or(behind.len());
+    let (host, path) = behind.split_at(end);
+    (Some(host.to_owned()), path)
+}
+
+/// Whether what follows the host of a target is the path and the query that the client asks for.
+fn keeps_path(directive: &Directive, path: &str, from: &Expressed) -> bool {
+    let (path, adds_query) = match path.strip_suffix('?') {
+        _ if directive.name == "return" => (path, false),
+        Some(path) => (path, false),
+        None => (path, true),
+    };
+    redirect::destination_of(path, &from.groups).is_some_and(|it| {
+        let is_path = it.to == "{path}" || from.patterns == ["/**"] && it.to == "/{1}";
+        is_path && (it.keeps_query || adds_query)
+    })
 }
 
 impl<'t> Writer<'_> {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Writer;
 use super::route::Route;
-use super::site::{ServerBlock, redirect_of};
+use super::site::ServerBlock;
 use crate::nginx::location::refuses;
-use crate::nginx::redirect::is_redirect;
+use crate::nginx::redirect::{self, is_redirect};
 use crate::nginx::syntax::Directive;
 use crate::nginx::vocabulary::{Fate, Term};
 use crate::offer::list;
@@ -86,7 +86,8 @@ impl Writer<'_> {
         written: &BTreeMap<usize, T>,
     ) -> bool {
         let Some(own) = servers.get(default) else { return false };
-        if !own.is_kept || own.scope.own().iter().any(|it| redirect_of(it).is_some()) {
+        let rules = redirect::rules(own.scope.own(), &[]);
+        if !own.is_kept || rules.is_ok_and(|rules| redirect::lead_away(&rules)) {
             return true;
         }
         let mut may_be = true;

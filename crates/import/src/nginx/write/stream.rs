@@ -1,11 +1,10 @@
 //! `stream`: servers that carry connections become listeners with backends.
 
-use std::collections::BTreeSet;
-
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
 use super::route::spoken;
+use super::target::{Kind, Target, with_port};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{denied, guarded};
@@ -14,21 +13,11 @@ use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
-/// Where a server's connections go.
-pub(super) struct Target<'t> {
-    pub(super) name: String,
-    pub(super) upstream: Option<&'t Directive>,
-    /// An address, where there is no such `upstream`.
-    pub(super) address: String,
-    pub(super) is_tls: bool,
-}
-
 /// A name, where its connections go, and where that stands.
 type Entry<'t> = (String, Target<'t>, &'t Origin);
 
 impl Writer<'_> {
     pub(super) fn stream(&mut self, scope: &Scope<'_>, stream: &Directive) {
-        let mut done: BTreeSet<String> = BTreeSet::new();
         let mut has_names = false;
         for server in stream.inner().iter().filter(|directive| directive.name == "server") {
             let scope = scope.with(server.inner());
@@ -56,7 +45,7 @@ impl Writer<'_> {
             }
             match pass.word(0).strip_prefix('$') {
                 Some(variable) if scope.is_on("ssl_preread") && !has_names => {
-                    has_names = self.by_name(&scope, stream, variable, &listens, &mut done, pass);
+                    has_names = self.by_name(&scope, stream, variable, &listens, pass);
                 }
                 Some(_) => {
                     let message = format!("the server is left out because of `{}`", spoken(pass));
@@ -64,11 +53,11 @@ impl Writer<'_> {
                     self.draft.warn(&pass.origin, message, help);
                 }
                 None => {
-                    let target = carried(&scope, stream.inner(), pass.word(0));
+                    let target = self.carried(&scope, stream, pass.word(0));
                     for listen in &listens {
                         self.tunnel(&scope, listen, &target, server);
                     }
-                    self.backend(&scope, target, &mut done, &pass.origin);
+                    self.backend(&scope, target, &pass.origin);
                 }
             }
         }
@@ -121,7 +110,6 @@ impl Writer<'_> {
         stream: &Directive,
         variable: &str,
         listens: &[Listen],
-        done: &mut BTreeSet<String>,
         pass: &Directive,
     ) -> bool {
         let is_it = |it: &&Directive| {
@@ -157,7 +145,7 @@ impl Writer<'_> {
         }
         let targets = sites.into_iter().map(|(_, target, _)| target).chain(default);
         for target in targets {
-            self.backend(scope, target, done, &pass.origin);
+            self.backend(scope, target, &pass.origin);
         }
         true
     }
@@ -180,7 +168,7 @@ impl Writer<'_> {
                 "default" if to.is_empty() => continue,
                 _ if to.is_empty() || to.contains('$') => "such clients are refused",
                 "default" => {
-                    (default, place) = (Some(carried(scope, stream.inner(), to)), &entry.origin);
+                    (default, place) = (Some(self.carried(scope, stream, to)), &entry.origin);
                     continue;
                 }
                 name if name.starts_with('~') || name.is_empty() => "write each name",
@@ -195,11 +183,8 @@ impl Writer<'_> {
                         self.draft.warn(&entry.origin, message, help);
                         unwritten = unwritten.or(Some(entry));
                     }
-                    sites.push((
-                        name.to_owned(),
-                        carried(scope, stream.inner(), to),
-                        &entry.origin,
-                    ));
+                    let target = self.carried(scope, stream, to);
+                    sites.push((name.to_owned(), target, &entry.origin));
                     continue;
                 }
             };
@@ -215,25 +200,14 @@ impl Writer<'_> {
         (sites, default)
     }
 
-    pub(super) fn backend(
-        &mut self,
-        scope: &Scope<'_>,
-        target: Target<'_>,
-        done: &mut BTreeSet<String>,
-        origin: &Origin,
-    ) {
-        let is_first = done.insert(target.name.clone());
-        let is_new = done.insert(format!("{}\n{}", target.name, tls_words(scope, &target)));
-        if !is_first {
-            if is_new {
-                let message = format!("{} is asked in another way elsewhere", target.name);
-                self.draft.find(origin, message, "give the upstream another name for one of both");
-            }
+    fn carried<'t>(&mut self, scope: &Scope<'_>, stream: &'t Directive, to: &str) -> Target<'t> {
+        self.target(scope, stream.inner(), to, Kind::Stream)
+    }
+
+    /// Writes a backend, once.
+    pub(super) fn backend(&mut self, scope: &Scope<'_>, target: Target<'_>, origin: &Origin) {
+        if !self.backend_names.insert(target.name.clone()) {
             return;
-        }
-        if self.backend_names.contains(&target.name) {
-            let message = format!("`http` passes requests to {} as well", target.name);
-            self.draft.find(origin, message, "give an upstream of one of both another name");
         }
         let place = target.upstream.map_or(origin, |upstream| &upstream.origin);
         self.draft.text.table("[[backend]]", Some(place));
@@ -327,7 +301,7 @@ impl Writer<'_> {
             return;
         }
         self.draft.text.table("[[backend.server]]", Some(origin));
-        self.draft.text.set("address", quoted(&with_port(server.word(0))), Some(origin));
+        self.draft.text.set("address", quoted(&with_port(server.word(0), 80)), Some(origin));
         for option in options {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             match (key, value.parse::<u64>()) {
@@ -380,49 +354,3 @@ impl Writer<'_> {
         }
     }
 }
-
-/// Where connections go, by a name for the way they get there: one upstream may be asked with TLS and without.
-fn carried<'t>(scope: &Scope<'_>, block: &'t [Directive], to: &str) -> Target<'t> {
-    let mut target = Target { is_tls: scope.is_on("proxy_ssl"), ..target(block, to) };
-    if target.is_tls {
-        target.name.push_str("-tls");
-    }
-    if scope.is_on("proxy_protocol") {
-        target.name.push_str("-proxy");
-    }
-    target
-}
-
-/// What is said of how a backend is to be trusted, and shown who asks.
-fn tls_words(scope: &Scope<'_>, target: &Target<'_>) -> String {
-    let said = TRUST.iter().filter(|_| target.is_tls).filter_map(|name| scope.find(name));
-    said.map(|directive| spoken(directive) + ";").collect()
-}
-
-/// Of an `upstream`, or of the address itself.
-pub(super) fn target<'t>(block: &'t [Directive], to: &str) -> Target<'t> {
-    let is_it = |it: &&Directive| it.name == "upstream" && it.word(0) == to;
-    let upstream = block.iter().find(is_it);
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
-    let name = to.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
-    let name = name.take(NAME_LETTERS_MAX).collect();
-    Target { name, upstream, address: with_port(to), is_tls: false }
-}
-
-/// The servers of an `upstream` need not say their port.
-fn with_port(address: &str) -> String {
-    let has_port = address.starts_with("unix:")
-        || address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    if has_port { address.to_owned() } else { format!("{address}:80") }
-}
-
-const TRUST: [&str; 6] = [
-    "proxy_ssl_name",
-    "proxy_ssl_verify",
-    "proxy_ssl_trusted_certificate",
-    "proxy_ssl_crl",
-    "proxy_ssl_certificate",
-    "proxy_ssl_certificate_key",
-];
-/// What the name of a backend may have.
-const NAME_LETTERS_MAX: usize = 64;

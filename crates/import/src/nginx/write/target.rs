@@ -1,0 +1,77 @@
+//! Where connections and requests go: an `upstream` or an address, and the name of the backend for one way to get there.
+
+use super::Writer;
+use super::route::spoken;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+
+/// Where they go.
+pub(super) struct Target<'t> {
+    pub(super) name: String,
+    pub(super) upstream: Option<&'t Directive>,
+    /// An address, where there is no such `upstream`.
+    pub(super) address: String,
+    pub(super) is_tls: bool,
+}
+
+impl Writer<'_> {
+    /// Of an `upstream` of this block, or of the address itself. One of both may be asked with TLS and without, and trusted in
+    /// several ways: each is a backend.
+    pub(super) fn target<'t>(
+        &mut self,
+        scope: &Scope<'_>,
+        block: &'t [Directive],
+        to: &str,
+        kind: Kind,
+    ) -> Target<'t> {
+        let is_it = |it: &&Directive| it.name == "upstream" && it.word(0).eq_ignore_ascii_case(to);
+        let upstream = block.iter().find(is_it);
+        let is_tls = kind == Kind::Https || kind == Kind::Stream && scope.is_on("proxy_ssl");
+        let address = with_port(to, if kind == Kind::Https { 443 } else { 80 });
+        let is_announced = kind == Kind::Stream && scope.is_on("proxy_protocol");
+        let end = match (is_tls, is_announced) {
+            (false, false) => "",
+            (true, false) => "-tls",
+            (false, true) => "-proxy",
+            (true, true) => "-tls-proxy",
+        };
+        let place = match upstream {
+            Some(upstream) => format!("{:?}", upstream.origin),
+            None => address.clone(),
+        };
+        let is_stream = kind == Kind::Stream;
+        let said = SAID.iter().filter(|(_, is_of_tls)| is_tls || !is_of_tls);
+        let said = said.filter_map(|(name, _)| scope.find(name)).map(spoken);
+        let words = said.collect::<Vec<_>>().join(";");
+        let identity = format!("{is_stream} {end} {place} {words}");
+        let name = self.draft.backend_name(to, end, &identity);
+        Target { name, upstream, address, is_tls }
+    }
+}
+
+/// What asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Http,
+    Https,
+    Stream,
+}
+
+/// The servers of an `upstream` need not say their port.
+pub(super) fn with_port(address: &str, port: u16) -> String {
+    let has_port = address.starts_with("unix:")
+        || address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if has_port { address.to_owned() } else { format!("{address}:{port}") }
+}
+
+/// What is said of how a backend is asked, how it is to be trusted and shown who asks; and whether that is about TLS.
+const SAID: [(&str, bool); 8] = [
+    ("proxy_connect_timeout", false),
+    ("proxy_timeout", false),
+    ("proxy_ssl_name", true),
+    ("proxy_ssl_verify", true),
+    ("proxy_ssl_trusted_certificate", true),
+    ("proxy_ssl_crl", true),
+    ("proxy_ssl_certificate", true),
+    ("proxy_ssl_certificate_key", true),
+];
