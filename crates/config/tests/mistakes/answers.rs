@@ -57,3 +57,28 @@ fn patterns_that_each_request_is_held_against_are_few() {
     assert!(found.contains("101 patterns with stars are too many for each request"), "{found}");
     assert_eq!(crate::shown(&many("")), "nothing");
 }
+
+fn with_rewrites(rewrites: &str) -> String {
+    crate::shown(&format!(
+        "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nprefix = \"/a\"\nroot = \"/srv\"\n{rewrites}"
+    ))
+}
+
+#[test]
+fn a_rewrite_stays_below_its_prefix() {
+    for (to, is_refused) in [("/a", false), ("/a/b", false), ("/ab", true), ("/b", true)] {
+        let shown =
+            with_rewrites(&format!("[[site.route.rewrite]]\nfrom = \"/a/*\"\nto = \"{to}\"\n"));
+        assert_eq!(shown.contains("only what lies below the prefix"), is_refused, "{to}: {shown}");
+    }
+}
+
+#[test]
+fn patterns_with_stars_are_counted() {
+    for (count, is_refused) in [(100, false), (101, true)] {
+        let rewrite =
+            |number| format!("[[site.route.rewrite]]\nfrom = \"/a/{number}/*\"\nto = \"/a\"\n");
+        let shown = with_rewrites(&(0..count).map(rewrite).collect::<String>());
+        assert_eq!(shown.contains("patterns with stars are too many"), is_refused, "{shown}");
+    }
+}

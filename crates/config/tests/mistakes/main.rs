@@ -3,6 +3,7 @@
 mod advice;
 mod answers;
 mod backends;
+mod caches;
 mod keys;
 mod order;
 mod proxies;

@@ -129,3 +129,27 @@ fn servers_are_sent_one_name() {
         assert_eq!(shown.lines().next(), Some(expected), "{host}");
     }
 }
+
+fn with_tls(tls: &str) -> String {
+    crate::shown(&format!(
+        "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nbackend = \"app\"\n\
+         [[backend]]\nname = \"app\"\ntls = {{ {tls} }}\n[[backend.server]]\naddress = \"app.example:443\"\n"
+    ))
+}
+
+#[test]
+fn routes_have_no_dialogue_before_tls() {
+    for (starttls, is_refused) in [("off", false), ("smtp", true)] {
+        let shown = with_tls(&format!("starttls = \"{starttls}\""));
+        assert_eq!(shown.contains("which has no such dialogue"), is_refused, "{shown}");
+    }
+}
+
+#[test]
+fn where_keys_are_pinned_no_authority_is_asked() {
+    let pins = format!("pins = [\"sha256/{}=\"]", "A".repeat(43));
+    for (roots, is_refused) in [("", false), (", roots = \"system\"", true)] {
+        let shown = with_tls(&format!("{pins}{roots}"));
+        assert_eq!(shown.contains("with `pins` no authority is asked"), is_refused, "{shown}");
+    }
+}

@@ -113,19 +113,11 @@ impl TlsStream {
     ) -> Poll<Result<Fill, StreamError>> {
         debug_assert!(self.reader.skipping.left_bytes == 0, "inside a record that is dropped");
         self.reader.check()?;
-        let mut reads = 0;
-        loop {
+        for _ in 0..READS_PER_TURN {
             // Whole records may be left over from an earlier read, or from the handshake: then a
             // request is here already, and its response carries the tickets that are still queued.
-            self.open_received(sink)?;
-            if self.writer.refuses_data() {
-                return Poll::Ready(Ok(Fill::Closed));
-            }
-            if sink.has_taken() {
-                return Poll::Ready(Ok(Fill::Data));
-            }
-            if self.reader.is_over {
-                return Poll::Ready(Ok(Fill::Closed));
+            if let Some(fill) = self.open_received(sink)? {
+                return Poll::Ready(Ok(fill));
             }
             // Tickets, or the answer to a KeyUpdate. A peer that sends all before it reads takes them later.
             // A socket that takes no more may still have what the peer sent before it went; reading tells its end.
@@ -133,16 +125,16 @@ impl TlsStream {
                 Ok(()) | Err(StreamError::Io(_)) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            if reads == READS_PER_TURN {
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            }
             let bytes = ready!(self.poll_receive(context, sink))?;
             if bytes == 0 {
                 return Poll::Ready(Ok(Fill::Truncated));
             }
-            reads += 1;
         }
+        if let Some(fill) = self.open_received(sink)? {
+            return Poll::Ready(Ok(fill));
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Reads from the socket. With nothing left over, records are opened where the read put them,
@@ -171,15 +163,21 @@ impl TlsStream {
         })
     }
 
-    fn open_received(&mut self, sink: &mut impl Sink) -> Result<(), StreamError> {
-        if self.reader.ciphertext.is_empty() {
-            return Ok(());
+    /// Opens what is left over from a read; says what receiving has led to, if it has.
+    fn open_received(&mut self, sink: &mut impl Sink) -> Result<Option<Fill>, StreamError> {
+        if !self.reader.ciphertext.is_empty() {
+            let mut ciphertext = std::mem::take(&mut self.reader.ciphertext);
+            let opened = self.open_records(ciphertext.filled_mut(), sink)?;
+            ciphertext.consume(opened);
+            self.reader.ciphertext = ciphertext;
         }
-        let mut ciphertext = std::mem::take(&mut self.reader.ciphertext);
-        let opened = self.open_records(ciphertext.filled_mut(), sink)?;
-        ciphertext.consume(opened);
-        self.reader.ciphertext = ciphertext;
-        Ok(())
+        if self.writer.refuses_data() {
+            return Ok(Some(Fill::Closed));
+        }
+        if sink.has_taken() {
+            return Ok(Some(Fill::Data));
+        }
+        Ok(self.reader.is_over.then_some(Fill::Closed))
     }
 
     /// Opens the whole records at the front of `received`, and has the writer answer them; returns how many bytes they were.

@@ -140,7 +140,7 @@ fn admit(key: KeyName, mut plain: Vec<u8>) -> Option<Vec<u8>> {
 }
 
 /// By the clock that decides whether certificates are valid.
-pub(super) fn seconds_since_epoch() -> u64 {
+fn seconds_since_epoch() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
 }
 

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::policy::{Group, Policy};
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Fill, StreamError, Tickets, TlsStream};
 use kettle_tls::{Cipher, Resumption, Version};
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -189,6 +189,25 @@ async fn a_tls13_ticket_is_used_once() {
     close(first).await;
     assert_eq!(exchange(server.address, &connector).await, Resumption::Full);
     server.thread.join().unwrap();
+}
+
+#[tokio::test]
+async fn tickets_are_counted_as_far_as_they_were_read() {
+    for (version, expected) in [(Version::Tls13, 3), (Version::Tls12, 0)] {
+        let mut config = server_config();
+        config.send_tls13_tickets = 3;
+        config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().unwrap();
+        let server = serve(config, 1, echo);
+        let connector = connector(&offer(version, Cipher::Aes128Gcm, ResumeBy::Ticket));
+        let mut stream = connect(server.address, &connector).await;
+        assert_eq!(stream.tickets(), Tickets::default());
+        say(&mut stream, b"ping").await;
+        assert_eq!(receive(&mut stream, 4).await, b"ping");
+        let Tickets { count, lifetime } = stream.tickets();
+        assert_eq!((count, lifetime.is_zero()), (expected, expected == 0), "{version:?}");
+        close(stream).await;
+        server.thread.join().unwrap();
+    }
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::client::*;
 use crate::h2::connection::*;
 use crate::h2::frame::*;
+use crate::h2::stream::Window;
 use crate::h2::*;
 
 #[test]
@@ -130,6 +131,13 @@ fn a_window_that_was_shut_and_opened_again_is_told_of_once() {
     (0..4).for_each(|_| say(&mut connection, &data(1, 0, 16_380)));
     assert_eq!(read(&mut connection, 1), 65_535);
     assert_eq!([5, 9].map(|ticks| connection.shut_ticks(ticks)), [Some(5); 2]);
+}
+
+#[test]
+fn a_window_opens_when_what_is_gone_is_half_of_what_is_left() {
+    let mut window = Window::new(999);
+    assert!(window.take(333));
+    assert_eq!([window.release(332), window.release(1)], [None, Some(333)]);
 }
 
 #[test]

@@ -46,6 +46,15 @@ fn what_tcp_must_have_is_each_byte_and_what_each_record_adds() {
 }
 
 #[tokio::test]
+async fn what_the_kernel_keeps_open_is_pushed_or_the_socket_says_why_not() {
+    let (mut stream, _peer) = in_kernel(KERNEL);
+    poll_fn(|context| stream.poll_kernel_push(context)).await.expect("pushed");
+    kettle_kernel::socket::shutdown_write(stream.socket()).expect("ended");
+    let pushed = poll_fn(|context| stream.poll_kernel_push(context)).await;
+    assert!(matches!(pushed, Err(StreamError::Io(_))), "{pushed:?}");
+}
+
+#[tokio::test]
 async fn what_the_kernel_is_given_is_sent_and_counted() {
     let (mut stream, mut peer) = in_kernel(KERNEL);
     let keys = keys_of(Version::Tls13, Cipher::Aes128Gcm, [7; SECRET_BYTES]).expect("a suite");

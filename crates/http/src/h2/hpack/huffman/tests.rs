@@ -70,6 +70,14 @@ fn every_byte_has_the_code_of_the_appendix() {
     }
 }
 
+/// The others are searched for.
+#[test]
+fn codes_of_up_to_a_byte_are_found_at_once() {
+    let found = SHORT_CODES.iter().filter(|(_, code_bits)| *code_bits > 0).count();
+    // 10 codes of five bits, 26 of six, 32 of seven, 6 of eight.
+    assert_eq!(found, 10 * 8 + 26 * 4 + 32 * 2 + 6);
+}
+
 #[test]
 fn nothing_stands_for_nothing() {
     assert_eq!(decoded(b""), Some(Vec::new()));
