@@ -41,7 +41,7 @@ pub(crate) struct Channel {
     is_over: Cell<bool>,
     /// Whether the client says nothing more: no window of its opens again.
     is_input_over: Cell<bool>,
-    home: Cell<Home>,
+    sealed_by: Cell<SealedBy>,
     /// Why the kernel was last refused.
     refusal: Cell<Option<Reason>>,
     /// What went wrong where nobody could be told.
@@ -54,7 +54,7 @@ pub(crate) struct Gone;
 
 /// Who encrypts.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Home {
+enum SealedBy {
     #[default]
     User,
     /// The kernel is to, from the next write on.
@@ -80,7 +80,7 @@ impl Channel {
             is_blocked: Cell::default(),
             is_over: Cell::default(),
             is_input_over: Cell::default(),
-            home: Cell::default(),
+            sealed_by: Cell::default(),
             refusal: Cell::default(),
             failure: Cell::default(),
         }
@@ -170,7 +170,7 @@ impl Channel {
         if self.tls.borrow().is_key_refused() {
             return Poll::Ready(Err(StreamError::KeyExhausted));
         }
-        if self.home.get() == Home::User {
+        if self.sealed_by.get() == SealedBy::User {
             self.seal(&[], &[])?;
         }
         let flushed = {
@@ -180,10 +180,10 @@ impl Channel {
             flushed
         };
         ready!(flushed)?;
-        if self.home.get() == Home::Moving {
+        if self.sealed_by.get() == SealedBy::Moving {
             ready!(self.poll_move(context))?;
         }
-        while self.home.get() == Home::Kernel && self.staged_bytes() > 0 {
+        while self.sealed_by.get() == SealedBy::Kernel && self.staged_bytes() > 0 {
             ready!(self.poll_kernel_write(context, &[], &[]))?;
         }
         match self.staged_bytes() {
@@ -198,7 +198,7 @@ impl Channel {
         let mut tls = self.tls.borrow_mut();
         let offloaded = tls.poll_offload(context, self.offloads.can_rekey());
         let refusal = self.offloads.conclude(tls.session(), ready!(offloaded))?;
-        self.home.set(if refusal.is_none() { Home::Kernel } else { Home::User });
+        self.sealed_by.set(if refusal.is_none() { SealedBy::Kernel } else { SealedBy::User });
         self.refusal.set(refusal);
         Poll::Ready(Ok(()))
     }
@@ -259,14 +259,14 @@ impl Channel {
         self.written_bytes.set(self.written_bytes.get() + payload.len() as u64);
         let whole_bytes = self.staged_bytes() + head.len() + payload.len();
         let is_small = payload.len() <= SMALL_BYTES_MAX && whole_bytes <= PLAINTEXT_BYTES_MAX;
-        let home = self.home.get();
+        let sealed_by = self.sealed_by.get();
         // They are noted before, since the kernel may take them at once.
         self.written.borrow_mut().note(stream, whole_bytes, payload.len(), is_end);
-        let written = match home {
-            Home::Moving => self.stage(&head, payload),
+        let written = match sealed_by {
+            SealedBy::Moving => self.stage(&head, payload),
             _ if is_small => self.stage(&head, payload),
-            Home::User => self.seal(&head, payload),
-            Home::Kernel => self.write_to_kernel(&head, payload),
+            SealedBy::User => self.seal(&head, payload),
+            SealedBy::Kernel => self.write_to_kernel(&head, payload),
         };
         self.wake_driver();
         written.map_err(|failure| {
@@ -374,14 +374,14 @@ impl Channel {
 
     /// Has what is written from now on encrypted by the kernel, if it can.
     pub(crate) fn ask_for_kernel(&self) {
-        if self.home.get() == Home::User {
-            self.home.set(Home::Moving);
+        if self.sealed_by.get() == SealedBy::User {
+            self.sealed_by.set(SealedBy::Moving);
         }
     }
 
     /// Where what is written now is encrypted.
     pub(crate) fn path(&self) -> TxPath {
-        if self.home.get() == Home::Kernel { TxPath::KernelWrite } else { TxPath::User }
+        if self.sealed_by.get() == SealedBy::Kernel { TxPath::KernelWrite } else { TxPath::User }
     }
 
     /// Why the kernel did not take the connection when that was last tried.
