@@ -3,7 +3,7 @@
 #![no_main]
 
 use kettle_http::h1::framing::{BodyFraming, body_framing};
-use kettle_http::h1::parse::{Parse, Progress, parse_request};
+use kettle_http::h1::parse::{Parse, HeadProgress, parse_request};
 use kettle_http::{Limits, RequestError};
 use libfuzzer_sys::fuzz_target;
 
@@ -54,7 +54,7 @@ fn assert_well_formed(data: &[u8]) {
 fuzz_target!(|data: &[u8]| {
     assert_well_formed(data);
     let whole = outcome_of(parse_request(data, &LIMITS));
-    let mut progress = Progress::default();
+    let mut progress = HeadProgress::default();
     let mut is_settled = false;
     let step = 1 + data.len() / CUTS_MAX;
     for end in (0..data.len()).step_by(step).chain([data.len()]) {

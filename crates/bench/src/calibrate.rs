@@ -45,7 +45,7 @@ impl Default for CalibrateOptions {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct CalibrationProgress {
     /// Rounds over all sizes and paths that are complete.
     pub rounds: usize,
     pub elapsed: Duration,
@@ -77,7 +77,7 @@ pub struct Calibration {
 /// clock is too coarse, or the kernel sent none of the records it took keys for.
 pub fn run(
     options: &CalibrateOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(CalibrationProgress),
 ) -> Result<Calibration, String> {
     let (sender, receiver) = mpsc::sync_channel(PROGRESS_QUEUED_MAX);
     let measured = thread::scope(|scope| {

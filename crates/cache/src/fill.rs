@@ -48,7 +48,7 @@ pub enum FillState {
 
 /// How far a fill is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct FillProgress {
     /// Bytes of the body that are in the file.
     pub filled: u64,
     /// Whether there will be more.
@@ -96,7 +96,7 @@ impl Fill {
 
     /// How far it is now.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> FillProgress {
         // The state first: behind the end of the growth, the number is the last one.
         let state = match self.shared.state.load(Ordering::Acquire) {
             GROWING => FillState::Growing,
@@ -106,7 +106,7 @@ impl Fill {
             MALFORMED => FillState::Malformed,
             _ => FillState::Failed,
         };
-        Progress { filled: self.shared.filled.load(Ordering::Acquire), state }
+        FillProgress { filled: self.shared.filled.load(Ordering::Acquire), state }
     }
 
     /// How many have a place among those that wait.
@@ -175,9 +175,9 @@ impl Fill {
 
 impl Waiting {
     /// Ready once there is more than `seen` bytes, or nothing more will come.
-    pub fn poll(&mut self, context: &mut Context<'_>, seen: u64) -> Poll<Progress> {
+    pub fn poll(&mut self, context: &mut Context<'_>, seen: u64) -> Poll<FillProgress> {
         let has_news =
-            |progress: Progress| progress.filled > seen || progress.state != FillState::Growing;
+            |progress: FillProgress| progress.filled > seen || progress.state != FillState::Growing;
         let progress = self.fill.progress();
         if has_news(progress) {
             return Poll::Ready(progress);

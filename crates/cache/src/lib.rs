@@ -13,7 +13,7 @@ mod purges;
 mod store;
 
 pub use error::StoreError;
-pub use fill::{Fill, FillState, Progress, Waiting};
+pub use fill::{Fill, FillProgress, FillState, Waiting};
 pub use head::{BODY_ALIGNMENT, BodyExtent, DamagedHead, HEAD_BYTES_MAX, Head, Times};
 pub use name::Name;
 pub use purges::Purge;

@@ -15,7 +15,7 @@ pub(crate) use priority::InLine;
 pub(crate) use stream::Stream;
 pub(crate) use tunnel_stream::TunnelStream;
 pub(crate) use websocket::websocket_accept;
-pub(crate) use written::Progress;
+pub(crate) use written::StreamProgress;
 
 /// What a frame carries at most, so that it fills one record with its own head of 9 bytes.
 pub(crate) const FRAME_BYTES_MAX: usize = 16_375;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Progress, Waiting};
+use kettle_cache::{Fill, FillProgress, FillState, Waiting};
 use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
@@ -295,7 +295,7 @@ impl Growing {
     /// # Errors
     /// Why it ends before its end.
     pub fn next(&self, sent_bytes: u64) -> Result<Next, io::ErrorKind> {
-        let Progress { filled, state } = self.fill.progress();
+        let FillProgress { filled, state } = self.fill.progress();
         let there = filled.saturating_sub(self.start).min(self.bytes.unwrap_or(u64::MAX));
         if there > sent_bytes {
             let start = self.fill.body_offset() + self.start + sent_bytes;

@@ -119,7 +119,7 @@ impl Handshake {
                     Err(error) => Step::Failed(error, Queue::default()),
                 };
             }
-            if matches!(progress, Progress::More) {
+            if matches!(progress, Stepped::More) {
                 continue;
             }
             match self.show_next() {
@@ -133,7 +133,7 @@ impl Handshake {
         }
     }
 
-    fn step(&mut self) -> Result<Progress, HandshakeError> {
+    fn step(&mut self) -> Result<Stepped, HandshakeError> {
         let Self { connection, feed, observed, outgoing, server_random, .. } = self;
         let (discard, progress) = observed.during(|| {
             let UnbufferedStatus { discard, state } = connection.process_tls_records(feed.shown());
@@ -143,16 +143,16 @@ impl Handshake {
                     encode(encode_message, outgoing);
                     let encoded = outgoing.filled().get(bytes_before..).unwrap_or_default();
                     *server_random = server_random.or_else(|| random_of_server_hello(encoded));
-                    Ok(Progress::More)
+                    Ok(Stepped::More)
                 }
                 // Sent from `outgoing` later, in order with everything else.
                 Ok(ConnectionState::TransmitTlsData(transmit)) => {
                     transmit.done();
-                    Ok(Progress::More)
+                    Ok(Stepped::More)
                 }
                 // In TLS 1.3 the server may write before the client's Finished; kettle does not.
                 Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {
-                    Ok(Progress::Blocked)
+                    Ok(Stepped::Blocked)
                 }
                 Ok(_) => Err(HandshakeError::Unsupported("a state without a handshake")),
                 Err(error) => Err(HandshakeError::Rustls(error)),
@@ -432,7 +432,7 @@ pub(crate) const BEHIND_FINISHED: HandshakeError =
     HandshakeError::Unsupported("something behind the Finished in its record");
 
 /// How far a step of the state machine went.
-pub(crate) enum Progress {
+pub(crate) enum Stepped {
     More,
     Blocked,
 }

@@ -14,13 +14,13 @@ use super::body::BodySource;
 use super::connection::Loopback;
 use super::crossover::{self, CostRow, CrossoverVerdict};
 use super::paths::{ResponsePath, move_into_kernel};
-use super::{CalibrateOptions, Calibration, Progress};
+use super::{CalibrateOptions, Calibration, CalibrationProgress};
 use crate::stats::Estimate;
 
 /// Measures on the calling thread, which stays on one processor from then on.
 pub(super) fn measure(
     options: &CalibrateOptions,
-    progress: &dyn Fn(Progress),
+    progress: &dyn Fn(CalibrationProgress),
 ) -> Result<Calibration, String> {
     // A refusal only makes for more noise, which shows in the figures.
     _ = process::pin_to_cpu(process::cpus_allowed().last().copied().unwrap_or(0));
@@ -40,7 +40,7 @@ async fn measure_paths(
     options: &CalibrateOptions,
     source: BodySource,
     start: Instant,
-    progress: &dyn Fn(Progress),
+    progress: &dyn Fn(CalibrationProgress),
 ) -> Result<Calibration, String> {
     let (version, cipher) = (options.version, options.cipher);
     let connection = async || Loopback::new(version, cipher).await.map_err(not_over_loopback);
@@ -153,7 +153,7 @@ impl Sampler {
         &mut self,
         start: Instant,
         time: Duration,
-        progress: &dyn Fn(Progress),
+        progress: &dyn Fn(CalibrationProgress),
     ) -> io::Result<usize> {
         let mut longest = Duration::ZERO;
         for round in 0..=ROUNDS_MAX {
@@ -166,7 +166,7 @@ impl Sampler {
             }
             longest = longest.max(round_start.elapsed());
             let elapsed = start.elapsed();
-            progress(Progress { rounds: round, elapsed, total: time });
+            progress(CalibrationProgress { rounds: round, elapsed, total: time });
             if elapsed + longest > time {
                 return Ok(round);
             }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::calibrate::{CalibrateOptions, Progress, run};
+use crate::calibrate::{CalibrateOptions, CalibrationProgress, run};
 use crate::cli::CalibrateArguments;
 use crate::command::output::{fail, print, print_line, show_progress};
 
@@ -20,7 +20,7 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
     let shows_progress = io::stderr().is_terminal();
     let outcome = run(&options, &mut |progress| {
         if shows_progress {
-            let Progress { rounds, elapsed, total } = progress;
+            let CalibrationProgress { rounds, elapsed, total } = progress;
             let (elapsed, total) = (elapsed.as_secs(), total.as_secs());
             show_progress(format_args!("measuring: {elapsed} of {total} s, {rounds} rounds"));
         }

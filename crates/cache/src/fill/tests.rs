@@ -30,11 +30,11 @@ fn whoever_waits_is_woken_once_for_what_is_new() {
     fill.wake();
     fill.wake();
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
-    let news = Progress { filled: 10, state: FillState::Growing };
+    let news = FillProgress { filled: 10, state: FillState::Growing };
     assert_eq!(waiting.poll(&mut context, 3), Poll::Ready(news));
     assert!(waiting.poll(&mut context, 10).is_pending());
     fill.end(FillState::Failed);
-    let end = Progress { filled: 10, state: FillState::Failed };
+    let end = FillProgress { filled: 10, state: FillState::Failed };
     assert_eq!(waiting.poll(&mut context, 10), Poll::Ready(end));
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
 }

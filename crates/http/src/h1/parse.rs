@@ -49,12 +49,12 @@ pub fn parse_request<'b>(buffer: &'b [u8], limits: &Limits) -> Result<Parse<'b>,
 /// Same outcome as [`parse_request`], at a total cost linear in the size of the head: a parse
 /// is tried when an empty line has arrived or the input has doubled since the last one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
+pub struct HeadProgress {
     seen_bytes: usize,
     parsed_bytes: usize,
 }
 
-impl Progress {
+impl HeadProgress {
     /// Parses `buffer`, which begins with the bytes of the previous call.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Progress {
         }
         let parse = parse_request(buffer, limits)?;
         if matches!(parse, Parse::Complete { .. }) {
-            *self = Progress::default();
+            *self = HeadProgress::default();
         }
         Ok(parse)
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::framing::{self, BodyFraming};
-use super::parse::{Progress, checked_fields, field_error};
+use super::parse::{HeadProgress, checked_fields, field_error};
 use crate::error::RequestError;
 use crate::field;
 use crate::fields::Fields;
@@ -83,9 +83,9 @@ impl From<RequestError> for ResponseError {
     }
 }
 
-/// Spares a slow sender's head from being parsed again at every byte, as [`Progress`] does.
+/// Spares a slow sender's head from being parsed again at every byte, as [`HeadProgress`] does.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ResponseProgress(Progress);
+pub struct ResponseProgress(HeadProgress);
 
 impl ResponseProgress {
     /// Parses `buffer`, which begins with the bytes of the previous call.

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
-use kettle_http::h1::parse::{Parse, Progress};
+use kettle_http::h1::parse::{HeadProgress, Parse};
 use kettle_http::{Limits, Method, Version};
 use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
@@ -32,7 +32,7 @@ pub(super) struct CycleState {
     pub(super) answered: u64,
     /// Whether the time for the current request's head is running.
     pub(super) is_started: bool,
-    progress: Progress,
+    progress: HeadProgress,
 }
 
 /// When a request was complete, and which of its connection it is.

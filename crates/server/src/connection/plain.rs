@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
-use kettle_http::h1::parse::{Parse, Progress};
+use kettle_http::h1::parse::{HeadProgress, Parse};
 use kettle_http::{Method, Version};
 use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -56,7 +56,7 @@ impl Connection {
         mut received: Vec<u8>,
     ) -> Option<(Option<Version>, bool, Response)> {
         let head_limits = self.head_limits();
-        let mut progress = Progress::default();
+        let mut progress = HeadProgress::default();
         self.deadline.extend(self.snapshot.config.limits.request_timeout);
         let head = loop {
             match progress.parse(&received, &head_limits) {

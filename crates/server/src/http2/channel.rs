@@ -12,7 +12,7 @@ use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 
 use super::priority::Line;
-use super::written::{Progress, Written};
+use super::written::{StreamProgress, Written};
 use crate::offload::Offloads;
 use crate::tx_path::{Reason, TxPath};
 
@@ -251,7 +251,7 @@ impl Channel {
     /// Writes a DATA frame of a stream. Small ones are gathered, and go out with others.
     pub(super) fn write_data(
         &self,
-        stream: (u32, &Rc<Progress>),
+        stream: (u32, &Rc<StreamProgress>),
         payload: &[u8],
         is_end: bool,
     ) -> Result<(), Gone> {
@@ -295,7 +295,7 @@ impl Channel {
     }
 
     /// Notes that a head was written with which a stream ends, or none of it.
-    pub(super) fn note_head(&self, stream: (u32, &Rc<Progress>), is_end: bool) {
+    pub(super) fn note_head(&self, stream: (u32, &Rc<StreamProgress>), is_end: bool) {
         if is_end {
             self.written.borrow_mut().note(stream, self.staged_bytes(), 0, true);
         }

@@ -7,7 +7,7 @@ use kettle_http::h2::{ErrorCode, Incoming, Priority, Room};
 
 use super::channel::{Channel, Gone};
 use super::priority::{InLine, Line};
-use super::written::Progress;
+use super::written::StreamProgress;
 use super::{FRAME_BYTES_MAX, PIECE_BYTES};
 use crate::tx_path::TxPath;
 
@@ -15,7 +15,7 @@ use crate::tx_path::TxPath;
 pub(crate) struct Stream {
     channel: Rc<Channel>,
     number: u32,
-    progress: Rc<Progress>,
+    progress: Rc<StreamProgress>,
 }
 
 /// Memory for what a thread reads of a file, until it is sent.
@@ -30,7 +30,7 @@ impl Stream {
     }
 
     /// How far its response is, for who asks when nobody serves it any more.
-    pub(crate) fn progress(&self) -> Rc<Progress> {
+    pub(crate) fn progress(&self) -> Rc<StreamProgress> {
         Rc::clone(&self.progress)
     }
 

@@ -23,14 +23,14 @@ struct Unsent {
     /// How much plaintext there was with it.
     until_bytes: u64,
     number: u32,
-    progress: Rc<Progress>,
+    progress: Rc<StreamProgress>,
     data_bytes: u64,
     is_end: bool,
 }
 
 /// How far one stream is.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct StreamProgress {
     pub(super) written_bytes: Cell<u64>,
     pub(super) sent_bytes: Cell<u64>,
     pub(super) is_sent: Cell<bool>,
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
     pub(super) is_watched: Cell<bool>,
 }
 
-impl Progress {
+impl StreamProgress {
     /// Whether the kernel has its end.
     pub(crate) fn is_sent(&self) -> bool {
         self.is_sent.get()
@@ -59,7 +59,7 @@ impl Written {
     /// Something of a stream was written: it ends behind so many bytes that are still to be sealed.
     pub(super) fn note(
         &mut self,
-        (number, progress): (u32, &Rc<Progress>),
+        (number, progress): (u32, &Rc<StreamProgress>),
         ahead_bytes: usize,
         data_bytes: usize,
         is_end: bool,

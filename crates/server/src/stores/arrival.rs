@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Head, Progress, Store, Waiting};
+use kettle_cache::{Fill, FillProgress, FillState, Head, Store, Waiting};
 use tokio::sync::watch;
 
 /// All that is on its way.
@@ -95,7 +95,7 @@ impl ArrivingBody {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let Self::InFile { fill, .. } = self else { return true };
-        let Progress { filled, state } = fill.progress();
+        let FillProgress { filled, state } = fill.progress();
         state != FillState::Growing || fill.announced_bytes() == Some(filled)
     }
 }

@@ -13,8 +13,8 @@ use super::sessions::Sessions;
 use crate::buffers::Queue;
 use crate::control::{Alert, Violation};
 use crate::handshake::{
-    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, KeptSession, Progress,
-    append_alert, check_alert, encode, peer_identity, traffic_secrets,
+    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, KeptSession, Stepped, append_alert,
+    check_alert, encode, peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
 use crate::observed::Observed;
@@ -111,7 +111,7 @@ impl<'a> ClientHandshake<'a> {
                     Err(error) => ClientStep::Failed(error, Queue::default()),
                 };
             }
-            if matches!(progress, Progress::More) {
+            if matches!(progress, Stepped::More) {
                 continue;
             }
             match self.next_record() {
@@ -150,7 +150,7 @@ impl<'a> ClientHandshake<'a> {
         Ok(bytes)
     }
 
-    fn step(&mut self) -> Result<Progress, HandshakeError> {
+    fn step(&mut self) -> Result<Stepped, HandshakeError> {
         let UnbufferedStatus { discard, state } =
             self.connection.process_tls_records(self.feed.shown());
         let progress = match state {
@@ -164,7 +164,7 @@ impl<'a> ClientHandshake<'a> {
                 if matches!(self.early_data, EarlyData::Sent) && is_end_of_early_data(message) {
                     self.early_data = EarlyData::Accepted;
                 }
-                Ok(Progress::More)
+                Ok(Stepped::More)
             }
             // Sent from `outgoing` later, in order with everything else.
             Ok(ConnectionState::TransmitTlsData(mut transmit)) => {
@@ -184,10 +184,10 @@ impl<'a> ClientHandshake<'a> {
                     };
                 }
                 transmit.done();
-                Ok(Progress::More)
+                Ok(Stepped::More)
             }
             Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {
-                Ok(Progress::Blocked)
+                Ok(Stepped::Blocked)
             }
             Ok(_) => Err(HandshakeError::Unsupported("a state without a handshake")),
             Err(error) => Err(HandshakeError::Rustls(error)),

@@ -18,7 +18,7 @@ fn assert_independent_of_fragmentation(
     limits: &Limits,
 ) -> Result<Option<Request>, RequestError> {
     let whole = outcome(bytes, limits);
-    let mut progress = Progress::default();
+    let mut progress = HeadProgress::default();
     let mut by_progress = Ok(None);
     for end in 0..=bytes.len() {
         let part = outcome(&bytes[..end], limits);
@@ -53,7 +53,7 @@ fn a_head_of_exactly_the_limit_is_accepted_and_one_byte_more_is_not() {
     assert_eq!(accepted.map(|request| request.map(|request| request.bytes)), Ok(Some(120)));
     let refused = assert_independent_of_fragmentation(head(spare + 1).as_bytes(), &SMALL);
     assert_eq!(refused, Err(RequestError::HeadTooLarge));
-    let (long, mut progress) = (head(200), Progress::default());
+    let (long, mut progress) = (head(200), HeadProgress::default());
     let found = (1..200).find(|end| progress.parse(&long.as_bytes()[..*end], &SMALL).is_err());
     assert_eq!(found, Some(120), "at the limit, though neither its end nor twice as much is there");
 }
@@ -127,7 +127,7 @@ fn fields_near_the_end_of_the_longest_head_are_found() {
 #[test]
 fn a_head_sent_byte_by_byte_is_parsed_a_logarithmic_number_of_times() {
     let bytes = format!("GET / HTTP/1.1\r\nHost: a\r\nA: {:b<8000}\r\n\r\n", "");
-    let mut progress = Progress::default();
+    let mut progress = HeadProgress::default();
     let mut parsed_bytes = 0;
     for end in 1..=bytes.len() {
         let buffer = &bytes.as_bytes()[..end];
@@ -144,7 +144,7 @@ fn a_head_sent_byte_by_byte_is_parsed_a_logarithmic_number_of_times() {
 fn a_mistake_is_found_before_the_head_is_twice_as_long() {
     let start = "GET / HTTP/1.1\r\n: a\r\n";
     let bytes = format!("{start}A: {:b<200}", "");
-    let mut progress = Progress::default();
+    let mut progress = HeadProgress::default();
     let mut parse =
         |end: &usize| progress.parse(&bytes.as_bytes()[..*end], &Limits::default()).is_err();
     let found = (1..bytes.len()).find(&mut parse);
@@ -153,7 +153,7 @@ fn a_mistake_is_found_before_the_head_is_twice_as_long() {
 
 #[test]
 fn progress_begins_anew_after_a_complete_head() {
-    let mut progress = Progress::default();
+    let mut progress = HeadProgress::default();
     let long = format!("GET / HTTP/1.1\r\nHost: a\r\nA: {:b<500}\r\n\r\n", "");
     progress.parse(long.as_bytes(), &Limits::default()).unwrap();
     let short = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";

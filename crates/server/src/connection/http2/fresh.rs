@@ -9,12 +9,12 @@ use std::task::Context;
 
 use tokio::task::JoinSet;
 
-use crate::http2::Progress;
+use crate::http2::StreamProgress;
 
 /// The stream that was alone so far. It does not outlast its turn here.
 #[derive(Default)]
 pub(super) struct Fresh {
-    alone: Option<(Stream, Rc<Progress>)>,
+    alone: Option<(Stream, Rc<StreamProgress>)>,
     is_looked_at: bool,
 }
 
@@ -25,7 +25,7 @@ impl Fresh {
     pub(super) fn begin(
         &mut self,
         serve: impl Future<Output = ()> + 'static,
-        progress: Rc<Progress>,
+        progress: Rc<StreamProgress>,
         tasks: &mut JoinSet<()>,
     ) {
         if self.alone.is_none() && !self.is_looked_at && tasks.is_empty() {

@@ -10,7 +10,7 @@ fn settle(written: &mut Written, tells_all: bool) -> Vec<u32> {
 #[test]
 fn a_stream_is_sent_when_the_kernel_has_the_record_of_its_last_frame() {
     let mut written = Written::default();
-    let [one, three] = [(1, &Rc::default()), (3, &Rc::<Progress>::default())];
+    let [one, three] = [(1, &Rc::default()), (3, &Rc::<StreamProgress>::default())];
     // A head and a frame are sealed together, and the end of one stream with the beginning of the other.
     written.note(one, 129, 100, false);
     written.sealed(129, 151);
@@ -37,7 +37,7 @@ fn a_stream_is_sent_when_the_kernel_has_the_record_of_its_last_frame() {
 #[test]
 fn what_the_kernel_takes_is_sent_byte_by_byte() {
     let mut written = Written::default();
-    let one = (1, &Rc::<Progress>::default());
+    let one = (1, &Rc::<StreamProgress>::default());
     written.note(one, 109, 100, true);
     for (taken_bytes, is_sent) in [(108, false), (1, true)] {
         written.taken(taken_bytes);
@@ -49,7 +49,7 @@ fn what_the_kernel_takes_is_sent_byte_by_byte() {
 #[test]
 fn behind_a_client_s_end_each_piece_is_told() {
     let mut written = Written::default();
-    let one = (1, &Rc::<Progress>::default());
+    let one = (1, &Rc::<StreamProgress>::default());
     written.note(one, 109, 100, false);
     written.sealed(109, 131);
     assert!(!one.1.is_drained());
