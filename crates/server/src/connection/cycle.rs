@@ -49,7 +49,7 @@ impl Arrival {
 }
 
 /// What was received of a request.
-enum Received {
+enum ReceivedHead {
     /// Less than its head.
     Part,
     /// Its head, and how its body is framed.
@@ -72,10 +72,10 @@ impl Connection {
     ) -> Result<(), End> {
         let (head, framing) = loop {
             match self.take_head(stream, state) {
-                Received::Part => self.receive(stream, state).await?,
-                Received::Head(head, framing) => break (head, framing),
+                ReceivedHead::Part => self.receive(stream, state).await?,
+                ReceivedHead::Head(head, framing) => break (head, framing),
                 // Where the next request would begin is unknown: answer, then close.
-                Received::Refused(head, status) => {
+                ReceivedHead::Refused(head, status) => {
                     let refused = self.refuse(stream, head.as_deref(), status, state.answered + 1);
                     return Err(Box::pin(refused).await);
                 }
@@ -173,15 +173,15 @@ impl Connection {
     }
 
     /// Takes the head of a request out of what was received.
-    fn take_head(&self, stream: &mut TlsStream, state: &mut CycleState) -> Received {
+    fn take_head(&self, stream: &mut TlsStream, state: &mut CycleState) -> ReceivedHead {
         let received = stream.received().bytes();
         if received.is_empty() {
-            return Received::Part;
+            return ReceivedHead::Part;
         }
         let (head, bytes) = match state.progress.parse(received, &self.head_limits()) {
-            Ok(Parse::Partial) => return Received::Part,
+            Ok(Parse::Partial) => return ReceivedHead::Part,
             Ok(Parse::Complete { head, bytes }) => (head, bytes),
-            Err(error) => return Received::Refused(None, error.status()),
+            Err(error) => return ReceivedHead::Refused(None, error.status()),
         };
         let framing = body_framing(&head).and_then(|framing| {
             if framing == BodyFraming::Chunked {
@@ -194,8 +194,8 @@ impl Connection {
         let head = head.moved_to(());
         let head = Box::new(head.moved_to(stream.take_front(bytes)));
         match framing {
-            Ok(framing) => Received::Head(head, framing),
-            Err(error) => Received::Refused(Some(head), error.status()),
+            Ok(framing) => ReceivedHead::Head(head, framing),
+            Err(error) => ReceivedHead::Refused(Some(head), error.status()),
         }
     }
 
