@@ -29,7 +29,7 @@ mod tasks;
 mod upstream_counts;
 
 pub use attempts::{Attempt, Attempts, Connected};
-pub use check::{Handshake, Stream};
+pub use check::{Handshake, ServerStream};
 pub use failure::{ConnectError, Failure, Outcome};
 pub use slot::Slot;
 pub use socket::Socket;

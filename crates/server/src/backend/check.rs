@@ -17,9 +17,9 @@ use super::socket::{self, Socket};
 use super::{Backend, Server, Watched, balance};
 
 /// What speaks the protocol of a server: its connection, or TLS over it.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin {}
+pub trait ServerStream: AsyncRead + AsyncWrite + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Unpin> ServerStream for S {}
 
 /// Who speaks TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
 pub trait Handshake {
@@ -29,7 +29,7 @@ pub trait Handshake {
         backend: &Backend,
         server: &Server,
         socket: Socket,
-    ) -> impl Future<Output = Result<Box<dyn Stream>, Failure>>;
+    ) -> impl Future<Output = Result<Box<dyn ServerStream>, Failure>>;
 }
 
 /// Asks one server for ever, each time as it is watched then. Where a reload begins it anew, that does not change when the
@@ -102,7 +102,7 @@ async fn begin(
     check: &Check,
     handshake: &impl Handshake,
     mut socket: Socket,
-) -> Result<Box<dyn Stream>, Failure> {
+) -> Result<Box<dyn ServerStream>, Failure> {
     // Its own words for a check: nobody is spoken for.
     match backend.settings.send_proxy {
         SendProxy::Off => {}
@@ -128,7 +128,7 @@ async fn begin(
 
 /// Asks for a path, and is content with a status from 200 to 399. Nothing behind the status is read; interim responses before it
 /// say nothing yet (RFC 9110 §15.2).
-async fn get(stream: &mut dyn Stream, path: &str, host: &str) -> Result<(), Failure> {
+async fn get(stream: &mut dyn ServerStream, path: &str, host: &str) -> Result<(), Failure> {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: kettle\r\nConnection: close\r\n\r\n"
     );

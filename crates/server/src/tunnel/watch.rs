@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::open::begin_tls;
 use crate::backend::{
-    Backend, BackendTasks, Backends, Failure, Handshake, Outcome, Server, Socket, Stream,
+    Backend, BackendTasks, Backends, Failure, Handshake, Outcome, Server, ServerStream, Socket,
 };
 use crate::tunnel_routes::TunnelRoutes;
 use crate::upstream::Upstreams;
@@ -47,7 +47,7 @@ impl Handshake for AsUsed {
         backend: &Backend,
         server: &Server,
         socket: Socket,
-    ) -> Result<Box<dyn Stream>, Failure> {
+    ) -> Result<Box<dyn ServerStream>, Failure> {
         let routes = self.0.iter().flatten();
         let mut ways = routes.filter_map(|routes| routes.connector(backend, server));
         let connector = ways.next().or_else(|| self.1.connector(backend, server));
@@ -59,7 +59,7 @@ impl Handshake for AsUsed {
         let verdict = timeout(time_max.min(VERDICT_MAX), verdict_on_us(&mut stream)).await;
         // A server that says nothing in this time has taken the certificate.
         verdict.unwrap_or(Ok(()))?;
-        Ok(stream as Box<dyn Stream>)
+        Ok(stream as Box<dyn ServerStream>)
     }
 }
 

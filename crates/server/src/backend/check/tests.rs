@@ -35,7 +35,7 @@ impl Handshake for NoTls {
         _: &Backend,
         _: &Server,
         _: Socket,
-    ) -> Result<Box<dyn Stream>, Failure> {
+    ) -> Result<Box<dyn ServerStream>, Failure> {
         Err(Failure::new(Outcome::Tls, "there is no TLS here"))
     }
 }
@@ -49,7 +49,7 @@ impl Handshake for Hello {
         _: &Backend,
         _: &Server,
         mut socket: Socket,
-    ) -> Result<Box<dyn Stream>, Failure> {
+    ) -> Result<Box<dyn ServerStream>, Failure> {
         socket.write_all(b"hello").await?;
         Ok(Box::new(socket))
     }
@@ -168,7 +168,7 @@ async fn of_a_name_s_addresses_a_check_tries_the_next_too() {
             _: &Backend,
             _: &Server,
             socket: Socket,
-        ) -> Result<Box<dyn Stream>, Failure> {
+        ) -> Result<Box<dyn ServerStream>, Failure> {
             match &socket {
                 Socket::Tcp(stream) if stream.peer_addr().unwrap() == self.0 => {
                     Err(Failure::new(Outcome::Tls, "no"))

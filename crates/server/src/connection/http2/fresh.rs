@@ -14,11 +14,11 @@ use crate::http2::StreamProgress;
 /// The stream that was alone so far. It does not outlast its turn here.
 #[derive(Default)]
 pub(super) struct Fresh {
-    alone: Option<(Stream, Rc<StreamProgress>)>,
+    alone: Option<(ServedStream, Rc<StreamProgress>)>,
     is_looked_at: bool,
 }
 
-type Stream = Pin<Box<dyn Future<Output = ()>>>;
+type ServedStream = Pin<Box<dyn Future<Output = ()>>>;
 
 impl Fresh {
     /// Takes a stream whose response comes so far.
