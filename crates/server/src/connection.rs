@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 use kettle_config::{Listener, ListenerKind};
 use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
-use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
 use crate::limits::{Deadline, Interrupt, Stage};
@@ -298,8 +298,8 @@ impl Connection {
             self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
         };
         match filled {
-            Ok(Ok(Fill::Data)) => Ok(()),
-            Ok(Ok(Fill::Closed | Fill::Truncated)) => Err(End::Quiet),
+            Ok(Ok(Filled::Data)) => Ok(()),
+            Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(End::Quiet),
             Ok(Err(error)) => Err(self.stream_failed(error)),
             // A client whose request took too long is told (RFC 9110 §15.5.9).
             Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
-use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
 
 use crate::limits::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
@@ -298,8 +298,8 @@ impl RequestBody<'_> {
                     return Poll::Ready(());
                 }
                 match ready!(source.stream.poll_fill(context)) {
-                    Ok(Fill::Data) => {}
-                    Ok(Fill::Closed | Fill::Truncated) => return Poll::Ready(()),
+                    Ok(Filled::Data) => {}
+                    Ok(Filled::Closed | Filled::Truncated) => return Poll::Ready(()),
                     Err(_) => {
                         // It is told nothing any more; who reads next learns why.
                         self.is_awaited = false;
@@ -404,8 +404,8 @@ impl RequestBody<'_> {
 impl TlsSource<'_> {
     async fn fill(&mut self, stage: Stage) -> Result<(), BodyError> {
         match self.deadline.wait(stage, |context| self.stream.poll_fill(context)).await {
-            Ok(Ok(Fill::Data)) => Ok(()),
-            Ok(Ok(Fill::Closed | Fill::Truncated)) => Err(BodyError::Ended),
+            Ok(Ok(Filled::Data)) => Ok(()),
+            Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(BodyError::Ended),
             Ok(Err(error)) => Err(BodyError::Stream(error)),
             Err(Interrupt::Expired | Interrupt::Draining) => Err(BodyError::TimedOut),
         }

@@ -33,7 +33,7 @@ pub use connect::{ConnectStep, Connecting};
 pub use offload::OffloadError;
 pub use pause::Pause;
 pub use reader::Received;
-pub use receive::Fill;
+pub use receive::Filled;
 pub use record_room::RecordRoom;
 pub use writer::FileRecords;
 

@@ -9,7 +9,7 @@ use kettle_tls::connector::{
     CertificateRefusal, Connector, ConnectorError, ConnectorSettings, Pin, ResumeBy, Trust,
 };
 use kettle_tls::policy::Policy;
-use kettle_tls::stream::{Fill, StreamError, Tickets, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, Tickets, TlsStream};
 use kettle_tls::{Cipher, Session, Version};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -178,7 +178,7 @@ async fn shake(
                 stream
                     .poll_visit(context, |plaintext| data_bytes += plaintext.len() + overhead_bytes)
             });
-            if !matches!(fill.await?, Fill::Data) || data_bytes > DATA_BYTES_MAX {
+            if !matches!(fill.await?, Filled::Data) || data_bytes > DATA_BYTES_MAX {
                 return Ok::<(), StreamError>(());
             }
         }

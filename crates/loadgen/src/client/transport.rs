@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use kettle_kernel::socket;
 use kettle_tls::Resumption;
 use kettle_tls::connector::Connector;
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::failure::Failure;
@@ -124,8 +124,8 @@ impl Transport {
                 })
             };
             match poll_fn(visit).await {
-                Ok(Fill::Data) => {}
-                Ok(Fill::Closed | Fill::Truncated) => return Failure::ClosedIdle,
+                Ok(Filled::Data) => {}
+                Ok(Filled::Closed | Filled::Truncated) => return Failure::ClosedIdle,
                 Err(error) => return failure(&error),
             }
             if let Err(failure) = taken {
@@ -150,7 +150,7 @@ impl Transport {
                 while is_open {
                     // A ticket may still come, which the next connection needs.
                     let fill = poll_fn(|context| stream.poll_visit(context, |_| {})).await;
-                    is_open = fill.is_ok_and(|fill| fill == Fill::Data);
+                    is_open = fill.is_ok_and(|fill| fill == Filled::Data);
                 }
             }
         }
@@ -177,7 +177,7 @@ fn poll_receive(
         }
     }));
     let fill = fill.map_err(|error| failure_within(&error, response))?;
-    let is_cut = fill != Fill::Data && taken.is_ok();
+    let is_cut = fill != Filled::Data && taken.is_ok();
     Poll::Ready(if is_cut { Err(response.cut()) } else { taken })
 }
 

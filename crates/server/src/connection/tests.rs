@@ -165,11 +165,11 @@ impl Client {
     async fn is_closed(&mut self) -> bool {
         assert!(self.stream.received().bytes().is_empty());
         let fill = poll_fn(|context| self.stream.poll_fill(context)).await;
-        matches!(fill, Ok(Fill::Closed))
+        matches!(fill, Ok(Filled::Closed))
     }
 
     async fn fill(&mut self) -> bool {
-        matches!(poll_fn(|context| self.stream.poll_fill(context)).await, Ok(Fill::Data))
+        matches!(poll_fn(|context| self.stream.poll_fill(context)).await, Ok(Filled::Data))
     }
 
     fn take(&mut self, bytes: usize) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker, ready};
 use kettle_http::h2;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use super::priority::Line;
 use super::written::{StreamProgress, Written};
@@ -133,18 +133,18 @@ impl Channel {
         let fill = ready!(self.tls.borrow_mut().poll_visit(context, visit))?;
         self.turn_bytes_left.set(self.turn_bytes_left.get().saturating_sub(received_bytes));
         match fill {
-            Fill::Data => Poll::Ready(Ok(())),
+            Filled::Data => Poll::Ready(Ok(())),
             // The end is ours, not the client's.
-            Fill::Closed if self.tls.borrow().is_key_refused() => {
+            Filled::Closed if self.tls.borrow().is_key_refused() => {
                 Poll::Ready(Err(StreamError::KeyExhausted))
             }
             // The client ended its side. Ours goes on until whole requests are answered (RFC 8446 §6.1).
-            Fill::Closed => {
+            Filled::Closed => {
                 self.is_input_over.set(true);
                 self.frames.borrow_mut().end_input();
                 Poll::Ready(Ok(()))
             }
-            Fill::Truncated => {
+            Filled::Truncated => {
                 Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
             }
         }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{Fill, TlsStream};
+use kettle_tls::stream::{Filled, TlsStream};
 
 use super::direction::{Direction, Fault};
 use super::side::Side;
@@ -55,12 +55,12 @@ impl Direction {
             return Poll::Ready(Err(fault));
         }
         match ready!(filled) {
-            Ok(Fill::Data) => {}
-            Ok(Fill::Closed) if from.is_key_refused() => {
+            Ok(Filled::Data) => {}
+            Ok(Filled::Closed) if from.is_key_refused() => {
                 return Poll::Ready(Err(Fault::KeyRefused));
             }
-            Ok(Fill::Closed) => self.close(),
-            Ok(Fill::Truncated) => return Poll::Ready(Err(Fault::Truncated)),
+            Ok(Filled::Closed) => self.close(),
+            Ok(Filled::Truncated) => return Poll::Ready(Err(Fault::Truncated)),
             Err(error) => return Poll::Ready(Err(Fault::Source(error))),
         }
         Poll::Ready(Ok(()))

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use kettle_http::h2::Incoming;
 use kettle_http::trailers::TrailerFilter;
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use super::{BodyError, BodySource, RequestBody};
 use crate::http2::Stream;
@@ -220,8 +220,8 @@ impl Beside<'_, OfConnection<'_>> {
                 return Poll::Ready(Ok(()));
             }
             match ready!(stream.poll_fill(context)).map_err(BodyError::Stream)? {
-                Fill::Data => {}
-                Fill::Closed | Fill::Truncated => return Poll::Ready(Err(BodyError::Ended)),
+                Filled::Data => {}
+                Filled::Closed | Filled::Truncated => return Poll::Ready(Err(BodyError::Ended)),
             }
         }
     }

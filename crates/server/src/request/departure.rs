@@ -5,7 +5,7 @@ use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::task::{Context, Poll};
 
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use super::{BodySource, RequestBody};
 
@@ -84,9 +84,9 @@ fn poll_ahead(
 ) -> Poll<Result<(), StreamError>> {
     while client.received().bytes().len() < bytes_max {
         match std::task::ready!(client.poll_fill(context))? {
-            Fill::Data => {}
-            Fill::Closed => break,
-            Fill::Truncated => {
+            Filled::Data => {}
+            Filled::Closed => break,
+            Filled::Truncated => {
                 let gone = io::Error::from(io::ErrorKind::UnexpectedEof);
                 return Poll::Ready(Err(gone.into()));
             }

@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use kettle_kernel::ktls::Version;
-use kettle_tls::stream::{Fill, TlsStream};
+use kettle_tls::stream::{Filled, TlsStream};
 use tokio::time::timeout;
 
 use super::open::begin_tls;
@@ -71,12 +71,12 @@ async fn verdict_on_us(stream: &mut TlsStream) -> Result<(), Failure> {
         return Ok(());
     }
     let verdict = poll_fn(|context| match stream.poll_fill(context) {
-        Poll::Pending if stream.tickets().count > 0 => Poll::Ready(Ok(Fill::Data)),
+        Poll::Pending if stream.tickets().count > 0 => Poll::Ready(Ok(Filled::Data)),
         polled => polled,
     });
     match verdict.await {
-        Ok(Fill::Data) => Ok(()),
-        Ok(Fill::Closed | Fill::Truncated) => {
+        Ok(Filled::Data) => Ok(()),
+        Ok(Filled::Closed | Filled::Truncated) => {
             Err(Failure::new(Outcome::Closed, "it closed after it had asked for a certificate"))
         }
         Err(error) => Err(error.into()),

@@ -19,7 +19,7 @@ use super::*;
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::identity::Identities;
 use crate::policy::SiteGroup;
-use crate::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
+use crate::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
 use crate::test_identity::{Authority, Files, parameters};
 use crate::tickets::SharedResumption;
 use crate::trust::Roots;
@@ -133,13 +133,13 @@ async fn say(from: &mut TlsStream, to: &mut TlsStream, word: &[u8]) {
     from.seal(&[word]).expect("a record");
     poll_fn(|context| from.poll_flush(context)).await.expect("room");
     while to.received().bytes().len() < word.len() {
-        assert_eq!(fill(to).await.expect("a record"), Fill::Data);
+        assert_eq!(fill(to).await.expect("a record"), Filled::Data);
     }
     assert_eq!(to.received().bytes(), word);
     to.consume(word.len());
 }
 
-async fn fill(stream: &mut TlsStream) -> Result<Fill, StreamError> {
+async fn fill(stream: &mut TlsStream) -> Result<Filled, StreamError> {
     poll_fn(|context| stream.poll_fill(context)).await
 }
 

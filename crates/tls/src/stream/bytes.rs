@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::reader::{Received, Sink};
-use super::{Fill, StreamError, TlsStream};
+use super::{Filled, StreamError, TlsStream};
 use crate::buffers::WRITE_BYTES;
 
 impl AsyncRead for TlsStream {
@@ -33,16 +33,16 @@ impl AsyncRead for TlsStream {
         let mut sink = IntoBuffer { buffer, has_taken: false };
         let fill = match ready!(stream.poll_open(context, &mut sink)) {
             // What came before it in the same read is good, and the next call tells it.
-            Err(_) if sink.has_taken && stream.reader.check().is_err() => Fill::Data,
+            Err(_) if sink.has_taken && stream.reader.check().is_err() => Filled::Data,
             fill => fill?,
         };
         Poll::Ready(match fill {
             // The end is ours, not the peer's: what it sent behind was not read.
-            Fill::Closed if stream.writer.refuses_data() && !sink.has_taken => {
+            Filled::Closed if stream.writer.refuses_data() && !sink.has_taken => {
                 Err(StreamError::KeyExhausted.into())
             }
-            Fill::Data | Fill::Closed => Ok(()),
-            Fill::Truncated => Err(io::ErrorKind::UnexpectedEof.into()),
+            Filled::Data | Filled::Closed => Ok(()),
+            Filled::Truncated => Err(io::ErrorKind::UnexpectedEof.into()),
         })
     }
 }

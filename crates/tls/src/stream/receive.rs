@@ -16,7 +16,7 @@ use crate::records::{ContentType, whole_record_bytes};
 
 /// What receiving led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub enum Filled {
     /// There is more plaintext than before.
     Data,
     /// The peer said close_notify: it sends no more. Or it wants a key that the kernel cannot change to, and we said
@@ -69,7 +69,7 @@ impl TlsStream {
     /// # Errors
     /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it. A violation and a fatal alert of the
     /// peer are told again by every later call; what came before can still be [`received`](Self::received).
-    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Fill, StreamError>> {
+    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Filled, StreamError>> {
         self.poll_open(context, &mut Keep { has_taken: false })
     }
 
@@ -89,7 +89,7 @@ impl TlsStream {
         &mut self,
         context: &mut Context<'_>,
         visit: impl FnMut(&[u8]),
-    ) -> Poll<Result<Fill, StreamError>> {
+    ) -> Poll<Result<Filled, StreamError>> {
         self.poll_open(context, &mut Show { visit, has_taken: false })
     }
 
@@ -97,7 +97,7 @@ impl TlsStream {
         &mut self,
         context: &mut Context<'_>,
         sink: &mut impl Sink,
-    ) -> Poll<Result<Fill, StreamError>> {
+    ) -> Poll<Result<Filled, StreamError>> {
         let opened = self.poll_open_whole(context, sink);
         if self.writer.has_fatal_alert {
             // The caller may drop the stream; what the peer does not take now is sent by `poll_close`.
@@ -110,7 +110,7 @@ impl TlsStream {
         &mut self,
         context: &mut Context<'_>,
         sink: &mut impl Sink,
-    ) -> Poll<Result<Fill, StreamError>> {
+    ) -> Poll<Result<Filled, StreamError>> {
         debug_assert!(self.reader.skipping.left_bytes == 0, "inside a record that is dropped");
         self.reader.check()?;
         for _ in 0..READS_PER_TURN {
@@ -127,7 +127,7 @@ impl TlsStream {
             }
             let bytes = ready!(self.poll_receive(context, sink))?;
             if bytes == 0 {
-                return Poll::Ready(Ok(Fill::Truncated));
+                return Poll::Ready(Ok(Filled::Truncated));
             }
         }
         if let Some(fill) = self.open_received(sink)? {
@@ -164,7 +164,7 @@ impl TlsStream {
     }
 
     /// Opens what is left over from a read; says what receiving has led to, if it has.
-    fn open_received(&mut self, sink: &mut impl Sink) -> Result<Option<Fill>, StreamError> {
+    fn open_received(&mut self, sink: &mut impl Sink) -> Result<Option<Filled>, StreamError> {
         if !self.reader.ciphertext.is_empty() {
             let mut ciphertext = std::mem::take(&mut self.reader.ciphertext);
             let opened = self.open_records(ciphertext.filled_mut(), sink)?;
@@ -172,12 +172,12 @@ impl TlsStream {
             self.reader.ciphertext = ciphertext;
         }
         if self.writer.refuses_data() {
-            return Ok(Some(Fill::Closed));
+            return Ok(Some(Filled::Closed));
         }
         if sink.has_taken() {
-            return Ok(Some(Fill::Data));
+            return Ok(Some(Filled::Data));
         }
-        Ok(self.reader.is_over.then_some(Fill::Closed))
+        Ok(self.reader.is_over.then_some(Filled::Closed))
     }
 
     /// Opens the whole records at the front of `received`, and has the writer answer them; returns how many bytes they were.

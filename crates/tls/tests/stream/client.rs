@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::policy::{Group, Policy};
-use kettle_tls::stream::{Fill, StreamError, Tickets, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, Tickets, TlsStream};
 use kettle_tls::{Cipher, Resumption, Version};
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -295,7 +295,7 @@ async fn the_servers_key_update_is_followed() {
 
 #[tokio::test]
 async fn the_servers_close_notify_is_told_from_a_cut() {
-    for (expected, is_clean) in [(Fill::Closed, true), (Fill::Truncated, false)] {
+    for (expected, is_clean) in [(Filled::Closed, true), (Filled::Truncated, false)] {
         let server = serve(server_config(), 1, move |server| {
             server.write_all(b"bye").unwrap();
             if is_clean {

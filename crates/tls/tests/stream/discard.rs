@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io::Write;
 
 use kettle_tls::connector::ResumeBy;
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use crate::client::{Server, connect, connector, offer, serve, tls12};
 use crate::harness::{SUITES, fill, pattern, server_config};
@@ -25,7 +25,7 @@ async fn discard(stream: &mut TlsStream, bytes: usize) -> Result<(usize, usize),
             return Ok((dropped, opened));
         }
         match poll_fn(|context| stream.poll_discard(context, left as u64)).await? {
-            0 => assert_eq!(fill(stream).await?, Fill::Data),
+            0 => assert_eq!(fill(stream).await?, Filled::Data),
             bytes => dropped += bytes as usize,
         }
     }
@@ -104,7 +104,7 @@ async fn a_body_is_shown_record_by_record_and_not_kept() {
         while seen.len() < 300_000 {
             let mut see = |plaintext: &[u8]| seen.extend_from_slice(plaintext);
             let filled = poll_fn(|context| stream.poll_visit(context, &mut see)).await;
-            assert_eq!(filled.unwrap(), Fill::Data);
+            assert_eq!(filled.unwrap(), Filled::Data);
             assert!(stream.received().bytes().is_empty());
         }
         assert!(seen == pattern(300_000), "{suite:?}");

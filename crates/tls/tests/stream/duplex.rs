@@ -10,7 +10,7 @@ use std::io::{self, IoSlice};
 use std::process::Command;
 use std::task::{Context, Poll, ready};
 
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -86,9 +86,9 @@ impl Relay {
             }))?;
             self.memory.passed(&self.stream, self.to_backend.len());
             match fill {
-                Fill::Data => {}
-                Fill::Closed => self.inward = Direction::Ending,
-                Fill::Truncated => return Poll::Ready(Err(cut())),
+                Filled::Data => {}
+                Filled::Closed => self.inward = Direction::Ending,
+                Filled::Truncated => return Poll::Ready(Err(cut())),
             }
         }
         Poll::Ready(Ok(()))

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
 use kettle_tls::{Acceptor, Cipher, Version};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -112,14 +112,14 @@ pub fn server_config() -> ServerConfig {
 /// Receives until `wanted` bytes have come.
 pub async fn receive(stream: &mut TlsStream, wanted: usize) -> Vec<u8> {
     while stream.received().bytes().len() < wanted {
-        assert_eq!(fill(stream).await.unwrap(), Fill::Data);
+        assert_eq!(fill(stream).await.unwrap(), Filled::Data);
     }
     let received = stream.received().bytes().to_vec();
     stream.consume(received.len());
     received
 }
 
-pub async fn fill(stream: &mut TlsStream) -> Result<Fill, StreamError> {
+pub async fn fill(stream: &mut TlsStream) -> Result<Filled, StreamError> {
     poll_fn(|context| stream.poll_fill(context)).await
 }
 

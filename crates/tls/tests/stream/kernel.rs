@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::tls_stat;
 use kettle_tls::connector::ResumeBy;
-use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, StreamError, TlsStream};
 use kettle_tls::{Acceptor, Cipher, Resumption, Version};
 use rustls::crypto::aws_lc_rs::Ticketer;
 use tokio::io::Interest;
@@ -271,7 +271,7 @@ async fn a_key_that_the_kernel_cannot_change_ends_the_connection_one_way_or_the_
         while poll_fn(|context| stream.poll_visit(context, |data| received.extend(data)))
             .await
             .unwrap()
-            == Fill::Data
+            == Filled::Data
         {}
         assert!(stream.is_key_refused());
         assert_eq!(received, b"data");

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io::Write;
 use std::task::Poll;
 
-use kettle_tls::stream::Fill;
+use kettle_tls::stream::Filled;
 
 use crate::harness::{SUITES, close, connect, fill, flush, read_to_close_notify, receive};
 
@@ -62,7 +62,7 @@ async fn a_client_that_ends_gets_its_tickets_with_our_end() {
         (received, client.conn.tls13_tickets_received())
     })
     .await;
-    assert_eq!(fill(&mut stream).await.unwrap(), Fill::Closed);
+    assert_eq!(fill(&mut stream).await.unwrap(), Filled::Closed);
     close(stream).await;
     let (received, tickets) = client.join().unwrap();
     assert_eq!(received, b"");

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Wake};
 
 use kettle_kernel::transfer::Wait;
-use kettle_tls::stream::{FileRecords, Fill, StreamError};
+use kettle_tls::stream::{FileRecords, Filled, StreamError};
 
 use crate::harness::{
     PATIENCE, SUITES, close, connect, fill, flush, pattern, read_to_close_notify, receive,
@@ -276,7 +276,7 @@ async fn garbage_gets_a_bad_record_mac_alert() {
         .await;
         let error = loop {
             match fill(&mut stream).await {
-                Ok(Fill::Data) => {}
+                Ok(Filled::Data) => {}
                 Ok(end) => panic!("{end:?}"),
                 Err(error) => break error,
             }
@@ -303,7 +303,7 @@ async fn close_notify_of_the_peer_is_told_from_a_cut() {
         })
         .await;
         receive(&mut stream, 3).await;
-        let expected = if is_clean { Fill::Closed } else { Fill::Truncated };
+        let expected = if is_clean { Filled::Closed } else { Filled::Truncated };
         assert_eq!(fill(&mut stream).await.unwrap(), expected);
         drop(stream);
         client.join().unwrap();

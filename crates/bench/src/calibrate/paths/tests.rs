@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use kettle_kernel::ktls::{self, Cipher, Direction, Version};
-use kettle_tls::stream::Fill;
+use kettle_tls::stream::Filled;
 
 use super::*;
 
@@ -49,8 +49,8 @@ async fn received(
     };
     let receive = async {
         let (mut plaintext, mut records) = (Vec::new(), 0);
-        let mut fill = Fill::Data;
-        while fill == Fill::Data {
+        let mut fill = Filled::Data;
+        while fill == Filled::Data {
             let visited = poll_fn(|context| {
                 receiver.poll_visit(context, |record| {
                     plaintext.extend_from_slice(record);
@@ -59,7 +59,7 @@ async fn received(
             });
             fill = visited.await.expect("a plaintext");
         }
-        assert_eq!(fill, Fill::Closed);
+        assert_eq!(fill, Filled::Closed);
         (plaintext, records)
     };
     tokio::join!(send, receive).1

@@ -1,6 +1,6 @@
 use std::future::poll_fn;
 
-use kettle_tls::stream::Fill;
+use kettle_tls::stream::Filled;
 use tokio::io::AsyncReadExt;
 
 use super::*;
@@ -54,7 +54,7 @@ async fn an_end_in_order_is_told_to_the_server() {
             }
             drop(link);
             let end = poll_fn(|context| far.poll_fill(context)).await.unwrap();
-            let due = if is_told { Fill::Closed } else { Fill::Truncated };
+            let due = if is_told { Filled::Closed } else { Filled::Truncated };
             assert_eq!(end, due, "{kind:?}");
         }
     }

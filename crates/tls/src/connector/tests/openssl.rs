@@ -64,7 +64,7 @@ async fn openssl_is_trusted_by_roots_and_by_its_pin_and_resumed() {
                 stream.seal(&[b"kettle\n"]).expect("a record");
                 poll_fn(|context| stream.poll_flush(context)).await.expect("room");
                 while stream.received().bytes().len() < 7 {
-                    assert_eq!(fill(&mut stream).await.expect("a record"), Fill::Data);
+                    assert_eq!(fill(&mut stream).await.expect("a record"), Filled::Data);
                 }
                 assert_eq!(stream.received().bytes(), b"elttek\n");
             }

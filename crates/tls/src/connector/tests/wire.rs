@@ -161,7 +161,7 @@ async fn what_comes_in_one_read_with_the_last_flight_is_not_lost() {
         let hearing = async {
             let mut client = TlsStream::connect(client, &connector).await.expect("a client");
             hear(&mut client, b"behind").await;
-            assert_eq!(fill(&mut client).await.expect("an end"), Fill::Closed);
+            assert_eq!(fill(&mut client).await.expect("an end"), Filled::Closed);
         };
         tokio::join!(talking, hearing);
     }
@@ -169,7 +169,7 @@ async fn what_comes_in_one_read_with_the_last_flight_is_not_lost() {
 
 async fn hear(client: &mut TlsStream, word: &[u8]) {
     while client.received().bytes().len() < word.len() {
-        assert_eq!(fill(client).await.expect("data"), Fill::Data);
+        assert_eq!(fill(client).await.expect("data"), Filled::Data);
     }
     assert_eq!(client.received().bytes(), word);
     client.consume(word.len());

@@ -15,7 +15,7 @@ use crate::records::{AES_GCM_RECORDS_MAX, RecordSealer};
 use crate::sample_keys::{SECRET_BYTES, keys_of};
 use crate::stream::offload::RECORDS_RESERVED;
 use crate::stream::writer::{Answer, KernelOutput, KernelSending, Sending, SendingKey};
-use crate::stream::{Fill, OffloadError, StreamError, TlsStream};
+use crate::stream::{Filled, OffloadError, StreamError, TlsStream};
 
 /// A connection of which this is taken to be known in the kernel.
 fn in_kernel(sending: KernelSending) -> (TlsStream, ByHand) {
@@ -200,5 +200,5 @@ async fn behind_the_wish_for_another_key_nothing_is_opened() {
     let forged = b"\x17\x03\x03\x00\x11sealed by nobody.";
     peer.socket.write_all(&[&wish[..], forged].concat()).expect("sent");
     let filled = poll_fn(|context| stream.poll_fill(context)).await;
-    assert!(matches!(filled, Ok(Fill::Closed)) && !stream.has_fatal_alert(), "{filled:?}");
+    assert!(matches!(filled, Ok(Filled::Closed)) && !stream.has_fatal_alert(), "{filled:?}");
 }

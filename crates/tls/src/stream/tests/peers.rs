@@ -16,7 +16,7 @@ use crate::buffers::Queue;
 use crate::control::Peer;
 use crate::records::raw::RawSealer;
 use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
-use crate::stream::{Fill, StreamError, TlsStream};
+use crate::stream::{Filled, StreamError, TlsStream};
 
 /// What a server made of what it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,9 +166,9 @@ async fn serve(stream: &mut TlsStream) -> (Verdict, &'static str, Vec<u8>) {
         data.extend(stream.received().bytes());
         stream.consume(stream.received().bytes().len());
         match filled {
-            Ok(Fill::Data) => {}
-            Ok(Fill::Truncated) => break (Verdict::GoesOn, ""),
-            Ok(Fill::Closed) => break (Verdict::Closed, ""),
+            Ok(Filled::Data) => {}
+            Ok(Filled::Truncated) => break (Verdict::GoesOn, ""),
+            Ok(Filled::Closed) => break (Verdict::Closed, ""),
             Err(StreamError::Violation(what)) => {
                 break (Verdict::Failed(Some(what.alert.0)), what.what);
             }

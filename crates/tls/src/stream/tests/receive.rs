@@ -9,7 +9,7 @@ use super::{ByHand, TLS12, TLS13, connection_at};
 use crate::buffers::Queue;
 use crate::stream::reader::Received;
 use crate::stream::receive::poll_readable;
-use crate::stream::{Fill, TlsStream};
+use crate::stream::{Filled, TlsStream};
 
 const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
@@ -46,7 +46,7 @@ async fn records_are_dropped_as_a_whole_in_whatever_pieces_they_come() {
         // One that is as small as a ticket may be one.
         let dropped = now(|context| stream.poll_discard(context, 20_000)).await;
         assert!(matches!(dropped, Poll::Ready(Ok(0))), "{dropped:?}");
-        assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("data"), Fill::Data);
+        assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("data"), Filled::Data);
         assert_eq!(stream.received().bytes(), [b'a'; 4_095]);
     }
 }
@@ -61,7 +61,7 @@ async fn nothing_is_waited_for_that_would_not_be_dropped() {
     say(&stream, &mut peer, &[exact, goodbye].concat()).await;
     let dropped = now(|context| stream.poll_discard(context, 4_096)).await;
     assert!(matches!(dropped, Poll::Ready(Ok(4_096))), "{dropped:?}");
-    assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("an end"), Fill::Closed);
+    assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("an end"), Filled::Closed);
     let dropped = now(|context| stream.poll_discard(context, 20_000)).await;
     assert!(matches!(dropped, Poll::Ready(Ok(0))), "{dropped:?}");
 }
@@ -124,7 +124,7 @@ async fn two_full_records_are_read_at_once() {
     let records = [0; 2].map(|_| peer.sealer.seal(APPLICATION_DATA, &full, 0)).concat();
     say(&stream, &mut peer, &records).await;
     while stream.tcp().peek(&mut vec![0; records.len()]).await.expect("bytes") < records.len() {}
-    assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("data"), Fill::Data);
+    assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("data"), Filled::Data);
     assert_eq!(stream.take_front(full.len()).bytes(), full);
     stream.consume(1);
     assert_eq!(stream.received().bytes(), &full[1..]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bytes::fill_up;
 use super::{TLS13, connection_at};
-use crate::stream::Fill;
+use crate::stream::Filled;
 
 #[tokio::test]
 async fn only_tickets_are_waited_for_and_only_once() {
@@ -59,5 +59,5 @@ async fn records_that_are_skipped_were_sent_and_received() {
     assert_eq!(peer.next().1, b"word");
     let [.., third] = [(); 3].map(|()| peer.sealer.seal(23, b"answer", 0));
     peer.socket.write_all(&third).expect("sent");
-    assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("opened"), Fill::Data);
+    assert_eq!(poll_fn(|context| stream.poll_fill(context)).await.expect("opened"), Filled::Data);
 }
