@@ -1,7 +1,7 @@
 //! Heads of objects in the disk store: no panic, no more memory than the head has bytes, and what is read can be written.
 #![no_main]
 
-use kettle_cache::Head;
+use kettle_cache::ObjectHead;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|file: &[u8]| {
@@ -15,10 +15,10 @@ fuzz_target!(|file: &[u8]| {
         summed[12..16].copy_from_slice(&sum.to_le_bytes());
     }
     for file in [file, &summed] {
-        if let Ok((head, body)) = Head::decode(file) {
+        if let Ok((head, body)) = ObjectHead::decode(file) {
             assert!(body.offset.checked_add(body.bytes).is_some());
             let again = head.encode(body).expect("a head that was read is not too large");
-            assert_eq!(Head::decode(&again), Ok((head, body)));
+            assert_eq!(ObjectHead::decode(&again), Ok((head, body)));
         }
     }
 });

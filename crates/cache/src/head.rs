@@ -9,7 +9,7 @@ use std::fmt;
 
 /// What an object's file says before its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ObjectHead {
     /// The text of its key.
     pub key: String,
     /// The fields of requests that choose among variants, and the values this one was made for.
@@ -68,7 +68,7 @@ impl fmt::Display for DamagedHead {
 
 impl std::error::Error for DamagedHead {}
 
-impl Head {
+impl ObjectHead {
     /// Whether this only says by which fields the variants of its key differ.
     #[must_use]
     pub fn is_marker(&self) -> bool {

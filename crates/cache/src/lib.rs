@@ -14,7 +14,7 @@ mod store;
 
 pub use error::StoreError;
 pub use fill::{Fill, FillProgress, FillState, Waiting};
-pub use head::{BODY_ALIGNMENT, BodyExtent, DamagedHead, HEAD_BYTES_MAX, Head, Times};
+pub use head::{BODY_ALIGNMENT, BodyExtent, DamagedHead, HEAD_BYTES_MAX, ObjectHead, Times};
 pub use name::Name;
 pub use purges::Purge;
 pub use store::{Moment, Object, Reference, Status, Store, StoreSettings, Writer};

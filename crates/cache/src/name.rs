@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::head::Head;
+use crate::head::ObjectHead;
 
 /// The name of an object and its file. Keys come from strangers, so the hash is one that nobody makes collide; the key
 /// itself stands in the object's head and is compared all the same.
@@ -23,7 +23,7 @@ impl Name {
     }
 
     /// That of an object with this head.
-    pub(crate) fn of_object(head: &Head) -> Self {
+    pub(crate) fn of_object(head: &ObjectHead) -> Self {
         let first = Self::of_key(&head.key);
         if head.vary.is_empty() { first } else { first.variant(&head.vary) }
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::head::Head;
+use crate::head::ObjectHead;
 use crate::name::Name;
 
 /// What is to be forgotten.
@@ -134,13 +134,13 @@ impl Purges {
     }
 
     /// Whether an object that is arriving was asked for before a purge that means it, or may mean it.
-    pub(crate) fn mean_arriving(&self, head: &Head) -> bool {
+    pub(crate) fn mean_arriving(&self, head: &ObjectHead) -> bool {
         let keys_floor = self.table.read().unwrap_or_else(PoisonError::into_inner).keys_floor;
         head.generation < keys_floor || self.mean(head)
     }
 
     /// Whether an object was asked for before a purge that means it.
-    pub(crate) fn mean(&self, head: &Head) -> bool {
+    pub(crate) fn mean(&self, head: &ObjectHead) -> bool {
         let asked_in = head.generation;
         let last = self.generation();
         if asked_in > last {

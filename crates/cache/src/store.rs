@@ -26,7 +26,7 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StoreError;
-use crate::head::Head;
+use crate::head::ObjectHead;
 use crate::index::Index;
 use crate::name::Name;
 use crate::purges::Purges;
@@ -178,7 +178,7 @@ impl Store {
 
     /// Whether an object that is arriving was asked for before a purge that means it, or may mean it. Touches no disk.
     #[must_use]
-    pub fn is_purged(&self, arriving: &Head) -> bool {
+    pub fn is_purged(&self, arriving: &ObjectHead) -> bool {
         self.purges.mean_arriving(arriving)
     }
 
@@ -197,7 +197,7 @@ impl Store {
     /// Whether an object with this head is still what its name stands for, and not purged. No disk is touched, and it counts
     /// as a use. It holds for the [`moment`](Self::moment) that was asked for before.
     #[must_use]
-    pub fn is_current(&self, reference: &Reference, head: &Head) -> bool {
+    pub fn is_current(&self, reference: &Reference, head: &ObjectHead) -> bool {
         let Reference { name, serial, marker } = *reference;
         self.index.find(name) == Some(serial)
             && marker.is_none_or(|marker| self.index.find(name.first()) == Some(marker))

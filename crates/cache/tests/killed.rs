@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use kettle_cache::{Head, Store, StoreSettings, Times};
+use kettle_cache::{ObjectHead, Store, StoreSettings, Times};
 
 /// Where the killed program finds its store; without it, it does nothing.
 const DIRECTORY: &str = "KETTLE_TEST_STORE";
@@ -72,8 +72,13 @@ fn fills_until_it_is_killed() {
     for step in 0_u64.. {
         let (key, fill) = (step % KEYS, u8::try_from(step % 251).unwrap());
         let times = Times { age: fill.into(), ..Times::default() };
-        let head =
-            Head { key: key.to_string(), status: 200, times, generation: 1, ..Head::default() };
+        let head = ObjectHead {
+            key: key.to_string(),
+            status: 200,
+            times,
+            generation: 1,
+            ..ObjectHead::default()
+        };
         let body = vec![fill; length(key, fill)];
         if step % 4 == 1 {
             store.keep(&head, &body).unwrap();
@@ -87,7 +92,7 @@ fn fills_until_it_is_killed() {
             && let Some(mut object) = store.find(&key.to_string(), &|_| Vec::new()).unwrap()
         {
             let lines = vec![b'x'; usize::from(fill)];
-            let head = Head { lines, ..object.head.clone() };
+            let head = ObjectHead { lines, ..object.head.clone() };
             store.refresh(&mut object, head).unwrap();
         }
         println!("{step}");

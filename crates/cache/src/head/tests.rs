@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn head() -> impl Strategy<Value = Head> {
+fn head() -> impl Strategy<Value = ObjectHead> {
     let bytes = || vec(any::<u8>(), 0..40);
     let times = any::<[u64; 5]>().prop_map(|[arrived, age, fresh_for, swr, sie]| Times {
         arrived,
@@ -16,7 +16,7 @@ fn head() -> impl Strategy<Value = Head> {
     let numbers = (any::<u16>(), modified, times, any::<u64>());
     let vary = vec(("[a-z-]{0,12}", bytes()), 0..4);
     ("\\PC{0,60}", vary, bytes(), bytes(), vec("\\PC{0,12}", 0..4), numbers).prop_map(
-        |(key, vary, lines, etag, tags, (status, modified, times, generation))| Head {
+        |(key, vary, lines, etag, tags, (status, modified, times, generation))| ObjectHead {
             key,
             vary,
             status,
@@ -36,7 +36,7 @@ proptest! {
         let extent = BodyExtent { offset: pages * BODY_ALIGNMENT, bytes: bytes.into(), sum };
         let mut file = head.encode(extent).unwrap();
         file.extend(more);
-        prop_assert_eq!(Head::decode(&file), Ok((head, extent)));
+        prop_assert_eq!(ObjectHead::decode(&file), Ok((head, extent)));
     }
 
     #[test]
@@ -46,8 +46,8 @@ proptest! {
         let mut changed = whole.clone();
         let at = at.index(whole.len());
         changed[at] ^= change;
-        prop_assert_eq!(Head::decode(&changed), Err(DamagedHead));
-        prop_assert_eq!(Head::decode(&whole[..at]), Err(DamagedHead));
+        prop_assert_eq!(ObjectHead::decode(&changed), Err(DamagedHead));
+        prop_assert_eq!(ObjectHead::decode(&whole[..at]), Err(DamagedHead));
     }
 
     #[test]
@@ -59,7 +59,7 @@ proptest! {
             let sum = crc32fast::hash(&bytes[SUMMED_FROM..]);
             bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         }
-        if let Ok((head, extent)) = Head::decode(&bytes) {
+        if let Ok((head, extent)) = ObjectHead::decode(&bytes) {
             prop_assert!(head.encode(extent).is_some());
         }
     }
@@ -68,11 +68,11 @@ proptest! {
 #[test]
 fn a_head_beyond_the_limit_is_not_written() {
     let extent = BodyExtent { offset: HEAD_BYTES_MAX as u64, bytes: 0, sum: None };
-    let mut head = Head { status: 200, ..Head::default() };
+    let mut head = ObjectHead { status: 200, ..ObjectHead::default() };
     let empty = head.encode(extent).unwrap().len();
     head.lines = vec![b'x'; HEAD_BYTES_MAX - empty];
     let whole = head.encode(extent).unwrap();
-    assert_eq!(Head::decode(&whole), Ok((head.clone(), extent)));
+    assert_eq!(ObjectHead::decode(&whole), Ok((head.clone(), extent)));
     head.lines.push(b'x');
     assert_eq!(head.encode(extent), None);
     assert_eq!(head.body_offset(None), None);

@@ -1,8 +1,8 @@
 use super::*;
 
-fn object(key: &str, tags: &[&str], generation: u64) -> Head {
+fn object(key: &str, tags: &[&str], generation: u64) -> ObjectHead {
     let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-    Head { key: key.to_owned(), tags, generation, ..Head::default() }
+    ObjectHead { key: key.to_owned(), tags, generation, ..ObjectHead::default() }
 }
 
 fn key(text: &str) -> Purge {

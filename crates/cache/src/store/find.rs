@@ -9,14 +9,14 @@ use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
 use super::{Reference, Store};
 use crate::error::StoreError;
-use crate::head::{BodyExtent, DamagedHead, Head, PREFIX_BYTES};
+use crate::head::{BodyExtent, DamagedHead, ObjectHead, PREFIX_BYTES};
 use crate::name::Name;
 
 /// An object that was found.
 #[derive(Debug)]
 pub struct Object {
     /// What it is.
-    pub head: Head,
+    pub head: ObjectHead,
     /// Its open file.
     pub file: OwnedFd,
     /// Where its body is in the file.
@@ -69,8 +69,8 @@ impl Store {
     /// # Errors
     /// If the disk refuses, or [`HeadTooLarge`](StoreError::HeadTooLarge) if there is no room before the body: the object
     /// has to come anew then.
-    pub fn refresh(&self, object: &mut Object, head: Head) -> Result<(), StoreError> {
-        let head = Head {
+    pub fn refresh(&self, object: &mut Object, head: ObjectHead) -> Result<(), StoreError> {
+        let head = ObjectHead {
             generation: object.head.generation,
             key: object.head.key.clone(),
             vary: object.head.vary.clone(),
@@ -160,14 +160,14 @@ impl Store {
 }
 
 /// The head of a file, if it is whole and the body has its length.
-fn read_head(file: &OwnedFd) -> Result<Result<(Head, BodyExtent), DamagedHead>, Errno> {
+fn read_head(file: &OwnedFd) -> Result<Result<(ObjectHead, BodyExtent), DamagedHead>, Errno> {
     let mut bytes = vec![0; READ_BYTES];
     let read_bytes = read_at(file, &mut bytes, 0)?;
     bytes.truncate(read_bytes);
     if bytes.len() < PREFIX_BYTES {
         return Ok(Err(DamagedHead));
     }
-    let Ok(head_bytes) = Head::bytes(&bytes) else { return Ok(Err(DamagedHead)) };
+    let Ok(head_bytes) = ObjectHead::bytes(&bytes) else { return Ok(Err(DamagedHead)) };
     if head_bytes > bytes.len() {
         // At most `HEAD_BYTES_MAX`.
         bytes.resize(head_bytes, 0);
@@ -177,7 +177,7 @@ fn read_head(file: &OwnedFd) -> Result<Result<(Head, BodyExtent), DamagedHead>, 
         }
     }
     let file_bytes = rustix::fs::fstat(file)?.st_size;
-    Ok(Head::decode(&bytes).and_then(|(head, body)| {
+    Ok(ObjectHead::decode(&bytes).and_then(|(head, body)| {
         let is_whole = u64::try_from(file_bytes) == Ok(body.offset + body.bytes);
         if is_whole { Ok((head, body)) } else { Err(DamagedHead) }
     }))

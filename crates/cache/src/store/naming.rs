@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::find::write_all;
 use super::{Reference, Store, link, make_folder};
 use crate::error::StoreError;
-use crate::head::{BodyExtent, Head};
+use crate::head::{BodyExtent, ObjectHead};
 use crate::index::bytes_on_disk;
 use crate::name::Name;
 
@@ -29,7 +29,7 @@ impl Store {
     ///
     /// # Errors
     /// If it may not or cannot be stored, or was purged meanwhile.
-    pub fn keep(self: &Arc<Self>, head: &Head, body: &[u8]) -> Result<Reference, StoreError> {
+    pub fn keep(self: &Arc<Self>, head: &ObjectHead, body: &[u8]) -> Result<Reference, StoreError> {
         if body.len() as u64 > self.object_bytes_max() {
             return Err(StoreError::TooLarge);
         }
@@ -41,7 +41,12 @@ impl Store {
         self.settle(head, name, serial)
     }
 
-    fn write(self: &Arc<Self>, head: &Head, body: &[u8], name: Name) -> Result<u64, StoreError> {
+    fn write(
+        self: &Arc<Self>,
+        head: &ObjectHead,
+        body: &[u8],
+        name: Name,
+    ) -> Result<u64, StoreError> {
         let bytes = body.len() as u64;
         let offset = head.body_offset(Some(bytes)).ok_or(StoreError::HeadTooLarge)?;
         let sum = (bytes <= SUMMED_BYTES_MAX).then(|| crc32fast::hash(body));
@@ -89,7 +94,7 @@ impl Store {
     /// What is left to do for an object that has its name.
     pub(super) fn settle(
         self: &Arc<Self>,
-        head: &Head,
+        head: &ObjectHead,
         name: Name,
         serial: u64,
     ) -> Result<Reference, StoreError> {
@@ -106,7 +111,7 @@ impl Store {
     }
 
     /// Lets lookup find the variants of this key by the fields this one was chosen by.
-    fn mark(self: &Arc<Self>, variant: &Head) -> Result<(), StoreError> {
+    fn mark(self: &Arc<Self>, variant: &ObjectHead) -> Result<(), StoreError> {
         let first = Name::of_key(&variant.key);
         let names: Vec<_> =
             variant.vary.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
@@ -114,11 +119,11 @@ impl Store {
         if known.is_some_and(|known| known.head.is_marker() && known.head.vary == names) {
             return Ok(());
         }
-        let head = Head {
+        let head = ObjectHead {
             key: variant.key.clone(),
             vary: names,
             generation: variant.generation,
-            ..Head::default()
+            ..ObjectHead::default()
         };
         self.write(&head, &[], first).map(|_| ())
     }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::fill::FillState;
-use crate::head::{Head, Times};
+use crate::head::{ObjectHead, Times};
 use crate::purges::Purge;
 
 const KEY: &str = "https://example.org/a";
@@ -21,11 +21,16 @@ fn store(folder: &TempDir) -> Arc<Store> {
     Arc::new(Store::open(settings(folder.path())).unwrap())
 }
 
-fn head(store: &Store, key: &str) -> Head {
-    Head { key: key.into(), status: 200, generation: store.generation(), ..Head::default() }
+fn head(store: &Store, key: &str) -> ObjectHead {
+    ObjectHead {
+        key: key.into(),
+        status: 200,
+        generation: store.generation(),
+        ..ObjectHead::default()
+    }
 }
 
-fn put(store: &Arc<Store>, head: Head, body: &[u8]) -> Result<Reference, StoreError> {
+fn put(store: &Arc<Store>, head: ObjectHead, body: &[u8]) -> Result<Reference, StoreError> {
     let mut writer = store.begin(head, Some(body.len() as u64))?;
     writer.append(body)?;
     writer.finish()
@@ -62,7 +67,8 @@ fn vary(value: &str) -> Vec<(String, Vec<u8>)> {
 fn an_object_is_found_with_its_head_and_body() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
-    let head = Head { lines: b"a: b\r\n".to_vec(), tags: vec!["t".into()], ..head(&store, KEY) };
+    let head =
+        ObjectHead { lines: b"a: b\r\n".to_vec(), tags: vec!["t".into()], ..head(&store, KEY) };
     let reference = put(&store, head.clone(), b"body").unwrap();
     assert!(store.is_current(&reference, &head));
     let (object, body) = find(&store, KEY).unwrap();
@@ -167,7 +173,7 @@ fn an_object_that_is_being_sent_outlives_its_eviction() {
     rustix::io::pread(&object.file, &mut body, object.body.offset).unwrap();
     assert_eq!(&body, b"body");
     let mut object = object;
-    let fresh = Head { lines: b"new: head\r\n".to_vec(), ..object.head.clone() };
+    let fresh = ObjectHead { lines: b"new: head\r\n".to_vec(), ..object.head.clone() };
     store.refresh(&mut object, fresh).unwrap();
     assert!(find(&store, KEY).is_none(), "a validation brings nothing back");
 }
@@ -177,7 +183,7 @@ fn variants_are_found_by_the_values_of_their_requests() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
     for value in ["a", "b"] {
-        let variant = Head { vary: vary(value), ..head(&store, KEY) };
+        let variant = ObjectHead { vary: vary(value), ..head(&store, KEY) };
         put(&store, variant, value.as_bytes()).unwrap();
     }
     assert_eq!(find_for(&store, KEY, "a").unwrap().1, b"a");
@@ -197,7 +203,7 @@ fn everything_is_there_after_a_restart_and_before_the_scan() {
     for number in 0..20 {
         put(&first, head(&first, &format!("k{number}")), b"body").unwrap();
     }
-    put(&first, Head { vary: vary("a"), ..head(&first, KEY) }, b"variant").unwrap();
+    put(&first, ObjectHead { vary: vary("a"), ..head(&first, KEY) }, b"variant").unwrap();
     let before = first.status();
     drop(first);
     let second = store(&folder);
@@ -225,7 +231,8 @@ fn a_smaller_store_after_a_restart_gives_up_what_is_too_much() {
 fn purges_hold_for_what_arrives_and_after_a_restart() {
     let folder = TempDir::new().unwrap();
     let first = store(&folder);
-    let tagged = |store: &Store, key: &str| Head { tags: vec!["t".into()], ..head(store, key) };
+    let tagged =
+        |store: &Store, key: &str| ObjectHead { tags: vec!["t".into()], ..head(store, key) };
     put(&first, tagged(&first, "k1"), b"body").unwrap();
     put(&first, head(&first, "other/1"), b"body").unwrap();
     put(&first, head(&first, "kept"), b"body").unwrap();
@@ -306,12 +313,12 @@ fn a_validated_object_has_a_new_head_and_another_number() {
     let before = put(&store, head(&store, KEY), b"body").unwrap();
     let (mut object, _) = find(&store, KEY).unwrap();
     let times = Times { fresh_for: 60, ..Times::default() };
-    let validated = Head { times, ..object.head.clone() };
+    let validated = ObjectHead { times, ..object.head.clone() };
     store.refresh(&mut object, validated).unwrap();
     assert!(!store.is_current(&before, &object.head));
     assert!(store.is_current(&object.reference, &object.head));
     assert_eq!(find(&store, KEY).unwrap().0.head.times, times);
-    let large = Head { lines: vec![b'x'; 4_096], ..object.head.clone() };
+    let large = ObjectHead { lines: vec![b'x'; 4_096], ..object.head.clone() };
     assert!(matches!(store.refresh(&mut object, large), Err(StoreError::HeadTooLarge)));
     assert_eq!(find(&store, KEY).unwrap().1, b"body");
 }
@@ -320,8 +327,8 @@ fn a_validated_object_has_a_new_head_and_another_number() {
 fn whatever_ends_an_object_makes_another_moment_and_shows_at_once() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
-    let tagged = |key: &str| Head { tags: vec!["t".into()], ..head(&store, key) };
-    let variant = |value: &str| Head { vary: vary(value), ..tagged(KEY) };
+    let tagged = |key: &str| ObjectHead { tags: vec!["t".into()], ..head(&store, key) };
+    let variant = |value: &str| ObjectHead { vary: vary(value), ..tagged(KEY) };
     let ends: [&dyn Fn(); 6] = [
         &|| _ = put(&store, tagged(KEY), b"newer").unwrap(),
         &|| _ = put(&store, variant("other"), b"beside it").unwrap(),
@@ -346,13 +353,13 @@ fn whatever_ends_an_object_makes_another_moment_and_shows_at_once() {
 fn a_variant_ends_when_its_key_is_looked_up_otherwise() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
-    let by_accept = Head { vary: vary("a"), ..head(&store, KEY) };
+    let by_accept = ObjectHead { vary: vary("a"), ..head(&store, KEY) };
     put(&store, by_accept.clone(), b"a").unwrap();
     let object = store.find(KEY, &|_| b"a".to_vec()).unwrap().unwrap();
-    put(&store, Head { vary: vary("b"), ..by_accept.clone() }, b"b").unwrap();
+    put(&store, ObjectHead { vary: vary("b"), ..by_accept.clone() }, b"b").unwrap();
     assert!(store.is_current(&object.reference, &object.head), "one beside it changes nothing");
     let by_language = vec![("accept-language".to_owned(), b"a".to_vec())];
-    put(&store, Head { vary: by_language, ..by_accept }, b"c").unwrap();
+    put(&store, ObjectHead { vary: by_language, ..by_accept }, b"c").unwrap();
     assert!(!store.is_current(&object.reference, &object.head));
 }
 
@@ -414,7 +421,7 @@ fn what_is_here_as_a_whole_is_kept_in_one_go() {
         let on_disk = store.status().bytes;
         assert_eq!(on_disk, if length < 3_701 { 4_096 } else { on_disk }, "one page for both");
     }
-    let variant = Head { vary: vary("a"), ..head(&store, "k") };
+    let variant = ObjectHead { vary: vary("a"), ..head(&store, "k") };
     store.keep(&variant, b"for a").unwrap();
     assert_eq!(find_for(&store, "k", "a").unwrap().1, b"for a");
     assert!(find_for(&store, "k", "b").is_none());
@@ -454,7 +461,7 @@ fn without_unnamed_files_parts_have_no_name_that_is_looked_up() {
     assert_eq!(files(folder.path()).len(), 1);
     drop(writer);
     assert!(files(folder.path()).is_empty());
-    put(&store, Head { vary: vary("a"), ..head(&store, KEY) }, b"body").unwrap();
+    put(&store, ObjectHead { vary: vary("a"), ..head(&store, KEY) }, b"body").unwrap();
     put(&store, head(&store, "k"), b"body").unwrap();
     put(&store, head(&store, "k"), b"other").unwrap();
     assert_eq!(find(&store, "k").unwrap().1, b"other");

@@ -7,7 +7,7 @@ use super::naming::{Claim, SUMMED_BYTES_MAX};
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::fill::{Fill, FillState};
-use crate::head::{BodyExtent, Head};
+use crate::head::{BodyExtent, ObjectHead};
 use crate::index::bytes_on_disk;
 use crate::name::Name;
 
@@ -16,7 +16,7 @@ use crate::name::Name;
 #[derive(Debug)]
 pub struct Writer {
     claim: Claim,
-    head: Head,
+    head: ObjectHead,
     fill: Fill,
     filled_bytes: u64,
     /// The same with what there was no room for.
@@ -33,7 +33,7 @@ impl Store {
     /// If it may not or cannot be stored; the response goes past the store then.
     pub fn begin(
         self: &Arc<Self>,
-        head: Head,
+        head: ObjectHead,
         announced_bytes: Option<u64>,
     ) -> Result<Writer, StoreError> {
         if announced_bytes.is_some_and(|bytes| bytes > self.object_bytes_max()) {
@@ -63,7 +63,7 @@ impl Writer {
 
     /// What its head will be.
     #[must_use]
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &ObjectHead {
         &self.head
     }
 

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Head as Stored, Name, StoreError, Waiting, Writer};
+use kettle_cache::{Fill, FillState, Name, ObjectHead, StoreError, Waiting, Writer};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -52,7 +52,7 @@ pub(super) struct Fetching {
 pub(super) enum Fetched {
     /// With a place among its readers: from here on it is not given up, however long the request is in passing on an interim
     /// response.
-    Growing(Arc<(Stored, ArrivingBody)>, Option<Waiting>, Option<Box<Trace>>),
+    Growing(Arc<(ObjectHead, ArrivingBody)>, Option<Waiting>, Option<Box<Trace>>),
     Validated(Option<Box<Trace>>),
     /// It has come meanwhile, or went away: the store has to be asked again.
     Again,
@@ -63,7 +63,7 @@ pub(super) enum Fetched {
 
 impl Fetched {
     pub(super) fn growing(
-        arriving: Arc<(Stored, ArrivingBody)>,
+        arriving: Arc<(ObjectHead, ArrivingBody)>,
         trace: Option<Box<Trace>>,
     ) -> Self {
         let place = arriving.1.place();
@@ -117,7 +117,7 @@ impl Fetching {
         let writer = match caching::evaluate(&answer, &self.route.defaults) {
             Ok(freshness) => {
                 let times = kept::times(freshness, answered);
-                let stored = Stored { times, ..self.stored(&response.head, answered) };
+                let stored = ObjectHead { times, ..self.stored(&response.head, answered) };
                 match self.whole(&stored, &mut response.body).await {
                     Ok(Some(body)) => return self.keep(stored, body, leader, trace),
                     Ok(None) => self.begin(stored, response.body.length()).await,
@@ -245,7 +245,7 @@ impl Fetching {
         false
     }
 
-    async fn begin(&self, head: Stored, announced_bytes: Option<u64>) -> Option<Writer> {
+    async fn begin(&self, head: ObjectHead, announced_bytes: Option<u64>) -> Option<Writer> {
         if head.tags.len() > TAGS_MAX {
             self.route.failed(&StoreError::TooManyTags);
             self.pass(NOT_KEPT_TIME, NOT_KEPT);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Head as Stored, Times};
+use kettle_cache::{Fill, FillState, ObjectHead, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
 use kettle_http::conditional::{self, Selection, Validators};
@@ -23,7 +23,7 @@ use crate::stores::ArrivingBody;
 
 /// An object and where its bytes are.
 pub(super) struct Kept<'k> {
-    head: &'k Stored,
+    head: &'k ObjectHead,
     source: KeptSource,
     /// Its length, if that is known.
     bytes: Option<u64>,
@@ -50,7 +50,7 @@ impl<'k> Kept<'k> {
 
     /// One that arrives.
     pub(super) fn arriving(
-        head: &'k Stored,
+        head: &'k ObjectHead,
         body: &ArrivingBody,
         device: Arc<Device>,
         patience: Duration,
@@ -133,17 +133,17 @@ fn date_of(seconds: u64) -> SystemTime {
 }
 
 /// What may be done with an object now.
-pub(super) fn usable(head: &Stored, now: SystemTime) -> Use {
+pub(super) fn usable(head: &ObjectHead, now: SystemTime) -> Use {
     freshness(&head.times).after(here(&head.times, now))
 }
 
 /// Whether it may be used without a question.
-pub(super) fn is_fresh(head: &Stored) -> bool {
+pub(super) fn is_fresh(head: &ObjectHead) -> bool {
     matches!(usable(head, SystemTime::now()), Use::Fresh(_))
 }
 
 /// Whether those get it who show credentials.
-pub(super) fn is_for_everybody(head: &Stored, targeted: Option<&str>) -> bool {
+pub(super) fn is_for_everybody(head: &ObjectHead, targeted: Option<&str>) -> bool {
     Control::of(&lines::fields(&head.lines), targeted).is_for_everybody()
 }
 
@@ -155,13 +155,13 @@ pub(super) struct ObjectVersion {
 }
 
 impl ObjectVersion {
-    pub(super) fn of(head: &Stored) -> Self {
+    pub(super) fn of(head: &ObjectHead) -> Self {
         Self { etag: head.etag.clone(), modified: head.modified }
     }
 }
 
 /// The fields by which a backend is asked whether it is still good.
-pub(super) fn validators(head: &Stored) -> Vec<(String, Vec<u8>)> {
+pub(super) fn validators(head: &ObjectHead) -> Vec<(String, Vec<u8>)> {
     let etag = (!head.etag.is_empty()).then(|| ("if-none-match".to_owned(), head.etag.clone()));
     let modified = head.modified.map(|seconds| {
         let date = write_imf_fixdate(date_of(seconds));
@@ -235,7 +235,7 @@ mod tests {
             (arrived - 3_600, 5, Use::WhileRevalidating),
             (0, 0, Use::No),
         ] {
-            let head = Stored { times: times(stale), ..Stored::default() };
+            let head = ObjectHead { times: times(stale), ..ObjectHead::default() };
             assert_eq!(usable(&head, date_of(now)), expected, "{now} {stale}");
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use kettle_cache::Head as Stored;
+use kettle_cache::ObjectHead;
 use kettle_http::Method;
 use kettle_http::caching::Use;
 use tokio::sync::oneshot;
@@ -256,9 +256,9 @@ impl Looking<'_> {
     }
 
     /// What was kept, as clients get it by the settings of today.
-    fn as_passed_on<'h>(&self, head: &'h Stored) -> Cow<'h, Stored> {
+    fn as_passed_on<'h>(&self, head: &'h ObjectHead) -> Cow<'h, ObjectHead> {
         match self.route.proxy.still_passed_on(head.status, &head.lines) {
-            Some(lines) => Cow::Owned(Stored { lines, ..head.clone() }),
+            Some(lines) => Cow::Owned(ObjectHead { lines, ..head.clone() }),
             None => Cow::Borrowed(head),
         }
     }

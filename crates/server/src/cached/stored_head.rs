@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use kettle_cache::Head as Stored;
+use kettle_cache::ObjectHead;
 use kettle_http::caching::vary;
 use kettle_http::date;
 use kettle_http::h1::response::ResponseHead;
@@ -14,7 +14,7 @@ use super::{TAGS_MAX, lines};
 
 impl Fetching {
     /// What is kept of a response's head.
-    pub(super) fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Stored {
+    pub(super) fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> ObjectHead {
         let fields: Vec<_> = head.headers().collect();
         let sole = |name: &str| {
             let mut values = head.header_values(name);
@@ -24,7 +24,7 @@ impl Fetching {
         let names = vary::names(&fields).unwrap_or_default();
         let modified = sole("last-modified").and_then(date::parse);
         let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        Stored {
+        ObjectHead {
             key: self.asked.key.clone(),
             vary: self.asked.vary_of(names, has_coding),
             status: head.status(),
@@ -33,7 +33,7 @@ impl Fetching {
             modified: modified.map(|since| since.as_secs()),
             tags: self.tags(head).unwrap_or_default(),
             generation: self.arriving.generation(),
-            ..Stored::default()
+            ..ObjectHead::default()
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use kettle_cache::{Head as Stored, Name, Object, Purge, Store, StoreError, Times};
+use kettle_cache::{Name, Object, ObjectHead, Purge, Store, StoreError, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::key::also_invalid;
 use kettle_http::caching::{self, FieldLines, vary};
@@ -152,7 +152,7 @@ impl Validation {
     }
 
     /// The object's new head; `None` if the 304 is not for this object, or for nobody else.
-    fn fresher(&self, object: &Object, this: &Asked, route: &CachedRoute) -> Option<Stored> {
+    fn fresher(&self, object: &Object, this: &Asked, route: &CachedRoute) -> Option<ObjectHead> {
         let said: Vec<_> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
         let control = Control::of(&said, route.targeted.as_deref());
         let known = |name: String| object.head.vary.iter().any(|(other, _)| *other == name);
@@ -185,7 +185,7 @@ impl Validation {
             // What it said of its time at first may be hidden behind what the operator tells clients.
             times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
         }
-        Some(Stored { times, lines: merged, tags: tags.clone(), ..object.head.clone() })
+        Some(ObjectHead { times, lines: merged, tags: tags.clone(), ..object.head.clone() })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{Head as Stored, StoreError};
+use kettle_cache::{ObjectHead, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -23,7 +23,7 @@ impl Fetching {
     /// If its end never comes: nobody has been sent anything of it.
     pub(super) async fn whole(
         &self,
-        stored: &Stored,
+        stored: &ObjectHead,
         body: &mut UpstreamBody,
     ) -> Result<Option<Bytes>, UpstreamError> {
         let bytes_max = self.open.store.object_bytes_max().min(WHOLE_BYTES_MAX);
@@ -54,7 +54,7 @@ impl Fetching {
     /// Answers all who have asked, and leaves the body to a thread that writes it when it comes to that.
     pub(super) fn keep(
         self,
-        stored: Stored,
+        stored: ObjectHead,
         bytes: Bytes,
         leader: oneshot::Sender<Fetched>,
         trace: Box<Trace>,
@@ -80,9 +80,9 @@ impl Fetching {
 }
 
 /// Memory that an object takes until it is written, beside its body.
-fn held_bytes(head: &Stored) -> usize {
+fn held_bytes(head: &ObjectHead) -> usize {
     let tags = head.tags.iter().map(String::len).sum::<usize>();
-    2 * size_of::<Stored>() + 2 * head.key.len() + head.lines.len() + tags + CALL_BYTES
+    2 * size_of::<ObjectHead>() + 2 * head.key.len() + head.lines.len() + tags + CALL_BYTES
 }
 
 /// Bodies up to this length are answered from memory.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{BodyExtent, Head, Moment, Object, Reference, Store, StoreError};
+use kettle_cache::{BodyExtent, Moment, Object, ObjectHead, Reference, Store, StoreError};
 
 use super::OpenFile;
 use super::entry::Content;
@@ -18,7 +18,7 @@ use crate::disk::Device;
 #[derive(Debug)]
 pub struct ReadyObject {
     /// What it is.
-    pub head: Head,
+    pub head: ObjectHead,
     /// Its body where that is in memory, or else its file, with its head before its body.
     pub content: Content,
     /// Where its body is in the file.
@@ -69,12 +69,12 @@ impl FoundObject {
 impl FoundObject {
     /// What it is.
     #[must_use]
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &ObjectHead {
         &self.object.head
     }
 
     /// The same, to change what is known of it.
-    pub fn head_mut(&mut self) -> &mut Head {
+    pub fn head_mut(&mut self) -> &mut ObjectHead {
         &mut self.object.head
     }
 }
@@ -131,7 +131,7 @@ impl ReadyObject {
             Content::Memory(bytes) => bytes.len(),
             Content::File(_) => 0,
         };
-        let Head { key, vary, lines, etag, tags, .. } = &self.head;
+        let ObjectHead { key, vary, lines, etag, tags, .. } = &self.head;
         let vary = vary.iter().map(|(name, value)| name.len() + value.len() + TEXT_BYTES);
         let tags = tags.iter().map(|tag| tag.len() + TEXT_BYTES);
         content + key.len() + lines.len() + etag.len() + vary.chain(tags).sum::<usize>()
@@ -156,7 +156,12 @@ mod tests {
         let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
         let store = Arc::new(Store::open(settings).unwrap());
         let generation = store.generation();
-        let head = Head { key: "https://a/".into(), status: 200, generation, ..Head::default() };
+        let head = ObjectHead {
+            key: "https://a/".into(),
+            status: 200,
+            generation,
+            ..ObjectHead::default()
+        };
         store.keep(&head, b"body").unwrap();
         let found = FoundObject::find(&store, "https://a/", &|_| Vec::new(), None).unwrap();
         let device = Arc::new(Device::new(FileSystem::default()));

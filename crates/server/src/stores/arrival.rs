@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillProgress, FillState, Head, Store, Waiting};
+use kettle_cache::{Fill, FillProgress, FillState, ObjectHead, Store, Waiting};
 use tokio::sync::watch;
 
 /// All that is on its way.
@@ -34,7 +34,7 @@ pub enum ArrivalState {
     /// The backend has not answered.
     Asked,
     /// It can be read.
-    Growing(Arc<(Head, ArrivingBody)>),
+    Growing(Arc<(ObjectHead, ArrivingBody)>),
     /// What was there is still good.
     Validated,
     /// It was written to its end, or never will be.

@@ -1,4 +1,4 @@
-use kettle_cache::Head;
+use kettle_cache::ObjectHead;
 use tempfile::TempDir;
 
 use super::*;
@@ -11,7 +11,7 @@ fn kept_store(folder: &TempDir) -> KeptStore {
 
 fn keep(open: &OpenStore, key: &str) {
     let (key, generation) = (key.to_owned(), open.store.generation());
-    let head = Head { key, status: 200, generation, ..Head::default() };
+    let head = ObjectHead { key, status: 200, generation, ..ObjectHead::default() };
     open.store.keep(&head, b"body").unwrap();
 }
 

@@ -13,7 +13,7 @@ fn store(folder: &TempDir) -> Arc<Store> {
 
 fn keep(store: &Arc<Store>) -> Reference {
     let generation = store.generation();
-    let head = Head { key: KEY.into(), status: 200, generation, ..Head::default() };
+    let head = ObjectHead { key: KEY.into(), status: 200, generation, ..ObjectHead::default() };
     store.keep(&head, b"body").unwrap()
 }
 

@@ -5,15 +5,20 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::fill::FillState;
-use crate::head::Head;
+use crate::head::ObjectHead;
 use crate::store::StoreSettings;
 
 fn settings(folder: &Path, bytes_max: u64, object_bytes_max: u64) -> StoreSettings {
     StoreSettings { directory: folder.to_owned(), bytes_max, object_bytes_max }
 }
 
-fn head(store: &Store, key: &str) -> Head {
-    Head { key: key.into(), status: 200, generation: store.generation(), ..Head::default() }
+fn head(store: &Store, key: &str) -> ObjectHead {
+    ObjectHead {
+        key: key.into(),
+        status: 200,
+        generation: store.generation(),
+        ..ObjectHead::default()
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_cache::{Head, Store, StoreSettings};
+use kettle_cache::{ObjectHead, Store, StoreSettings};
 use tempfile::TempDir;
 
 use super::*;
@@ -24,7 +24,7 @@ async fn a_body_in_memory_is_for_all_who_joined_and_for_nobody_after() {
     let folder = tempfile::tempdir().unwrap();
     let (store, arrivals, arriving, joined) = under_way(&folder);
     let body = ArrivingBody::Whole { bytes: Bytes::from_static(b"body"), is_kept: false };
-    arriving.tell(ArrivalState::Growing(Arc::new((Head::default(), body))));
+    arriving.tell(ArrivalState::Growing(Arc::new((ObjectHead::default(), body))));
     drop(arriving);
     joined.ended().await;
     let ArrivalState::Growing(known) = joined.known(&arrivals).await else { panic!() };
