@@ -3,13 +3,13 @@
 //! The order is attach, then install; a socket that got keys never goes back to user space. Which connection
 //! deserves it, and what to do about a refusal, is decided by the callers.
 
+mod error;
 mod keys;
-mod refusal;
 #[cfg(test)]
 mod tests;
 
+pub use error::{KtlsError, KtlsStep};
 pub use keys::{Cipher, KeyLengthError, TrafficKeys, Version};
-pub use refusal::{Refusal, Step};
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -36,13 +36,13 @@ pub const RECORD_PAYLOAD_BYTES_MAX: u16 = 16_384;
 ///
 /// # Errors
 /// Why the kernel does not: it has no kernel TLS, or this is no connected TCP socket.
-pub fn attach(fd: BorrowedFd<'_>) -> Result<(), Refusal> {
+pub fn attach(fd: BorrowedFd<'_>) -> Result<(), KtlsError> {
     if socket::is_mptcp(fd) {
         let error = io::Error::from_raw_os_error(libc::EPROTONOSUPPORT);
-        return Err(Refusal { step: Step::Attach, error });
+        return Err(KtlsError { step: KtlsStep::Attach, error });
     }
     option::set(fd, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")
-        .map_err(|error| Refusal { step: Step::Attach, error })
+        .map_err(|error| KtlsError { step: KtlsStep::Attach, error })
 }
 
 /// Gives the kernel the keys of one direction. For TLS 1.3 on Linux 6.14 and later a second call changes the keys after
@@ -58,14 +58,14 @@ pub fn install(
     fd: BorrowedFd<'_>,
     direction: Direction,
     keys: &TrafficKeys,
-) -> Result<(), Refusal> {
+) -> Result<(), KtlsError> {
     let crypto_info = keys.crypto_info(direction);
     option::set(fd, libc::SOL_TLS, option_name(direction), crypto_info.bytes()).map_err(|error| {
         let step = match direction {
-            Direction::Tx => Step::InstallTx,
-            Direction::Rx => Step::InstallRx,
+            Direction::Tx => KtlsStep::InstallTx,
+            Direction::Rx => KtlsStep::InstallRx,
         };
-        Refusal { step, error }
+        KtlsError { step, error }
     })
 }
 

@@ -177,7 +177,7 @@ impl WorkerMetrics {
         self.requests_refused.add_one([reason]);
     }
 
-    /// The kernel refused a connection at the switch; the label is `Refusal::reason`.
+    /// The kernel refused a connection at the switch; the label is `KtlsError::reason`.
     pub fn refused(&self, reason: &'static str) {
         self.refused.add_one([reason]);
     }

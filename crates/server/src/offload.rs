@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use kettle_kernel::ktls::Step;
+use kettle_kernel::ktls::KtlsStep;
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::stream::{KeyChanges, OffloadError, StreamError};
 use kettle_tls::{Cipher, Session, Version};
@@ -74,7 +74,7 @@ impl Offloads {
             Err(OffloadError::Ended(error)) => {
                 if let StreamError::Kernel(refusal) = &error {
                     self.metrics.refused(refusal.reason());
-                    if refusal.step == Step::InstallTx {
+                    if refusal.step == KtlsStep::InstallTx {
                         open_circuit(suite_bit(session), refusal.reason());
                     }
                 }

@@ -50,7 +50,7 @@ pub struct Flow {
 pub enum Reason {
     /// The probe at start-up found that this kernel does not carry the connection's suite.
     KernelLacksSuite,
-    /// The kernel refused at the switch; the label is [`kettle_kernel::ktls::Refusal::reason`].
+    /// The kernel refused at the switch; the label is [`kettle_kernel::ktls::KtlsError::reason`].
     Refused(&'static str),
     /// An earlier failed key installation turned this suite's offload off for the process.
     CircuitOpen,

@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use kettle_kernel::ktls::Refusal;
+use kettle_kernel::ktls::KtlsError;
 use tokio::net::TcpStream;
 
 pub use accept::{Accepting, ClosingSocket, Handshaking};
@@ -80,7 +80,7 @@ pub enum StreamError {
     /// The peer ended the connection with a fatal alert.
     AlertReceived(u8),
     /// The kernel failed when it could not be stepped back from.
-    Kernel(Refusal),
+    Kernel(KtlsError),
     /// A key reached its limit and could not be replaced.
     KeyExhausted,
     /// A bug of ours, such as sending on an ended connection.

@@ -4,7 +4,7 @@
 use std::io::{self, IoSlice};
 use std::task::Context;
 
-use kettle_kernel::ktls::Refusal;
+use kettle_kernel::ktls::KtlsError;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
@@ -152,7 +152,7 @@ impl Body {
 /// Hands the sending side of a connection to the kernel, or says why the kernel does not take it.
 pub(super) async fn move_into_kernel(
     connection: &mut Loopback,
-) -> Result<Result<(), Refusal>, StreamError> {
+) -> Result<Result<(), KtlsError>, StreamError> {
     // No response comes near the limit of a key.
     let can_rekey = false;
     let offload = |stream: &mut TlsStream, context: &mut Context<'_>| {

@@ -104,21 +104,21 @@ fn debug_shows_no_key_and_no_iv() {
 #[test]
 fn each_refusal_has_its_label() {
     for (step, errno, reason) in [
-        (Step::Attach, libc::ENOENT, "ulp_missing"),
-        (Step::Attach, libc::ENOPROTOOPT, "ulp_missing"),
-        (Step::Attach, libc::EEXIST, "ulp_in_use"),
-        (Step::Attach, libc::ENOTCONN, "not_connected"),
-        (Step::Attach, libc::EOPNOTSUPP, "socket_unsupported"),
-        (Step::Attach, libc::EPROTONOSUPPORT, "multipath_tcp"),
-        (Step::Attach, libc::EPERM, "denied"),
-        (Step::InstallTx, libc::ENOENT, "cipher_missing"),
-        (Step::InstallTx, libc::ENOPROTOOPT, "not_attached"),
-        (Step::InstallTx, libc::EBUSY, "rekey_unsupported"),
-        (Step::InstallTx, libc::ENOMEM, "no_memory"),
-        (Step::InstallRx, libc::EINVAL, "suite_unsupported"),
-        (Step::InstallRx, libc::EIO, "other"),
+        (KtlsStep::Attach, libc::ENOENT, "ulp_missing"),
+        (KtlsStep::Attach, libc::ENOPROTOOPT, "ulp_missing"),
+        (KtlsStep::Attach, libc::EEXIST, "ulp_in_use"),
+        (KtlsStep::Attach, libc::ENOTCONN, "not_connected"),
+        (KtlsStep::Attach, libc::EOPNOTSUPP, "socket_unsupported"),
+        (KtlsStep::Attach, libc::EPROTONOSUPPORT, "multipath_tcp"),
+        (KtlsStep::Attach, libc::EPERM, "denied"),
+        (KtlsStep::InstallTx, libc::ENOENT, "cipher_missing"),
+        (KtlsStep::InstallTx, libc::ENOPROTOOPT, "not_attached"),
+        (KtlsStep::InstallTx, libc::EBUSY, "rekey_unsupported"),
+        (KtlsStep::InstallTx, libc::ENOMEM, "no_memory"),
+        (KtlsStep::InstallRx, libc::EINVAL, "suite_unsupported"),
+        (KtlsStep::InstallRx, libc::EIO, "other"),
     ] {
-        let refusal = Refusal { step, error: io::Error::from_raw_os_error(errno) };
+        let refusal = KtlsError { step, error: io::Error::from_raw_os_error(errno) };
         assert_eq!(refusal.reason(), reason, "{step:?} {errno}");
     }
 }
@@ -138,7 +138,7 @@ fn keys_without_the_protocol_are_refused() {
     let (sender, _receiver) = loopback::pair().unwrap();
     let keys = keys(Version::Tls13, Cipher::Aes128Gcm, 0);
     let refusal = install(sender.as_fd(), Direction::Tx, &keys).unwrap_err();
-    assert_eq!((refusal.step, refusal.reason()), (Step::InstallTx, "not_attached"));
+    assert_eq!((refusal.step, refusal.reason()), (KtlsStep::InstallTx, "not_attached"));
 }
 
 #[test]

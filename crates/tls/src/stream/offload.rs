@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::ktls::{self, Direction, Refusal};
+use kettle_kernel::ktls::{self, Direction, KtlsError};
 use kettle_kernel::{record, socket};
 use tokio::net::TcpStream;
 
@@ -21,7 +21,7 @@ use crate::records::{AES_GCM_RECORDS_MAX, ContentType, RecordSealer};
 #[derive(Debug)]
 pub enum OffloadError {
     /// The kernel refused before anything was given up: the connection goes on in user space.
-    Refused(Refusal),
+    Refused(KtlsError),
     /// The connection has ended; if the kernel failed half-way, the suite should not be tried again.
     Ended(StreamError),
 }

@@ -47,9 +47,9 @@ fn without_kernel() -> Calibration {
         (row.kernel_write, row.kernel_sendfile) = (None, None);
     }
     calibration.switch_cost = None;
-    let step = kettle_kernel::ktls::Step::Attach;
+    let step = kettle_kernel::ktls::KtlsStep::Attach;
     let refusal =
-        kettle_kernel::ktls::Refusal { step, error: std::io::Error::from_raw_os_error(ENOENT) };
+        kettle_kernel::ktls::KtlsError { step, error: std::io::Error::from_raw_os_error(ENOENT) };
     calibration.kernel_refusal = Some(refusal.in_words());
     calibration
 }

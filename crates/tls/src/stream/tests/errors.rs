@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use kettle_kernel::ktls::{Refusal, Step};
+use kettle_kernel::ktls::{KtlsError, KtlsStep};
 
 use crate::control::{Alert, Violation};
 use crate::handshake::HandshakeError;
@@ -13,7 +13,7 @@ use crate::stream::{FileRecords, StreamError};
 #[test]
 fn each_has_a_word_a_sentence_and_a_kind() {
     let violation = Violation { alert: Alert::DECODE_ERROR, what: "a strange thing" };
-    let refusal = Refusal { step: Step::InstallTx, error: ErrorKind::Other.into() };
+    let refusal = KtlsError { step: KtlsStep::InstallTx, error: ErrorKind::Other.into() };
     let of_socket = |kind: ErrorKind| StreamError::from(io::Error::new(kind, "of a socket"));
     let rows = [
         (of_socket(ErrorKind::ConnectionReset), "reset", "of a socket", ErrorKind::ConnectionReset),

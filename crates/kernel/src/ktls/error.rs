@@ -5,7 +5,7 @@ use std::io;
 
 /// What was asked of the kernel when it refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum KtlsStep {
     /// Attaching the TLS protocol; the connection goes on in user space.
     Attach,
     /// Installing the keys of what we send; the socket must be closed.
@@ -16,18 +16,18 @@ pub enum Step {
 
 /// The kernel's refusal, with the step at which it came.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct KtlsError {
     /// What was asked.
-    pub step: Step,
+    pub step: KtlsStep,
     /// What the kernel answered.
     pub error: io::Error,
 }
 
-impl Refusal {
+impl KtlsError {
     /// A stable label for logs and metrics.
     #[must_use]
     pub fn reason(&self) -> &'static str {
-        let installing = self.step != Step::Attach;
+        let installing = self.step != KtlsStep::Attach;
         match self.error.raw_os_error() {
             // ENOPROTOOPT on attach: a kernel before 4.13, which does not know TCP_ULP at all.
             Some(libc::ENOENT | libc::ENOPROTOOPT) if !installing => "ulp_missing",
@@ -48,7 +48,7 @@ impl Refusal {
     }
 }
 
-impl Refusal {
+impl KtlsError {
     /// What a person is told: `this kernel has no kTLS, or the tls module is not loaded`.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -67,18 +67,18 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for KtlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = match self.step {
-            Step::Attach => "setsockopt(TCP_ULP, \"tls\")",
-            Step::InstallTx => "setsockopt(SOL_TLS, TLS_TX)",
-            Step::InstallRx => "setsockopt(SOL_TLS, TLS_RX)",
+            KtlsStep::Attach => "setsockopt(TCP_ULP, \"tls\")",
+            KtlsStep::InstallTx => "setsockopt(SOL_TLS, TLS_TX)",
+            KtlsStep::InstallRx => "setsockopt(SOL_TLS, TLS_RX)",
         };
         write!(f, "{call}: {}: {}", self.reason(), self.error)
     }
 }
 
-impl std::error::Error for Refusal {
+impl std::error::Error for KtlsError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.error)
     }
