@@ -12,7 +12,7 @@ pub struct FrameReader {
 
 /// What comes next of the frames.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step<'b> {
+pub enum FrameStep<'b> {
     /// A frame begins.
     Head(FrameHead),
     /// Some of its payload; the last of it if `is_last`. A frame without one has none of this.
@@ -52,12 +52,12 @@ impl FrameReader {
     }
 
     /// The next step in `left`, which is moved on past it; none if there is no more.
-    pub fn step<'b>(&mut self, left: &mut &'b [u8]) -> Option<Step<'b>> {
+    pub fn step<'b>(&mut self, left: &mut &'b [u8]) -> Option<FrameStep<'b>> {
         if self.left_bytes > 0 && !left.is_empty() {
             let (bytes, rest) = left.split_at(self.left_bytes.min(left.len()));
             *left = rest;
             self.left_bytes -= bytes.len();
-            return Some(Step::Payload { bytes, is_last: self.left_bytes == 0 });
+            return Some(FrameStep::Payload { bytes, is_last: self.left_bytes == 0 });
         }
         let (front, rest) = left.split_at((HEAD_BYTES - self.head_bytes).min(left.len()));
         *left = rest;
@@ -72,7 +72,7 @@ impl FrameReader {
         self.left_bytes = u32::from_be_bytes([0, high, middle, low]) as usize;
         // The highest bit means nothing.
         let stream = u32::from_be_bytes(stream) & STREAM_MAX;
-        Some(Step::Head(FrameHead { payload_bytes: self.left_bytes, kind, flags, stream }))
+        Some(FrameStep::Head(FrameHead { payload_bytes: self.left_bytes, kind, flags, stream }))
     }
 }
 

@@ -5,8 +5,8 @@ use super::connection::{
     INITIAL_WINDOW_SIZE, LEAVING_PING, Leaving, MAX_FRAME_SIZE, NO_RFC7540_PRIORITIES,
 };
 use super::frame::{
-    ACK, CONTINUATION, DATA, ErrorCode, FrameHead, GOAWAY, HEADERS, PAYLOAD_BYTES_MAX, PING,
-    PREFACE, PRIORITY, PRIORITY_UPDATE, PUSH_PROMISE, RST_STREAM, SETTINGS, STREAM_MAX, Step,
+    ACK, CONTINUATION, DATA, ErrorCode, FrameHead, FrameStep, GOAWAY, HEADERS, PAYLOAD_BYTES_MAX,
+    PING, PREFACE, PRIORITY, PRIORITY_UPDATE, PUSH_PROMISE, RST_STREAM, SETTINGS, STREAM_MAX,
     WINDOW_BYTES_MAX, WINDOW_UPDATE, write_frame,
 };
 
@@ -27,8 +27,8 @@ impl Connection {
         self.flood.tick(ticks, sent_bytes);
         while let Some(step) = self.frames.step(&mut left) {
             let outcome = match step {
-                Step::Head(head) => self.begin_frame(head),
-                Step::Payload { bytes, is_last } => self.payload(bytes, is_last),
+                FrameStep::Head(head) => self.begin_frame(head),
+                FrameStep::Payload { bytes, is_last } => self.payload(bytes, is_last),
             };
             match outcome {
                 Ok(()) => {}

@@ -79,10 +79,10 @@ pub fn frames(mut bytes: &[u8]) -> Vec<Frame> {
     let (mut reader, mut frames) = (FrameReader::default(), Vec::<Frame>::new());
     while let Some(step) = reader.step(&mut bytes) {
         match step {
-            Step::Head(FrameHead { kind, flags, stream, .. }) => {
+            FrameStep::Head(FrameHead { kind, flags, stream, .. }) => {
                 frames.push(Frame { kind, flags, stream, payload: Vec::new() });
             }
-            Step::Payload { bytes, .. } => frames.last_mut().unwrap().payload.extend(bytes),
+            FrameStep::Payload { bytes, .. } => frames.last_mut().unwrap().payload.extend(bytes),
         }
     }
     assert!(reader.is_between());
