@@ -1,6 +1,6 @@
 //! All findings about one machine, as a screen of text or as JSON, and the verdict as an exit code.
 
-use kettle_kernel::probe::{Capabilities, Outcome, SuiteCapability};
+use kettle_kernel::probe::{Capabilities, ProbeOutcome, SuiteCapability};
 use serde_json::{Value, json};
 
 use crate::checks;
@@ -102,7 +102,7 @@ fn suite_json(suite: &SuiteCapability) -> Value {
     })
 }
 
-fn outcome_json(outcome: &Outcome) -> Value {
+fn outcome_json(outcome: &ProbeOutcome) -> Value {
     match outcome {
         Ok(()) => json!({ "works": true }),
         Err(reason) => json!({ "works": false, "reason": reason }),

@@ -15,7 +15,7 @@ use crate::ktls::{self, Cipher, Direction, Version};
 use crate::process;
 
 /// Whether something works, and if not, why in words for an operator.
-pub type Outcome = Result<(), String>;
+pub type ProbeOutcome = Result<(), String>;
 
 /// What this kernel carries, as found by trying it.
 #[derive(Clone, Debug)]
@@ -27,13 +27,13 @@ pub struct Capabilities {
     /// Each version with each cipher.
     pub suites: Vec<SuiteCapability>,
     /// Sending file pages through a kernel TLS socket.
-    pub sendfile: Outcome,
+    pub sendfile: ProbeOutcome,
     /// Splicing a pipe into a kernel TLS socket.
-    pub splice: Outcome,
+    pub splice: ProbeOutcome,
     /// `TLS_TX_ZEROCOPY_RO`, which matters only to network cards that encrypt. Linux 5.19.
-    pub zero_copy_read_only: Outcome,
+    pub zero_copy_read_only: ProbeOutcome,
     /// `TLS_TX_MAX_PAYLOAD_LEN`. Linux 6.19.
-    pub max_payload_length: Outcome,
+    pub max_payload_length: ProbeOutcome,
 }
 
 impl Capabilities {
@@ -47,7 +47,7 @@ impl Capabilities {
             .flat_map(|version| Cipher::ALL.map(|cipher| suite::probe(version, cipher)))
             .collect();
         let carried = suites.iter().find(|suite| suite.tx.is_ok());
-        let on_top = |step: fn(Version, Cipher) -> Outcome| match carried {
+        let on_top = |step: fn(Version, Cipher) -> ProbeOutcome| match carried {
             Some(suite) => step(suite.version, suite.cipher),
             None => Err("nothing is encrypted by the kernel".to_owned()),
         };
@@ -98,13 +98,13 @@ fn ulp_listed() -> Option<bool> {
     Some(text.split_ascii_whitespace().any(|name| name == "tls"))
 }
 
-fn zero_copy_read_only(version: Version, cipher: Cipher) -> Outcome {
+fn zero_copy_read_only(version: Version, cipher: Cipher) -> ProbeOutcome {
     let (sender, _receiver) = suite::sending_pair(version, cipher)?;
     ktls::allow_zero_copy_sendfile(sender.as_fd())
         .map_err(|error| format!("TLS_TX_ZEROCOPY_RO: {error}"))
 }
 
-fn max_payload_length(version: Version, cipher: Cipher) -> Outcome {
+fn max_payload_length(version: Version, cipher: Cipher) -> ProbeOutcome {
     let (sender, _receiver) = suite::sending_pair(version, cipher)?;
     ktls::limit_payload(sender.as_fd(), ktls::RECORD_PAYLOAD_BYTES_MAX / 2)
         .map_err(|error| format!("TLS_TX_MAX_PAYLOAD_LEN: {error}"))
@@ -116,7 +116,7 @@ fn check_sequence(
     version: Version,
     cipher: Cipher,
     expected: u64,
-) -> Outcome {
+) -> ProbeOutcome {
     match ktls::sequence(fd, Direction::Tx, version, cipher) {
         Ok(found) if found == expected => Ok(()),
         Ok(found) => Err(format!("record number {found} after {expected} records")),

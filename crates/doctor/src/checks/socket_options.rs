@@ -1,6 +1,6 @@
 //! The newer options of kernel TLS sockets; useful to some, needed by nobody.
 
-use kettle_kernel::probe::Outcome;
+use kettle_kernel::probe::ProbeOutcome;
 
 use crate::finding::Finding;
 use crate::machine::Machine;
@@ -10,7 +10,7 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         return None;
     }
     let found = &machine.capabilities;
-    let word = |outcome: &Outcome| if outcome.is_ok() { "yes" } else { "no" };
+    let word = |outcome: &ProbeOutcome| if outcome.is_ok() { "yes" } else { "no" };
     Some(Finding::good(
         NAME,
         format!(

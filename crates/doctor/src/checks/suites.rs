@@ -1,7 +1,7 @@
 //! What the probe found: each version with each cipher, sent and received.
 
 use kettle_kernel::ktls::{Cipher, Version};
-use kettle_kernel::probe::{Capabilities, Outcome};
+use kettle_kernel::probe::{Capabilities, ProbeOutcome};
 
 use crate::finding::Finding;
 use crate::machine::Machine;
@@ -53,14 +53,12 @@ fn table(found: &Capabilities) -> Vec<String> {
         "                     tx  rx      tx  rx  rekey".to_owned(),
     ];
     for cipher in Cipher::ALL {
-        let mark =
-            |version, pick: fn(&kettle_kernel::probe::SuiteCapability) -> &Outcome| match found
-                .suite(version, cipher)
-                .map(pick)
-            {
+        let mark = |version, pick: fn(&kettle_kernel::probe::SuiteCapability) -> &ProbeOutcome| {
+            match found.suite(version, cipher).map(pick) {
                 Some(Ok(())) => '✓',
                 _ => '✗',
-            };
+            }
+        };
         let [old, new] = Version::ALL;
         lines.push(format!(
             "{:<21}{}   {}       {}   {}   {}",

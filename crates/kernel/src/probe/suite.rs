@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use super::{Outcome, check_sequence, loopback};
+use super::{ProbeOutcome, check_sequence, loopback};
 use crate::ktls::{self, Cipher, Direction, TrafficKeys, Version};
 use crate::{record, transfer};
 
@@ -15,11 +15,11 @@ pub struct SuiteCapability {
     /// The cipher.
     pub cipher: Cipher,
     /// Whether it encrypts what is sent.
-    pub tx: Outcome,
+    pub tx: ProbeOutcome,
     /// Whether it decrypts what is received.
-    pub rx: Outcome,
+    pub rx: ProbeOutcome,
     /// Whether both directions change their keys after a KeyUpdate.
-    pub rekey: Outcome,
+    pub rekey: ProbeOutcome,
 }
 
 pub(super) fn probe(version: Version, cipher: Cipher) -> SuiteCapability {
@@ -48,7 +48,7 @@ pub(super) fn sending_pair(
     Ok((sender, receiver))
 }
 
-fn probe_tx(version: Version, cipher: Cipher) -> Outcome {
+fn probe_tx(version: Version, cipher: Cipher) -> ProbeOutcome {
     let (sender, receiver) = sending_pair(version, cipher)?;
     transfer::send_one(sender.as_fd(), MESSAGE, false).map_err(|error| format!("send: {error}"))?;
     let found =
@@ -64,12 +64,12 @@ fn probe_tx(version: Version, cipher: Cipher) -> Outcome {
     check_sequence(sender.as_fd(), version, cipher, SEQUENCE + 1)
 }
 
-fn probe_rx(version: Version, cipher: Cipher) -> Outcome {
+fn probe_rx(version: Version, cipher: Cipher) -> ProbeOutcome {
     let (sender, receiver) = keyed_pair(version, cipher)?;
     expect_message(&sender, &receiver)
 }
 
-fn probe_rekey(cipher: Cipher) -> Outcome {
+fn probe_rekey(cipher: Cipher) -> ProbeOutcome {
     let (sender, receiver) = keyed_pair(Version::Tls13, cipher)?;
     expect_message(&sender, &receiver)?;
     let next = probe_keys(Version::Tls13, cipher, SECOND_KEY)?;
@@ -94,7 +94,7 @@ fn keyed_pair(version: Version, cipher: Cipher) -> Result<(TcpStream, TcpStream)
     Ok((sender, receiver))
 }
 
-fn expect_message(sender: &TcpStream, receiver: &TcpStream) -> Outcome {
+fn expect_message(sender: &TcpStream, receiver: &TcpStream) -> ProbeOutcome {
     transfer::send_one(sender.as_fd(), MESSAGE, false).map_err(|error| format!("send: {error}"))?;
     let mut buffer = [0_u8; 64];
     match loopback::receive_record(receiver, &mut buffer) {

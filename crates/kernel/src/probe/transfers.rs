@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::{Outcome, loopback, suite};
+use super::{ProbeOutcome, loopback, suite};
 use crate::ktls::{Cipher, Version};
 use crate::{record, transfer};
 
-pub(super) fn sendfile(version: Version, cipher: Cipher) -> Outcome {
+pub(super) fn sendfile(version: Version, cipher: Cipher) -> ProbeOutcome {
     let (sender, receiver) = suite::sending_pair(version, cipher)?;
     let file = file_with_body().map_err(|error| format!("a file in memory: {error}"))?;
     let mut offset = 0;
@@ -20,7 +20,7 @@ pub(super) fn sendfile(version: Version, cipher: Cipher) -> Outcome {
     expect_body(&receiver, sent, version, cipher)
 }
 
-pub(super) fn splice(version: Version, cipher: Cipher) -> Outcome {
+pub(super) fn splice(version: Version, cipher: Cipher) -> ProbeOutcome {
     let (sender, receiver) = suite::sending_pair(version, cipher)?;
     let sent = through_pipe(sender.as_fd()).map_err(|error| format!("splice: {error}"))?;
     expect_body(&receiver, sent, version, cipher)
@@ -38,7 +38,12 @@ fn file_with_body() -> io::Result<std::os::fd::OwnedFd> {
     Ok(file)
 }
 
-fn expect_body(receiver: &TcpStream, sent: usize, version: Version, cipher: Cipher) -> Outcome {
+fn expect_body(
+    receiver: &TcpStream,
+    sent: usize,
+    version: Version,
+    cipher: Cipher,
+) -> ProbeOutcome {
     if sent != BODY_BYTES {
         return Err(format!("{sent} bytes were taken instead of {BODY_BYTES}"));
     }
