@@ -20,7 +20,7 @@ use crate::{option, socket};
 
 /// Which way the records of a key flow, seen from this socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum RecordDirection {
     /// Records this socket sends.
     Tx,
     /// Records this socket receives.
@@ -56,14 +56,14 @@ pub fn attach(fd: BorrowedFd<'_>) -> Result<(), KtlsError> {
 /// Why the kernel does not take them. Nothing may be written to the socket then: it would go out as it is.
 pub fn install(
     fd: BorrowedFd<'_>,
-    direction: Direction,
+    direction: RecordDirection,
     keys: &TrafficKeys,
 ) -> Result<(), KtlsError> {
     let crypto_info = keys.crypto_info(direction);
     option::set(fd, libc::SOL_TLS, option_name(direction), crypto_info.bytes()).map_err(|error| {
         let step = match direction {
-            Direction::Tx => KtlsStep::InstallTx,
-            Direction::Rx => KtlsStep::InstallRx,
+            RecordDirection::Tx => KtlsStep::InstallTx,
+            RecordDirection::Rx => KtlsStep::InstallRx,
         };
         KtlsError { step, error }
     })
@@ -76,7 +76,7 @@ pub fn install(
 /// cipher.
 pub fn sequence(
     fd: BorrowedFd<'_>,
-    direction: Direction,
+    direction: RecordDirection,
     version: Version,
     cipher: Cipher,
 ) -> io::Result<u64> {
@@ -110,10 +110,10 @@ pub fn limit_payload(fd: BorrowedFd<'_>, payload_bytes_max: u16) -> io::Result<(
     option::set(fd, libc::SOL_TLS, TLS_TX_MAX_PAYLOAD_LEN, &payload_bytes_max.to_ne_bytes())
 }
 
-fn option_name(direction: Direction) -> libc::c_int {
+fn option_name(direction: RecordDirection) -> libc::c_int {
     match direction {
-        Direction::Tx => libc::TLS_TX,
-        Direction::Rx => libc::TLS_RX,
+        RecordDirection::Tx => libc::TLS_TX,
+        RecordDirection::Rx => libc::TLS_RX,
     }
 }
 

@@ -11,7 +11,7 @@ pub use suite::SuiteCapability;
 
 use std::os::fd::AsFd;
 
-use crate::ktls::{self, Cipher, Direction, Version};
+use crate::ktls::{self, Cipher, RecordDirection, Version};
 use crate::process;
 
 /// Whether something works, and if not, why in words for an operator.
@@ -117,7 +117,7 @@ fn check_sequence(
     cipher: Cipher,
     expected: u64,
 ) -> ProbeOutcome {
-    match ktls::sequence(fd, Direction::Tx, version, cipher) {
+    match ktls::sequence(fd, RecordDirection::Tx, version, cipher) {
         Ok(found) if found == expected => Ok(()),
         Ok(found) => Err(format!("record number {found} after {expected} records")),
         Err(error) => Err(format!("getsockopt(TLS_TX): {error}")),

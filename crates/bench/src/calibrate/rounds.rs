@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kettle_kernel::ktls::{self, Direction};
+use kettle_kernel::ktls::{self, RecordDirection};
 use kettle_kernel::process;
 use kettle_tls::{Cipher, Version};
 use tokio::runtime::Builder;
@@ -62,7 +62,8 @@ async fn measure_paths(
     let mut sampler = Sampler::new(paths, source, options.hot_file_bytes);
     let rounds = sampler.run(start, options.time, progress).await.map_err(not_over_loopback)?;
     for (connection, _) in sampler.paths.iter().skip(1) {
-        let records = ktls::sequence(connection.sender.socket(), Direction::Tx, version, cipher);
+        let records =
+            ktls::sequence(connection.sender.socket(), RecordDirection::Tx, version, cipher);
         if records.map_err(not_over_loopback)? < rounds as u64 {
             return Err("the kernel took the keys but counts no records sent with them".to_owned());
         }

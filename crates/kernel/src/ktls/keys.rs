@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use zeroize::Zeroizing;
 
-use super::Direction;
+use super::RecordDirection;
 
 /// A protocol version the kernel can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,7 +154,7 @@ impl TrafficKeys {
     }
 
     /// The kernel's structure: version and cipher, IV, key, salt and record number, in this order for each cipher.
-    pub(super) fn crypto_info(&self, direction: Direction) -> CryptoInfo {
+    pub(super) fn crypto_info(&self, direction: RecordDirection) -> CryptoInfo {
         let mut info =
             CryptoInfo { content: Zeroizing::new([0; CRYPTO_INFO_BYTES_MAX]), length: 0 };
         info.push(&self.version.code().to_ne_bytes());
@@ -163,7 +163,7 @@ impl TrafficKeys {
         let key = self.key.iter().take(self.cipher.key_bytes());
         if self.cipher.is_gcm() {
             // The record number lives in the last eight bytes, so its highest bit is the first bit of `explicit`.
-            let flip = direction == Direction::Tx && self.version == Version::Tls12;
+            let flip = direction == RecordDirection::Tx && self.version == Version::Tls12;
             let mask = if flip { EXPLICIT_NONCE_FLIP } else { 0 };
             explicit.iter().take(1).for_each(|byte| info.push(&[byte ^ mask]));
             explicit.iter().skip(1).for_each(|byte| info.push(&[*byte]));

@@ -27,8 +27,8 @@ fn suites() -> impl Iterator<Item = (Version, Cipher)> {
 /// kernel has no kTLS and nobody demands it.
 fn keyed_pair(version: Version, cipher: Cipher) -> Option<(TcpStream, TcpStream)> {
     let (sender, receiver) = attached_pair()?;
-    install(sender.as_fd(), Direction::Tx, &keys(version, cipher, 3)).unwrap();
-    install(receiver.as_fd(), Direction::Rx, &keys(version, cipher, 3)).unwrap();
+    install(sender.as_fd(), RecordDirection::Tx, &keys(version, cipher, 3)).unwrap();
+    install(receiver.as_fd(), RecordDirection::Rx, &keys(version, cipher, 3)).unwrap();
     Some((sender, receiver))
 }
 
@@ -51,13 +51,13 @@ fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
-fn bytes_of(version: Version, cipher: Cipher, direction: Direction) -> Vec<u8> {
+fn bytes_of(version: Version, cipher: Cipher, direction: RecordDirection) -> Vec<u8> {
     keys(version, cipher, 0x0102_0304_0506_0708).crypto_info(direction).bytes().to_vec()
 }
 
 #[test]
 fn tls13_gcm_is_laid_out_as_header_iv_key_salt_sequence() {
-    let info = bytes_of(Version::Tls13, Cipher::Aes128Gcm, Direction::Tx);
+    let info = bytes_of(Version::Tls13, Cipher::Aes128Gcm, RecordDirection::Tx);
     assert_eq!(info.len(), 40);
     assert_eq!(info[..4], [0x0304_u16.to_ne_bytes(), 51_u16.to_ne_bytes()].concat());
     assert_eq!(info[4..12], IV[4..]);
@@ -69,7 +69,7 @@ fn tls13_gcm_is_laid_out_as_header_iv_key_salt_sequence() {
 #[test]
 fn chacha_keeps_its_iv_whole_in_both_versions() {
     for version in Version::ALL {
-        let info = bytes_of(version, Cipher::Chacha20Poly1305, Direction::Tx);
+        let info = bytes_of(version, Cipher::Chacha20Poly1305, RecordDirection::Tx);
         assert_eq!(info.len(), 56);
         assert_eq!(info[4..16], IV);
         assert_eq!(info[16..48], [0xc3; 32]);
@@ -80,10 +80,10 @@ fn chacha_keeps_its_iv_whole_in_both_versions() {
 #[test]
 fn tls12_gcm_sends_from_the_other_half_of_the_nonces() {
     for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Gcm] {
-        let sent = bytes_of(Version::Tls12, cipher, Direction::Tx);
+        let sent = bytes_of(Version::Tls12, cipher, RecordDirection::Tx);
         assert_eq!(sent[4], IV[4] ^ 0x80);
         assert_eq!(sent[5..12], IV[5..]);
-        let received = bytes_of(Version::Tls12, cipher, Direction::Rx);
+        let received = bytes_of(Version::Tls12, cipher, RecordDirection::Rx);
         assert_eq!(received[4..12], IV[4..]);
     }
 }
@@ -137,7 +137,7 @@ fn multipath_tcp_is_refused_before_the_kernel_is_asked() {
 fn keys_without_the_protocol_are_refused() {
     let (sender, _receiver) = loopback::pair().unwrap();
     let keys = keys(Version::Tls13, Cipher::Aes128Gcm, 0);
-    let refusal = install(sender.as_fd(), Direction::Tx, &keys).unwrap_err();
+    let refusal = install(sender.as_fd(), RecordDirection::Tx, &keys).unwrap_err();
     assert_eq!((refusal.step, refusal.reason()), (KtlsStep::InstallTx, "not_attached"));
 }
 
@@ -171,19 +171,19 @@ fn every_suite_carries_data_from_kernel_to_kernel() {
 fn the_record_number_counts_from_where_user_space_stopped() {
     for (version, cipher) in suites() {
         let Some((sender, receiver)) = keyed_pair(version, cipher) else { return };
-        assert_eq!(sequence(sender.as_fd(), Direction::Tx, version, cipher).unwrap(), 3);
+        assert_eq!(sequence(sender.as_fd(), RecordDirection::Tx, version, cipher).unwrap(), 3);
         transfer::send_one(sender.as_fd(), b"one", false).unwrap();
         record::send(sender.as_fd(), record::ALERT, &[1, 0]).unwrap();
-        assert_eq!(sequence(sender.as_fd(), Direction::Tx, version, cipher).unwrap(), 5);
+        assert_eq!(sequence(sender.as_fd(), RecordDirection::Tx, version, cipher).unwrap(), 5);
         let mut buffer = [0; 16];
         loopback::receive_record(&receiver, &mut buffer).unwrap();
         loopback::receive_record(&receiver, &mut buffer).unwrap();
-        assert_eq!(sequence(receiver.as_fd(), Direction::Rx, version, cipher).unwrap(), 5);
+        assert_eq!(sequence(receiver.as_fd(), RecordDirection::Rx, version, cipher).unwrap(), 5);
         let other = match version {
             Version::Tls12 => Version::Tls13,
             Version::Tls13 => Version::Tls12,
         };
-        let error = sequence(sender.as_fd(), Direction::Tx, other, cipher).unwrap_err();
+        let error = sequence(sender.as_fd(), RecordDirection::Tx, other, cipher).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }
@@ -213,7 +213,7 @@ fn a_key_update_changes_the_keys_from_linux_6_14() {
         let key = &next_key[..cipher.key_bytes()];
         let next = TrafficKeys::new(Version::Tls13, cipher, key, [9; 12], 0).unwrap();
         record::send(sender.as_fd(), record::HANDSHAKE, &[24, 0, 0, 1, 0]).unwrap();
-        let rekeyed = install(sender.as_fd(), Direction::Tx, &next);
+        let rekeyed = install(sender.as_fd(), RecordDirection::Tx, &next);
         if !kernel_is_at_least(6, 14) {
             assert_eq!(rekeyed.unwrap_err().reason(), "rekey_unsupported");
             continue;
@@ -222,7 +222,7 @@ fn a_key_update_changes_the_keys_from_linux_6_14() {
         let mut buffer = [0; 64];
         let update = loopback::receive_record(&receiver, &mut buffer).unwrap();
         assert_eq!(update, (record::HANDSHAKE, 5));
-        install(receiver.as_fd(), Direction::Rx, &next).unwrap();
+        install(receiver.as_fd(), RecordDirection::Rx, &next).unwrap();
         transfer::send_one(sender.as_fd(), b"under the new key", false).unwrap();
         let data = loopback::receive_record(&receiver, &mut buffer).unwrap();
         assert_eq!(data, (record::APPLICATION_DATA, 17));
@@ -235,7 +235,7 @@ fn tls12_gcm_explicit_nonces_on_the_wire_count_up_from_the_flipped_iv() {
     for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Gcm] {
         let Some((sender, receiver)) = attached_pair() else { return };
         // The receiver stays plain bytes: what it reads is what a capture would show.
-        install(sender.as_fd(), Direction::Tx, &keys(Version::Tls12, cipher, 1)).unwrap();
+        install(sender.as_fd(), RecordDirection::Tx, &keys(Version::Tls12, cipher, 1)).unwrap();
         let user_space = u64::from_be_bytes(IV[4..].try_into().unwrap());
         for index in 0..3 {
             transfer::send_one(sender.as_fd(), b"record", false).unwrap();

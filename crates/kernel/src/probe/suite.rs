@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 
 use super::{ProbeOutcome, check_sequence, loopback};
-use crate::ktls::{self, Cipher, Direction, TrafficKeys, Version};
+use crate::ktls::{self, Cipher, RecordDirection, TrafficKeys, Version};
 use crate::{record, transfer};
 
 /// What the kernel does with one version and cipher.
@@ -44,7 +44,8 @@ pub(super) fn sending_pair(
     let (sender, receiver) = loopback::pair().map_err(|error| format!("loopback: {error}"))?;
     ktls::attach(sender.as_fd()).map_err(|refusal| refusal.in_words())?;
     let keys = probe_keys(version, cipher, FIRST_KEY)?;
-    ktls::install(sender.as_fd(), Direction::Tx, &keys).map_err(|refusal| refusal.in_words())?;
+    ktls::install(sender.as_fd(), RecordDirection::Tx, &keys)
+        .map_err(|refusal| refusal.in_words())?;
     Ok((sender, receiver))
 }
 
@@ -75,14 +76,16 @@ fn probe_rekey(cipher: Cipher) -> ProbeOutcome {
     let next = probe_keys(Version::Tls13, cipher, SECOND_KEY)?;
     record::send(sender.as_fd(), record::HANDSHAKE, &KEY_UPDATE)
         .map_err(|error| format!("KeyUpdate: {error}"))?;
-    ktls::install(sender.as_fd(), Direction::Tx, &next).map_err(|refusal| refusal.in_words())?;
+    ktls::install(sender.as_fd(), RecordDirection::Tx, &next)
+        .map_err(|refusal| refusal.in_words())?;
     let mut buffer = [0_u8; 64];
     match loopback::receive_record(&receiver, &mut buffer) {
         Ok((record::HANDSHAKE, bytes)) if buffer.get(..bytes) == Some(&KEY_UPDATE) => {}
         Ok(_) => return Err("the KeyUpdate arrived changed".to_owned()),
         Err(error) => return Err(format!("KeyUpdate: {error}")),
     }
-    ktls::install(receiver.as_fd(), Direction::Rx, &next).map_err(|refusal| refusal.in_words())?;
+    ktls::install(receiver.as_fd(), RecordDirection::Rx, &next)
+        .map_err(|refusal| refusal.in_words())?;
     expect_message(&sender, &receiver)
 }
 
@@ -90,7 +93,8 @@ fn keyed_pair(version: Version, cipher: Cipher) -> Result<(TcpStream, TcpStream)
     let (sender, receiver) = sending_pair(version, cipher)?;
     ktls::attach(receiver.as_fd()).map_err(|refusal| refusal.in_words())?;
     let keys = probe_keys(version, cipher, FIRST_KEY)?;
-    ktls::install(receiver.as_fd(), Direction::Rx, &keys).map_err(|refusal| refusal.in_words())?;
+    ktls::install(receiver.as_fd(), RecordDirection::Rx, &keys)
+        .map_err(|refusal| refusal.in_words())?;
     Ok((sender, receiver))
 }
 

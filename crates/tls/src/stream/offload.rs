@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::ktls::{self, Direction, KtlsError};
+use kettle_kernel::ktls::{self, KtlsError, RecordDirection};
 use kettle_kernel::{record, socket};
 use tokio::net::TcpStream;
 
@@ -75,7 +75,7 @@ impl TlsWriter {
         let output = KernelOutput::new(&sealer, written_bytes);
         let keys =
             sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;
-        ktls::install(socket.as_fd(), Direction::Tx, &keys).map_err(StreamError::Kernel)?;
+        ktls::install(socket.as_fd(), RecordDirection::Tx, &keys).map_err(StreamError::Kernel)?;
         self.sending = Sending::Kernel(sending);
         self.kernel_output = Some(Box::new(output));
         Ok(())
@@ -87,7 +87,7 @@ impl TlsWriter {
             return Ok(None);
         };
         let fd = socket.as_fd();
-        let sequence = ktls::sequence(fd, Direction::Tx, output.version, output.cipher)?;
+        let sequence = ktls::sequence(fd, RecordDirection::Tx, output.version, output.cipher)?;
         Ok(Some(output.bytes_at(sequence)))
     }
 
@@ -178,7 +178,7 @@ impl TlsWriter {
             return Ok(());
         }
         let fd = socket.as_fd();
-        let sequence = ktls::sequence(fd, Direction::Tx, sending.version, sending.cipher)?;
+        let sequence = ktls::sequence(fd, RecordDirection::Tx, sending.version, sending.cipher)?;
         self.note_kernel_sequence(sequence, records)
     }
 

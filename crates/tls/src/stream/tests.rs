@@ -297,7 +297,7 @@ async fn records_made_of_small_pieces_are_never_counted_too_low() {
     }
     let Sending::Kernel(sending) = &stream.writer.sending else { panic!("in the kernel") };
     let fd = stream.socket();
-    let sequence = ktls::sequence(fd, ktls::Direction::Tx, sending.version, sending.cipher);
+    let sequence = ktls::sequence(fd, ktls::RecordDirection::Tx, sending.version, sending.cipher);
     let sequence = sequence.expect("a number");
     assert!(sending.records_unchecked >= sequence, "{} {sequence}", sending.records_unchecked);
     let mut received = Vec::new();

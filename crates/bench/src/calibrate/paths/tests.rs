@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 
-use kettle_kernel::ktls::{self, Cipher, Direction, Version};
+use kettle_kernel::ktls::{self, Cipher, RecordDirection, Version};
 use kettle_tls::stream::Filled;
 
 use super::*;
@@ -108,7 +108,8 @@ async fn kernel_paths_are_encrypted_in_as_few_records_as_the_kernel_makes() {
         path.respond(&mut connection, &source, body).await.expect("a response");
 
         let socket = connection.sender.socket();
-        let records = ktls::sequence(socket, Direction::Tx, SUITE.0, SUITE.1).expect("a number");
+        let records =
+            ktls::sequence(socket, RecordDirection::Tx, SUITE.0, SUITE.1).expect("a number");
         // Before Linux 6.5, sendfile ends a record every 64 KiB.
         assert!((least_records..=least_records + 5).contains(&records), "{records} records");
     }
