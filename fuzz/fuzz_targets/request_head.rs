@@ -3,7 +3,7 @@
 #![no_main]
 
 use kettle_http::h1::framing::{BodyFraming, body_framing};
-use kettle_http::h1::parse::{Parse, HeadProgress, parse_request};
+use kettle_http::h1::parse::{ParseRequest, HeadProgress, parse_request};
 use kettle_http::{Limits, RequestError};
 use libfuzzer_sys::fuzz_target;
 
@@ -14,8 +14,8 @@ const CUTS_MAX: usize = 64;
 
 type Outcome = Result<Option<(usize, Option<String>, BodyFraming, String)>, RequestError>;
 
-fn outcome_of(parse: Result<Parse<'_>, RequestError>) -> Outcome {
-    let Parse::Complete { head, bytes } = parse? else {
+fn outcome_of(parse: Result<ParseRequest<'_>, RequestError>) -> Outcome {
+    let ParseRequest::Complete { head, bytes } = parse? else {
         return Ok(None);
     };
     let framing = body_framing(&head)?;
@@ -24,7 +24,7 @@ fn outcome_of(parse: Result<Parse<'_>, RequestError>) -> Outcome {
 }
 
 fn assert_well_formed(data: &[u8]) {
-    let Ok(Parse::Complete { head, bytes }) = parse_request(data, &LIMITS) else {
+    let Ok(ParseRequest::Complete { head, bytes }) = parse_request(data, &LIMITS) else {
         return;
     };
     assert!(data[..bytes].ends_with(b"\r\n\r\n"));

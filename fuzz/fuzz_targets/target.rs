@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::uri::percent_encode_path;
 use kettle_http::{Limits, RequestError};
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 fn path_of(raw: &[u8]) -> Option<Result<String, RequestError>> {
     let request = [b"GET ", raw, b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
     match parse_request(&request, &Limits::default()) {
-        Ok(Parse::Complete { head, .. }) => {
+        Ok(ParseRequest::Complete { head, .. }) => {
             Some(head.target().map(|target| target.path.to_owned()))
         }
         _ => None,

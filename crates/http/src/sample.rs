@@ -1,7 +1,7 @@
 //! Requests for the tests of this crate, and the one way to parse and check them as the server does.
 
 use crate::h1::framing::{BodyFraming, body_framing};
-use crate::h1::parse::{Parse, parse_request};
+use crate::h1::parse::{ParseRequest, parse_request};
 use crate::message::{Limits, RequestHead};
 use crate::target::Target;
 use crate::{RequestError, Version};
@@ -18,8 +18,8 @@ pub(crate) struct Request {
 }
 
 /// `None` while the head is not complete.
-pub(crate) fn checked(parse: Parse<'_>) -> Result<Option<Request>, RequestError> {
-    let Parse::Complete { head, bytes } = parse else {
+pub(crate) fn checked(parse: ParseRequest<'_>) -> Result<Option<Request>, RequestError> {
+    let ParseRequest::Complete { head, bytes } = parse else {
         return Ok(None);
     };
     let framing = body_framing(&head)?;
@@ -37,7 +37,7 @@ pub(crate) fn checked(parse: Parse<'_>) -> Result<Option<Request>, RequestError>
 /// The head of a request that is known to be well-formed.
 pub(crate) fn head(bytes: &[u8]) -> RequestHead<&[u8]> {
     match parse_request(bytes, &Limits::default()) {
-        Ok(Parse::Complete { head, .. }) => head,
+        Ok(ParseRequest::Complete { head, .. }) => head,
         other => panic!("{:?} gave {other:?}", bytes.escape_ascii().to_string()),
     }
 }

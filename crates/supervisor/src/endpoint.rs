@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::h1::write::{write_field, write_field_u64, write_status_line};
 use kettle_http::{Limits, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -56,8 +56,8 @@ async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>, started: Instant) 
 fn respond(request: &[u8], render: impl FnOnce() -> String) -> Option<Vec<u8>> {
     let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, ..Limits::default() };
     let head = match parse_request(request, &limits) {
-        Ok(Parse::Partial) => return None,
-        Ok(Parse::Complete { head, .. }) => head,
+        Ok(ParseRequest::Partial) => return None,
+        Ok(ParseRequest::Complete { head, .. }) => head,
         Err(error) => return Some(plain(error.status(), "bad request\n")),
     };
     let path = head.raw_target().split('?').next();

@@ -1,7 +1,7 @@
 //! Lines within and beyond those that the parser makes room for at first.
 
 use super::*;
-use crate::h1::parse::{HEADERS_USUAL, Parse, parse_request};
+use crate::h1::parse::{HEADERS_USUAL, ParseRequest, parse_request};
 use crate::message::Limits;
 
 fn with_lines(count: usize) -> Vec<u8> {
@@ -15,7 +15,7 @@ fn every_line_is_found_however_many_there_are() {
     let limits = Limits { headers_max: 128, ..Limits::default() };
     for count in [0, 1, HEADERS_USUAL - 1, HEADERS_USUAL, HEADERS_USUAL + 1, 128] {
         let bytes = with_lines(count);
-        let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &limits) else {
+        let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &limits) else {
             panic!("{count} lines were not accepted");
         };
         assert_eq!(head.headers().count(), count);

@@ -15,7 +15,7 @@ use crate::target::{self, TargetParts};
 
 /// What the bytes so far amount to.
 #[derive(Debug)]
-pub enum Parse<'b> {
+pub enum ParseRequest<'b> {
     /// The head has not ended yet.
     Partial,
     /// The head has ended.
@@ -31,15 +31,18 @@ pub enum Parse<'b> {
 ///
 /// # Errors
 /// The first rule or limit that the head breaks. More bytes cannot mend it.
-pub fn parse_request<'b>(buffer: &'b [u8], limits: &Limits) -> Result<Parse<'b>, RequestError> {
+pub fn parse_request<'b>(
+    buffer: &'b [u8],
+    limits: &Limits,
+) -> Result<ParseRequest<'b>, RequestError> {
     let head_bytes_max = limits.head_bytes_max.min(HEAD_BYTES_MAX);
     // Bytes beyond the limit must not change the outcome, or it would depend on how many of
     // them arrived together.
     let visible = buffer.get(..head_bytes_max).unwrap_or(buffer);
     match parse_visible(visible, limits)? {
-        Parse::Partial if visible.len() < head_bytes_max => Ok(Parse::Partial),
-        Parse::Partial if visible.contains(&b'\n') => Err(RequestError::HeadTooLarge),
-        Parse::Partial => Err(RequestError::TargetTooLong),
+        ParseRequest::Partial if visible.len() < head_bytes_max => Ok(ParseRequest::Partial),
+        ParseRequest::Partial if visible.contains(&b'\n') => Err(RequestError::HeadTooLarge),
+        ParseRequest::Partial => Err(RequestError::TargetTooLong),
         complete => Ok(complete),
     }
 }
@@ -63,12 +66,12 @@ impl HeadProgress {
         &mut self,
         buffer: &'b [u8],
         limits: &Limits,
-    ) -> Result<Parse<'b>, RequestError> {
+    ) -> Result<ParseRequest<'b>, RequestError> {
         if !self.is_worthwhile(buffer, limits.head_bytes_max.min(HEAD_BYTES_MAX)) {
-            return Ok(Parse::Partial);
+            return Ok(ParseRequest::Partial);
         }
         let parse = parse_request(buffer, limits)?;
-        if matches!(parse, Parse::Complete { .. }) {
+        if matches!(parse, ParseRequest::Complete { .. }) {
             *self = HeadProgress::default();
         }
         Ok(parse)
@@ -94,12 +97,12 @@ fn has_empty_line(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|it| it == b"\n\r\n")
 }
 
-fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, RequestError> {
+fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<ParseRequest<'b>, RequestError> {
     let Some(after_empty_lines) = skip_empty_lines(visible)? else {
-        return Ok(Parse::Partial);
+        return Ok(ParseRequest::Partial);
     };
     let Some((line, after_line)) = request_line(after_empty_lines, limits)? else {
-        return Ok(Parse::Partial);
+        return Ok(ParseRequest::Partial);
     };
     let mut few = [httparse::EMPTY_HEADER; HEADERS_USUAL];
     let usual = HEADERS_USUAL.min(limits.headers_max);
@@ -114,7 +117,7 @@ fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, Re
         outcome => outcome,
     };
     let (field_bytes, headers) = match outcome {
-        Ok(httparse::Status::Partial) => return Ok(Parse::Partial),
+        Ok(httparse::Status::Partial) => return Ok(ParseRequest::Partial),
         Ok(httparse::Status::Complete(complete)) => complete,
         Err(error) => return Err(field_error(error)),
     };
@@ -123,7 +126,7 @@ fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, Re
     let fields = checked_fields(head_bytes, headers)?;
     let authority = authority(&line, &fields, head_bytes)?;
     let head = head_of(&line, authority, fields, head_bytes).ok_or(RequestError::HeadTooLarge)?;
-    Ok(Parse::Complete { head, bytes })
+    Ok(ParseRequest::Complete { head, bytes })
 }
 
 /// Keeps positions of what was found. `None` if one does not fit, which the limit rules out.

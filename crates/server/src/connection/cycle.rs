@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
-use kettle_http::h1::parse::{HeadProgress, Parse};
+use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{Limits, Method, Version};
 use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
@@ -179,8 +179,8 @@ impl Connection {
             return ReceivedHead::Part;
         }
         let (head, bytes) = match state.progress.parse(received, &self.head_limits()) {
-            Ok(Parse::Partial) => return ReceivedHead::Part,
-            Ok(Parse::Complete { head, bytes }) => (head, bytes),
+            Ok(ParseRequest::Partial) => return ReceivedHead::Part,
+            Ok(ParseRequest::Complete { head, bytes }) => (head, bytes),
             Err(error) => return ReceivedHead::Refused(None, error.status()),
         };
         let framing = body_framing(&head).and_then(|framing| {

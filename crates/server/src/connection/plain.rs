@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
-use kettle_http::h1::parse::{HeadProgress, Parse};
+use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{Method, Version};
 use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -60,8 +60,8 @@ impl Connection {
         self.deadline.extend(self.snapshot.config.limits.request_timeout);
         let head = loop {
             match progress.parse(&received, &head_limits) {
-                Ok(Parse::Partial) => {}
-                Ok(Parse::Complete { head, .. }) => break head.moved_to(()),
+                Ok(ParseRequest::Partial) => {}
+                Ok(ParseRequest::Complete { head, .. }) => break head.moved_to(()),
                 Err(error) => {
                     let page = error_page::plain(&error.status().into());
                     return Some((None, is_head(&received), page));

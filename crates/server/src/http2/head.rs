@@ -3,7 +3,7 @@
 //! A request is read as HTTP/1.1 would have it, by the same parser, so that each rule on targets, hosts and fields stands once.
 
 use kettle_http::h1::framing::{BodyFraming, body_framing};
-use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::h2::{FieldsError, NewRequest};
 use kettle_http::{Limits, RequestHead};
 use kettle_tls::stream::Received;
@@ -51,7 +51,9 @@ pub(crate) fn request_head(
     bytes.extend_from_slice(b"\r\n");
     let refused = |error: kettle_http::RequestError| HeadError::Status(error.status());
     let head = match parse_request(&bytes, limits).map_err(refused)? {
-        Parse::Complete { head, bytes: parsed } if parsed == bytes.len() => head.over_http2(),
+        ParseRequest::Complete { head, bytes: parsed } if parsed == bytes.len() => {
+            head.over_http2()
+        }
         _ => return Err(HeadError::Malformed),
     };
     let framing = match body_framing(&head).map_err(refused)? {

@@ -116,7 +116,7 @@ fn fields_near_the_end_of_the_longest_head_are_found() {
     let bytes = format!("GET / HTTP/1.1\r\nHost: a\r\nA: {:b<padding$}\r\nLast: here\r\n\r\n", "");
     let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, ..Limits::default() };
     match parse_request(bytes.as_bytes(), &limits) {
-        Ok(Parse::Complete { head, bytes }) => {
+        Ok(ParseRequest::Complete { head, bytes }) => {
             assert_eq!(bytes, HEAD_BYTES_MAX);
             assert_eq!(head.header("last"), Some(b"here".as_slice()));
         }
@@ -135,7 +135,7 @@ fn a_head_sent_byte_by_byte_is_parsed_a_logarithmic_number_of_times() {
             parsed_bytes += end;
         }
         let parse = progress.parse(buffer, &Limits::default()).unwrap();
-        assert_eq!(matches!(parse, Parse::Complete { .. }), end == bytes.len());
+        assert_eq!(matches!(parse, ParseRequest::Complete { .. }), end == bytes.len());
     }
     assert!(parsed_bytes <= 3 * bytes.len(), "{parsed_bytes} bytes looked at");
 }
@@ -158,7 +158,7 @@ fn progress_begins_anew_after_a_complete_head() {
     progress.parse(long.as_bytes(), &Limits::default()).unwrap();
     let short = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let parse = progress.parse(short, &Limits::default()).unwrap();
-    assert!(matches!(parse, Parse::Complete { .. }));
+    assert!(matches!(parse, ParseRequest::Complete { .. }));
 }
 
 /// Something like a request: mostly well-formed pieces, some of them hostile.
@@ -193,7 +193,7 @@ proptest! {
 
     #[test]
     fn a_complete_head_ends_with_its_empty_line(bytes in almost_request()) {
-        if let Ok(Parse::Complete { head, bytes: end }) = parse_request(&bytes, &Limits::default()) {
+        if let Ok(ParseRequest::Complete { head, bytes: end }) = parse_request(&bytes, &Limits::default()) {
             let text = &bytes[..end];
             prop_assert!(text.ends_with(b"\r\n\r\n"));
             // One line for each field, one for the request line, one for the end.

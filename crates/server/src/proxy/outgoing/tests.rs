@@ -2,7 +2,7 @@ mod mutated;
 
 use kettle_http::Limits;
 use kettle_http::h1::framing::body_framing;
-use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_tls::stream::Received;
 
 use super::*;
@@ -27,7 +27,7 @@ fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> P
 /// What a server gets for a request; nothing where that is refused before anybody is asked.
 fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
     let bytes = request.as_bytes().to_vec();
-    let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
+    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
         return None;
     };
     body_framing(&head).ok()?;
@@ -150,7 +150,7 @@ proptest::proptest! {
         let request = format!("{method} {path} HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n");
         if let Some(written) = written(&route(|_| {}), &request, None) {
             let parsed = parse_request(written.as_bytes(), &Limits::default());
-            let Ok(Parse::Complete { head, bytes }) = parsed else {
+            let Ok(ParseRequest::Complete { head, bytes }) = parsed else {
                 panic!("{written:?} is no request")
             };
             assert_eq!(bytes, written.len(), "{written:?}");

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_config::{Config, Route, Site};
 use kettle_http::Method;
-use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::Received;
 
@@ -157,7 +157,7 @@ impl Server {
 /// The head of a request that is known to be well-formed.
 pub(super) fn head(text: &str) -> Box<Head> {
     let limits = kettle_http::Limits::default();
-    let Ok(Parse::Complete { head, .. }) = parse_request(text.as_bytes(), &limits) else {
+    let Ok(ParseRequest::Complete { head, .. }) = parse_request(text.as_bytes(), &limits) else {
         panic!("not a request: {text}");
     };
     Box::new(head.moved_to(Received::from(text.as_bytes().to_vec())))
