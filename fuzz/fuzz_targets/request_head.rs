@@ -4,10 +4,10 @@
 
 use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_http::h1::parse::{ParseRequest, HeadProgress, parse_request};
-use kettle_http::{Limits, RequestError};
+use kettle_http::{HeadLimits, RequestError};
 use libfuzzer_sys::fuzz_target;
 
-const LIMITS: Limits = Limits { head_bytes_max: 512, headers_max: 40, target_bytes_max: 100 };
+const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 512, headers_max: 40, target_bytes_max: 100 };
 
 /// Short inputs are cut at every byte, long ones at about this many places.
 const CUTS_MAX: usize = 64;

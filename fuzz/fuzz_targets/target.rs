@@ -4,12 +4,12 @@
 
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::uri::percent_encode_path;
-use kettle_http::{Limits, RequestError};
+use kettle_http::{HeadLimits, RequestError};
 use libfuzzer_sys::fuzz_target;
 
 fn path_of(raw: &[u8]) -> Option<Result<String, RequestError>> {
     let request = [b"GET ", raw, b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
-    match parse_request(&request, &Limits::default()) {
+    match parse_request(&request, &HeadLimits::default()) {
         Ok(ParseRequest::Complete { head, .. }) => {
             Some(head.target().map(|target| target.path.to_owned()))
         }

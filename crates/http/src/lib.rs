@@ -29,5 +29,5 @@ pub mod trailers;
 pub mod uri;
 
 pub use error::RequestError;
-pub use message::{HEAD_BYTES_MAX, HEADERS_MAX, Limits, RequestHead};
+pub use message::{HEAD_BYTES_MAX, HEADERS_MAX, HeadLimits, RequestHead};
 pub use method::{Method, Version};

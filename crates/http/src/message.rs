@@ -9,15 +9,15 @@ use crate::host::Authority;
 use crate::method::{Method, Version};
 use crate::target::{Target, TargetParts};
 
-/// The most field lines a head can have, whatever [`Limits`] allow.
+/// The most field lines a head can have, whatever [`HeadLimits`] allow.
 pub const HEADERS_MAX: usize = 128;
 
-/// The longest head, whatever [`Limits`] allow: positions in it are kept as 16-bit numbers.
+/// The longest head, whatever [`HeadLimits`] allow: positions in it are kept as 16-bit numbers.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// How much of a head is read before the request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HeadLimits {
     /// Bytes of the whole head with its empty line; at most [`HEAD_BYTES_MAX`]. Beyond: 431.
     pub head_bytes_max: usize,
     /// Field lines; at most [`HEADERS_MAX`]. Beyond: 431.
@@ -26,9 +26,9 @@ pub struct Limits {
     pub target_bytes_max: usize,
 }
 
-impl Default for Limits {
+impl Default for HeadLimits {
     fn default() -> Self {
-        Limits { head_bytes_max: 16 * 1024, headers_max: 64, target_bytes_max: 8 * 1024 }
+        HeadLimits { head_bytes_max: 16 * 1024, headers_max: 64, target_bytes_max: 8 * 1024 }
     }
 }
 

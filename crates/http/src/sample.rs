@@ -2,7 +2,7 @@
 
 use crate::h1::framing::{BodyFraming, body_framing};
 use crate::h1::parse::{ParseRequest, parse_request};
-use crate::message::{Limits, RequestHead};
+use crate::message::{HeadLimits, RequestHead};
 use crate::target::Target;
 use crate::{RequestError, Version};
 
@@ -36,7 +36,7 @@ pub(crate) fn checked(parse: ParseRequest<'_>) -> Result<Option<Request>, Reques
 
 /// The head of a request that is known to be well-formed.
 pub(crate) fn head(bytes: &[u8]) -> RequestHead<&[u8]> {
-    match parse_request(bytes, &Limits::default()) {
+    match parse_request(bytes, &HeadLimits::default()) {
         Ok(ParseRequest::Complete { head, .. }) => head,
         other => panic!("{:?} gave {other:?}", bytes.escape_ascii().to_string()),
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::{Coding, Config};
-use kettle_http::Limits;
+use kettle_http::HeadLimits;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_server::files::handler::Files;
 use kettle_server::guard::Guards;
@@ -69,7 +69,8 @@ async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) 
     let files = Files::new(&config.limits, Arc::new(WorkerMetrics::default()));
     let responder = Responder { files, guards: Guards::default(), pool: Rc::default() };
     let bytes = format!("{request_line} HTTP/1.1\r\n{fields}").into_bytes();
-    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
+    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &HeadLimits::default())
+    else {
         eprintln!("not a request: {}", bytes.escape_ascii());
         return;
     };

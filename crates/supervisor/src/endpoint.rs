@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::h1::write::{write_field, write_field_u64, write_status_line};
-use kettle_http::{Limits, Method};
+use kettle_http::{HeadLimits, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -54,7 +54,7 @@ async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>, started: Instant) 
 
 /// The response, once the request's head is complete.
 fn respond(request: &[u8], render: impl FnOnce() -> String) -> Option<Vec<u8>> {
-    let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, ..Limits::default() };
+    let limits = HeadLimits { head_bytes_max: HEAD_BYTES_MAX, ..HeadLimits::default() };
     let head = match parse_request(request, &limits) {
         Ok(ParseRequest::Partial) => return None,
         Ok(ParseRequest::Complete { head, .. }) => head,

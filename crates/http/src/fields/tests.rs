@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::h1::parse::{HEADERS_USUAL, ParseRequest, parse_request};
-use crate::message::Limits;
+use crate::message::HeadLimits;
 
 fn with_lines(count: usize) -> Vec<u8> {
     let lines: String =
@@ -12,7 +12,7 @@ fn with_lines(count: usize) -> Vec<u8> {
 
 #[test]
 fn every_line_is_found_however_many_there_are() {
-    let limits = Limits { headers_max: 128, ..Limits::default() };
+    let limits = HeadLimits { headers_max: 128, ..HeadLimits::default() };
     for count in [0, 1, HEADERS_USUAL - 1, HEADERS_USUAL, HEADERS_USUAL + 1, 128] {
         let bytes = with_lines(count);
         let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &limits) else {

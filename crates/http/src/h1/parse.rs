@@ -8,7 +8,7 @@ use crate::field;
 use crate::fields::{Extent, Fields};
 use crate::host::host_and_port;
 use crate::message::{
-    AuthorityParts, HEAD_BYTES_MAX, HEADERS_MAX, Limits, MethodParts, RequestHead,
+    AuthorityParts, HEAD_BYTES_MAX, HEADERS_MAX, HeadLimits, MethodParts, RequestHead,
 };
 use crate::method::{Method, Version};
 use crate::target::{self, TargetParts};
@@ -33,7 +33,7 @@ pub enum ParseRequest<'b> {
 /// The first rule or limit that the head breaks. More bytes cannot mend it.
 pub fn parse_request<'b>(
     buffer: &'b [u8],
-    limits: &Limits,
+    limits: &HeadLimits,
 ) -> Result<ParseRequest<'b>, RequestError> {
     let head_bytes_max = limits.head_bytes_max.min(HEAD_BYTES_MAX);
     // Bytes beyond the limit must not change the outcome, or it would depend on how many of
@@ -65,7 +65,7 @@ impl HeadProgress {
     pub fn parse<'b>(
         &mut self,
         buffer: &'b [u8],
-        limits: &Limits,
+        limits: &HeadLimits,
     ) -> Result<ParseRequest<'b>, RequestError> {
         if !self.is_worthwhile(buffer, limits.head_bytes_max.min(HEAD_BYTES_MAX)) {
             return Ok(ParseRequest::Partial);
@@ -97,7 +97,10 @@ fn has_empty_line(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|it| it == b"\n\r\n")
 }
 
-fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<ParseRequest<'b>, RequestError> {
+fn parse_visible<'b>(
+    visible: &'b [u8],
+    limits: &HeadLimits,
+) -> Result<ParseRequest<'b>, RequestError> {
     let Some(after_empty_lines) = skip_empty_lines(visible)? else {
         return Ok(ParseRequest::Partial);
     };
@@ -171,7 +174,7 @@ struct RequestLine<'b> {
 /// Reads `method SP target SP version CRLF` (RFC 9112 §3): `None` while it is not all there.
 fn request_line<'b>(
     bytes: &'b [u8],
-    limits: &Limits,
+    limits: &HeadLimits,
 ) -> Result<Option<(RequestLine<'b>, &'b [u8])>, RequestError> {
     let (method, rest) = match word(bytes, METHOD_BYTES_MAX, field::is_token_byte) {
         Word::Partial => return Ok(None),

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
-use kettle_http::{Limits, Method, Version};
+use kettle_http::{HeadLimits, Method, Version};
 use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
 
@@ -219,9 +219,9 @@ impl Connection {
             || self.worker.deadlines.is_draining()
     }
 
-    pub(super) fn head_limits(&self) -> Limits {
+    pub(super) fn head_limits(&self) -> HeadLimits {
         let limits = &self.snapshot.config.limits;
-        Limits {
+        HeadLimits {
             head_bytes_max: limits.head_bytes,
             headers_max: limits.headers,
             target_bytes_max: limits.target_bytes,

@@ -5,7 +5,7 @@
 use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_http::h2::{FieldsError, NewRequest};
-use kettle_http::{Limits, RequestHead};
+use kettle_http::{HeadLimits, RequestHead};
 use kettle_tls::stream::Received;
 
 use super::websocket::websocket_key;
@@ -24,7 +24,7 @@ pub(crate) enum HeadError {
 /// The head of a request and how its body is framed.
 pub(crate) fn request_head(
     request: NewRequest,
-    limits: &Limits,
+    limits: &HeadLimits,
 ) -> Result<(Box<RequestHead<Received>>, BodyFraming), HeadError> {
     let NewRequest { text, outcome, is_whole, .. } = request;
     outcome.map_err(|error| match error {

@@ -8,14 +8,14 @@ use crate::sample::{Request, checked};
 
 mod table;
 
-fn outcome(bytes: &[u8], limits: &Limits) -> Result<Option<Request>, RequestError> {
+fn outcome(bytes: &[u8], limits: &HeadLimits) -> Result<Option<Request>, RequestError> {
     parse_request(bytes, limits).and_then(checked)
 }
 
 /// Checks that no cut of the input changes the outcome, however the parser is called.
 fn assert_independent_of_fragmentation(
     bytes: &[u8],
-    limits: &Limits,
+    limits: &HeadLimits,
 ) -> Result<Option<Request>, RequestError> {
     let whole = outcome(bytes, limits);
     let mut progress = HeadProgress::default();
@@ -37,11 +37,11 @@ fn assert_independent_of_fragmentation(
 #[test]
 fn the_length_of_a_head_includes_the_empty_lines_before_it() {
     let bytes = b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\nrest";
-    let request = outcome(bytes, &Limits::default()).unwrap().unwrap();
+    let request = outcome(bytes, &HeadLimits::default()).unwrap().unwrap();
     assert_eq!(request.bytes, bytes.len() - "rest".len());
 }
 
-const SMALL: Limits = Limits { head_bytes_max: 120, headers_max: 3, target_bytes_max: 20 };
+const SMALL: HeadLimits = HeadLimits { head_bytes_max: 120, headers_max: 3, target_bytes_max: 20 };
 
 #[test]
 fn a_head_of_exactly_the_limit_is_accepted_and_one_byte_more_is_not() {
@@ -76,7 +76,7 @@ fn a_target_of_exactly_the_limit_is_accepted_and_one_byte_more_is_not() {
 
 #[test]
 fn a_target_that_fills_the_whole_head_is_too_long() {
-    let limits = Limits { target_bytes_max: 1000, ..SMALL };
+    let limits = HeadLimits { target_bytes_max: 1000, ..SMALL };
     let request = format!("GET /{:a<200} HTTP/1.1\r\nHost: a\r\n\r\n", "");
     let refused = assert_independent_of_fragmentation(request.as_bytes(), &limits);
     assert_eq!(refused, Err(RequestError::TargetTooLong));
@@ -90,7 +90,7 @@ fn with_fields(count: usize) -> String {
 #[test]
 fn as_many_fields_as_the_limit_are_accepted_and_one_more_is_not() {
     for headers_max in [3, HEADERS_USUAL, HEADERS_USUAL + 1, 64, HEADERS_MAX] {
-        let limits = Limits { headers_max, ..Limits::default() };
+        let limits = HeadLimits { headers_max, ..HeadLimits::default() };
         let accepted = outcome(with_fields(headers_max).as_bytes(), &limits);
         assert!(matches!(accepted, Ok(Some(_))), "{headers_max}");
         let refused = outcome(with_fields(headers_max + 1).as_bytes(), &limits);
@@ -101,7 +101,7 @@ fn as_many_fields_as_the_limit_are_accepted_and_one_more_is_not() {
 #[test]
 fn limits_beyond_the_hard_ones_do_not_lift_those() {
     let limits =
-        Limits { head_bytes_max: usize::MAX, headers_max: 1000, target_bytes_max: usize::MAX };
+        HeadLimits { head_bytes_max: usize::MAX, headers_max: 1000, target_bytes_max: usize::MAX };
     let many = outcome(with_fields(HEADERS_MAX + 1).as_bytes(), &limits);
     assert_eq!(many, Err(RequestError::TooManyFields));
     let value = "b".repeat(HEAD_BYTES_MAX);
@@ -114,7 +114,7 @@ fn fields_near_the_end_of_the_longest_head_are_found() {
     let empty = "GET / HTTP/1.1\r\nHost: a\r\nA: \r\nLast: here\r\n\r\n".len();
     let padding = HEAD_BYTES_MAX - empty;
     let bytes = format!("GET / HTTP/1.1\r\nHost: a\r\nA: {:b<padding$}\r\nLast: here\r\n\r\n", "");
-    let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, ..Limits::default() };
+    let limits = HeadLimits { head_bytes_max: HEAD_BYTES_MAX, ..HeadLimits::default() };
     match parse_request(bytes.as_bytes(), &limits) {
         Ok(ParseRequest::Complete { head, bytes }) => {
             assert_eq!(bytes, HEAD_BYTES_MAX);
@@ -134,7 +134,7 @@ fn a_head_sent_byte_by_byte_is_parsed_a_logarithmic_number_of_times() {
         if { progress }.is_worthwhile(buffer, HEAD_BYTES_MAX) {
             parsed_bytes += end;
         }
-        let parse = progress.parse(buffer, &Limits::default()).unwrap();
+        let parse = progress.parse(buffer, &HeadLimits::default()).unwrap();
         assert_eq!(matches!(parse, ParseRequest::Complete { .. }), end == bytes.len());
     }
     assert!(parsed_bytes <= 3 * bytes.len(), "{parsed_bytes} bytes looked at");
@@ -146,7 +146,7 @@ fn a_mistake_is_found_before_the_head_is_twice_as_long() {
     let bytes = format!("{start}A: {:b<200}", "");
     let mut progress = HeadProgress::default();
     let mut parse =
-        |end: &usize| progress.parse(&bytes.as_bytes()[..*end], &Limits::default()).is_err();
+        |end: &usize| progress.parse(&bytes.as_bytes()[..*end], &HeadLimits::default()).is_err();
     let found = (1..bytes.len()).find(&mut parse);
     assert!(found.is_some_and(|end| end <= 2 * start.len()), "{found:?}");
 }
@@ -155,9 +155,9 @@ fn a_mistake_is_found_before_the_head_is_twice_as_long() {
 fn progress_begins_anew_after_a_complete_head() {
     let mut progress = HeadProgress::default();
     let long = format!("GET / HTTP/1.1\r\nHost: a\r\nA: {:b<500}\r\n\r\n", "");
-    progress.parse(long.as_bytes(), &Limits::default()).unwrap();
+    progress.parse(long.as_bytes(), &HeadLimits::default()).unwrap();
     let short = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-    let parse = progress.parse(short, &Limits::default()).unwrap();
+    let parse = progress.parse(short, &HeadLimits::default()).unwrap();
     assert!(matches!(parse, ParseRequest::Complete { .. }));
 }
 
@@ -187,13 +187,13 @@ fn almost_request() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn any_input_has_one_outcome_however_it_is_cut(bytes in almost_request()) {
-        let limits = Limits { head_bytes_max: 90, headers_max: 4, target_bytes_max: 10 };
+        let limits = HeadLimits { head_bytes_max: 90, headers_max: 4, target_bytes_max: 10 };
         let _ = assert_independent_of_fragmentation(&bytes, &limits);
     }
 
     #[test]
     fn a_complete_head_ends_with_its_empty_line(bytes in almost_request()) {
-        if let Ok(ParseRequest::Complete { head, bytes: end }) = parse_request(&bytes, &Limits::default()) {
+        if let Ok(ParseRequest::Complete { head, bytes: end }) = parse_request(&bytes, &HeadLimits::default()) {
             let text = &bytes[..end];
             prop_assert!(text.ends_with(b"\r\n\r\n"));
             // One line for each field, one for the request line, one for the end.
@@ -209,7 +209,7 @@ proptest! {
 
     #[test]
     fn an_accepted_request_has_at_most_one_framing(bytes in almost_request()) {
-        if let Ok(Some(request)) = outcome(&bytes, &Limits::default()) {
+        if let Ok(Some(request)) = outcome(&bytes, &HeadLimits::default()) {
             let text = String::from_utf8_lossy(&bytes[..request.bytes]).to_lowercase();
             let lengths = text.matches("\ncontent-length:").count();
             let codings = text.matches("\ntransfer-encoding:").count();

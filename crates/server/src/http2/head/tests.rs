@@ -44,7 +44,7 @@ fn read(
     fields: &[(&str, &str)],
     has_body: bool,
 ) -> Result<(Box<RequestHead<Received>>, BodyFraming), HeadError> {
-    request_head(request(fields, has_body), &Limits::default())
+    request_head(request(fields, has_body), &HeadLimits::default())
 }
 
 /// A GET for a path of `a.example`, with more fields.

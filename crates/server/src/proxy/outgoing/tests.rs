@@ -1,6 +1,6 @@
 mod mutated;
 
-use kettle_http::Limits;
+use kettle_http::HeadLimits;
 use kettle_http::h1::framing::body_framing;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_tls::stream::Received;
@@ -27,7 +27,8 @@ fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> P
 /// What a server gets for a request; nothing where that is refused before anybody is asked.
 fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
     let bytes = request.as_bytes().to_vec();
-    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
+    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &HeadLimits::default())
+    else {
         return None;
     };
     body_framing(&head).ok()?;
@@ -149,7 +150,7 @@ proptest::proptest! {
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         let request = format!("{method} {path} HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n");
         if let Some(written) = written(&route(|_| {}), &request, None) {
-            let parsed = parse_request(written.as_bytes(), &Limits::default());
+            let parsed = parse_request(written.as_bytes(), &HeadLimits::default());
             let Ok(ParseRequest::Complete { head, bytes }) = parsed else {
                 panic!("{written:?} is no request")
             };

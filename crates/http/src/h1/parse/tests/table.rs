@@ -368,7 +368,7 @@ const ACCEPTED: &[(&str, &[u8], &str)] = &[
 #[test]
 fn refused_requests_are_refused_for_their_reason_however_they_are_cut() {
     for (clause, bytes, error) in REFUSED {
-        let outcome = assert_independent_of_fragmentation(bytes, &Limits::default());
+        let outcome = assert_independent_of_fragmentation(bytes, &HeadLimits::default());
         assert_eq!(outcome, Err(*error), "{clause}");
     }
 }
@@ -376,7 +376,7 @@ fn refused_requests_are_refused_for_their_reason_however_they_are_cut() {
 #[test]
 fn accepted_requests_are_understood_however_they_are_cut() {
     for (clause, bytes, expected) in ACCEPTED {
-        let outcome = assert_independent_of_fragmentation(bytes, &Limits::default());
+        let outcome = assert_independent_of_fragmentation(bytes, &HeadLimits::default());
         let request = outcome.expect(clause).expect(clause);
         let host = request.host.as_deref().unwrap_or("-");
         let summary = format!("{} {host} {} {:?}", request.method, request.path, request.framing);

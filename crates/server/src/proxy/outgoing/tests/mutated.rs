@@ -18,7 +18,8 @@ struct Understood {
 
 /// What we understand of raw bytes, and what a server gets for them. Nothing where they are refused, or end too early.
 fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
-    let Ok(ParseRequest::Complete { head, bytes }) = parse_request(raw, &Limits::default()) else {
+    let Ok(ParseRequest::Complete { head, bytes }) = parse_request(raw, &HeadLimits::default())
+    else {
         return None;
     };
     let framing = body_framing(&head).ok()?;
@@ -65,7 +66,8 @@ fn body_of(framing: BodyFraming, mut rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> 
 
 /// One request and nothing else, by our own parser.
 fn ours(sent: &[u8]) -> Understood {
-    let Ok(ParseRequest::Complete { head, bytes }) = parse_request(sent, &Limits::default()) else {
+    let Ok(ParseRequest::Complete { head, bytes }) = parse_request(sent, &HeadLimits::default())
+    else {
         panic!("{} is no request", sent.escape_ascii());
     };
     let framing = body_framing(&head).unwrap();
