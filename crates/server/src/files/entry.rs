@@ -11,7 +11,7 @@ use kettle_http::range::ByteRange;
 
 use super::OpenFile;
 use super::file_route::FileRoute;
-use super::locate::{Facts, Identity};
+use super::locate::{Facts, FileIdentity};
 use super::precompressed::token;
 use crate::response::{Body, Part};
 
@@ -21,7 +21,7 @@ pub struct Entry {
     /// Where its bytes are.
     pub content: Content,
     /// Which file it was, in which state, when it was opened.
-    pub identity: Identity,
+    pub identity: FileIdentity,
     /// The strong entity tag, with its quotes.
     pub etag: String,
     /// When the content was last modified, as clients are told.

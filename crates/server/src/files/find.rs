@@ -15,7 +15,7 @@ use super::current_roots::{Below, CurrentRoots, Known, Sighting};
 use super::entry::Content;
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
-use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
+use super::locate::{self, Facts, FileIdentity, Found, LocateOutcome, Sought, identity_of};
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
@@ -69,7 +69,7 @@ impl Finder {
         relative: &str,
         preference: CodingPreference,
         now: Duration,
-    ) -> Result<Sighting<Located>, Errno> {
+    ) -> Result<Sighting<LocateOutcome>, Errno> {
         let deadline = self.disks.deadline();
         let mut looks_left = SWAPS_MAX;
         loop {
@@ -79,7 +79,7 @@ impl Finder {
             let (below, found) = seen?;
             looks_left -= 1;
             if looks_left > 0 && self.roots.is_overtaken(route, &known, &below) {
-                if let Located::File(found) = found {
+                if let LocateOutcome::File(found) = found {
                     self.release(found);
                 }
                 continue;
@@ -96,7 +96,7 @@ impl Finder {
         preference: CodingPreference,
         known: &Known,
         deadline: DiskDeadline,
-    ) -> Result<(Below, Located), Errno> {
+    ) -> Result<(Below, LocateOutcome), Errno> {
         let device = self.device_of(&known.root);
         let looking = |reach| {
             let (known, route) = (known.clone(), Arc::clone(route));
@@ -108,19 +108,19 @@ impl Finder {
             true => Err(Errno::AGAIN),
             false => look(known, route, relative, preference, Reach::Cached),
         };
-        if matches!(seen, Ok((_, Located::WouldBlock)) | Err(Errno::AGAIN)) {
+        if matches!(seen, Ok((_, LocateOutcome::WouldBlock)) | Err(Errno::AGAIN)) {
             let look = looking(Reach::Device);
             seen =
                 self.disks.wait_until(&device, deadline, look).await.map_err(|_| Errno::AGAIN)?;
         }
         // What is mounted there may hang, and the root's device goes on being served.
-        if let Ok((below, Located::Beyond(part))) = &seen {
+        if let Ok((below, LocateOutcome::Beyond(part))) = &seen {
             let device = self.disks.behind(below.root.device(), part);
             let look = looking(Reach::Anywhere);
             seen =
                 self.disks.wait_until(&device, deadline, look).await.map_err(|_| Errno::AGAIN)?;
         }
-        if let Ok((_, Located::File(found))) = &mut seen {
+        if let Ok((_, LocateOutcome::File(found))) = &mut seen {
             found.deadline = Some(deadline);
         }
         seen
@@ -264,12 +264,15 @@ fn look(
     relative: &str,
     preference: CodingPreference,
     reach: Reach,
-) -> Result<(Below, Located), Errno> {
+) -> Result<(Below, LocateOutcome), Errno> {
     let preference = preference.among(&route.codings);
     let sought =
         Sought { relative, index: &route.index, foreign: &route.foreign_index, preference };
-    let is_sure = |located: &Located| {
-        matches!(located, Located::File(_) | Located::WouldBlock | Located::Beyond(_))
+    let is_sure = |located: &LocateOutcome| {
+        matches!(
+            located,
+            LocateOutcome::File(_) | LocateOutcome::WouldBlock | LocateOutcome::Beyond(_)
+        )
     };
     known.look_below(reach.wait(), |root| locate::locate(root, sought, reach), is_sure)
 }
@@ -288,7 +291,7 @@ struct Listed {
 }
 
 /// All bytes of a file that does not change meanwhile.
-fn read_whole(file: &OpenFile, identity: Identity, wait: Wait) -> io::Result<Bytes> {
+fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<Bytes> {
     let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(usize::MAX)];
     let mut filled = 0;
     while filled < bytes.len() {

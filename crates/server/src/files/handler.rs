@@ -20,7 +20,7 @@ use super::entry::Entry;
 use super::file_route::FileRoute;
 use super::find::Finder;
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
-use super::locate::{self, Found, Located};
+use super::locate::{self, Found, LocateOutcome};
 use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
 use super::respond::respond;
@@ -137,20 +137,22 @@ impl Files {
         let Sighting { found, root, looked, .. } =
             self.sight(route, relative, key.preference, now).await?;
         match found {
-            Located::File(found) => {
+            LocateOutcome::File(found) => {
                 let entry = self.entry(route, key, found, &root, looked).await;
                 let entry = entry.map_err(locate::status_of)?;
                 respond(&entry, head, &*self.clock)
             }
             // From the path that was asked for its links would lead elsewhere.
-            Located::SlashMissing if is_rewritten => Err(404.into()),
-            Located::SlashMissing => Ok(add_slash(route, target)),
-            Located::Directory if route.listing && !is_rewritten => {
+            LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
+            LocateOutcome::SlashMissing => Ok(add_slash(route, target)),
+            LocateOutcome::Directory if route.listing && !is_rewritten => {
                 self.list(route, relative, target, head, now).await
             }
-            Located::Directory if route.fallback.is_some() => self.fall_back(route, head).await,
-            Located::Directory => Err(403.into()),
-            Located::Refused(status) => {
+            LocateOutcome::Directory if route.fallback.is_some() => {
+                self.fall_back(route, head).await
+            }
+            LocateOutcome::Directory => Err(403.into()),
+            LocateOutcome::Refused(status) => {
                 // Out of descriptors or a failing disk: the file may well be there again.
                 if status < 500 {
                     self.cache.borrow_mut().forget(key);
@@ -160,7 +162,7 @@ impl Files {
                     _ => Err(status.into()),
                 }
             }
-            Located::WouldBlock | Located::Beyond(_) => Err(503.into()),
+            LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
         }
     }
 
@@ -176,15 +178,17 @@ impl Files {
         let Sighting { found, root, looked, .. } =
             self.sight(route, relative, key.preference, now).await?;
         match found {
-            Located::File(found) => {
+            LocateOutcome::File(found) => {
                 let entry = self.entry(route, key, found, &root, looked).await;
                 let entry = entry.map_err(locate::status_of)?;
                 respond(&entry, head, &*self.clock)
             }
-            Located::WouldBlock | Located::Beyond(_) => Err(503.into()),
-            Located::Refused(status) if status != 404 => Err(status.into()),
+            LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
+            LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
             // Never another fallback.
-            Located::Refused(_) | Located::SlashMissing | Located::Directory => Err(404.into()),
+            LocateOutcome::Refused(_) | LocateOutcome::SlashMissing | LocateOutcome::Directory => {
+                Err(404.into())
+            }
         }
     }
 
@@ -194,7 +198,7 @@ impl Files {
         relative: &str,
         preference: CodingPreference,
         now: Duration,
-    ) -> Result<Sighting<Located>, HttpError> {
+    ) -> Result<Sighting<LocateOutcome>, HttpError> {
         let sighting = self.finder.find(route, relative, preference, now).await;
         let sighting = sighting.map_err(locate::status_of)?;
         if sighting.is_root_new {

@@ -31,7 +31,7 @@ pub struct Sought<'s> {
 
 /// What was found.
 #[derive(Debug)]
-pub enum Located {
+pub enum LocateOutcome {
     /// A regular file.
     File(Found),
     /// A directory, but the path lacks its final slash.
@@ -63,7 +63,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Facts {
     /// Which file, in which state.
-    pub identity: Identity,
+    pub identity: FileIdentity,
     /// How its content is coded, if it is a precompressed sibling or was compressed here.
     pub coding: Option<Coding>,
     /// The path below the root of the file asked for: not that of its sibling, but with the index
@@ -73,7 +73,7 @@ pub struct Facts {
 
 /// Which file an open file is, and the state it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct FileIdentity {
     /// The number of what it lies on (`st_dev`).
     pub device: u64,
     inode: u64,
@@ -83,7 +83,7 @@ pub struct Identity {
     pub bytes: u64,
 }
 
-impl Identity {
+impl FileIdentity {
     /// Seconds and nanoseconds of the last modification.
     #[must_use]
     pub fn modified_parts(&self) -> (i64, u64) {
@@ -113,7 +113,7 @@ impl Identity {
 
 /// What an open descriptor is.
 enum FileKind {
-    Regular(Identity),
+    Regular(FileIdentity),
     Directory,
     Other,
 }
@@ -121,7 +121,7 @@ enum FileKind {
 fn kind_of(fd: impl AsFd) -> Result<FileKind, Errno> {
     let stat = fstat(fd)?;
     Ok(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => FileKind::Regular(Identity {
+        FileType::RegularFile => FileKind::Regular(FileIdentity {
             device: stat.st_dev,
             inode: stat.st_ino,
             changed: (stat.st_ctime, stat.st_ctime_nsec),
@@ -134,7 +134,7 @@ fn kind_of(fd: impl AsFd) -> Result<FileKind, Errno> {
 }
 
 /// The present state of an open file; `None` if it is not a regular one.
-pub fn identity_of(fd: impl AsFd) -> Option<Identity> {
+pub fn identity_of(fd: impl AsFd) -> Option<FileIdentity> {
     match kind_of(fd) {
         Ok(FileKind::Regular(identity)) => Some(identity),
         _ => None,
@@ -143,9 +143,9 @@ pub fn identity_of(fd: impl AsFd) -> Option<Identity> {
 
 /// Looks for a file below a root.
 #[must_use]
-pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> Located {
+pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> LocateOutcome {
     if !root.allows(sought.relative) {
-        return Located::Refused(404);
+        return LocateOutcome::Refused(404);
     }
     let outcome = if sought.relative.is_empty() || sought.relative.ends_with('/') {
         locate_directory(root, sought, reach)
@@ -153,24 +153,26 @@ pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> Located {
         locate_file(root, sought, reach)
     };
     outcome.unwrap_or_else(|error| match error {
-        Errno::AGAIN => Located::WouldBlock,
-        Errno::XDEV if reach == Reach::Device => Located::Beyond(root.crossing(sought.relative)),
-        error => Located::Refused(status_of(error)),
+        Errno::AGAIN => LocateOutcome::WouldBlock,
+        Errno::XDEV if reach == Reach::Device => {
+            LocateOutcome::Beyond(root.crossing(sought.relative))
+        }
+        error => LocateOutcome::Refused(status_of(error)),
     })
 }
 
-fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located, Errno> {
+fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
     let fd = root.open_below(sought.relative, READING, reach)?;
     match kind_of(&fd)? {
         FileKind::Regular(identity) => {
             best_variant(root, sought.relative, fd, identity, sought.preference, reach)
         }
-        FileKind::Directory => Ok(Located::SlashMissing),
-        FileKind::Other => Ok(Located::Refused(404)),
+        FileKind::Directory => Ok(LocateOutcome::SlashMissing),
+        FileKind::Other => Ok(LocateOutcome::Refused(404)),
     }
 }
 
-fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located, Errno> {
+fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
         if sought.foreign.contains(&path) {
@@ -187,7 +189,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
         }
     }
     root.open_below(sought.relative, OFlags::PATH | OFlags::DIRECTORY, reach)?;
-    Ok(Located::Directory)
+    Ok(LocateOutcome::Directory)
 }
 
 /// The best sibling the client takes, or the file itself. A sibling older than its file was made
@@ -196,10 +198,10 @@ fn best_variant(
     root: &Root,
     path: &str,
     fd: OwnedFd,
-    identity: Identity,
+    identity: FileIdentity,
     preference: CodingPreference,
     reach: Reach,
-) -> Result<Located, Errno> {
+) -> Result<LocateOutcome, Errno> {
     for coding in preference.codings() {
         let sibling = format!("{path}{}", suffix(coding));
         match root.open_below(&sibling, READING, reach) {
@@ -223,18 +225,18 @@ fn best_variant(
 fn found(
     root: &Root,
     fd: OwnedFd,
-    identity: Identity,
+    identity: FileIdentity,
     coding: Option<Coding>,
     path: &str,
     reach: Reach,
-) -> Located {
+) -> LocateOutcome {
     let file_system = match reach {
         // What was found without leaving it lies on the root's own mount.
         Reach::Cached | Reach::Device => root.file_system(),
         Reach::Anywhere => FileSystem::of(fd.as_fd()).unwrap_or_default(),
     };
     let facts = Facts { identity, coding, path: path.into() };
-    Located::File(Found { fd, file_system, facts, deadline: None })
+    LocateOutcome::File(Found { fd, file_system, facts, deadline: None })
 }
 
 /// What the client is told about an opening that failed.

@@ -23,7 +23,7 @@ fn route(bytes: usize) -> (tempfile::TempDir, Arc<FileRoute>) {
 
 async fn found(finder: &Finder, route: &Arc<FileRoute>) -> Found {
     match finder.find(route, "file", CodingPreference::NONE, NOW).await.unwrap().found {
-        Located::File(found) => found,
+        LocateOutcome::File(found) => found,
         other => panic!("no file: {other:?}"),
     }
 }

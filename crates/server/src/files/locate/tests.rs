@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
 
-fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference) -> Located {
+fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference) -> LocateOutcome {
     let root = Root::open(folder, Symlinks::Beneath, false).unwrap();
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
     locate(
@@ -17,16 +17,16 @@ fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference)
     )
 }
 
-fn found(located: Located) -> Found {
+fn found(located: LocateOutcome) -> Found {
     match located {
-        Located::File(found) => found,
+        LocateOutcome::File(found) => found,
         other => panic!("no file: {other:?}"),
     }
 }
 
-fn status(located: Located) -> u16 {
+fn status(located: LocateOutcome) -> u16 {
     match located {
-        Located::Refused(status) => status,
+        LocateOutcome::Refused(status) => status,
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -91,9 +91,9 @@ fn a_folder_is_told_apart_from_a_missing_one() {
     fs::create_dir(folder.path().join("a")).unwrap();
     let index = ["index.html"];
     let at = |path| find(folder.path(), path, &index, CodingPreference::NONE);
-    assert!(matches!(at("a/"), Located::Directory));
-    assert!(matches!(at(""), Located::Directory));
-    assert!(matches!(at("a"), Located::SlashMissing));
+    assert!(matches!(at("a/"), LocateOutcome::Directory));
+    assert!(matches!(at(""), LocateOutcome::Directory));
+    assert!(matches!(at("a"), LocateOutcome::SlashMissing));
     assert_eq!(status(at("b/")), 404);
 }
 

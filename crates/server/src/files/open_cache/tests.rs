@@ -36,7 +36,7 @@ impl Maker {
             preference: CodingPreference::NONE,
         };
         match locate(&self.root, sought, Reach::Anywhere) {
-            locate::Located::File(found) => found,
+            locate::LocateOutcome::File(found) => found,
             other => panic!("no file: {other:?}"),
         }
     }
