@@ -14,11 +14,11 @@ use crate::observed::{self, KeyName, SessionOrigin, TicketEpoch};
 
 /// The keys of the moment.
 pub(super) struct RotatingKeys {
-    keys: RwLock<Keys>,
+    keys: RwLock<TicketKeys>,
     clocks: Clocks,
 }
 
-struct Keys {
+struct TicketKeys {
     source: KeySource,
     /// Absent until the first use.
     current: Option<TicketKey>,
@@ -39,7 +39,7 @@ enum KeySource {
 
 impl RotatingKeys {
     pub(super) fn new(period: Duration, clocks: Clocks) -> Self {
-        Self { keys: RwLock::new(Keys::to_be_made(KeySource::Random, period)), clocks }
+        Self { keys: RwLock::new(TicketKeys::to_be_made(KeySource::Random, period)), clocks }
     }
 
     /// Takes over what a start or a reload has read. Random keys stay when only their period changes, which then counts
@@ -48,10 +48,12 @@ impl RotatingKeys {
         let mut keys = self.write();
         match (&keys.source, secret) {
             (KeySource::Random, None) => keys.period = bounded(period),
-            (KeySource::Secret(_), None) => *keys = Keys::to_be_made(KeySource::Random, period),
+            (KeySource::Secret(_), None) => {
+                *keys = TicketKeys::to_be_made(KeySource::Random, period)
+            }
             // Of the same secret come the same keys.
             (_, Some(secret)) => {
-                *keys = Keys::to_be_made(KeySource::Secret(secret.clone()), period);
+                *keys = TicketKeys::to_be_made(KeySource::Secret(secret.clone()), period);
             }
         }
     }
@@ -63,7 +65,7 @@ impl RotatingKeys {
 
     /// Runs `work` with keys that are in their time. Absent when a new key is due and cannot be made: better no ticket
     /// than one under an overdue key.
-    fn with_keys<T>(&self, work: impl FnOnce(&Keys, Duration) -> Option<T>) -> Option<T> {
+    fn with_keys<T>(&self, work: impl FnOnce(&TicketKeys, Duration) -> Option<T>) -> Option<T> {
         {
             let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
             let now = keys.source.now(&self.clocks);
@@ -80,7 +82,7 @@ impl RotatingKeys {
         work(&keys, now)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Keys> {
+    fn write(&self) -> RwLockWriteGuard<'_, TicketKeys> {
         self.keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -144,7 +146,7 @@ fn seconds_since_epoch() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
 }
 
-impl Keys {
+impl TicketKeys {
     fn to_be_made(source: KeySource, period: Duration) -> Self {
         let period = bounded(period);
         let (current, previous, next) = (None, None, None);
