@@ -294,17 +294,17 @@ impl Growing {
     ///
     /// # Errors
     /// Why it ends before its end.
-    pub fn next(&self, sent_bytes: u64) -> Result<Next, io::ErrorKind> {
+    pub fn next(&self, sent_bytes: u64) -> Result<GrowingNext, io::ErrorKind> {
         let FillProgress { filled, state } = self.fill.progress();
         let there = filled.saturating_sub(self.start).min(self.bytes.unwrap_or(u64::MAX));
         if there > sent_bytes {
             let start = self.fill.body_offset() + self.start + sent_bytes;
-            return Ok(Next::Bytes(ByteRange { start, bytes: there - sent_bytes }));
+            return Ok(GrowingNext::Bytes(ByteRange { start, bytes: there - sent_bytes }));
         }
         match state {
-            _ if self.bytes == Some(there) => Ok(Next::End),
-            FillState::Complete if self.bytes.is_none() => Ok(Next::End),
-            FillState::Growing => Ok(Next::Later { filled }),
+            _ if self.bytes == Some(there) => Ok(GrowingNext::End),
+            FillState::Complete if self.bytes.is_none() => Ok(GrowingNext::End),
+            FillState::Growing => Ok(GrowingNext::Later { filled }),
             FillState::Refused => Err(io::ErrorKind::StorageFull),
             FillState::TimedOut => Err(io::ErrorKind::TimedOut),
             FillState::Malformed => Err(io::ErrorKind::InvalidData),
@@ -314,7 +314,7 @@ impl Growing {
 }
 
 /// How a body goes on that is sent as it arrives.
-pub enum Next {
+pub enum GrowingNext {
     /// With these bytes of its file.
     Bytes(ByteRange),
     /// Not yet: no more than this is there.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::placement::{Demand, PathPreference};
 use super::{Delivery, DeliveryError, Piece};
 use crate::request::poll_client;
-use crate::response::{Growing, Next};
+use crate::response::{Growing, GrowingNext};
 
 impl Delivery<'_> {
     /// Head and body, in chunks if `is_chunked` and the length is not known.
@@ -31,7 +31,7 @@ impl Delivery<'_> {
         loop {
             let next = body.next(sent).map_err(|why| DeliveryError::BodyCutShort(why.into()))?;
             match next {
-                Next::Bytes(ByteRange { start, bytes }) => {
+                GrowingNext::Bytes(ByteRange { start, bytes }) => {
                     let bytes = bytes.min(PIECE_BYTES);
                     writer.begin_piece(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
                     sent += bytes;
@@ -41,14 +41,14 @@ impl Delivery<'_> {
                     prefix.clear();
                     self.worker.send_turns.end().await;
                 }
-                Next::Later { filled } => {
+                GrowingNext::Later { filled } => {
                     if !prefix.is_empty() {
                         self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
                         prefix.clear();
                     }
                     self.more(body, filled).await?;
                 }
-                Next::End => {
+                GrowingNext::End => {
                     let is_announced = body.bytes.is_some();
                     if !is_announced {
                         writer.end(&mut prefix, &[]);

@@ -19,7 +19,7 @@ use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::request::{Beside, OfStream};
-use crate::response::{Body, Growing, Next, Part};
+use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;
 use crate::worker_state::WorkerState;
@@ -160,11 +160,11 @@ impl<'s> Outgoing<'s> {
         let mut sent = 0;
         loop {
             match body.next(sent).map_err(cut_short)? {
-                Next::Bytes(span) => {
+                GrowingNext::Bytes(span) => {
                     self.file(&body.file, span).await?;
                     sent += span.bytes;
                 }
-                Next::Later { filled } => {
+                GrowingNext::Later { filled } => {
                     self.place = None;
                     let (stream, patience) = (self.stream, body.patience);
                     let more = poll_fn(|context| match body.poll_more(context, filled) {
@@ -174,8 +174,8 @@ impl<'s> Outgoing<'s> {
                     let more = timeout(patience, more).await;
                     more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
                 }
-                Next::End if body.bytes.is_some() => return Ok(()),
-                Next::End => return self.end_with(&[]),
+                GrowingNext::End if body.bytes.is_some() => return Ok(()),
+                GrowingNext::End => return self.end_with(&[]),
             }
         }
     }
