@@ -236,7 +236,7 @@ type Unclosed = Box<dyn fmt::Debug + Send>;
 
 /// How bytes of a file are read so that the worker does not wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadMode {
     /// By the worker, if the kernel says that they are in memory.
     IfResident,
     /// By the worker, which says how long it took: the device is quick, and cannot say more.
@@ -269,15 +269,15 @@ impl Device {
 
     /// How its files are read now.
     #[must_use]
-    pub fn reading(&self, now: Duration) -> Reading {
+    pub fn reading(&self, now: Duration) -> ReadMode {
         if self.is_remote() {
-            Reading::OnThread
+            ReadMode::OnThread
         } else if !self.is_silent.load(Ordering::Relaxed) {
-            Reading::IfResident
+            ReadMode::IfResident
         } else if self.pace.is_quick(now) {
-            Reading::AtOnce
+            ReadMode::AtOnce
         } else {
-            Reading::OnThread
+            ReadMode::OnThread
         }
     }
 

@@ -8,7 +8,7 @@ use kettle_tls::buffers::{self, WRITE_BYTES};
 
 use super::{Delivery, DeliveryError};
 use crate::clock::Clock;
-use crate::disk::{self, Reading};
+use crate::disk::{self, ReadMode};
 use crate::open_file::OpenFile;
 use crate::worker_state::WorkerState;
 
@@ -53,7 +53,7 @@ impl Drop for FileBytes {
 
 impl Delivery<'_> {
     /// How bytes of this file are read now.
-    pub(super) fn reading(&self, file: &OpenFile) -> Reading {
+    pub(super) fn reading(&self, file: &OpenFile) -> ReadMode {
         reading(self.worker, file)
     }
 
@@ -99,7 +99,7 @@ impl Delivery<'_> {
     }
 }
 
-fn reading(worker: &WorkerState, file: &OpenFile) -> Reading {
+fn reading(worker: &WorkerState, file: &OpenFile) -> ReadMode {
     file.device().reading(worker.clock.monotonic())
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn read_here(
     offset: u64,
     bytes: u64,
 ) -> io::Result<Option<FileBytes>> {
-    if reading(worker, file) == Reading::IfResident {
+    if reading(worker, file) == ReadMode::IfResident {
         match FileBytes::read(file, offset, bytes, Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -123,7 +123,7 @@ pub(crate) fn read_here(
             read => return read.map(Some),
         }
     }
-    if reading(worker, file) != Reading::AtOnce {
+    if reading(worker, file) != ReadMode::AtOnce {
         return Ok(None);
     }
     held_up_by(worker, file, || FileBytes::read(file, offset, bytes, Wait::Allowed)).map(Some)
@@ -156,7 +156,7 @@ fn access(worker: &WorkerState, file: &OpenFile, offset: u64, bytes: u64) -> Acc
     if file.resident_until() > now {
         return Access::Here;
     }
-    if reading(worker, file) == Reading::IfResident {
+    if reading(worker, file) == ReadMode::IfResident {
         match transfer::residency(file.file(), offset, bytes) {
             Residency::Resident if bytes >= file.bytes() => {
                 file.set_resident_until(now + RESIDENCE_TRUSTED);
@@ -169,7 +169,7 @@ fn access(worker: &WorkerState, file: &OpenFile, offset: u64, bytes: u64) -> Acc
             Residency::Unknown => return Access::OnThread,
         }
     }
-    if reading(worker, file) != Reading::AtOnce {
+    if reading(worker, file) != ReadMode::AtOnce {
         return Access::OnThread;
     }
     // What was slow has been waited for, and is in memory now.

@@ -7,7 +7,7 @@ use kettle_tls::stream::{FileRecords, TlsStream};
 
 use super::cold::held_up_by;
 use super::{Delivery, DeliveryError, cut_short};
-use crate::disk::Reading;
+use crate::disk::ReadMode;
 use crate::open_file::OpenFile;
 use std::sync::Arc;
 use std::task::Context;
@@ -92,14 +92,14 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<Option<usize>, DeliveryError> {
-        if self.reading(file) == Reading::IfResident {
+        if self.reading(file) == ReadMode::IfResident {
             match self.stream.seal_file(head, file.file(), offset, bytes, Wait::Never)? {
                 FileRecords::Sealed(read_bytes) => return Ok(Some(read_bytes)),
                 FileRecords::Cold => return Ok(None),
                 FileRecords::Untold => file.device().refused_to_say(),
             }
         }
-        if self.reading(file) != Reading::AtOnce {
+        if self.reading(file) != ReadMode::AtOnce {
             return Ok(None);
         }
         let seal = || self.stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);

@@ -258,17 +258,17 @@ fn what_a_device_says_decides_how_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let local = FileSystem::of(File::open(folder.path()).unwrap().as_fd()).unwrap();
     let device = Device::new(local);
-    assert_eq!(device.reading(now), Reading::IfResident);
+    assert_eq!(device.reading(now), ReadMode::IfResident);
     device.refused_to_say();
-    let unproved = if local.is_memory() { Reading::AtOnce } else { Reading::OnThread };
+    let unproved = if local.is_memory() { ReadMode::AtOnce } else { ReadMode::OnThread };
     assert_eq!(device.reading(now), unproved, "nothing is known of it but where it is");
     for _ in 0..100 {
         device.took(Duration::ZERO);
     }
-    assert_eq!(device.reading(now), Reading::AtOnce);
+    assert_eq!(device.reading(now), ReadMode::AtOnce);
     device.held_up(Duration::from_secs(1), now);
-    assert_eq!(device.reading(now), Reading::OnThread);
-    assert_eq!(remote().reading(now), Reading::OnThread);
+    assert_eq!(device.reading(now), ReadMode::OnThread);
+    assert_eq!(remote().reading(now), ReadMode::OnThread);
 }
 
 #[test]
