@@ -39,7 +39,7 @@ use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
-use crate::limits::{Deadline, Interrupt, Stage};
+use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::response::Upgraded;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};

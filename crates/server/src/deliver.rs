@@ -20,7 +20,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::socket;
 use kettle_tls::stream::{StreamError, TlsStream};
 
-use crate::limits::{Deadline, Interrupt, Pace};
+use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
 use crate::request::{Beside, OfConnection};
 use crate::response::{Body, Part};

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
 use crate::backend::{Backend, Server};
-use crate::limits::TICK;
+use crate::deadlines::TICK;
 use crate::tx_path::Flow;
 
 /// Which tunnels come first.

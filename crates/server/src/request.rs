@@ -11,7 +11,7 @@ use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
 
-use crate::limits::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
+use crate::deadlines::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
 mod beside;
 mod departure;

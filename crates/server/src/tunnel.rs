@@ -19,7 +19,7 @@ use tokio::io::Interest;
 use crate::access_log::TunnelEntry;
 use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
 use crate::clock::Clock;
-use crate::limits::{Deadline, Interrupt, Stage, TICK};
+use crate::deadlines::{Deadline, Interrupt, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings};

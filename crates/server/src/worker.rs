@@ -16,8 +16,8 @@ use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::connection::Connection;
+use crate::deadlines::TICK;
 use crate::disk;
-use crate::limits::TICK;
 use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 

@@ -15,16 +15,17 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
+use crate::deadlines::Deadlines;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::kill_switch::KillSwitch;
-use crate::limits::{Deadlines, HandshakeTurns, SendTurns};
 use crate::metrics::WorkerMetrics;
 use crate::offload::Offloads;
 use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
 use crate::respond::Responder;
 use crate::setup::Snapshot;
+use crate::turns::{HandshakeTurns, SendTurns};
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {

@@ -63,7 +63,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["backend", "stores"],
     &["offload"],
     &["access_log", "kill_switch", "metrics"],
-    &["clock", "limits", "open_file", "tx_path", "pipes"],
+    &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
     &["disk"],
 ];
 

@@ -30,8 +30,8 @@ use kettle_tls::stream::{StreamError, TlsStream};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
+use crate::deadlines::{Deadline, Stage};
 use crate::http2::{Channel, Stream};
-use crate::limits::{Deadline, Stage};
 use fresh::Fresh;
 
 /// What the streams of a connection share.

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::Connection;
 use super::plain::poll_read;
-use crate::limits::Interrupt;
+use crate::deadlines::Interrupt;
 
 impl Connection {
     /// Reads the header of a trusted peer; the client it names is then this connection's. From others there may be none.

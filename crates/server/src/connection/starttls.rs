@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::plain::{poll_drain, poll_read, poll_write_all};
 use super::{Connection, LINGER};
-use crate::limits::{Interrupt, Stage};
+use crate::deadlines::{Interrupt, Stage};
 
 impl Connection {
     /// Answers until TLS begins. Returns what was received of it already, or `None` if it does not come to that.

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 
 use super::plain::poll_read;
 use super::{Connection, LINGER};
-use crate::limits::Stage;
+use crate::deadlines::Stage;
 use crate::relay::Side;
 use crate::tunnel::{Client, Peers, Tunnel};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart};

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::upstream::cut;
 use super::{Delivery, DeliveryError};
-use crate::limits::Pace;
+use crate::deadlines::Pace;
 use crate::request::{Beside, BodyError, OfConnection, Passed};
 use crate::upstream::{UpstreamBody, UpstreamError};
 

@@ -19,7 +19,7 @@ use kettle_tls::stream::TlsStream;
 use tokio::time::timeout;
 
 use super::{Delivery, DeliveryError, Demand, PathPreference, Piece};
-use crate::limits::Pace;
+use crate::deadlines::Pace;
 use crate::pipes::Pipes;
 use crate::request::poll_client;
 use crate::tx_path::TxPath;

@@ -8,8 +8,8 @@ use kettle_http::h2::Incoming;
 use kettle_tls::Session;
 
 use super::{BodyError, patience};
+use crate::deadlines::{Interrupt, LazyDeadline, Stage};
 use crate::http2::{Gone, Stream};
-use crate::limits::{Interrupt, LazyDeadline, Stage};
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {

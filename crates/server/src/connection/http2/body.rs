@@ -14,9 +14,9 @@ use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
+use crate::deadlines::{Deadline, Pace};
 use crate::deliver::{self, DeliveryError};
 use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
-use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::request::{Beside, OfStream};
 use crate::response::{Body, Growing, GrowingNext, Part};

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
 use super::{Outgoing, cut_short, gone};
+use crate::deadlines::Pace;
 use crate::deliver::{DeliveryError, request_passed};
 use crate::http2::Gone;
-use crate::limits::Pace;
 use crate::request::{Beside, OfStream};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;

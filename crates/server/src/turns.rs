@@ -1,7 +1,9 @@
-//! Fairness between handshakes and established connections: a bounded number of steps a turn, and a queue for the rest.
+//! Fairness between handshakes and established connections: a bounded number of steps a turn, and a queue for the rest;
+//! `send_turns` has that between connections that send.
 //!
 //! A waiting handshake is woken once, when there is a step for it: the cost of a turn does not grow with the number that wait.
 
+mod send_turns;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +16,8 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 use tokio::task::yield_now;
+
+pub use send_turns::SendTurns;
 
 /// Bounds the handshake steps that a worker takes before it looks after other connections.
 pub struct HandshakeTurns {

@@ -1,4 +1,4 @@
-//! Deadlines without timers; `turns` has fairness between handshakes and established connections.
+//! Deadlines without timers; `pace` has the least rate of a client.
 //!
 //! A worker ticks once a second and looks at every connection's deadline. Setting one is a store
 //! to a cell: the hot path starts and stops no timer. Deadlines are therefore up to a second late.
@@ -10,12 +10,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 mod pace;
-mod send_turns;
-mod turns;
 
 pub use pace::{BYTES_PER_SECOND_MIN, Pace};
-pub use send_turns::SendTurns;
-pub use turns::HandshakeTurns;
 
 /// Time between two ticks.
 pub const TICK: Duration = Duration::from_secs(1);
