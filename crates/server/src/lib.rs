@@ -17,7 +17,7 @@ pub mod http1;
 pub mod http2;
 pub mod kill_switch;
 pub mod metrics;
-mod offload;
+mod offloads;
 pub mod open_file;
 pub mod open_tunnels;
 mod pipes;

@@ -24,7 +24,7 @@ use kettle_config::{Truncation, TunnelPathChoice};
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::StreamError;
 
-use crate::offload::Offloads;
+use crate::offloads::Offloads;
 use crate::pipes::Pipes;
 use crate::tx_path::Flow;
 use direction::{CloseKind, Direction, DirectionStage, Fault, RelayResources, SourceState};

@@ -20,7 +20,7 @@ use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
-use crate::offload::Offloads;
+use crate::offloads::Offloads;
 use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
 use crate::respond::Responder;

@@ -61,7 +61,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["http2", "response"],
     &["upstream"],
     &["backend", "stores"],
-    &["offload"],
+    &["offloads"],
     &["access_log", "kill_switch", "metrics"],
     &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
     &["disk"],

@@ -13,7 +13,7 @@ use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use super::priority::Line;
 use super::written::{StreamProgress, Written};
-use crate::offload::Offloads;
+use crate::offloads::Offloads;
 use crate::tx_path::{Reason, TxPath};
 
 /// What the connection and its streams share.

@@ -16,7 +16,7 @@ use kettle_tls::stream::{Pause, StreamError, TlsStream};
 use super::RelaySettings;
 use super::side::Side;
 use crate::backend::Socket;
-use crate::offload::Offloads;
+use crate::offloads::Offloads;
 use crate::pipes::Pipes;
 use crate::tx_path::{Flow, Reason, TxPath};
 

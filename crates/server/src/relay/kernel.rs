@@ -8,7 +8,7 @@ use kettle_kernel::socket;
 use super::direction::{Direction, Fault, RelayPath};
 use super::side::Side;
 use crate::backend::Socket;
-use crate::offload::Offloads;
+use crate::offloads::Offloads;
 use crate::pipes::Pipes;
 use crate::tx_path::{Reason, TxPath};
 

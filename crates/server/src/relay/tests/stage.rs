@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
 use crate::backend::Socket;
-use crate::offload::Offloads;
+use crate::offloads::Offloads;
 use crate::pipes::Pipes;
 use crate::relay::{Relay, RelaySettings, Side, TunnelEnd};
 use crate::tx_path::Flow;
