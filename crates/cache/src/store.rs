@@ -33,7 +33,7 @@ use crate::purges::Purges;
 use room::is_full;
 
 pub use find::Object;
-pub use writer::Writer;
+pub use writer::ObjectWriter;
 
 /// Where a store is and how much it may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::name::Name;
 /// An object that arrives. Dropped before [`finish`](Self::finish), it has failed: its readers learn so, and nothing of it
 /// stays.
 #[derive(Debug)]
-pub struct Writer {
+pub struct ObjectWriter {
     claim: Claim,
     head: ObjectHead,
     fill: Fill,
@@ -35,14 +35,14 @@ impl Store {
         self: &Arc<Self>,
         head: ObjectHead,
         announced_bytes: Option<u64>,
-    ) -> Result<Writer, StoreError> {
+    ) -> Result<ObjectWriter, StoreError> {
         if announced_bytes.is_some_and(|bytes| bytes > self.object_bytes_max()) {
             return Err(StoreError::TooLarge);
         }
         let offset = head.body_offset(announced_bytes).ok_or(StoreError::HeadTooLarge)?;
         let (file, claim) = self.claim(offset + announced_bytes.unwrap_or(0), true)?;
         let fill = Fill::new(file, offset, announced_bytes);
-        Ok(Writer {
+        Ok(ObjectWriter {
             claim,
             head,
             fill,
@@ -54,7 +54,7 @@ impl Store {
     }
 }
 
-impl Writer {
+impl ObjectWriter {
     /// What readers of the growing object share.
     #[must_use]
     pub fn fill(&self) -> &Fill {
@@ -157,7 +157,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for ObjectWriter {
     fn drop(&mut self) {
         if self.fill.progress().state == FillState::Growing {
             self.fill.end(FillState::Failed);

@@ -11,10 +11,10 @@ use super::state::CheckOutcome;
 use super::status::Health;
 use super::upstream_counts::UpstreamCounts;
 use super::{Backend, Backends, Server};
-use crate::metrics::{Label, NamedCounters, Shape, Writer, write_named};
+use crate::metrics::{Label, MetricWriter, NamedCounters, Shape, write_named};
 
 impl NamedCounters for Backends {
-    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         if self.backends.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Name, ObjectHead, StoreError, Waiting, Writer};
+use kettle_cache::{Fill, FillState, Name, ObjectHead, ObjectWriter, StoreError, Waiting};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -245,7 +245,7 @@ impl Fetching {
         false
     }
 
-    async fn begin(&self, head: ObjectHead, announced_bytes: Option<u64>) -> Option<Writer> {
+    async fn begin(&self, head: ObjectHead, announced_bytes: Option<u64>) -> Option<ObjectWriter> {
         if head.tags.len() > TAGS_MAX {
             self.route.failed(&StoreError::TooManyTags);
             self.pass(NOT_KEPT_TIME, NOT_KEPT);
@@ -291,7 +291,7 @@ impl Fetching {
     }
 
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
-    async fn write(&self, mut writer: Writer, mut body: UpstreamBody) {
+    async fn write(&self, mut writer: ObjectWriter, mut body: UpstreamBody) {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
         loop {
             let pieces = match self.wanted(&mut body, writer.fill(), &mut unread).await {
@@ -325,7 +325,7 @@ impl Fetching {
     }
 
     /// Ends in the middle of a body.
-    async fn break_off(&self, mut writer: Writer, error: &StoreError) {
+    async fn break_off(&self, mut writer: ObjectWriter, error: &StoreError) {
         // The next request is answered past the store, and may be a reader of this one at once.
         match error {
             StoreError::TooLarge => self.outgrown().await,
@@ -341,7 +341,7 @@ impl Fetching {
     }
 
     /// The same where the backend does: readers say why in their logs, if there are any.
-    fn cut(&self, mut writer: Writer, error: &UpstreamError) {
+    fn cut(&self, mut writer: ObjectWriter, error: &UpstreamError) {
         let (key, reason) = (&*self.asked.key, error.reason());
         tracing::debug!(key, reason, "a response on its way into the cache broke off");
         match error {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::writer::{Buckets, Metric, Writer};
+use super::writer::{Buckets, Metric, MetricWriter};
 use crate::tx_path::TxPath;
 
 /// A way to count: how it is read, added up over workers and written.
@@ -25,7 +25,11 @@ pub trait Shape {
     ///
     /// # Errors
     /// Those of the writer.
-    fn write(reading: &Self::Reading, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result;
+    fn write(
+        reading: &Self::Reading,
+        metric: &Metric,
+        writer: &mut MetricWriter<'_>,
+    ) -> fmt::Result;
 }
 
 /// How often something happened.
@@ -50,7 +54,7 @@ impl Shape for Count {
         *sum += other;
     }
 
-    fn write(reading: &u64, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(reading: &u64, metric: &Metric, writer: &mut MetricWriter<'_>) -> fmt::Result {
         writer.counter(metric, *reading)
     }
 }
@@ -77,7 +81,7 @@ impl Shape for Gauge {
         *sum += other;
     }
 
-    fn write(reading: &u64, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(reading: &u64, metric: &Metric, writer: &mut MetricWriter<'_>) -> fmt::Result {
         writer.gauge(metric.name, metric.help, *reading)
     }
 }
@@ -104,7 +108,7 @@ impl Shape for Seconds {
         *sum += *other;
     }
 
-    fn write(reading: &Duration, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(reading: &Duration, metric: &Metric, writer: &mut MetricWriter<'_>) -> fmt::Result {
         writer.seconds(metric, *reading)
     }
 }
@@ -167,7 +171,7 @@ impl Shape for Lifetimes {
         sum.ended += other.ended;
     }
 
-    fn write(reading: &Lived, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(reading: &Lived, metric: &Metric, writer: &mut MetricWriter<'_>) -> fmt::Result {
         writer.counter(metric, reading.begun)?;
         let help = format!("{} and open now", metric.help);
         writer.gauge(&format!("{}_open", metric.name), &help, reading.now())
@@ -215,7 +219,11 @@ impl<L: Label, const VALUES: usize> Shape for By<L, VALUES> {
         }
     }
 
-    fn write(reading: &[u64; VALUES], metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(
+        reading: &[u64; VALUES],
+        metric: &Metric,
+        writer: &mut MetricWriter<'_>,
+    ) -> fmt::Result {
         let counts = L::WORDS.iter().zip(reading);
         writer.counters(metric, counts.map(|(word, count)| (vec![*word], *count)))
     }
@@ -283,7 +291,11 @@ impl<const LABELS: usize, const SLOTS: usize> Shape for Labelled<LABELS, SLOTS> 
         }
     }
 
-    fn write(reading: &LabelledCounts, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(
+        reading: &LabelledCounts,
+        metric: &Metric,
+        writer: &mut MetricWriter<'_>,
+    ) -> fmt::Result {
         writer.counters(metric, reading.iter().map(|(values, count)| (values.clone(), *count)))
     }
 }
@@ -331,7 +343,11 @@ impl<const PATHS: usize> Shape for Statuses<PATHS> {
         }
     }
 
-    fn write(reading: &Self::Reading, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(
+        reading: &Self::Reading,
+        metric: &Metric,
+        writer: &mut MetricWriter<'_>,
+    ) -> fmt::Result {
         let counts = reading
             .iter()
             .map(|((path, status), count)| (vec![(*path).to_owned(), status.to_string()], *count));
@@ -398,7 +414,11 @@ impl Shape for Durations {
         sum.sum += other.sum;
     }
 
-    fn write(reading: &DurationCounts, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(
+        reading: &DurationCounts,
+        metric: &Metric,
+        writer: &mut MetricWriter<'_>,
+    ) -> fmt::Result {
         writer.durations(metric, &reading.by_bound(), reading.sum)
     }
 }

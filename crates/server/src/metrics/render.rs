@@ -9,7 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 
-use super::writer::{Metric, Writer};
+use super::writer::{Metric, MetricWriter};
 use super::{Metrics, Numbers};
 
 /// Counters beside those of the workers: of things that the operator names.
@@ -18,12 +18,12 @@ pub trait NamedCounters: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Those of the writer.
-    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result;
+    fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result;
 }
 
 /// One after the other.
 impl<A: NamedCounters, B: NamedCounters> NamedCounters for (Arc<A>, Arc<B>) {
-    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         self.0.write(writer)?;
         self.1.write(writer)
     }
@@ -63,7 +63,7 @@ struct Scrape {
 
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut writer = Writer::new(encoder);
+        let mut writer = MetricWriter::new(encoder);
         self.write_process(&mut writer)?;
         self.numbers.write(&mut writer)?;
         self.source.as_ref().map_or(Ok(()), |source| source.write(&mut writer))
@@ -71,7 +71,7 @@ impl Collector for Scrape {
 }
 
 impl Scrape {
-    fn write_process(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write_process(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         writer.info("build", "Version of kettle", &[("version", env!("CARGO_PKG_VERSION"))])?;
         writer.gauge("uptime_seconds", "Time since the start", self.uptime.as_secs())?;
         writer.gauge("workers", "Worker threads", self.workers)?;

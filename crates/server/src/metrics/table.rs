@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::counter::{By, Count, Durations, Gauge, Labelled, Lifetimes, Seconds, Shape, Statuses};
-use super::writer::{Metric, Writer};
+use super::writer::{Metric, MetricWriter};
 use super::{KeyDirection, Label, Lookup};
 use crate::tx_path::TxPath;
 
@@ -37,7 +37,7 @@ macro_rules! counters {
                 $(<$shape>::add(&mut self.$field, &other.$field);)+
             }
 
-            pub(super) fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+            pub(super) fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
                 $(<$shape>::write(
                     &self.$field,
                     &Metric { name: $name, help: $help, labels: &[$($($label),+)?] },

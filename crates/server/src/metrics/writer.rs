@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Declares counters that the operator's names tell apart, and writes them: `shape "name", "help" by "label", … = readings;`, where a
-/// shape is a function of [`Writer`] and readings are what it takes.
+/// shape is a function of [`MetricWriter`] and readings are what it takes.
 macro_rules! write_named {
     ($writer:ident: $($shape:ident $name:literal, $help:literal by $($label:literal),+ = $readings:expr;)+) => {
         $($writer.$shape(
@@ -33,11 +33,11 @@ pub(crate) use write_named;
 pub type Buckets = Vec<(f64, u64)>;
 
 /// Writes one metric a call; counters get `_total` from the encoder.
-pub struct Writer<'e> {
+pub struct MetricWriter<'e> {
     encoder: DescriptorEncoder<'e>,
 }
 
-impl<'e> Writer<'e> {
+impl<'e> MetricWriter<'e> {
     pub(super) fn new(encoder: DescriptorEncoder<'e>) -> Self {
         Self { encoder }
     }

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use kettle_cache::Status;
 
 use super::{CacheOutcome, KeptStore, Stores};
-use crate::metrics::{NamedCounters, Shape, Writer, write_named};
+use crate::metrics::{MetricWriter, NamedCounters, Shape, write_named};
 
 impl NamedCounters for Stores {
-    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         if self.stores.is_empty() {
             return Ok(());
         }
