@@ -44,7 +44,7 @@ pub(crate) struct Peers {
 }
 
 /// The client's side of a tunnel.
-pub(crate) struct Client {
+pub(crate) struct ClientSide {
     pub(crate) side: Side,
     /// What it said already and the server is to have.
     pub(crate) received: Vec<u8>,
@@ -79,7 +79,7 @@ struct Carried {
     slot: Option<Slot>,
 }
 
-impl Client {
+impl ClientSide {
     /// The name it asked for.
     pub(crate) fn server_name(&self) -> Option<&str> {
         self.side.session().map_or(self.server_name.as_deref(), |it| it.server_name.as_deref())
@@ -117,7 +117,7 @@ impl Tunnel {
     }
 
     /// Finds a server and carries the bytes until both sides have ended.
-    pub(crate) async fn carry(mut self, client: Client) {
+    pub(crate) async fn carry(mut self, client: ClientSide) {
         if let Some(name) = client.server_name() {
             // Nobody has set it before.
             let _ = self.shown.server_name.set(name.into());
@@ -156,7 +156,7 @@ impl Tunnel {
     }
 
     /// Carries the bytes between two connections that stand, until both sides have ended.
-    pub(crate) async fn carry_between(mut self, client: Client, connected: Connected<Opened>) {
+    pub(crate) async fn carry_between(mut self, client: ClientSide, connected: Connected<Opened>) {
         if let Some(name) = client.server_name() {
             let _ = self.shown.server_name.set(name.into());
         }

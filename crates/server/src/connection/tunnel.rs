@@ -18,7 +18,7 @@ use super::plain::poll_read;
 use super::{Connection, LINGER};
 use crate::deadlines::Stage;
 use crate::relay::Side;
-use crate::tunnel::{Client, Peers, Tunnel};
+use crate::tunnel::{ClientSide, Peers, Tunnel};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart};
 
 impl Connection {
@@ -50,7 +50,7 @@ impl Connection {
         mut socket: TcpStream,
         received: Vec<u8>,
         routes: &TunnelRoutes,
-    ) -> Option<(Client, Arc<TunnelSettings>)> {
+    ) -> Option<(ClientSide, Arc<TunnelSettings>)> {
         match &routes.start {
             TunnelStart::Tls { acceptors, starttls } => {
                 let received = self.answer_starttls(&mut socket, received, *starttls).await?;
@@ -70,12 +70,12 @@ impl Connection {
                 // The acceptor agrees on nothing that has no way.
                 let settings = Arc::clone(ways.find(agreed.into_iter())?);
                 let side = Side::from(stream);
-                Some((Client { side, received: Vec::new(), server_name: None }, settings))
+                Some((ClientSide { side, received: Vec::new(), server_name: None }, settings))
             }
             TunnelStart::Tcp => {
                 let settings = Arc::clone(routes.find(None).find(std::iter::empty())?);
                 let side = Side::from(socket);
-                Some((Client { side, received, server_name: None }, settings))
+                Some((ClientSide { side, received, server_name: None }, settings))
             }
             TunnelStart::Passthrough => self.read_hello(socket, received, routes).await,
         }
@@ -87,7 +87,7 @@ impl Connection {
         mut socket: TcpStream,
         mut received: Vec<u8>,
         routes: &TunnelRoutes,
-    ) -> Option<(Client, Arc<TunnelSettings>)> {
+    ) -> Option<(ClientSide, Arc<TunnelSettings>)> {
         self.deadline.extend(self.handshake_time_left());
         // Looked at again only when it may be whole: single bytes must not each cost a look at all before them.
         let mut whole_bytes = 0;
@@ -119,7 +119,7 @@ impl Connection {
         let (reason, alert) = match outcome {
             Ok((server_name, settings)) => {
                 let side = Side::from(socket);
-                return Some((Client { side, received, server_name }, settings));
+                return Some((ClientSide { side, received, server_name }, settings));
             }
             Err(refused) => refused,
         };

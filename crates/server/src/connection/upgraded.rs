@@ -12,7 +12,7 @@ use super::Connection;
 use crate::backend::Connected;
 use crate::relay::Side;
 use crate::response::Upgraded;
-use crate::tunnel::{Client, Opened, Peers, Tunnel};
+use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
 use crate::tunnel_routes::TunnelSettings;
 use crate::upstream::Link;
 
@@ -35,7 +35,8 @@ impl Connection {
     ) {
         let Some(ends) = self.tunnel_ends(upgraded, peer) else { return };
         let TunnelEnds { settings, peers, connected, in_use } = ends;
-        let client = Client { side: Side::from(stream), received: Vec::new(), server_name: None };
+        let client =
+            ClientSide { side: Side::from(stream), received: Vec::new(), server_name: None };
         let Self { worker, deadline, snapshot, number, .. } = self;
         // A tunnel may outlive many configurations.
         drop(snapshot);

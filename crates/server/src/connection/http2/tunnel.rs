@@ -13,7 +13,7 @@ use crate::http2::{Stream, TunnelStream};
 use crate::relay::Side;
 use crate::request::Head;
 use crate::response::{Body, Response};
-use crate::tunnel::{Client, Tunnel};
+use crate::tunnel::{ClientSide, Tunnel};
 
 impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
@@ -54,7 +54,8 @@ impl Shared {
         let TunnelEnds { settings, peers, connected, in_use } = ends;
         let progress = stream.progress();
         let stream = TunnelStream::new(stream, self.session.clone());
-        let client = Client { side: Side::from(stream), received: Vec::new(), server_name: None };
+        let client =
+            ClientSide { side: Side::from(stream), received: Vec::new(), server_name: None };
         let deadline = self.take_deadline();
         let number = self.connection.borrow().number;
         let tunnel = Tunnel::new(
