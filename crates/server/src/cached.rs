@@ -50,7 +50,7 @@ use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
 use asked::Asked;
 use kept::Kept;
-use looking::{Answer, Looking};
+use looking::{CacheAnswer, Looking};
 
 /// A route to a backend, and the store for its responses.
 #[derive(Debug)]
@@ -152,12 +152,12 @@ pub async fn respond(
             let looking = Looking { route, files, disks: files.disks(), open, pool };
             looking.answer(asked, request, notes).await
         }
-        (_, None) => Answer::Pass("bypass; detail=store", None),
-        _ => Answer::Pass("method", None),
+        (_, None) => CacheAnswer::Pass("bypass; detail=store", None),
+        _ => CacheAnswer::Pass("method", None),
     };
     match answer {
-        Answer::Ready(response) => response,
-        Answer::Pass(why, better) => {
+        CacheAnswer::Ready(response) => response,
+        CacheAnswer::Pass(why, better) => {
             let method = request.head.method().as_str().to_owned();
             let answer = proxy::respond(&route.proxy, pool, path, request, notes).await;
             let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);

@@ -27,7 +27,7 @@ use crate::response::{Body, Notes, Response};
 use crate::stores::{ArrivalState, ArrivingBody, ArrivingObject, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
 
-pub(super) enum Answer {
+pub(super) enum CacheAnswer {
     Ready(Result<Response, HttpError>),
     /// The backend answers, for the reason that stands in `Cache-Status`; if it fails, what there is that is better.
     Pass(&'static str, Option<Rc<ReadyObject>>),
@@ -58,13 +58,13 @@ impl Looking<'_> {
         asked: &Arc<Asked>,
         request: &mut Request<'_>,
         notes: &mut Notes,
-    ) -> Answer {
+    ) -> CacheAnswer {
         let (mut is_validated, mut has_looked_twice) = (false, false);
         for _ in 0..ROUNDS_MAX {
             let known = self.open.store.known(&asked.key);
             let found = match self.find(asked).await {
-                Found::Others => return Answer::Pass("vary-miss", None),
-                Found::Unknown => return Answer::Pass("bypass; detail=disk", None),
+                Found::Others => return CacheAnswer::Pass("vary-miss", None),
+                Found::Unknown => return CacheAnswer::Pass("bypass; detail=disk", None),
                 Found::Nothing => None,
                 Found::Object(object) => Some(object),
             };
@@ -78,7 +78,7 @@ impl Looking<'_> {
             };
             let better = || stale.clone().filter(|_| may_be_stale);
             if asked.has_credentials {
-                return Answer::Pass("request; detail=credentials", better());
+                return CacheAnswer::Pass("request; detail=credentials", better());
             }
             // Something may have got its name while it was looked for.
             let has_changed = match &stale {
@@ -94,10 +94,10 @@ impl Looking<'_> {
                 let arrivals = &self.open.arrivals;
                 match arrivals.find(&asked.arrival_key(), &self.open.store) {
                     Some(arrival) => Miss::Joined(arrival),
-                    None => return Answer::Pass(reason, better()),
+                    None => return CacheAnswer::Pass(reason, better()),
                 }
             } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
-                return Answer::Pass(why, better());
+                return CacheAnswer::Pass(why, better());
             } else {
                 self.begin(asked, request, stale.as_deref(), may_be_stale, false)
             };
@@ -105,7 +105,7 @@ impl Looking<'_> {
                 Miss::Joined(arrival) => {
                     match while_asked(&arrival, request, self.joined(&arrival)).await {
                         Ok(Some(fetched)) => (fetched, CacheOutcome::Collapsed),
-                        Ok(None) => return Answer::Pass(reason, better()),
+                        Ok(None) => return CacheAnswer::Pass(reason, better()),
                         Err(Departed) => return self.departed(CacheOutcome::Collapsed, notes),
                     }
                 }
@@ -119,7 +119,7 @@ impl Looking<'_> {
                         Err(Departed) => return self.departed(outcome, notes),
                     }
                 }
-                Miss::Impossible => return Answer::Pass("bypass", better()),
+                Miss::Impossible => return CacheAnswer::Pass("bypass", better()),
             };
             let is_validation = matches!(fetched, Fetched::Validated(_));
             match self.fetched(fetched, outcome, reason, better(), asked, request, notes) {
@@ -127,7 +127,7 @@ impl Looking<'_> {
                 None => is_validated = is_validation,
             }
         }
-        Answer::Pass("bypass; detail=busy", None)
+        CacheAnswer::Pass("bypass; detail=busy", None)
     }
 
     /// An object as the answer; or the object, and whether it is better than an error.
@@ -138,10 +138,10 @@ impl Looking<'_> {
         asked: &Arc<Asked>,
         request: &Request<'_>,
         notes: &mut Notes,
-    ) -> Result<Answer, (Rc<ReadyObject>, bool)> {
+    ) -> Result<CacheAnswer, (Rc<ReadyObject>, bool)> {
         let targeted = self.route.targeted.as_deref();
         if asked.has_credentials && !kept::is_for_everybody(&object.head, targeted) {
-            return Ok(Answer::Pass("request; detail=credentials", None));
+            return Ok(CacheAnswer::Pass("request; detail=credentials", None));
         }
         let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
             _ if is_validated => {
@@ -160,9 +160,9 @@ impl Looking<'_> {
     }
 
     /// What comes of a client that did not wait.
-    fn departed(&self, outcome: CacheOutcome, notes: &mut Notes) -> Answer {
+    fn departed(&self, outcome: CacheOutcome, notes: &mut Notes) -> CacheAnswer {
         self.route.count(outcome, notes);
-        Answer::Ready(Err(proxy::departed(&self.route.proxy, notes)))
+        CacheAnswer::Ready(Err(proxy::departed(&self.route.proxy, notes)))
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
@@ -197,7 +197,7 @@ impl Looking<'_> {
         asked: &Asked,
         request: &Request<'_>,
         notes: &mut Notes,
-    ) -> Option<Answer> {
+    ) -> Option<CacheAnswer> {
         let collapsed = if outcome == CacheOutcome::Collapsed { "; collapsed" } else { "" };
         Some(match fetched {
             Fetched::Again => return None,
@@ -214,7 +214,7 @@ impl Looking<'_> {
                 }
                 let head = &*self.as_passed_on(head);
                 if !asked.fits(&request.head, &head.vary) {
-                    return Some(Answer::Pass("vary-miss", None));
+                    return Some(CacheAnswer::Pass("vary-miss", None));
                 }
                 let device = device(self.disks, self.open);
                 let patience = self.route.proxy.timeout().saturating_mul(WAITS);
@@ -228,27 +228,27 @@ impl Looking<'_> {
                     && let Ok(Response { body: Body::Growing(growing), .. }) = &response
                     && growing.is_far()
                 {
-                    return Some(Answer::Pass("bypass; detail=range", stale));
+                    return Some(CacheAnswer::Pass("bypass; detail=range", stale));
                 }
                 self.route.count(outcome, notes);
-                Answer::Ready(response)
+                CacheAnswer::Ready(response)
             }
             Fetched::Alone(Some((response, trace))) => {
                 notes.upstream = Some(trace);
                 self.route.count(outcome, notes);
                 let response = self.route.proxy.incoming(*response);
                 let response = with_status(response, &format!("fwd={reason}"));
-                Answer::Ready(Ok(response))
+                CacheAnswer::Ready(Ok(response))
             }
-            Fetched::Alone(None) => Answer::Pass(reason, stale),
+            Fetched::Alone(None) => CacheAnswer::Pass(reason, stale),
             Fetched::Failed(status, trace) => {
                 notes.upstream = Some(trace);
                 match stale.filter(|it| it.is_current()) {
-                    Some(object) => Answer::Ready(self.route.stale(&object, request, notes)),
+                    Some(object) => CacheAnswer::Ready(self.route.stale(&object, request, notes)),
                     None => {
                         self.route.count(outcome, notes);
                         let error = HttpError::from(status);
-                        Answer::Ready(Err(refused(error, &format!("fwd={reason}{collapsed}"))))
+                        CacheAnswer::Ready(Err(refused(error, &format!("fwd={reason}{collapsed}"))))
                     }
                 }
             }
@@ -346,8 +346,8 @@ impl Looking<'_> {
         Miss::Leads(arrival, fetched)
     }
 
-    fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> Answer {
-        Answer::Ready(self.route.answer_from(&Kept::whole(object), request, status))
+    fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> CacheAnswer {
+        CacheAnswer::Ready(self.route.answer_from(&Kept::whole(object), request, status))
     }
 }
 
