@@ -18,7 +18,7 @@ use crate::response::{Body, Notes, Response, Upgraded};
 use crate::upstream::{InFlight, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
 
 /// Why there is no response of a server's.
-enum ProxyError {
+enum PassError {
     Upstream(UpstreamError),
     /// The request's body.
     Upload(u16),
@@ -26,13 +26,13 @@ enum ProxyError {
     Departed,
 }
 
-impl From<UpstreamError> for ProxyError {
+impl From<UpstreamError> for PassError {
     fn from(error: UpstreamError) -> Self {
         Self::Upstream(error)
     }
 }
 
-impl From<Departed> for ProxyError {
+impl From<Departed> for PassError {
     fn from(_: Departed) -> Self {
         Self::Departed
     }
@@ -67,11 +67,11 @@ pub async fn respond(
     let outcome = ask(route, pool, &outgoing, asks_upgrade, request, trace).await;
     outcome.map_err(|error| {
         let (status, reason) = match &error {
-            ProxyError::Upstream(error) => (error.status(), error.reason()),
-            ProxyError::Upload(status) => (*status, "request_body"),
-            ProxyError::Departed => (CLIENT_GONE, DEPARTED),
+            PassError::Upstream(error) => (error.status(), error.reason()),
+            PassError::Upload(status) => (*status, "request_body"),
+            PassError::Departed => (CLIENT_GONE, DEPARTED),
         };
-        if let ProxyError::Upstream(error) = &error {
+        if let PassError::Upstream(error) = &error {
             let (backend, server) = (&route.upstream.backend.name, trace.server.as_ref());
             let server = server.map(|server| &*server.name);
             tracing::debug!(%backend, server, %error, "a request got no response");
@@ -88,7 +88,7 @@ async fn ask(
     asks_upgrade: bool,
     request: &mut Request<'_>,
     trace: &mut Trace,
-) -> Result<Response, ProxyError> {
+) -> Result<Response, PassError> {
     let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
@@ -98,7 +98,7 @@ async fn ask(
         let mut in_flight = request.body.while_there(pool.until_drained(begin)).await??;
         let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
             Ok(answered) => answered,
-            Err(ProxyError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
+            Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
                 may_reuse = false;
                 continue;
             }
@@ -144,7 +144,7 @@ async fn converse(
     in_flight: &mut InFlight,
     outgoing: &OutgoingRequest,
     request: &mut Request<'_>,
-) -> Result<(ResponseHead<Bytes>, Sent), ProxyError> {
+) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
     in_flight.send_head(outgoing).await?;
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
@@ -153,7 +153,7 @@ async fn converse(
         let uploaded = tokio::select! {
             biased;
             // The body's end comes with it.
-            () = taken_back => return Err(ProxyError::Departed),
+            () = taken_back => return Err(PassError::Departed),
             uploaded = upload(in_flight, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
         };
         match uploaded {
@@ -162,7 +162,7 @@ async fn converse(
             Ok(Upload::Beside { head, unsent, has_ended }) => {
                 return Ok((head, Sent::Beside(unsent, has_ended)));
             }
-            Err(UploadError::Client(error)) => return Err(ProxyError::Upload(error.status())),
+            Err(UploadError::Client(error)) => return Err(PassError::Upload(error.status())),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
         }
     }
@@ -172,7 +172,7 @@ async fn converse(
             100 => {}
             102..=199 if request.head.version() != Version::Http10 => {
                 let sent = request.body.send_interim(&route.interim(&head, false)).await;
-                sent.map_err(|_| ProxyError::Departed)?;
+                sent.map_err(|_| PassError::Departed)?;
             }
             102..=199 => {}
             _ => return Ok((head, Sent::Whole)),
