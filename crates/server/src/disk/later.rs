@@ -17,12 +17,12 @@ use super::{Device, Disks};
 /// The calls of a device that are still to be made.
 #[derive(Debug, Default)]
 pub(super) struct Later {
-    queue: Mutex<Queue>,
+    queue: Mutex<CallQueue>,
     emptied: Notify,
 }
 
 #[derive(Default)]
-struct Queue {
+struct CallQueue {
     calls: VecDeque<(usize, Call)>,
     /// What those that are still to be made hold, and the one that is being made.
     bytes: usize,
@@ -91,15 +91,15 @@ impl Later {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, CallQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Queue {
+impl fmt::Debug for CallQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (calls, bytes) = (self.calls.len(), self.bytes);
-        formatter.debug_struct("Queue").field("calls", &calls).field("bytes", &bytes).finish()
+        formatter.debug_struct("CallQueue").field("calls", &calls).field("bytes", &bytes).finish()
     }
 }
 
