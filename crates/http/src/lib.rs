@@ -30,4 +30,4 @@ pub mod uri;
 
 pub use error::RequestError;
 pub use message::{HEAD_BYTES_MAX, HEADERS_MAX, HeadLimits, RequestHead};
-pub use method::{Method, Version};
+pub use method::{HttpVersion, Method};

@@ -6,7 +6,7 @@ use crate::error::RequestError;
 use crate::field;
 use crate::fields::{Extent, Fields};
 use crate::host::Authority;
-use crate::method::{Method, Version};
+use crate::method::{HttpVersion, Method};
 use crate::target::{Target, TargetParts};
 
 /// The most field lines a head can have, whatever [`HeadLimits`] allow.
@@ -40,7 +40,7 @@ pub struct RequestHead<B> {
     pub(crate) method: MethodParts,
     pub(crate) raw_target: Extent,
     pub(crate) target: Result<TargetParts, RequestError>,
-    pub(crate) version: Version,
+    pub(crate) version: HttpVersion,
     pub(crate) authority: Option<AuthorityParts>,
     pub(crate) fields: Fields,
 }
@@ -72,12 +72,12 @@ impl<B> RequestHead<B> {
     /// The same head, of a request that came over HTTP/2.
     #[must_use]
     pub fn over_http2(self) -> Self {
-        Self { version: Version::Http2, ..self }
+        Self { version: HttpVersion::Http2, ..self }
     }
 
     /// The protocol version.
     #[must_use]
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> HttpVersion {
         self.version
     }
 
@@ -170,9 +170,9 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     #[must_use]
     pub fn persists(&self) -> bool {
         match self.version {
-            Version::Http2 => true,
-            Version::Http11 => !self.has_connection_option("close"),
-            Version::Http10 => {
+            HttpVersion::Http2 => true,
+            HttpVersion::Http11 => !self.has_connection_option("close"),
+            HttpVersion::Http10 => {
                 self.has_connection_option("keep-alive") && !self.has_connection_option("close")
             }
         }
@@ -181,7 +181,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     #[must_use]
     pub fn expects_continue(&self) -> bool {
-        self.version != Version::Http10
+        self.version != HttpVersion::Http10
             && self.has_member("expect", |member| member.eq_ignore_ascii_case(b"100-continue"))
     }
 
@@ -201,7 +201,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// HTTP/2 no request has these fields but an extended CONNECT that was written as HTTP/1.1 has it.
     #[must_use]
     pub fn upgrade(&self) -> Option<&[u8]> {
-        let is_asked = self.version != Version::Http10 && self.has_connection_option("upgrade");
+        let is_asked = self.version != HttpVersion::Http10 && self.has_connection_option("upgrade");
         self.sole_header("upgrade").filter(|protocol| is_asked && !protocol.is_empty())
     }
 
@@ -214,7 +214,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// Whether it is an extended CONNECT (RFC 8441): to its client a response of success is the beginning of a tunnel.
     #[must_use]
     pub fn is_extended_connect(&self) -> bool {
-        self.version == Version::Http2 && self.upgrade().is_some()
+        self.version == HttpVersion::Http2 && self.upgrade().is_some()
     }
 
     fn has_connection_option(&self, option: &str) -> bool {

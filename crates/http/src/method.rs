@@ -28,7 +28,7 @@ impl<'b> Method<'b> {
 
 /// A protocol version. Of a request line, higher minor versions count as HTTP/1.1 (RFC 9110 §2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0
     Http10,
     /// HTTP/1.1
@@ -37,14 +37,14 @@ pub enum Version {
     Http2,
 }
 
-impl Version {
+impl HttpVersion {
     /// The version as it stands in a request line, or would.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Version::Http10 => "HTTP/1.0",
-            Version::Http11 => "HTTP/1.1",
-            Version::Http2 => "HTTP/2.0",
+            HttpVersion::Http10 => "HTTP/1.0",
+            HttpVersion::Http11 => "HTTP/1.1",
+            HttpVersion::Http2 => "HTTP/2.0",
         }
     }
 }

@@ -4,13 +4,13 @@ use crate::h1::framing::{BodyFraming, body_framing};
 use crate::h1::parse::{ParseRequest, parse_request};
 use crate::message::{HeadLimits, RequestHead};
 use crate::target::Target;
-use crate::{RequestError, Version};
+use crate::{HttpVersion, RequestError};
 
 /// Everything the parsers say about a request, in a form that outlives its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    pub(crate) version: Version,
+    pub(crate) version: HttpVersion,
     pub(crate) host: Option<String>,
     pub(crate) path: String,
     pub(crate) framing: BodyFraming,

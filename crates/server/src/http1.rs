@@ -1,6 +1,6 @@
 //! The edge of HTTP/1.1: a response as the bytes of its head, with what only the connection knows.
 
-use kettle_http::Version;
+use kettle_http::HttpVersion;
 use kettle_http::h1::write::{write_content_length, write_status_line};
 
 use crate::clock::DATE_LINE_BYTES;
@@ -12,7 +12,7 @@ pub struct Edge {
     /// The `date` line.
     pub date_line: [u8; DATE_LINE_BYTES],
     /// That of the request; `None` if it had none worth the name.
-    pub version: Option<Version>,
+    pub version: Option<HttpVersion>,
     /// Whether the request is a HEAD.
     pub is_head: bool,
     /// Whether the connection is encrypted.
@@ -25,7 +25,7 @@ impl Edge {
     /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
     #[must_use]
     pub fn is_chunked(&self, body: &Body) -> bool {
-        body.length().is_none() && self.version == Some(Version::Http11) && !self.is_head
+        body.length().is_none() && self.version == Some(HttpVersion::Http11) && !self.is_head
     }
 }
 
@@ -58,7 +58,7 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
     head.extend_from_slice(match edge.version {
         _ if edge.closes => b"connection: close\r\n",
         // HTTP/1.0 clients take persistence only from this line (RFC 9112 §9.3).
-        Some(Version::Http10) => b"connection: keep-alive\r\n",
+        Some(HttpVersion::Http10) => b"connection: keep-alive\r\n",
         _ => b"",
     });
     head.extend_from_slice(b"\r\n");

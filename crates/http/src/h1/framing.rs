@@ -6,7 +6,7 @@ use crate::error::RequestError;
 use crate::field;
 use crate::h1::chunked::{ChunkedReader, Piece};
 use crate::message::RequestHead;
-use crate::method::Version;
+use crate::method::HttpVersion;
 
 /// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn body_framing(head: &RequestHead<impl AsRef<[u8]>>) -> Result<BodyFraming,
         (Some(_), Some(_)) => Err(RequestError::TransferEncodingWithContentLength),
         (Some(_), None) if lengths.next().is_some() => Err(RequestError::ContentLengthRepeated),
         (Some(value), None) => content_length(value).map(BodyFraming::Length),
-        (None, Some(_)) if head.version == Version::Http10 => {
+        (None, Some(_)) if head.version == HttpVersion::Http10 => {
             Err(RequestError::TransferEncodingInHttp10)
         }
         (None, Some(first)) => transfer_coding(std::iter::once(first).chain(codings)),

@@ -10,7 +10,7 @@ use crate::host::host_and_port;
 use crate::message::{
     AuthorityParts, HEAD_BYTES_MAX, HEADERS_MAX, HeadLimits, MethodParts, RequestHead,
 };
-use crate::method::{Method, Version};
+use crate::method::{HttpVersion, Method};
 use crate::target::{self, TargetParts};
 
 /// What the bytes so far amount to.
@@ -168,7 +168,7 @@ fn skip_empty_lines(mut bytes: &[u8]) -> Result<Option<&[u8]>, RequestError> {
 struct RequestLine<'b> {
     method: Method<'b>,
     target: &'b str,
-    version: Version,
+    version: HttpVersion,
 }
 
 /// Reads `method SP target SP version CRLF` (RFC 9112 §3): `None` while it is not all there.
@@ -234,7 +234,7 @@ fn is_target_byte(byte: u8) -> bool {
 }
 
 /// Reads `HTTP/1.x` (RFC 9112 §2.3).
-fn version(bytes: &[u8]) -> Result<Option<(Version, &[u8])>, RequestError> {
+fn version(bytes: &[u8]) -> Result<Option<(HttpVersion, &[u8])>, RequestError> {
     let known = bytes.iter().zip(b"HTTP/").all(|(byte, wanted)| byte == wanted);
     if !known {
         return Err(RequestError::VersionSyntax);
@@ -244,8 +244,8 @@ fn version(bytes: &[u8]) -> Result<Option<(Version, &[u8])>, RequestError> {
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {
             match (major, minor) {
-                (b'1', b'0') => Ok(Some((Version::Http10, rest))),
-                (b'1', _) => Ok(Some((Version::Http11, rest))),
+                (b'1', b'0') => Ok(Some((HttpVersion::Http10, rest))),
+                (b'1', _) => Ok(Some((HttpVersion::Http11, rest))),
                 _ => Err(RequestError::VersionUnsupported),
             }
         }
@@ -292,7 +292,7 @@ fn authority(
     let mut hosts = fields.values(head, b"host");
     let host = match hosts.next() {
         Some(value) => Some(host_and_port(value)?),
-        None if line.version == Version::Http11 => return Err(RequestError::HostMissing),
+        None if line.version == HttpVersion::Http11 => return Err(RequestError::HostMissing),
         None => None,
     };
     if hosts.next().is_some() {

@@ -9,14 +9,14 @@ use crate::error::RequestError;
 use crate::field;
 use crate::fields::Fields;
 use crate::message::{HEAD_BYTES_MAX, HEADERS_MAX};
-use crate::method::Version;
+use crate::method::HttpVersion;
 
 /// A status line and its field lines, and the bytes they stand in. `B` holds the bytes.
 #[derive(Clone)]
 pub struct ResponseHead<B> {
     bytes: B,
     status: u16,
-    version: Version,
+    version: HttpVersion,
     fields: Fields,
 }
 
@@ -161,7 +161,7 @@ fn status_line(bytes: &[u8]) -> Result<Option<StatusLine<'_>>, ResponseError> {
     if !(100..=599).contains(&status) {
         return Err(ResponseError::Status);
     }
-    let version = if *minor == b'0' { Version::Http10 } else { Version::Http11 };
+    let version = if *minor == b'0' { HttpVersion::Http10 } else { HttpVersion::Http11 };
     let reason_bytes = rest.iter().position(|byte| !field::is_value_byte(*byte));
     let (reason, end) = rest.split_at(reason_bytes.unwrap_or(rest.len()));
     if !matches!(reason, [] | [b' ', ..]) {
@@ -175,7 +175,7 @@ fn status_line(bytes: &[u8]) -> Result<Option<StatusLine<'_>>, ResponseError> {
 }
 
 /// Version and status, and what follows the line.
-type StatusLine<'b> = (Version, u16, &'b [u8]);
+type StatusLine<'b> = (HttpVersion, u16, &'b [u8]);
 
 /// Decides the framing of the body that follows `head`, the answer to a HEAD or to another request.
 ///
@@ -196,7 +196,7 @@ pub fn response_framing(
         (Some(value), None) => {
             ResponseFraming::Marked(BodyFraming::Length(framing::content_length(value)?))
         }
-        (None, Some(_)) if head.version == Version::Http10 => {
+        (None, Some(_)) if head.version == HttpVersion::Http10 => {
             return Err(RequestError::TransferEncodingInHttp10.into());
         }
         (None, Some(first)) => {
@@ -224,7 +224,7 @@ impl<B> ResponseHead<B> {
 
     /// The protocol version.
     #[must_use]
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> HttpVersion {
         self.version
     }
 }
@@ -271,7 +271,7 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
     /// Whether the server lets the connection be used again (RFC 9112 §9.3). What HTTP/1.0 made of it is not relied on.
     #[must_use]
     pub fn persists(&self) -> bool {
-        self.version == Version::Http11 && !self.has_member("connection", "close")
+        self.version == HttpVersion::Http11 && !self.has_member("connection", "close")
     }
 }
 

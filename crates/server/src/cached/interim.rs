@@ -4,7 +4,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use kettle_http::Version;
+use kettle_http::HttpVersion;
 
 use crate::request::{Departed, Request};
 use crate::stores::ArrivingObject;
@@ -20,7 +20,7 @@ pub(super) async fn while_asked<T>(
     known: impl Future<Output = T>,
 ) -> Result<T, Departed> {
     let mut known = pin!(known);
-    if request.head.version() == Version::Http10 || arrival.is_growing() {
+    if request.head.version() == HttpVersion::Http10 || arrival.is_growing() {
         return request.body.while_there(known).await;
     }
     let mut interim = arrival.interim();

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
-use kettle_http::{HeadLimits, Method, Version};
+use kettle_http::{HeadLimits, HttpVersion, Method};
 use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
 
@@ -211,7 +211,7 @@ impl Connection {
         let limits = &self.snapshot.config.limits;
         !request.head.persists()
             // A body of unknown length ends where the connection does.
-            || (request.head.version() == Version::Http10 && body.length().is_none())
+            || (request.head.version() == HttpVersion::Http10 && body.length().is_none())
             || state.answered >= limits.requests_per_connection
             // Where the target has no meaning, what follows may not be what it seems either.
             || !request.head.has_target()

@@ -9,7 +9,7 @@ use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
-use kettle_http::{Method, Version};
+use kettle_http::{HttpVersion, Method};
 use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -54,7 +54,7 @@ impl Connection {
         &self,
         socket: &mut TcpStream,
         mut received: Vec<u8>,
-    ) -> Option<(Option<Version>, bool, Response)> {
+    ) -> Option<(Option<HttpVersion>, bool, Response)> {
         let head_limits = self.head_limits();
         let mut progress = HeadProgress::default();
         self.deadline.extend(self.snapshot.config.limits.request_timeout);

@@ -5,7 +5,7 @@ use crate::response::ResponseFields;
 
 const EDGE: Edge = Edge {
     date_line: *b"date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-    version: Some(Version::Http11),
+    version: Some(HttpVersion::Http11),
     is_head: false,
     is_tls: true,
     closes: false,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_http::Version;
+use kettle_http::HttpVersion;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 
@@ -170,7 +170,7 @@ async fn converse(
         let head = request.body.while_there(in_flight.next_head()).await??;
         match head.status() {
             100 => {}
-            102..=199 if request.head.version() != Version::Http10 => {
+            102..=199 if request.head.version() != HttpVersion::Http10 => {
                 let sent = request.body.send_interim(&route.interim(&head, false)).await;
                 sent.map_err(|_| PassError::Departed)?;
             }
@@ -224,9 +224,9 @@ fn is_websocket(protocol: &[u8]) -> bool {
 /// that many cannot, so only clients that ask for them get them.
 fn takes_trailers(head: &Head) -> bool {
     match head.version() {
-        Version::Http2 => true,
-        Version::Http11 => head.takes_trailers(),
-        Version::Http10 => false,
+        HttpVersion::Http2 => true,
+        HttpVersion::Http11 => head.takes_trailers(),
+        HttpVersion::Http10 => false,
     }
 }
 
