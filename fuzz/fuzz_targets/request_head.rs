@@ -3,18 +3,19 @@
 #![no_main]
 
 use kettle_http::h1::framing::{BodyFraming, body_framing};
-use kettle_http::h1::parse::{ParseRequest, HeadProgress, parse_request};
+use kettle_http::h1::parse::{HeadProgress, ParseRequest, parse_request};
 use kettle_http::{HeadLimits, RequestError};
 use libfuzzer_sys::fuzz_target;
 
-const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 512, headers_max: 40, target_bytes_max: 100 };
+const LIMITS: HeadLimits =
+    HeadLimits { head_bytes_max: 512, headers_max: 40, target_bytes_max: 100 };
 
 /// Short inputs are cut at every byte, long ones at about this many places.
 const CUTS_MAX: usize = 64;
 
-type Outcome = Result<Option<(usize, Option<String>, BodyFraming, String)>, RequestError>;
+type ParseOutcome = Result<Option<(usize, Option<String>, BodyFraming, String)>, RequestError>;
 
-fn outcome_of(parse: Result<ParseRequest<'_>, RequestError>) -> Outcome {
+fn outcome_of(parse: Result<ParseRequest<'_>, RequestError>) -> ParseOutcome {
     let ParseRequest::Complete { head, bytes } = parse? else {
         return Ok(None);
     };

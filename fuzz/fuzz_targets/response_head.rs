@@ -2,7 +2,9 @@
 
 #![no_main]
 
-use kettle_http::h1::response::{ParseResponse, ResponseProgress, parse_response, response_framing};
+use kettle_http::h1::response::{
+    ParseResponse, ResponseProgress, parse_response, response_framing,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

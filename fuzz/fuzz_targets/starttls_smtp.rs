@@ -6,10 +6,10 @@ use kettle_preamble::starttls::smtp::{Client, Greeting, Server};
 use kettle_preamble::starttls::{Dialogue, Next, StartTlsError};
 use libfuzzer_sys::fuzz_target;
 
-type End = Option<Result<Next, StartTlsError>>;
+type DialogueEnd = Option<Result<Next, StartTlsError>>;
 
 /// What a dialogue says, how it ends, and how much it was given until then.
-fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (Vec<u8>, End, usize) {
+fn told(mut dialogue: impl Dialogue, pieces: &[&[u8]]) -> (Vec<u8>, DialogueEnd, usize) {
     let (mut answer, mut given) = (Vec::new(), 0);
     dialogue.begin(&mut answer);
     for piece in pieces {
@@ -28,7 +28,10 @@ fuzz_target!(|received: &[u8]| {
     // Byte by byte, nothing ever stands behind what is answered: so far goes what is one dialogue.
     let (answer, end, given) = told(Server::new("mx.example"), &bytes);
     assert_ne!(end, Some(Err(StartTlsError::SaidTooMuch)));
-    assert_eq!(told(Server::new("mx.example"), &[&received[..given]]), (answer, end.clone(), given));
+    assert_eq!(
+        told(Server::new("mx.example"), &[&received[..given]]),
+        (answer, end.clone(), given)
+    );
     let (_, whole, _) = told(Server::new("mx.example"), &[received]);
     let (_, halved, _) = told(Server::new("mx.example"), &[halves.0, halves.1]);
     if end == Some(Ok(Next::Tls)) && given < received.len() {

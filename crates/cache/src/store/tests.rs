@@ -22,12 +22,8 @@ fn store(folder: &TempDir) -> Arc<Store> {
 }
 
 fn head(store: &Store, key: &str) -> ObjectHead {
-    ObjectHead {
-        key: key.into(),
-        status: 200,
-        generation: store.generation(),
-        ..ObjectHead::default()
-    }
+    let generation = store.generation();
+    ObjectHead { key: key.into(), status: 200, generation, ..ObjectHead::default() }
 }
 
 fn put(store: &Arc<Store>, head: ObjectHead, body: &[u8]) -> Result<Reference, StoreError> {
@@ -67,8 +63,8 @@ fn vary(value: &str) -> Vec<(String, Vec<u8>)> {
 fn an_object_is_found_with_its_head_and_body() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
-    let head =
-        ObjectHead { lines: b"a: b\r\n".to_vec(), tags: vec!["t".into()], ..head(&store, KEY) };
+    let lines = b"a: b\r\n".to_vec();
+    let head = ObjectHead { lines, tags: vec!["t".into()], ..head(&store, KEY) };
     let reference = put(&store, head.clone(), b"body").unwrap();
     assert!(store.is_current(&reference, &head));
     let (object, body) = find(&store, KEY).unwrap();
