@@ -62,6 +62,7 @@ impl Deadlines {
     pub fn register(&self) -> Rc<Deadline> {
         let deadline = Rc::new(Deadline {
             state: Rc::clone(&self.state),
+            registered_ticks: self.state.ticks.get(),
             deadline_ticks: Cell::new(u32::MAX),
             stage: Cell::new(Stage::UnderWay),
             waker: RefCell::new(None),
@@ -120,6 +121,7 @@ impl Deadlines {
 /// One connection's deadline.
 pub struct Deadline {
     state: Rc<TickState>,
+    registered_ticks: u32,
     deadline_ticks: Cell<u32>,
     stage: Cell<Stage>,
     waker: RefCell<Option<Waker>>,
@@ -225,11 +227,14 @@ impl Deadline {
         if self.deadline_ticks.get() <= self.state.ticks.get() {
             return Some(Interrupt::Expired);
         }
-        let ticks = self.state.ticks.get().saturating_sub(self.state.draining_since.get()?);
+        // Who waited for room while the server stops has the same moment from there on.
+        let draining_since = self.state.draining_since.get()?;
+        let begun_ticks = draining_since.max(self.registered_ticks);
+        let is_begun_over = self.state.ticks.get().saturating_sub(begun_ticks) >= BEGUN_TICKS;
         let has_to_go = match self.stage.get() {
             Stage::UnderWay => self.state.is_drain_over.get(),
-            Stage::Begun => ticks >= BEGUN_TICKS,
-            Stage::Idle => true,
+            Stage::Begun => is_begun_over,
+            Stage::Idle => is_begun_over || self.registered_ticks <= draining_since,
         };
         has_to_go.then_some(Interrupt::Draining)
     }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -26,6 +26,7 @@ where
     Answering: Future<Output = io::Result<()>> + Send + 'static,
 {
     let mut connections = JoinSet::new();
+    let mut complained: Option<Instant> = None;
     loop {
         // Finished connections make room before the next is accepted.
         while connections.len() >= bounds.connections_max {
@@ -36,12 +37,17 @@ where
             // A client that goes away or dawdles has nobody to tell.
             Ok(stream) => drop(connections.spawn(timeout(bounds.lifetime, answer(stream)))),
             Err(error) => {
-                tracing::warn!(%error, "{what} cannot accept a connection");
+                if complained.is_none_or(|at| at.elapsed() >= SILENCE) {
+                    tracing::warn!(%error, "{what} cannot accept a connection");
+                    complained = Some(Instant::now());
+                }
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// Keeps a lack of descriptors from becoming a busy loop, and from more than a message a second.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Keeps a lack of descriptors from becoming a busy loop.
+const PAUSE: Duration = Duration::from_millis(100);
+/// And its messages from filling a log.
+const SILENCE: Duration = Duration::from_secs(1);

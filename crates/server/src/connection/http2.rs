@@ -53,7 +53,8 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     First,
-    InFields(u32),
+    /// Of a stream, behind so many requests, with others under way or not.
+    InFields(u32, u64, bool),
     Busy,
     Blocked,
     Idle,
@@ -74,8 +75,8 @@ struct Driver {
     streams: JoinSet<()>,
     fresh: Fresh,
     phase: Phase,
-    /// The stream whose fields are on their way, and since when.
-    fields: Option<(u32, u32)>,
+    /// The stream whose fields are on their way, behind how many requests, and since when.
+    fields: Option<(u32, u64, u32)>,
     /// Requests so far.
     begun: u64,
     /// Those that were not refused.
@@ -196,10 +197,10 @@ impl Driver {
         let limits = &connection.snapshot.config.limits;
         match self.phase {
             Phase::First => (limits.request_timeout, Stage::Begun),
-            Phase::InFields(_) => {
-                let begun = self.fields.map(|(_, since)| connection.deadline.ticks() - since);
+            Phase::InFields(_, _, is_busy) => {
+                let begun = self.fields.map(|(.., since)| connection.deadline.ticks() - since);
                 let taken = Duration::from_secs(begun.unwrap_or(0).into());
-                let stage = if self.is_busy() { Stage::UnderWay } else { Stage::Begun };
+                let stage = if is_busy { Stage::UnderWay } else { Stage::Begun };
                 (limits.request_timeout.saturating_sub(taken), stage)
             }
             Phase::Busy => (Duration::MAX, Stage::UnderWay),
@@ -223,7 +224,7 @@ impl Driver {
                 self.close(reason);
                 return None;
             }
-            Phase::First | Phase::InFields(_) | Phase::Busy | Phase::Idle | Phase::Leaving => {}
+            Phase::First | Phase::InFields(..) | Phase::Busy | Phase::Idle | Phase::Leaving => {}
         }
         self.cut(ErrorCode::NO_ERROR);
         None
@@ -285,11 +286,7 @@ impl Driver {
             }
             Poll::Pending => {}
         }
-        let fields = self.shared.channel.with_frames(|frames| frames.stream_in_fields());
-        self.fields = fields.map(|stream| match self.fields {
-            Some((same, since)) if same == stream => (stream, since),
-            _ => (stream, deadline.ticks()),
-        });
+        self.note_fields(deadline.ticks());
         self.phase = self.next_phase();
         if self.phase != phase {
             return Poll::Ready(Event::PhaseChanged);
@@ -346,12 +343,24 @@ impl Driver {
         match (self.phase, self.fields) {
             (Phase::Cutting(_) | Phase::Closing, _) => self.phase,
             _ if self.shared.channel.is_blocked() => Phase::Blocked,
-            (_, Some((stream, _))) if self.is_busy() || !is_left => Phase::InFields(stream),
+            (_, Some((stream, begun, _))) if self.is_busy() || !is_left => {
+                Phase::InFields(stream, begun, self.is_busy())
+            }
             _ if self.is_busy() => Phase::Busy,
             _ if is_left => Phase::Leaving,
             _ if self.begun == 0 => Phase::First,
             _ => Phase::Idle,
         }
+    }
+
+    /// Fields that the client began and can still end.
+    fn note_fields(&mut self, ticks: u32) {
+        let channel = &self.shared.channel;
+        let stream = channel.with_frames(|frames| frames.stream_in_fields());
+        self.fields = stream.filter(|_| !channel.is_input_over()).map(|stream| match self.fields {
+            Some(same) if (same.0, same.1) == (stream, self.begun) => same,
+            _ => (stream, self.begun, ticks),
+        });
     }
 
     fn is_busy(&self) -> bool {

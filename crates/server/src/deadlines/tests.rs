@@ -128,6 +128,24 @@ fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
 }
 
 #[test]
+fn who_gets_room_while_the_server_stops_has_two_ticks_from_then_on() {
+    for stage in [Stage::Idle, Stage::Begun] {
+        let deadlines = Deadlines::default();
+        deadlines.drain();
+        (0..5).for_each(|_| deadlines.tick());
+        let deadline = deadlines.register();
+        deadline.extend(Duration::from_secs(60));
+        let wakes = Arc::new(Wakes::default());
+        let mut wait = pin!(deadline.wait(stage, |_| Poll::<()>::Pending));
+        for _ in 0..2 {
+            assert!(poll_once(wait.as_mut(), &wakes).is_pending(), "{stage:?}");
+            deadlines.tick();
+        }
+        assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
+    }
+}
+
+#[test]
 fn wait_that_begins_during_a_stop_is_interrupted_as_one_before_it() {
     let deadlines = Deadlines::default();
     deadlines.drain();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::scaled;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use rustix::process::Signal;
@@ -98,7 +99,8 @@ fn a_client_that_never_asks_is_closed() {
 
 #[test]
 fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
-    let setup = setup().set("limits", "request_timeout = \"1s\"");
+    let seconds = scaled(2, 10);
+    let setup = setup().set("limits", &format!("request_timeout = \"{seconds}s\""));
     let setup = setup.set("limits", "requests_per_connection = 4_000_000");
     let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1h\""));
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
@@ -106,7 +108,7 @@ fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
     frames.next_of(HEADERS);
     // Each has its own time, though some are always on their way.
     let (started, mut stream, mut rest) = (Instant::now(), 3, Vec::new());
-    while started.elapsed() < Duration::from_secs(4) {
+    while started.elapsed() < Duration::from_secs(2 * seconds) {
         let mut next =
             frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[]));
         let behind = next.split_off(12);

@@ -242,6 +242,32 @@ fn a_request_in_front_of_half_a_frame_and_a_close_notify_is_answered() {
     kettle.wait_until_idle();
 }
 
+/// Nor does it cut what its server answers late.
+#[test]
+fn half_a_request_in_front_of_a_close_notify_cuts_nothing_else() {
+    let servers = Backend::listen();
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let more = [route, &backend("app", "", &[servers.address()])].concat();
+    let kettle = Kettle::start(setup().more(&more).set("limits", "request_timeout = \"1s\""));
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames
+        .client
+        .tls
+        .writer()
+        .write_all(&[&get(1, "/app/x"), &get(3, "/10")[..12]].concat())
+        .unwrap();
+    frames.client.close_sending();
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    // That time is over when others who began later and do nothing are sent away.
+    for _ in 0..2 {
+        assert_eq!(Frames::connect(&kettle, &[]).end(), (vec![NO_ERROR], End::Orderly));
+    }
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
+    assert_eq!(frames.body(1), b"body");
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+}
+
 #[test]
 fn requests_in_front_of_a_close_notify_are_answered() {
     let servers = Backend::listen();

@@ -237,6 +237,7 @@ impl Writer<'_> {
             _ => false,
         };
         if let Some(host) = redirect.host.as_ref().filter(|host| !is_asked(host)) {
+            let host = if host.is_empty() { "a host of variables" } else { host };
             let message = format!("clients are not sent to {host}");
             let help = "a redirect leads to the name that the client asked for";
             self.draft.warn(server.origin, message, help);

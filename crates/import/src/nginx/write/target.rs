@@ -1,7 +1,6 @@
 //! Where connections and requests go: an `upstream` or an address, and the name of the backend for one way to get there.
 
 use super::Writer;
-use super::route::spoken;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -41,7 +40,8 @@ impl Writer<'_> {
         };
         let is_stream = kind == Kind::Stream;
         let said = SAID.iter().filter(|(_, is_of_tls)| is_tls || !is_of_tls);
-        let said = said.filter_map(|(name, _)| scope.find(name)).map(spoken);
+        let said = said.filter_map(|(name, _)| scope.find(name));
+        let said = said.map(|it| format!("{:?}", (&it.name, &it.words)));
         let words = said.collect::<Vec<_>>().join(";");
         let identity = format!("{is_stream} {end} {place} {words}");
         let name = self.draft.backend_name(to, end, &identity);
