@@ -10,10 +10,11 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
 use kettle_tls::Session;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::{Filled, TlsStream};
 
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
+use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
@@ -29,9 +30,9 @@ use crate::upstream::Trace;
 #[derive(Default)]
 pub(super) struct CycleState {
     /// Requests answered so far.
-    pub(super) answered: u64,
+    answered: u64,
     /// Whether the time for the current request's head is running.
-    pub(super) is_started: bool,
+    is_started: bool,
     progress: HeadProgress,
 }
 
@@ -169,6 +170,33 @@ impl Connection {
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
             Ok(()) => End::Announced,
             Err(end) => end,
+        }
+    }
+
+    /// Waits for more of the next request: long for its first byte, shortly for its end. Before
+    /// the first request a connection is not idle: a server that stops gives it a moment to come.
+    async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
+        let limits = &self.snapshot.config.limits;
+        let filled = if stream.received().bytes().is_empty() && state.answered > 0 {
+            self.deadline
+                .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
+                .await
+        } else if state.is_started {
+            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+        } else {
+            state.is_started = true;
+            self.deadline.extend(limits.request_timeout);
+            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+        };
+        match filled {
+            Ok(Ok(Filled::Data)) => Ok(()),
+            Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(End::Quiet),
+            Ok(Err(error)) => Err(self.stream_failed(error)),
+            // A client whose request took too long is told (RFC 9110 §15.5.9).
+            Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
+                Err(Box::pin(self.refuse(stream, None, 408, state.answered + 1)).await)
+            }
+            Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
     }
 
