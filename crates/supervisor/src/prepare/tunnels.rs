@@ -15,9 +15,8 @@ use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
 use kettle_tls::trust::Roots;
 
-use super::Diagnostics;
-use super::client_auth::load_file;
 use super::identities::load_identity;
+use super::{Diagnostics, load_file};
 
 /// How TLS is spoken to the servers of each backend that speaks it, by its name.
 pub(super) type LoadedConnectors = HashMap<String, Arc<[Connector]>>;
