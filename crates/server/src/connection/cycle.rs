@@ -86,7 +86,7 @@ impl Connection {
         state.answered += 1;
         // The newest configuration answers. If a reload changed what the connection was made with, such as its limits, the
         // connection keeps its own.
-        let Some(snapshot) = self.snapshot_for_next_request(stream.session()) else {
+        let Some(answering) = self.adopt_for_request(stream.session()) else {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
@@ -99,7 +99,7 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, self.remote.ip());
-        let mut response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
+        let mut response = respond(&self.worker.responder, &answering.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         if proxy::client_has_gone(&response) {
             // The client has gone, so its next requests need no answer either.
@@ -108,7 +108,7 @@ impl Connection {
             self.log_unsent(stream.session(), &head, &response, &arrival);
             return Err(End::Quiet);
         }
-        if let Some((stream, beside)) = request.body.beside_response() {
+        if let Some((stream, beside)) = request.body.stream_and_rest() {
             let head = Some(&*request.head);
             self.deliver(stream, beside, head, &mut response, closes, &arrival).await?;
             if let Body::Upgraded(mut upgraded) = response.body {
@@ -129,7 +129,7 @@ impl Connection {
     ///
     /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
     /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
-    pub(super) fn snapshot_for_next_request(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
+    pub(super) fn adopt_for_request(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
         let next = self.worker.snapshot();
         if Arc::ptr_eq(&next, &self.snapshot) {
             return Some(next);
@@ -150,7 +150,7 @@ impl Connection {
     /// gave its listener other settings, it has not, and ends after the response under way.
     pub(super) fn follow_reload(&mut self, session: &Session) -> bool {
         if !self.worker.is_current(&self.snapshot) {
-            let _ = self.snapshot_for_next_request(session);
+            let _ = self.adopt_for_request(session);
         }
         self.worker.is_current(&self.snapshot)
     }

@@ -336,8 +336,8 @@ impl Channel {
     }
 
     /// What changes when the client takes something, and not by what is said to it.
-    pub(crate) fn standing(&self) -> (u64, u64) {
-        self.written.borrow().standing(self.queued_bytes())
+    pub(crate) fn taken_so_far(&self) -> (u64, u64) {
+        self.written.borrow().taken_so_far(self.queued_bytes())
     }
 
     /// Whether the client had no room for what is due when that was last tried.

@@ -86,7 +86,7 @@ impl RequestBody<'_> {
     }
 
     /// The connection that the request came over, for its response, and the body if it goes on beside that.
-    pub(crate) fn beside_response(
+    pub(crate) fn stream_and_rest(
         &mut self,
     ) -> Option<(&mut TlsStream, Option<Beside<'_, OfConnection<'_>>>)> {
         let BodySource::Tls(source) = &mut self.source else { return None };
