@@ -337,7 +337,7 @@ impl MainLoop {
             ReloadScope::Configuration => {
                 tracing::error!("not reloaded, the old configuration stays in force");
             }
-            ReloadScope::NamedFiles => {
+            ReloadScope::Renewal => {
                 self.files.refused();
                 if self.files_refused == diagnostics {
                     return;

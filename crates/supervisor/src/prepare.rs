@@ -217,8 +217,8 @@ fn load(
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
-    let open = renewed.map(|prepared| &*prepared.router);
-    let router = Router::build(config, &upstreams, &stores, open);
+    let same = renewed.map(|prepared| &*prepared.router);
+    let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut diagnostics);
     let acceptors = make_acceptors(
@@ -274,7 +274,7 @@ fn names(message: &str, file: &str) -> bool {
 
 fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<TicketSecret> {
     let file = config.tls.ticket_secret.as_ref()?;
-    load_file(config, file, diagnostics, TicketSecret::load)
+    load_named_file(config, file, diagnostics, TicketSecret::load)
 }
 
 /// Where generated certificates are kept when no configuration says so.
@@ -381,7 +381,7 @@ impl Diagnostics {
 }
 
 /// Reads a file of certificates or lists; what is wrong with it becomes a diagnostic at its place.
-fn load_file<T>(
+fn load_named_file<T>(
     config: &Config,
     file: &Located<PathBuf>,
     diagnostics: &mut Diagnostics,

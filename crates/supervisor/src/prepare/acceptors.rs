@@ -6,7 +6,7 @@ use kettle_config::{ClientAuth as ConfigClientAuth, Config, Listener, Located, S
 use kettle_config::{TlsListener, UnknownNames};
 use kettle_server::route::client_auth_groups;
 use kettle_tls::identity::{Identities, Identity};
-use kettle_tls::policy::{HTTP1, HTTP2_AND_1, Policy, PolicyError};
+use kettle_tls::policy::{HTTP1, HTTP2_AND_1, HTTPS_SERVICE, Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, SiteGroup};
 
@@ -55,8 +55,7 @@ impl AcceptorSource<'_> {
     /// Those of all https listeners that speak these protocols. Sessions are good for any of them. They have the names that
     /// requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
     pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
-        let SiteGroup { service, .. } = SiteGroup::default();
-        self.acceptors(self.policy, service, Site::is_served, |_| (alpn.to_vec(), false))
+        self.acceptors(self.policy, HTTPS_SERVICE, Site::is_served, |_| (alpn.to_vec(), false))
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
@@ -147,7 +146,7 @@ impl AcceptorSource<'_> {
         protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
     ) -> Result<Acceptors, PolicyError> {
         let groups = client_auth_groups(self.config);
-        let identities = self.loaded.of_those(self.config, &is_reached);
+        let identities = self.loaded.shown_by(self.config, &is_reached);
         // One for all sites that want the same.
         let mut known: Vec<((Option<usize>, Protocols<'p>), Acceptor)> = Vec::new();
         let mut of = |site: Option<usize>| {

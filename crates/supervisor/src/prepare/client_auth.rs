@@ -4,7 +4,7 @@ use kettle_config::{ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode};
 
-use super::{Diagnostics, load_file};
+use super::{Diagnostics, load_named_file};
 use kettle_server::route::client_auth_groups;
 
 /// What clients are asked for.
@@ -51,10 +51,10 @@ fn load_one(
     settings: &ConfigClientAuth,
     diagnostics: &mut Diagnostics,
 ) -> Option<ClientAuth> {
-    let roots = load_file(config, &settings.roots, diagnostics, Roots::load_for_clients);
+    let roots = load_named_file(config, &settings.roots, diagnostics, Roots::load_for_clients);
     let revocation = match &settings.crl {
         None => Some(None),
-        Some(crl) => load_file(config, crl, diagnostics, RevocationLists::load).map(Some),
+        Some(crl) => load_named_file(config, crl, diagnostics, RevocationLists::load).map(Some),
     };
     let mode = match settings.mode {
         ConfigMode::Required => ClientAuthMode::Required,

@@ -48,7 +48,7 @@ impl LoadedIdentities {
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
     /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
-    pub(super) fn of_those(
+    pub(super) fn shown_by(
         &self,
         config: &Config,
         is_shown: impl Fn(&Site) -> bool,
