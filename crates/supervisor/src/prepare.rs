@@ -358,7 +358,7 @@ impl Diagnostics {
     fn have_named(&self, config: &Config, path: &Located<PathBuf>) -> bool {
         let name = path.value.display().to_string();
         self.mistakes.iter().any(|mistake| match path.at.is_written() {
-            // There, one place may stand for many files.
+            // Where the file was made from another program's, one line may name many files: the message tells which.
             true if config.is_made() => names(&mistake.message, &name),
             true => mistake.position() == path.at,
             false => mistake.offending == name,

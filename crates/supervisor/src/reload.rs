@@ -210,11 +210,11 @@ impl Live {
         }
     }
 
-    /// Puts in force what [`candidate`](Self::candidate) led to, if it did, and counts it.
+    /// Puts a [`candidate`](Self::candidate) in force, and counts the reload as done; or counts it as refused.
     ///
     /// # Errors
     ///
-    /// Returns the mistakes there were.
+    /// Returns the mistakes for which there is no candidate.
     pub fn commit(
         &mut self,
         candidate: Result<Candidate, Vec<Diagnostic>>,

@@ -36,7 +36,7 @@ pub(super) struct CycleState {
     progress: HeadProgress,
 }
 
-/// When a request was complete, and which of its connection it is.
+/// When a request's head was complete, and which of its connection it is.
 pub(super) struct Arrival {
     time: SystemTime,
     instant: Instant,

@@ -100,7 +100,7 @@ pub(super) fn load_identity(
 ) -> Option<Identity> {
     let Certificate { chain, key, ocsp, .. } = certificate;
     let files = [Some(chain), Some(key), ocsp.as_ref()];
-    // A key that is missing must not hide what is wrong with the chain.
+    // Only the chain is asked about: a key that is missing must not hide what is wrong with the chain.
     if diagnostics.have_named(config, chain) {
         return None;
     }

@@ -129,6 +129,7 @@ impl Shared {
             closes: false,
         };
         let mut head = worker.head_buffer();
+        // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, &mut response, &edge);
         let length = response.body.length();
         let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
