@@ -71,7 +71,7 @@ pub fn run_with(
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Outcome, LoadError> {
     let mut threads = Threads::start(load, false)?;
-    let start = threads.open(stop, on_progress)?;
+    let start = threads.open_and_begin(stop, on_progress)?;
     threads.wait(start, None, stop, on_progress);
     threads.finish(start)
 }
@@ -84,7 +84,7 @@ pub fn run_with(
 pub fn hold<T>(load: &Load, during: impl FnOnce() -> T) -> Result<(Outcome, T), LoadError> {
     let never = AtomicBool::new(false);
     let mut threads = Threads::start(load, true)?;
-    let start = threads.open(&never, &mut |_| {})?;
+    let start = threads.open_and_begin(&never, &mut |_| {})?;
     let Some(begun) = start else {
         threads.finish(start)?;
         return Err(LoadError::Bug("a client thread ended before the load began"));
@@ -102,7 +102,8 @@ struct Threads {
     reports: Receiver<Report>,
     beginnings: Vec<oneshot::Sender<Instant>>,
     live: Vec<Live>,
-    reported: Option<(Instant, Progress)>,
+    /// When progress was last told, and what had succeeded by then, with the sum of its latencies.
+    reported: Option<(Instant, u64, f64)>,
     halted: Option<Instant>,
 }
 
@@ -133,7 +134,7 @@ impl Threads {
     }
 
     /// Waits until everything is open, then begins on all threads at once. Returns when that was; `None` if it never was.
-    fn open(
+    fn open_and_begin(
         &mut self,
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&Progress),
@@ -203,11 +204,11 @@ impl Threads {
 
     fn progress(&mut self, start: Option<Instant>, on_progress: &mut dyn FnMut(&Progress)) {
         let now = Instant::now();
-        let last = self.reported.map_or(Duration::MAX, |(when, _)| now - when);
+        let last = self.reported.map_or(Duration::MAX, |(when, ..)| now - when);
         if last < PROGRESS_EVERY {
             return;
         }
-        let before = self.reported.map(|(_, progress)| progress).unwrap_or_default();
+        let (_, succeeded_before, latency_us_before) = self.reported.unwrap_or((now, 0, 0.0));
         let mut progress = Progress {
             elapsed: start.map_or(Duration::ZERO, |start| now.saturating_duration_since(start)),
             ..Progress::default()
@@ -220,11 +221,10 @@ impl Threads {
             progress.open_connections += live.open_connections;
             latency_us += live.latency_us;
         }
-        let ended = progress.succeeded.saturating_sub(before.succeeded);
-        // `mean_us` of the kept report holds the sum until then.
-        progress.mean_us = (latency_us - before.mean_us) / ended.max(1) as f64;
+        let ended = progress.succeeded.saturating_sub(succeeded_before);
+        progress.mean_us = (latency_us - latency_us_before) / ended.max(1) as f64;
         on_progress(&progress);
-        self.reported = Some((now, Progress { mean_us: latency_us, ..progress }));
+        self.reported = Some((now, progress.succeeded, latency_us));
     }
 
     fn halt(&mut self) {

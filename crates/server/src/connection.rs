@@ -6,12 +6,12 @@
 //! |---|---|---|---|---|
 //! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | before the first byte: ends it; after: gives it a moment |
 //! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | read head, or `http2`; for plain text `not_tls` | as above |
-//! | read head | `receive` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse`, lingering close | gives it a moment |
-//! | respond | `respond` | there is a response | deliver | waits |
-//! | deliver | `deliver` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
+//! | read head | `receive` and `take_head` in `cycle` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse` in `cycle`, lingering close | gives it a moment |
+//! | respond | `respond` in `crate::respond` | there is a response | deliver | waits |
+//! | deliver | `deliver` in `cycle` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
 //! | discard body | `RequestBody::discard` | its end, `limits.body_discard_bytes`, `limits.request_timeout` | idle, or with the next request here already respond; lingering close where the response announced it | ends it |
-//! | idle | `receive` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
-//! | lingering close | `finish` | the peer closes its side, or has taken long enough | | waits for the response only |
+//! | idle | `receive` in `cycle` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
+//! | lingering close | `finish` in `lingering_close` | the peer closes its side, or has taken long enough | | waits for the response only |
 //!
 //! A state that fails leads to `finish` with an [`End`], which says whether the peer hears a close_notify. HTTP/2 has a table of its
 //! own in `http2`; listeners that are not HTTPS go to `plain` or `tunnel` in place of all this.
@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 use kettle_config::{Listener, ListenerKind};
 use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
-use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
 use crate::deadlines::{Deadline, Interrupt, Stage};
@@ -279,33 +279,6 @@ impl Connection {
             if let Err(end) = self.cycle(stream, &mut state).await {
                 return end;
             }
-        }
-    }
-
-    /// Waits for more of the next request: long for its first byte, shortly for its end. Before
-    /// the first request a connection is not idle: a server that stops gives it a moment to come.
-    async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
-        let limits = &self.snapshot.config.limits;
-        let filled = if stream.received().bytes().is_empty() && state.answered > 0 {
-            self.deadline
-                .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
-                .await
-        } else if state.is_started {
-            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
-        } else {
-            state.is_started = true;
-            self.deadline.extend(limits.request_timeout);
-            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
-        };
-        match filled {
-            Ok(Ok(Filled::Data)) => Ok(()),
-            Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(End::Quiet),
-            Ok(Err(error)) => Err(self.stream_failed(error)),
-            // A client whose request took too long is told (RFC 9110 §15.5.9).
-            Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
-                Err(Box::pin(self.refuse(stream, None, 408, state.answered + 1)).await)
-            }
-            Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
     }
 

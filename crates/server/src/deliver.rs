@@ -198,6 +198,7 @@ impl<'d> Delivery<'d> {
     async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {
         let is_last = self.is_last;
         match body {
+            // `Growing` and `Upstream` do not come here: `send_whole` sent them above.
             Body::Empty | Body::Growing(_) | Body::Upstream(_) | Body::Upgraded(_) => {
                 self.send_piece(head, Piece::Memory(&[]), is_last).await
             }

@@ -79,7 +79,7 @@ impl<'c> Request<'c> {
         source: BodySource<'c>,
         client: IpAddr,
     ) -> Self {
-        // Of no bytes nobody waits for the permission to send them.
+        // A body of no bytes needs no `100 Continue`.
         let is_awaited = !framing.is_empty() && head.expects_continue();
         let body = RequestBody {
             source,

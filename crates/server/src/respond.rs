@@ -30,8 +30,12 @@ pub struct Responder {
 }
 
 /// Answers a request: the one seam between protocols and handlers.
-pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<'_>) -> Response {
-    let files = &worker.files;
+pub async fn respond(
+    responder: &Responder,
+    router: &Router,
+    request: &mut Request<'_>,
+) -> Response {
+    let files = &responder.files;
     let head = &request.head;
     let (server_name, is_verified) = (request.server_name(), request.is_client_verified());
     let site = router.site(head.host_bytes(), server_name, is_verified);
@@ -61,7 +65,7 @@ pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<
     };
     let mut response = match ready {
         Some(response) => response,
-        None => Box::pin(respond_slowly(worker, site, request, is_refused)).await,
+        None => Box::pin(respond_slowly(responder, site, request, is_refused)).await,
     };
     response.tx_path = site.path;
     response.log = site.log(route).clone();
@@ -93,7 +97,7 @@ pub async fn refuse(
 
 /// `is_refused`: the path has a slash that not all would take for one.
 async fn respond_slowly(
-    worker: &Responder,
+    responder: &Responder,
     site: &Site,
     request: &mut Request<'_>,
     is_refused: bool,
@@ -105,7 +109,7 @@ async fn respond_slowly(
     let mut notes = Notes::default();
     let guard = route.and_then(|route| route.rules.as_ref()?.guard.as_ref());
     let admitted = match guard {
-        Some(guard) => guard.admit(&worker.guards, configured, request, &mut notes).await,
+        Some(guard) => guard.admit(&responder.guards, configured, request, &mut notes).await,
         None => Ok(None),
     };
     let outcome = match (admitted, route) {
@@ -114,7 +118,7 @@ async fn respond_slowly(
         // As any other request it was counted.
         (Ok(None), _) if is_refused => Err(RequestError::PathCharacter.status().into()),
         (Ok(None), Some(route)) => {
-            let mut answer = respond_by_route(worker, site, route, request, &mut notes).await;
+            let mut answer = respond_by_route(responder, site, route, request, &mut notes).await;
             if let (Some(guard), Ok(response)) = (guard, &mut answer) {
                 guard.take_over(response);
             }
@@ -125,7 +129,7 @@ async fn respond_slowly(
     };
     let mut response = match outcome {
         Ok(response) => response,
-        Err(error) => error_response(&worker.files, site, configured, &error).await,
+        Err(error) => error_response(&responder.files, site, configured, &error).await,
     };
     if let Body::Upgraded(upgraded) = &mut response.body {
         // A tunnel takes its place among its client's requests until it ends.

@@ -43,8 +43,8 @@ pub struct WorkerSetup {
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }
 
-/// One configuration in force. A connection takes the current one with each request, or keeps the one it
-/// started with: both are consistent in themselves.
+/// One configuration in force. The newest one answers each request, or there is a 421. A connection whose listener or limits
+/// a reload changed keeps the one it started with for these, and to refuse what is no request. Both are consistent in themselves.
 #[derive(Clone)]
 pub struct Snapshot {
     /// The settings.

@@ -43,8 +43,8 @@ pub fn bind(
             bound.push(kept.clone());
             continue;
         }
-        // What our own sockets hold they share with others of the same user. Those that stay have to leave room for this one at
-        // the next start, too.
+        // An address that our own sockets give up is not tested: they still hold it. One that stays is tested against, since both
+        // must fit at the next start.
         let stays = |held: &BoundAddress| {
             config.listeners.iter().any(|it| it.address.value == held.configured)
         };

@@ -20,7 +20,7 @@ mod file_states;
 /// Looks at files while there are any to look at. The thread ends with this.
 pub(crate) struct FileWatch {
     shared: Arc<Mutex<Shared>>,
-    /// The task that waits at its other end learns when this is gone.
+    /// The thread that waits at its other end learns when this is gone.
     alive: Option<Sender<Infallible>>,
     changes: mpsc::Sender<Change>,
 }

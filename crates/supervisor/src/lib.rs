@@ -1,7 +1,8 @@
 //! Starts, controls and stops the server: what runs once a process, while the workers serve.
 //!
 //! `prepare` turns a configuration into all it needs or into diagnostics, `bind` opens listeners,
-//! `workers` runs the threads, `reload` commits a new configuration. Only this code has privileges.
+//! `workers` runs the threads, `reload` commits a new configuration. Only this code has privileges,
+//! and the keeper, the process it starts that stays root.
 #![forbid(unsafe_code)]
 
 use std::fmt;

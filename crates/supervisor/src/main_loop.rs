@@ -297,7 +297,7 @@ impl MainLoop {
     fn on_reload_end(&mut self, ended: reloads::Ended) -> bool {
         let reloads::Ended { scope, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
-        // Nobody would accept what comes to a listener that is opened now.
+        // The server is about to end: no worker would accept connections from a listener that is opened now.
         let outcome = if self.draining.is_some() { Err(vec![self.stopping()]) } else { outcome };
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
@@ -337,7 +337,7 @@ impl MainLoop {
             ReloadScope::Configuration => {
                 tracing::error!("not reloaded, the old configuration stays in force");
             }
-            ReloadScope::NamedFiles => {
+            ReloadScope::Renewal => {
                 self.files.refused();
                 if self.files_refused == diagnostics {
                     return;

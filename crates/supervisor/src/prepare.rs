@@ -3,21 +3,20 @@
 //! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
 //! question and get the same answer: ready, or every mistake with its place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kettle_config::{
     Config, Diagnostic, Listener, ListenerCertificate, Located, Position, advice, check_files,
 };
 use kettle_kernel::file_system::Disclosure;
-use kettle_tls::identity::{Identity, IdentityWarning};
-use kettle_tls::policy::{HTTP1, HTTP2_AND_1};
+use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::{Acceptors, self_signed};
 
 use crate::admin;
 use crate::file_watch::FileStates;
-use acceptors::AcceptorSource;
+use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
 use kettle_server::backend::Backends;
 use kettle_server::route::Router;
 use kettle_server::stores::Stores;
@@ -187,9 +186,6 @@ struct Loaded {
     ticket_secret: Option<TicketSecret>,
 }
 
-/// The acceptors of the https listeners, without HTTP/2 and with it, and those of each listener that carries connections on.
-type LoadedAcceptors = (Acceptors, Acceptors, Vec<Option<Acceptors>>);
-
 /// The steps of a start, a reload and a check. A step that fails leaves a mistake, and the next one finds more.
 fn load(
     config: &Config,
@@ -221,8 +217,8 @@ fn load(
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
-    let open = renewed.map(|prepared| &*prepared.router);
-    let router = Router::build(config, &upstreams, &stores, open);
+    let same = renewed.map(|prepared| &*prepared.router);
+    let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut diagnostics);
     let acceptors = make_acceptors(
@@ -276,29 +272,9 @@ fn names(message: &str, file: &str) -> bool {
     message.match_indices(file).any(|found| is_end(behind(found).chars().next()))
 }
 
-fn make_acceptors(
-    source: &AcceptorSource<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Option<LoadedAcceptors> {
-    let config = source.config;
-    let of_listener = |(index, listener): (usize, &Listener)| {
-        listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
-    };
-    let of_tunnels: Result<_, _> = config.listeners.iter().enumerate().map(of_listener).collect();
-    let of_https = source.https(&HTTP1).and_then(|it| Ok((it, source.https(&HTTP2_AND_1)?)));
-    let made = of_https.and_then(|(https, with_http2)| Ok((https, with_http2, of_tunnels?)));
-    // What could not be read before is missing here, and was named.
-    made.map_err(|error| {
-        if diagnostics.mistakes.is_empty() {
-            diagnostics.mistake(config, config.position_of("tls"), "", error.to_string());
-        }
-    })
-    .ok()
-}
-
 fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<TicketSecret> {
     let file = config.tls.ticket_secret.as_ref()?;
-    client_auth::load_file(config, file, diagnostics, TicketSecret::load)
+    load_named_file(config, file, diagnostics, TicketSecret::load)
 }
 
 /// Where generated certificates are kept when no configuration says so.
@@ -382,7 +358,7 @@ impl Diagnostics {
     fn have_named(&self, config: &Config, path: &Located<PathBuf>) -> bool {
         let name = path.value.display().to_string();
         self.mistakes.iter().any(|mistake| match path.at.is_written() {
-            // There, one place may stand for many files.
+            // Where the file was made from another program's, one line may name many files: the message tells which.
             true if config.is_made() => names(&mistake.message, &name),
             true => mistake.position() == path.at,
             false => mistake.offending == name,
@@ -401,6 +377,32 @@ impl Diagnostics {
             is_new
         });
         self.mistakes
+    }
+}
+
+/// Reads a file of certificates or lists; what is wrong with it becomes a diagnostic at its place.
+fn load_named_file<T>(
+    config: &Config,
+    file: &Located<PathBuf>,
+    diagnostics: &mut Diagnostics,
+    load: impl FnOnce(&Path) -> Result<(T, Vec<IdentityWarning>), IdentityError>,
+) -> Option<T> {
+    if diagnostics.have_named(config, file) {
+        return None;
+    }
+    let offending = file.value.display().to_string();
+    match load(&file.value) {
+        Ok((loaded, warnings)) => {
+            for warning in warnings {
+                let diagnostic = config.diagnostic(file.at, &offending, warning.to_string(), None);
+                diagnostics.of_identity(&warning).push(diagnostic);
+            }
+            Some(loaded)
+        }
+        Err(error) => {
+            diagnostics.mistake(config, file.at, &offending, error.to_string());
+            None
+        }
     }
 }
 

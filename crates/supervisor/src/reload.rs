@@ -54,7 +54,7 @@ pub enum ReloadScope {
     /// The configuration file, and all that it names.
     Configuration,
     /// What the configuration in force names. If its own file has changed meanwhile, that waits until a reload is asked for.
-    NamedFiles,
+    Renewal,
 }
 
 /// A configuration to be put in force: nothing but its commit is left to do.
@@ -210,11 +210,11 @@ impl Live {
         }
     }
 
-    /// Puts in force what [`candidate`](Self::candidate) led to, if it did, and counts it.
+    /// Puts a [`candidate`](Self::candidate) in force, and counts the reload as done; or counts it as refused.
     ///
     /// # Errors
     ///
-    /// Returns the mistakes there were.
+    /// Returns the mistakes for which there is no candidate.
     pub fn commit(
         &mut self,
         candidate: Result<Candidate, Vec<Diagnostic>>,
@@ -273,13 +273,13 @@ impl Query {
                 keeper::renew();
                 load()?
             }
-            (ReloadScope::Configuration, None) | (ReloadScope::NamedFiles, _) => {
+            (ReloadScope::Configuration, None) | (ReloadScope::Renewal, _) => {
                 Config::clone(in_force)
             }
         };
-        let is_in_force = self.scope == ReloadScope::NamedFiles;
-        let purpose = if is_in_force { Purpose::Renewal } else { Purpose::Reload }(&self.in_force);
-        let out_of_reach = self.sandbox.refusals(&config, is_in_force);
+        let is_renewal = self.scope == ReloadScope::Renewal;
+        let purpose = if is_renewal { Purpose::Renewal } else { Purpose::Reload }(&self.in_force);
+        let out_of_reach = self.sandbox.refusals(&config, is_renewal);
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);
         }

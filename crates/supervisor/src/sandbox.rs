@@ -89,13 +89,13 @@ impl Sandbox {
 
     /// What another configuration names and this process cannot open since its start; or, of one that is in force, of the
     /// files that are read anew.
-    pub(crate) fn refusals(&self, config: &Config, is_in_force: bool) -> Vec<Diagnostic> {
+    pub(crate) fn refusals(&self, config: &Config, is_renewal: bool) -> Vec<Diagnostic> {
         let Some(files) = &self.files else { return Vec::new() };
         let files = &self.still_there(files);
         let is_the_keepers = |need: &Need<'_>| {
             keeper::is_there() && need.is_of_reload() && is_chosen_by_root(need.path)
         };
-        let is_asked = |need: &Need<'_>| !is_in_force || need.is_of_reload();
+        let is_asked = |need: &Need<'_>| !is_renewal || need.is_of_reload();
         let refused = needs(config).into_iter().filter(is_asked);
         let refused = refused.filter(|need| !is_the_keepers(need));
         let mut diagnostics: Vec<Diagnostic> = refused
@@ -106,7 +106,7 @@ impl Sandbox {
                 config.diagnostic(need.at, &path, message, Some(RESTART.to_owned()))
             })
             .collect();
-        if is_in_force {
+        if is_renewal {
             return diagnostics;
         }
         let reads = |path: &str| files.read.iter().any(|read| Path::new(path).starts_with(read));

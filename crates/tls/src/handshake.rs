@@ -179,7 +179,7 @@ impl Handshake {
         };
         let verdict = self.guard.check(self.feed.waiting(), &known)?;
         if let Some(acceptor) = self.guard.take_choice() {
-            // All that this one has seen is warnings, if anything.
+            // The connection that is replaced was shown nothing but warning alerts, so nothing is lost.
             self.connection = connection_of(acceptor)?;
         }
         match verdict {

@@ -69,7 +69,7 @@ pub struct SiteGroup<'a> {
 impl Default for SiteGroup<'_> {
     /// HTTP/1 for everybody.
     fn default() -> Self {
-        Self { service: "https", client_auth: None, alpn: &HTTP1, is_alpn_required: false }
+        Self { service: HTTPS_SERVICE, client_auth: None, alpn: &HTTP1, is_alpn_required: false }
     }
 }
 
@@ -218,6 +218,9 @@ impl Group {
         }
     }
 }
+
+/// The service behind all https listeners: a session of one is good for the others.
+pub const HTTPS_SERVICE: &str = "https";
 
 /// By their registered names (RFC 7301 §6): a client may insist on HTTP/1.0.
 pub const HTTP1: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];

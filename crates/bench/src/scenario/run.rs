@@ -132,7 +132,7 @@ impl ScenarioRun<'_> {
         let _ = std::fs::remove_dir_all(&folder);
         match &outcome {
             Ok(()) => write(&Line::Complete { scenario: name.to_owned() })?,
-            // Behind half a line another would make the file one that nobody can read.
+            // A further line behind half a line would make the file unreadable.
             Err(BenchError::Stopped | BenchError::Results(_)) => {}
             Err(error) => {
                 let absent = Absent {
@@ -246,7 +246,7 @@ fn working_folder(options: &Options) -> Result<tempfile::TempDir, BenchError> {
         .map_err(BenchError::file(&parent))
 }
 
-/// The request with its nginx.conf, if that is one as it is used, as what both servers are measured by.
+/// If `--config` names an nginx.conf as it is in use, both servers are measured by what it says.
 fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError> {
     let mut request = request.clone();
     let options = &mut request.options;

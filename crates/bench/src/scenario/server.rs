@@ -241,6 +241,7 @@ impl Bench<'_> {
         }
         let is_whole = load.warm_up.is_zero();
         if is_whole {
+            // Without a warm-up the usage counts until the server has settled.
             system.settle(SETTLE_MAX).map_err(broken)?;
         }
         let last = system.snapshot().map_err(broken)?;

@@ -10,10 +10,11 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
 use kettle_tls::Session;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::{Filled, TlsStream};
 
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
+use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
@@ -29,13 +30,13 @@ use crate::upstream::Trace;
 #[derive(Default)]
 pub(super) struct CycleState {
     /// Requests answered so far.
-    pub(super) answered: u64,
+    answered: u64,
     /// Whether the time for the current request's head is running.
-    pub(super) is_started: bool,
+    is_started: bool,
     progress: HeadProgress,
 }
 
-/// When a request was complete, and which of its connection it is.
+/// When a request's head was complete, and which of its connection it is.
 pub(super) struct Arrival {
     time: SystemTime,
     instant: Instant,
@@ -85,7 +86,7 @@ impl Connection {
         state.answered += 1;
         // The newest configuration answers. If a reload changed what the connection was made with, such as its limits, the
         // connection keeps its own.
-        let Some(snapshot) = self.snapshot_for_next_request(stream.session()) else {
+        let Some(answering) = self.adopt_for_request(stream.session()) else {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
@@ -98,7 +99,7 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, self.remote.ip());
-        let mut response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
+        let mut response = respond(&self.worker.responder, &answering.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         if proxy::client_has_gone(&response) {
             // The client has gone, so its next requests need no answer either.
@@ -107,7 +108,7 @@ impl Connection {
             self.log_unsent(stream.session(), &head, &response, &arrival);
             return Err(End::Quiet);
         }
-        if let Some((stream, beside)) = request.body.beside_response() {
+        if let Some((stream, beside)) = request.body.stream_and_rest() {
             let head = Some(&*request.head);
             self.deliver(stream, beside, head, &mut response, closes, &arrival).await?;
             if let Body::Upgraded(mut upgraded) = response.body {
@@ -128,7 +129,7 @@ impl Connection {
     ///
     /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
     /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
-    pub(super) fn snapshot_for_next_request(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
+    pub(super) fn adopt_for_request(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
         let next = self.worker.snapshot();
         if Arc::ptr_eq(&next, &self.snapshot) {
             return Some(next);
@@ -149,7 +150,7 @@ impl Connection {
     /// gave its listener other settings, it has not, and ends after the response under way.
     pub(super) fn follow_reload(&mut self, session: &Session) -> bool {
         if !self.worker.is_current(&self.snapshot) {
-            let _ = self.snapshot_for_next_request(session);
+            let _ = self.adopt_for_request(session);
         }
         self.worker.is_current(&self.snapshot)
     }
@@ -169,6 +170,33 @@ impl Connection {
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
             Ok(()) => End::Announced,
             Err(end) => end,
+        }
+    }
+
+    /// Waits for more of the next request: long for its first byte, shortly for its end. Before
+    /// the first request a connection is not idle: a server that stops gives it a moment to come.
+    async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
+        let limits = &self.snapshot.config.limits;
+        let filled = if stream.received().bytes().is_empty() && state.answered > 0 {
+            self.deadline
+                .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
+                .await
+        } else if state.is_started {
+            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+        } else {
+            state.is_started = true;
+            self.deadline.extend(limits.request_timeout);
+            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+        };
+        match filled {
+            Ok(Ok(Filled::Data)) => Ok(()),
+            Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(End::Quiet),
+            Ok(Err(error)) => Err(self.stream_failed(error)),
+            // A client whose request took too long is told (RFC 9110 §15.5.9).
+            Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
+                Err(Box::pin(self.refuse(stream, None, 408, state.answered + 1)).await)
+            }
+            Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
     }
 

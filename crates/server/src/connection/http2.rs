@@ -256,7 +256,7 @@ impl Driver {
     }
 
     fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
-        let (standing, served, phase) = (self.shared.channel.standing(), self.served, self.phase);
+        let (taken, served, phase) = (self.shared.channel.taken_so_far(), self.served, self.phase);
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
@@ -279,7 +279,7 @@ impl Driver {
                 return Poll::Ready(Event::Over(self.shared.failed(error)));
             }
             // It takes what it can.
-            Poll::Pending if self.shared.channel.standing() != standing => {
+            Poll::Pending if self.shared.channel.taken_so_far() != taken => {
                 if self.phase == Phase::Blocked {
                     deadline.extend(self.limit().0);
                 }
@@ -396,7 +396,7 @@ impl Driver {
         let snapshot = {
             let mut connection = self.shared.connection.borrow_mut();
             connection.worker.metrics.http2_stream();
-            connection.snapshot_for_next_request(&self.shared.session)
+            connection.adopt_for_request(&self.shared.session)
         };
         self.served += 1;
         let progress = stream.progress();

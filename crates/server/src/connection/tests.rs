@@ -13,6 +13,7 @@ use kettle_kernel::probe::Capabilities;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy};
+use kettle_tls::stream::Filled;
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Cipher, SiteGroup, Version, self_signed};
 use tokio::net::TcpListener;

@@ -23,7 +23,7 @@ use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_j
 use super::locate::{self, Found, LocateOutcome};
 use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
-use super::respond::respond;
+use super::respond;
 use super::root::Root;
 use crate::clock::{Clock, CoarseClock};
 use crate::disk::Disks;
@@ -98,7 +98,7 @@ impl Files {
         if age >= self.revalidate {
             return None;
         }
-        let response = respond(&entry, head, &*self.clock);
+        let response = respond::respond(&entry, head, &*self.clock);
         if response.is_ok() {
             self.metrics.cache_hit();
         }
@@ -140,7 +140,7 @@ impl Files {
             LocateOutcome::File(found) => {
                 let entry = self.entry(route, key, found, &root, looked).await;
                 let entry = entry.map_err(locate::status_of)?;
-                respond(&entry, head, &*self.clock)
+                respond::respond(&entry, head, &*self.clock)
             }
             // From the path that was asked for its links would lead elsewhere.
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
@@ -181,7 +181,7 @@ impl Files {
             LocateOutcome::File(found) => {
                 let entry = self.entry(route, key, found, &root, looked).await;
                 let entry = entry.map_err(locate::status_of)?;
-                respond(&entry, head, &*self.clock)
+                respond::respond(&entry, head, &*self.clock)
             }
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),

@@ -19,6 +19,7 @@ use crate::tx_path::{Reason, TxPath};
 /// What the connection and its streams share.
 pub(crate) struct Channel {
     tls: RefCell<Box<TlsStream>>,
+    /// HTTP/2 itself, an `h2::Connection`: what frames mean, and those that are due.
     pub(super) frames: RefCell<h2::Connection>,
     written: RefCell<Written>,
     /// Who waits to send.
@@ -335,9 +336,9 @@ impl Channel {
         self.tls.borrow().queued_bytes()
     }
 
-    /// What changes when the client takes something, and not by what is said to it.
-    pub(crate) fn standing(&self) -> (u64, u64) {
-        self.written.borrow().standing(self.queued_bytes())
+    /// What the client has taken so far: it changes by that, and not by what is said to the client.
+    pub(crate) fn taken_so_far(&self) -> (u64, u64) {
+        self.written.borrow().taken_so_far(self.queued_bytes())
     }
 
     /// Whether the client had no room for what is due when that was last tried.
@@ -360,7 +361,8 @@ impl Channel {
         self.is_over.get()
     }
 
-    /// What the client can be told of its requests and of the end.
+    /// Has the `h2::Connection` of [`frames`](Self::frames) tell of requests, or tell the client something: what that makes due
+    /// is sent.
     pub(crate) fn with_frames<T>(&self, say: impl FnOnce(&mut h2::Connection) -> T) -> T {
         let outcome = say(&mut self.frames.borrow_mut());
         self.wake_driver();

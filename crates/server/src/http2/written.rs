@@ -93,7 +93,7 @@ impl Written {
     }
 
     /// What the kernel has taken, of ciphertext and of what it encrypts itself, with so many bytes queued.
-    pub(super) fn standing(&self, queued_bytes: usize) -> (u64, u64) {
+    pub(super) fn taken_so_far(&self, queued_bytes: usize) -> (u64, u64) {
         (self.ciphertext_bytes.saturating_sub(queued_bytes as u64), self.sent_bytes)
     }
 

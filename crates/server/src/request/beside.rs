@@ -85,8 +85,9 @@ impl RequestBody<'_> {
         self.passing.is_some()
     }
 
-    /// The connection that the request came over, for its response, and the body if it goes on beside that.
-    pub(crate) fn beside_response(
+    /// The connection that the request came over, for its response, and the rest of the body if that goes on beside it.
+    /// Always there: over HTTP/1.1 the source is the connection.
+    pub(crate) fn stream_and_rest(
         &mut self,
     ) -> Option<(&mut TlsStream, Option<Beside<'_, OfConnection<'_>>>)> {
         let BodySource::Tls(source) = &mut self.source else { return None };

@@ -42,7 +42,8 @@ impl StreamSource<'_> {
             let (began, began_ticks) = (Instant::now(), deadline.ticks());
             deadline.extend(patience);
             let next = deadline.wait(stage, |context| self.stream.poll_incoming(context)).await;
-            // Not each client can help it that it had no window; but some see to it that it never has one.
+            // A client without a window cannot send, which need not be its fault. But some clients make sure that they never have
+            // one, so this time counts too, only less.
             let was_shut =
                 self.stream.shut_ticks(deadline.ticks()).is_some_and(|ticks| ticks >= began_ticks);
             *waited += began.elapsed() / if was_shut { SHUT_WEIGHT } else { 1 };

@@ -54,7 +54,7 @@ impl Reloads {
     /// Begins the next reload, if one was asked for and none is under way.
     pub fn begin<F: Future<Output = Outcome> + 'static>(
         &mut self,
-        begin: impl FnOnce(ReloadScope) -> F,
+        read: impl FnOnce(ReloadScope) -> F,
     ) {
         if self.under_way.is_some() {
             return;
@@ -62,12 +62,12 @@ impl Reloads {
         let scope = if !self.next.is_empty() {
             ReloadScope::Configuration
         } else if std::mem::take(&mut self.have_files_changed) {
-            ReloadScope::NamedFiles
+            ReloadScope::Renewal
         } else {
             return;
         };
         let askers = std::mem::take(&mut self.next);
-        self.under_way = Some(UnderWay { scope, outcome: Box::pin(begin(scope)), askers });
+        self.under_way = Some(UnderWay { scope, outcome: Box::pin(read(scope)), askers });
     }
 
     /// Waits for the end of the reload under way, for ever if there is none; dropping this forgets nothing.

@@ -6,10 +6,11 @@ use kettle_config::{ClientAuth as ConfigClientAuth, Config, Listener, Located, S
 use kettle_config::{TlsListener, UnknownNames};
 use kettle_server::route::client_auth_groups;
 use kettle_tls::identity::{Identities, Identity};
-use kettle_tls::policy::{Policy, PolicyError};
+use kettle_tls::policy::{HTTP1, HTTP2_AND_1, HTTPS_SERVICE, Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, SiteGroup};
 
+use super::Diagnostics;
 use super::client_auth::LoadedClientAuth;
 use super::identities::LoadedIdentities;
 use super::policy;
@@ -26,12 +27,35 @@ pub(super) struct AcceptorSource<'a> {
 /// The protocols that clients of a site may speak, preferred first, and whether they must offer one.
 type Protocols<'p> = (Vec<&'p [u8]>, bool);
 
+/// The acceptors of the https listeners, without HTTP/2 and with it, and those of each listener that carries connections on.
+pub(super) type LoadedAcceptors = (Acceptors, Acceptors, Vec<Option<Acceptors>>);
+
+/// Those of all listeners. What is wrong with them becomes a diagnostic, unless a reason for it is one already.
+pub(super) fn make_acceptors(
+    source: &AcceptorSource<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<LoadedAcceptors> {
+    let config = source.config;
+    let of_listener = |(index, listener): (usize, &Listener)| {
+        listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
+    };
+    let of_tunnels: Result<_, _> = config.listeners.iter().enumerate().map(of_listener).collect();
+    let of_https = source.https(&HTTP1).and_then(|it| Ok((it, source.https(&HTTP2_AND_1)?)));
+    let made = of_https.and_then(|(https, with_http2)| Ok((https, with_http2, of_tunnels?)));
+    // What could not be read before is missing here, and was named.
+    made.map_err(|error| {
+        if diagnostics.mistakes.is_empty() {
+            diagnostics.mistake(config, config.position_of("tls"), "", error.to_string());
+        }
+    })
+    .ok()
+}
+
 impl AcceptorSource<'_> {
     /// Those of all https listeners that speak these protocols. Sessions are good for any of them. They have the names that
     /// requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
     pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
-        let SiteGroup { service, .. } = SiteGroup::default();
-        self.acceptors(self.policy, service, Site::is_served, |_| (alpn.to_vec(), false))
+        self.acceptors(self.policy, HTTPS_SERVICE, Site::is_served, |_| (alpn.to_vec(), false))
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
@@ -122,7 +146,7 @@ impl AcceptorSource<'_> {
         protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
     ) -> Result<Acceptors, PolicyError> {
         let groups = client_auth_groups(self.config);
-        let identities = self.loaded.of_those(self.config, &is_reached);
+        let identities = self.loaded.shown_by(self.config, &is_reached);
         // One for all sites that want the same.
         let mut known: Vec<((Option<usize>, Protocols<'p>), Acceptor)> = Vec::new();
         let mut of = |site: Option<usize>| {

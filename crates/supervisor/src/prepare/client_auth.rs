@@ -1,15 +1,10 @@
 //! Sites that ask clients for certificates.
 
-use std::path::Path;
-
-use kettle_config::{
-    ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config, Located,
-};
-use kettle_tls::identity::{IdentityError, IdentityWarning};
+use kettle_config::{ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config};
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode};
 
-use super::Diagnostics;
+use super::{Diagnostics, load_named_file};
 use kettle_server::route::client_auth_groups;
 
 /// What clients are asked for.
@@ -56,40 +51,14 @@ fn load_one(
     settings: &ConfigClientAuth,
     diagnostics: &mut Diagnostics,
 ) -> Option<ClientAuth> {
-    let roots = load_file(config, &settings.roots, diagnostics, Roots::load_for_clients);
+    let roots = load_named_file(config, &settings.roots, diagnostics, Roots::load_for_clients);
     let revocation = match &settings.crl {
         None => Some(None),
-        Some(crl) => load_file(config, crl, diagnostics, RevocationLists::load).map(Some),
+        Some(crl) => load_named_file(config, crl, diagnostics, RevocationLists::load).map(Some),
     };
     let mode = match settings.mode {
         ConfigMode::Required => ClientAuthMode::Required,
         ConfigMode::Optional => ClientAuthMode::Optional,
     };
     Some(ClientAuth { mode, roots: roots?, revocation: revocation? })
-}
-
-/// Reads a file of certificates or lists; what is wrong with it becomes a diagnostic at its place.
-pub(super) fn load_file<T>(
-    config: &Config,
-    file: &Located<std::path::PathBuf>,
-    diagnostics: &mut Diagnostics,
-    load: impl FnOnce(&Path) -> Result<(T, Vec<IdentityWarning>), IdentityError>,
-) -> Option<T> {
-    if diagnostics.have_named(config, file) {
-        return None;
-    }
-    let offending = file.value.display().to_string();
-    match load(&file.value) {
-        Ok((loaded, warnings)) => {
-            for warning in warnings {
-                let diagnostic = config.diagnostic(file.at, &offending, warning.to_string(), None);
-                diagnostics.of_identity(&warning).push(diagnostic);
-            }
-            Some(loaded)
-        }
-        Err(error) => {
-            diagnostics.mistake(config, file.at, &offending, error.to_string());
-            None
-        }
-    }
 }

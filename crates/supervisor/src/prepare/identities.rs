@@ -48,7 +48,7 @@ impl LoadedIdentities {
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
     /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
-    pub(super) fn of_those(
+    pub(super) fn shown_by(
         &self,
         config: &Config,
         is_shown: impl Fn(&Site) -> bool,
@@ -100,7 +100,7 @@ pub(super) fn load_identity(
 ) -> Option<Identity> {
     let Certificate { chain, key, ocsp, .. } = certificate;
     let files = [Some(chain), Some(key), ocsp.as_ref()];
-    // A key that is missing must not hide what is wrong with the chain.
+    // Only the chain is asked about: a key that is missing must not hide what is wrong with the chain.
     if diagnostics.have_named(config, chain) {
         return None;
     }

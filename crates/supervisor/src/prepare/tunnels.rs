@@ -15,9 +15,8 @@ use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
 use kettle_tls::trust::Roots;
 
-use super::Diagnostics;
-use super::client_auth::load_file;
 use super::identities::load_identity;
+use super::{Diagnostics, load_named_file};
 
 /// How TLS is spoken to the servers of each backend that speaks it, by its name.
 pub(super) type LoadedConnectors = HashMap<String, Arc<[Connector]>>;
@@ -97,7 +96,7 @@ fn load_trust(
         return (pins.len() == tls.pins.len()).then(|| Trust::pins(&pins));
     }
     let roots = match &tls.roots {
-        ConfigRoots::File(file) => load_file(config, file, diagnostics, Roots::load)?,
+        ConfigRoots::File(file) => load_named_file(config, file, diagnostics, Roots::load)?,
         ConfigRoots::System => match Roots::system() {
             Ok(roots) => roots,
             Err(error) => {

@@ -270,7 +270,7 @@ fn named_files_are_read_again_without_the_configuration() {
     let mut fixture = Fixture::new();
     let before = Arc::clone(&fixture.live.prepared().config);
     fixture.write("[limits]\nidle_timeout = \"soon\"\n");
-    fixture.reload_of(ReloadScope::NamedFiles, Duration::from_secs(60)).unwrap();
+    fixture.reload_of(ReloadScope::Renewal, Duration::from_secs(60)).unwrap();
     assert_eq!(fixture.live.prepared().config.limits, before.limits);
     assert!(fixture.seen.has_changed().unwrap());
     assert!(fixture.reload().is_err());

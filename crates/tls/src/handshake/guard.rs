@@ -1,5 +1,5 @@
 //! What each record of a client's handshake must be before rustls sees it: where rustls would let pass
-//! what the RFCs forbid, or end without a word.
+//! what the RFCs forbid, or end without a word. It also reads the name in the ClientHello and picks the acceptor by it.
 
 use super::HandshakeError;
 use crate::acceptors::{Acceptor, Acceptors};

@@ -1,5 +1,7 @@
 //! Chooses the identity of a connection: the site by server name (exact, then one-label
 //! wildcard, then default), then the site's first certificate whose key the client can verify.
+//!
+//! rustls calls it in a handshake; `policy` gives it to rustls.
 
 use std::sync::Arc;
 use std::time::SystemTime;

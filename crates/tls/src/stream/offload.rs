@@ -1,4 +1,4 @@
-//! Moving what a connection sends into the kernel, and changing the key once it is there.
+//! Moving what a connection sends into the kernel, and changing keys, here and in the kernel.
 //!
 //! The order is what keeps the switch safe (docs/ktls.md): send what is queued, attach, give up
 //! the sealer, install its key. Until the sealer is given up a refusal is harmless; from then on

@@ -129,13 +129,14 @@ impl Shared {
             closes: false,
         };
         let mut head = worker.head_buffer();
+        // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, &mut response, &edge);
         let length = response.body.length();
         let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
         let demand = Demand { bytes, is_file, is_last: false };
         let mut delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        let obstacle = self.ask_for_home(&worker, preference, demand);
+        let obstacle = self.ask_for_kernel_path(&worker, preference, demand);
         let mut head_bytes = 0;
         if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
             head_bytes = head.len() as u64;
@@ -145,7 +146,7 @@ impl Shared {
             delivered.completed = sent.await;
         }
         delivered.body_bytes = stream.sent_bytes();
-        (delivered.path, delivered.reason) = self.home(preference, demand, obstacle);
+        (delivered.path, delivered.reason) = self.path_at_end(preference, demand, obstacle);
         if let Some(reason) = delivered.reason {
             worker.metrics.not_preferred(reason);
         }
@@ -191,7 +192,7 @@ impl Shared {
     }
 
     /// Has the connection move into the kernel if this response is to be encrypted there; why it does not try, if so.
-    fn ask_for_home(
+    fn ask_for_kernel_path(
         &self,
         worker: &WorkerState,
         preference: PathPreference,
@@ -212,7 +213,7 @@ impl Shared {
 
     /// Where the end of a response was encrypted, and why not where that was preferred. The connection may have moved since its
     /// beginning.
-    fn home(
+    fn path_at_end(
         &self,
         preference: PathPreference,
         demand: Demand,
