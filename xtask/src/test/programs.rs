@@ -5,6 +5,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -170,7 +171,9 @@ struct SkipLog {
 
 impl SkipLog {
     fn new() -> Result<Self, String> {
-        let folder = checkout::target_folder().join(format!("skips-{}", std::process::id()));
+        let number = SKIP_LOGS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("skips-{}-{number}", std::process::id());
+        let folder = checkout::target_folder().join(name);
         remove_folder(&folder)?;
         create_folder(&folder)?;
         let path = folder.join("log");
@@ -217,6 +220,8 @@ const DECIDED_BY_KERNELS: &[&str] = &[
 ];
 
 const SKIP_LOG: &str = "KETTLE_SKIP_LOG";
+/// How many were made: each has a folder of its own.
+static SKIP_LOGS: AtomicUsize = AtomicUsize::new(0);
 /// libtest's own variable.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Most of a test's time it waits for a deadline of the server to pass, and keeps no processor busy.

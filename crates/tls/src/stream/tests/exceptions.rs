@@ -169,7 +169,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         // The next key of a KeyUpdate that rustls takes for an illegal one.
         theirs: &[GoesOn, ILLEGAL],
         is_said: |said, _| is_handshake(said),
-        example: || vec![vec![record(HANDSHAKE, &[24, 0, 0, 1, 0]), Said::NextKey]; 30].concat(),
+        example: || vec![vec![record(HANDSHAKE, &[24, 0, 0, 1, 0]), Said::NextKey]; 100].concat(),
     },
     Exception {
         name: "a ChangeCipherSpec is protected like any record",
