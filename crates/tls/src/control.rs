@@ -377,8 +377,8 @@ const RENEGOTIATION_BYTES_MAX: usize = 0xffff;
 /// Java by bytes sent.
 const KEY_UPDATES_PER_SECOND: u64 = 8;
 
-/// Those of a connection that has just begun. Test suites send 32 in one write.
-const KEY_UPDATES_AT_START: u64 = 64;
+/// Those of a connection that has just begun: as many in a row as rustls takes, and as test suites send in one write.
+const KEY_UPDATES_AT_START: u64 = 32;
 
 /// What a quiet time adds up to: each costs some microseconds, and all of them may be in one read.
 const KEY_UPDATES_AT_ONCE: u64 = 512;

@@ -317,7 +317,7 @@ fn changes_keys(path: &str) -> bool {
 
 /// More than are allowed while a test is waited for: eight a second.
 fn flood_records() -> u64 {
-    80 + 8 * patience().as_secs()
+    48 + 8 * patience().as_secs()
 }
 
 fn assert_no_complaint(client: &Running) {

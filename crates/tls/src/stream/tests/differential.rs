@@ -198,7 +198,7 @@ fn hostile() -> impl Strategy<Value = Vec<Said>> {
         6 => one.clone().prop_map(|said| vec![said]),
         // Floods.
         1 => (one, 2..70_usize).prop_map(|(said, times)| vec![said; times]),
-        1 => (0..2_u8, 2..80_usize).prop_map(|(request, times)| vec![key_update(request, 5); times].concat()),
+        1 => (0..2_u8, 2..40_usize).prop_map(|(request, times)| vec![key_update(request, 5); times].concat()),
         1 => (28..40_usize).prop_map(|times| vec![record(APPLICATION_DATA, &[]); times]),
     ]
 }
