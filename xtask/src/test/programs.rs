@@ -212,8 +212,22 @@ const WHOLE_SUITE_ON: Kernel = Kernel::Linux6_12;
 const DECIDED_BY_KERNELS: &[&str] = &[
     "kernel::",
     "wire::",
-    "serve::",
-    "tunnel::",
+    "serve::body",
+    "serve::control_group",
+    "serve::disk",
+    "serve::every_suite",
+    "serve::file",
+    "serve::limit",
+    "serve::pairing",
+    "serve::range",
+    "serve::workers",
+    "tunnel::carry",
+    "tunnel::end",
+    "tunnel::failure",
+    "tunnel::interchange",
+    "tunnel::life",
+    "tunnel::originate",
+    "tunnel::pairing",
     "http2::spec::h2spec",
     "reload::sandbox",
     "reload::privilege",
@@ -227,7 +241,7 @@ const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Most of a test's time it waits for a deadline of the server to pass, and keeps no processor busy.
 const TESTS_PER_PROCESSOR: usize = 2;
 const HERE_LIMIT: Duration = Duration::from_secs(20 * 60);
-const GUEST_LIMIT: Duration = Duration::from_secs(25 * 60);
+const GUEST_LIMIT: Duration = Duration::from_secs(40 * 60);
 
 #[cfg(test)]
 mod tests;
