@@ -63,10 +63,15 @@ pub async fn respond(
         }
         _ => None,
     };
-    let mut response = match ready {
+    let response = match ready {
         Some(response) => response,
         None => Box::pin(respond_slowly(responder, site, request, is_refused)).await,
     };
+    of_site(site, route, response)
+}
+
+/// What a site says of each of its responses.
+fn of_site(site: &Site, route: Option<&Route>, mut response: Response) -> Response {
     response.tx_path = site.path;
     response.log = site.log(route).clone();
     response.fields.set_tls_only(site.hsts_line.clone());
@@ -88,11 +93,8 @@ pub async fn refuse(
     let Some(site) = asked.or_else(|| router.site(None, server_name, is_verified)) else {
         return error_page::plain(&status.into());
     };
-    let mut response = error_response(files, site, &site.configured, &status.into()).await;
-    response.tx_path = site.path;
-    response.log = site.log(None).clone();
-    response.fields.set_tls_only(site.hsts_line.clone());
-    response
+    let response = error_response(files, site, &site.configured, &status.into()).await;
+    of_site(site, None, response)
 }
 
 /// `is_refused`: the path has a slash that not all would take for one.

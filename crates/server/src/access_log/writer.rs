@@ -248,11 +248,13 @@ impl Sink {
 /// Writes lines so that what other programs, or our own messages, write to the same log stands between them. A file takes each
 /// call's bytes as one; a pipe takes so only [`PIPE_BUF`] of them.
 fn write_lines(log: &mut (impl Write + AsFd), lines: &[u8]) -> Result<(), TornWrite> {
-    let is_file = fstat(log.as_fd())
-        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    // Few lines go as one wherever they go.
+    let is_whole = lines.len() <= PIPE_BUF
+        || fstat(log.as_fd())
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
     let mut left = lines;
     while !left.is_empty() {
-        let piece_bytes = if is_file { left.len() } else { piece_bytes(left) };
+        let piece_bytes = if is_whole { left.len() } else { piece_bytes(left) };
         let (piece, rest) = left.split_at(piece_bytes);
         let written_before = lines.len() - left.len();
         let behind = |TornWrite { written_bytes, error }| TornWrite {

@@ -53,14 +53,23 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     First,
-    /// Of a stream, behind so many requests, with others under way or not.
-    InFields(u32, u64, bool),
+    /// With other streams under way or not.
+    InFields(Fields, bool),
     Busy,
     Blocked,
     Idle,
     Leaving,
     Cutting(ErrorCode),
     Closing,
+}
+
+/// Fields that are on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fields {
+    stream: u32,
+    /// Begun before them: trailers are not the head of the same stream.
+    requests: u64,
+    since_ticks: u32,
 }
 
 /// Why the wait for something to happen ended.
@@ -75,8 +84,8 @@ struct Driver {
     streams: JoinSet<()>,
     fresh: Fresh,
     phase: Phase,
-    /// The stream whose fields are on their way, behind how many requests, and since when.
-    fields: Option<(u32, u64, u32)>,
+    /// Also while the connection is in another phase.
+    fields: Option<Fields>,
     /// Requests so far.
     begun: u64,
     /// Those that were not refused.
@@ -197,9 +206,9 @@ impl Driver {
         let limits = &connection.snapshot.config.limits;
         match self.phase {
             Phase::First => (limits.request_timeout, Stage::Begun),
-            Phase::InFields(_, _, is_busy) => {
-                let begun = self.fields.map(|(.., since)| connection.deadline.ticks() - since);
-                let taken = Duration::from_secs(begun.unwrap_or(0).into());
+            Phase::InFields(fields, is_busy) => {
+                let ticks = connection.deadline.ticks() - fields.since_ticks;
+                let taken = Duration::from_secs(ticks.into());
                 let stage = if is_busy { Stage::UnderWay } else { Stage::Begun };
                 (limits.request_timeout.saturating_sub(taken), stage)
             }
@@ -343,8 +352,8 @@ impl Driver {
         match (self.phase, self.fields) {
             (Phase::Cutting(_) | Phase::Closing, _) => self.phase,
             _ if self.shared.channel.is_blocked() => Phase::Blocked,
-            (_, Some((stream, begun, _))) if self.is_busy() || !is_left => {
-                Phase::InFields(stream, begun, self.is_busy())
+            (_, Some(fields)) if self.is_busy() || !is_left => {
+                Phase::InFields(fields, self.is_busy())
             }
             _ if self.is_busy() => Phase::Busy,
             _ if is_left => Phase::Leaving,
@@ -355,11 +364,12 @@ impl Driver {
 
     /// Fields that the client began and can still end.
     fn note_fields(&mut self, ticks: u32) {
-        let channel = &self.shared.channel;
+        let (channel, requests) = (&self.shared.channel, self.begun);
         let stream = channel.with_frames(|frames| frames.stream_in_fields());
-        self.fields = stream.filter(|_| !channel.is_input_over()).map(|stream| match self.fields {
-            Some(same) if (same.0, same.1) == (stream, self.begun) => same,
-            _ => (stream, self.begun, ticks),
+        let known = self.fields;
+        self.fields = stream.filter(|_| !channel.is_input_over()).map(|stream| {
+            let same = known.filter(|it| it.stream == stream && it.requests == requests);
+            same.unwrap_or(Fields { stream, requests, since_ticks: ticks })
         });
     }
 
