@@ -74,7 +74,9 @@ fn find_repeated<'n>(
 }
 
 fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
-    if backend.servers.is_empty() && !reader.is_written(&format!("backend.{index}.server")) {
+    let list = format!("backend.{index}.server");
+    let is_unread = reader.is_written(&list) && reader.place(&list).is_none();
+    if backend.servers.is_empty() && !is_unread && !reader.is_written(&format!("{list}.0")) {
         let message = "the backend has no server".to_owned();
         let help = "[[backend.server]] with address = \"127.0.0.1:8080\"";
         reader.report_located(&backend.name, message, Help::write(help));

@@ -4,6 +4,7 @@ mod advice;
 mod answers;
 mod backends;
 mod caches;
+mod carried;
 mod keys;
 mod order;
 mod proxies;
