@@ -140,7 +140,7 @@ fn read(path: &Path) -> Result<Vec<Value>, String> {
 
 impl Target {
     fn row(&self, samples: &[Value]) -> Result<String, String> {
-        self.compared(&self.values(samples, "kettle "), &self.values(samples, "nginx "))
+        self.compared(&self.values(samples, "kettle user"), &self.values(samples, "nginx user"))
     }
 
     /// What the first costs beside the second, by the rounds they were measured in.
@@ -173,7 +173,7 @@ impl Target {
     /// The round and the figure of a sample that is looked at.
     fn value(&self, sample: &Value, server: &str) -> Option<(u64, f64)> {
         let is_there = |(axis, value): (&String, &f64)| sample["point"][axis] == *value;
-        let is_meant = sample["subject"].as_str()?.starts_with(server)
+        let is_meant = sample["subject"] == server
             && sample["part"].as_str().unwrap_or_default() == self.of
             && self.point.iter().all(is_there);
         let value = sample["figures"][&self.figure].as_f64()? * self.times;

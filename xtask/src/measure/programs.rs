@@ -22,7 +22,15 @@ pub fn kettle_bench(arguments: &MeasureArguments) -> Result<PathBuf, String> {
     release("kettle-bench")
 }
 
-fn release(package: &str) -> Result<PathBuf, String> {
-    process::run(checkout::cargo().args(["build", "--release", "-p", package]))?;
-    Ok(checkout::target_folder().join("release").join(package))
+/// Both are built at once: one after the other they would share no crate whose features they choose differently.
+fn release(program: &str) -> Result<PathBuf, String> {
+    process::run(checkout::cargo().args([
+        "build",
+        "--release",
+        "-p",
+        "kettle",
+        "-p",
+        "kettle-bench",
+    ]))?;
+    Ok(checkout::target_folder().join("release").join(program))
 }

@@ -27,7 +27,7 @@ pub fn rows(
     }
     let row = |target: &super::Target| {
         let [above, below] = taken.each_ref().map(|taken| -> BTreeMap<u64, f64> {
-            let of_round = |samples| target.values(samples, "kettle ").into_values().next();
+            let of_round = |samples| target.values(samples, "kettle user").into_values().next();
             (0..)
                 .zip(taken.iter().map(Vec::as_slice))
                 .filter_map(|(round, it)| Some((round, of_round(it)?)))

@@ -22,6 +22,7 @@ fn a_row_compares_what_was_measured_in_one_round() {
         line("nginx user", "", 1, 1024, 6.0),
         line("kettle user", "", 1, 2048, 30.0),
         line("kettle user", "calls", 1, 1024, 30.0),
+        line("kettle terminator user", "", 1, 1024, 30.0),
     ];
     let target: Target = toml::from_str(
         "name = \"n\"\nfigure = \"cpu\"\npoint = { size = 1024 }\ntimes = 4\nunit = \"µs\"\npart = 0.4",
