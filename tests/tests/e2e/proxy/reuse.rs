@@ -159,12 +159,18 @@ fn a_new_connection_that_dies_is_not_tried_again() {
     assert_eq!(kettle.entry("/app").text("upstream_failure"), "closed_early");
 }
 
+/// The settings of a server that takes one request at a time, for which others wait.
+fn taking_one(backend: &Backend) -> String {
+    let address = backend.address();
+    format!(
+        "queue_timeout = \"5m\"\n[[backend.server]]\naddress = \"{address}\"\nconnections = 1\n"
+    )
+}
+
 #[test]
 fn a_kept_connection_leaves_its_place_to_others() {
     let backend = Backend::listen();
-    let server_settings =
-        format!("[[backend.server]]\naddress = \"{}\"\nconnections = 1\n", backend.address());
-    let kettle = Kettle::start(before("", &server_settings, &[]));
+    let kettle = Kettle::start(before("", &taking_one(&backend), &[]));
     let mut first = Dialer::default().connect(kettle.address());
     let mut second = Dialer::default().connect(kettle.address());
     first.send(&get("/app/first")).unwrap();
@@ -182,9 +188,7 @@ fn a_response_that_is_here_keeps_no_server_busy_though_its_client_reads_nothing(
     let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n";
     for response in [&*ok(&"first".repeat(50_000)), chunks] {
         let backend = Backend::listen();
-        let settings =
-            format!("[[backend.server]]\naddress = \"{}\"\nconnections = 1\n", backend.address());
-        let kettle = Kettle::start(before("", &settings, &[]));
+        let kettle = Kettle::start(before("", &taking_one(&backend), &[]));
         let mut slow = Dialer::default().connect(kettle.address());
         slow.send(&get("/app/first")).unwrap();
         let mut server = backend.accept();

@@ -220,7 +220,9 @@ fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
 #[test]
 fn what_a_stop_cuts_off_is_no_end() {
     let backend = Backend::listen();
-    let setup = before("tcp", "", &[backend.address()]).set("server", "drain_timeout = \"1s\"");
+    let app = kettle_tests::backend::backend("app", "queue_timeout = \"5m\"", &[backend.address()]);
+    let setup = kettle_tests::setup::Setup::default().set("server", "drain_timeout = \"1s\"");
+    let setup = setup.listener("kind = \"tcp\"\nbackend = \"app\"").more(&app);
     let mut kettle = Kettle::start(setup.more("connections = 1\n"));
     let connect = || {
         let client = TcpStream::connect(kettle.address()).unwrap();
