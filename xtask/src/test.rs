@@ -92,10 +92,10 @@ fn look_twice(
     Ok(totals)
 }
 
-/// The targets are a workspace of their own that nothing else here looks at. Without libFuzzer itself, which wants a C++
-/// compiler: nothing is linked.
+/// The targets are a workspace of their own that nothing else here looks at; what both depend on is there since the lints.
+/// Without libFuzzer itself, which wants a C++ compiler: nothing is linked.
 fn checking_fuzz_targets() -> Command {
-    let folder = checkout::workspace().join("target/fuzz-check");
+    let folder = checkout::target_folder();
     let mut command = checkout::cargo();
     command
         .args(["check", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"])

@@ -56,8 +56,8 @@ pub fn run_command(command: &mut Command) -> Result<Totals, String> {
     Ok(totals)
 }
 
-/// Runs the tests that meet the kernel in a guest, where a test that finds no kTLS fails. The whole suite runs on one kernel;
-/// the others are asked what kernels answer differently.
+/// Runs the tests that meet the kernel in a guest, where a test that finds no kTLS fails. Each kernel is asked what kernels
+/// answer differently, one of them also what any kernel of these answers alike.
 pub fn run_in_guest(
     programs: &Programs,
     kernel: Kernel,
@@ -74,13 +74,8 @@ pub fn run_in_guest(
         let name = format!("tests-{position}-{}", short_name(&program.path));
         let mut command = vec![format!("/kettle/{name}")];
         files.push((program.path.clone(), name));
-        let words = match program.on_kernels {
-            Some(words) => words,
-            None if kernel == WHOLE_SUITE_ON => &[],
-            None => DECIDED_BY_KERNELS,
-        };
-        let of_kernels = words.iter().map(|word| (*word).to_owned());
-        command.extend(of_kernels.filter(|_| filter.is_empty()));
+        let words = if filter.is_empty() { words_of(program, kernel) } else { Vec::new() };
+        command.extend(words.into_iter().map(str::to_owned));
         command.extend_from_slice(filter);
         commands.push(command);
     }
@@ -204,14 +199,43 @@ pub fn run_each(commands: &[Vec<String>]) -> String {
     format!("status=0; {each}exit $status")
 }
 
-/// The kernel on which all of the suite runs.
-const WHOLE_SUITE_ON: Kernel = Kernel::Linux6_12;
+/// Which tests of a program a kernel is asked.
+fn words_of(program: &TestProgram, kernel: Kernel) -> Vec<&'static str> {
+    let alike = if kernel == MORE_IS_ASKED_OF { SAID_ALIKE_BY_KERNELS } else { &[] };
+    match program.on_kernels {
+        Some(words) => words.to_vec(),
+        None => DECIDED_BY_KERNELS.iter().chain(alike).copied().collect(),
+    }
+}
 
-/// The parts of the suite that every kernel is asked. What the others find out (an import, a rule of a route, what may be
-/// kept) no kernel decides; what one of them has to do with kernel TLS stands in its module `kernel`.
+/// The parts of the suite that every kernel is asked: how its kernel TLS, splice, file systems and sandbox behave.
 const DECIDED_BY_KERNELS: &[&str] = &[
-    "kernel::",
+    "kernel::changing_file",
+    "kernel::every_suite",
+    "kernel::failure",
+    "kernel::http2",
+    "kernel::key_update",
+    "kernel::switch",
+    "cache::kernel",
+    "proxy::kernel",
     "wire::",
+    "serve::disk::files_on_an_overlay",
+    "serve::disk::what_common_file_systems",
+    "tunnel::carry",
+    "tunnel::failure",
+    "tunnel::pairing",
+    "reload::sandbox",
+];
+
+/// The kernel that is asked more.
+const MORE_IS_ASKED_OF: Kernel = Kernel::Linux6_12;
+
+/// What meets the kernel as well, and where one speaks for all. What the rest of the suite finds out (an import, a rule of a
+/// route, what may be kept) no kernel decides.
+const SAID_ALIKE_BY_KERNELS: &[&str] = &[
+    "kernel::crowd",
+    "kernel::peer",
+    "kernel::violation",
     "serve::body",
     "serve::control_group",
     "serve::disk",
@@ -220,16 +244,11 @@ const DECIDED_BY_KERNELS: &[&str] = &[
     "serve::limit",
     "serve::pairing",
     "serve::range",
-    "serve::workers",
-    "tunnel::carry",
     "tunnel::end",
-    "tunnel::failure",
     "tunnel::interchange",
     "tunnel::life",
     "tunnel::originate",
-    "tunnel::pairing",
     "http2::spec::h2spec",
-    "reload::sandbox",
     "reload::privilege",
 ];
 
