@@ -277,6 +277,10 @@ impl Driver {
                 self.begin(request, deadline.ticks());
             }
         }
+        // Nothing more is said, not to those either that asked in front of the error.
+        if let Some(ConnectionEnd::Error(_)) = self.shared.channel.with_frames(|it| it.end()) {
+            self.shared.is_speechless.set(true);
+        }
         self.fresh.look(context);
         self.end_if_due();
         match self.shared.channel.poll_flush(context) {
@@ -337,7 +341,6 @@ impl Driver {
             // GOAWAY says it.
             Some(ConnectionEnd::Error(code)) => {
                 self.shared.refused(error_word(code));
-                self.shared.is_speechless.set(true);
                 self.phase = Phase::Closing;
             }
             None if !self.is_busy() && (is_left || channel.is_input_over()) => {
