@@ -318,7 +318,7 @@ impl Channel {
     }
 
     /// Whether so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.is_blocked.get() && self.held_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX
     }
 
