@@ -212,15 +212,20 @@ impl Deadline {
             if let Poll::Ready(outcome) = poll(context) {
                 return Poll::Ready(outcome);
             }
-            if let Some(interrupt) = self.interrupt() {
-                return Poll::Ready(Err(interrupt));
-            }
-            let mut waker = self.waker.borrow_mut();
-            if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
-                *waker = Some(context.waker().clone());
-            }
-            Poll::Pending
+            self.poll_interrupt(context).map(Err)
         })
+    }
+
+    /// Ready when whoever waits for something until the deadline that is set already is to wait no longer.
+    pub fn poll_interrupt(&self, context: &mut Context<'_>) -> Poll<Interrupt> {
+        if let Some(interrupt) = self.interrupt() {
+            return Poll::Ready(interrupt);
+        }
+        let mut waker = self.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        Poll::Pending
     }
 
     fn interrupt(&self) -> Option<Interrupt> {

@@ -222,7 +222,9 @@ impl RequestBody<'_> {
         }
         // It is not kept while the next one is waited for.
         *data = Bytes::new();
-        let next = source.next(stage, &mut self.waited, *total_bytes).await?;
+        // What nobody wants earns no time.
+        let earning_bytes = if stage == Stage::Idle { 0 } else { *total_bytes };
+        let next = source.next(stage, &mut self.waited, earning_bytes).await?;
         let Some(next) = next else { return Ok(None) };
         *total_bytes = total_bytes.saturating_add(next.len() as u64);
         if *total_bytes > bytes_max {
@@ -354,7 +356,7 @@ impl RequestBody<'_> {
         self.is_awaited || self.is_broken || (is_too_long && !self.reader.is_done())
     }
 
-    /// Reads past what nobody wanted, up to the limit.
+    /// Reads past what nobody wanted, up to the limit, in the time that a client may be silent.
     ///
     /// # Errors
     /// [`BodyError`] if that is not the end of it.
@@ -365,6 +367,7 @@ impl RequestBody<'_> {
                 return Ok(());
             }
             let bytes_max = total_bytes.saturating_add(source.discard_bytes_max);
+            self.waited = Duration::ZERO;
             while self.next_of_stream(bytes_max, Stage::Idle).await?.is_some() {}
             return Ok(());
         }

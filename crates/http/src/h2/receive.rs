@@ -17,6 +17,13 @@ pub(super) enum Fault {
     Flood(&'static str),
 }
 
+/// What a frame says of the windows of new streams.
+#[derive(Clone, Copy)]
+struct InitialWindows {
+    most: u32,
+    last: u32,
+}
+
 impl Connection {
     /// Takes in bytes. `ticks` is the time in seconds, `sent_bytes` what the client has been sent ever.
     pub fn receive(&mut self, received: &[u8], ticks: u32, sent_bytes: u64) {
@@ -171,6 +178,25 @@ impl Connection {
         if self.frame.has(ACK) {
             return Ok(());
         }
+        let mut windows = None;
+        let outcome = self.note_settings(payload, is_first, &mut windows);
+        // Also in front of a setting that is wrong: the first error counts.
+        if let Some(windows) = windows {
+            self.initial_windows(windows)?;
+        }
+        outcome?;
+        write_frame(SETTINGS, ACK, 0, &[], &mut self.output);
+        Ok(())
+    }
+
+    /// Takes in settings, as far as they are right. Those of windows are left to the caller, since a frame has room for thousands
+    /// of them, and each changes all streams.
+    fn note_settings(
+        &mut self,
+        payload: &[u8],
+        is_first: bool,
+        windows: &mut Option<InitialWindows>,
+    ) -> Result<(), Fault> {
         for setting in payload.as_chunks::<6>().0 {
             let [high, low, value @ ..] = *setting;
             let value = u32::from_be_bytes(value);
@@ -179,7 +205,10 @@ impl Connection {
                 ENABLE_PUSH | ENABLE_CONNECT_PROTOCOL | NO_RFC7540_PRIORITIES if value > 1 => {
                     return Err(Fault::Connection(ErrorCode::PROTOCOL_ERROR));
                 }
-                INITIAL_WINDOW_SIZE => self.initial_window(value)?,
+                INITIAL_WINDOW_SIZE => {
+                    let most = windows.map_or(0, |it| it.most).max(value);
+                    *windows = Some(InitialWindows { most, last: value });
+                }
                 // Ours are never longer than every client takes.
                 MAX_FRAME_SIZE if !(16_384..1 << 24).contains(&value) => {
                     return Err(Fault::Connection(ErrorCode::PROTOCOL_ERROR));
@@ -191,21 +220,22 @@ impl Connection {
                 _ => {}
             }
         }
-        write_frame(SETTINGS, ACK, 0, &[], &mut self.output);
         Ok(())
     }
 
-    /// Changes the windows of all streams by as much as that of new ones (RFC 9113 §6.9.2).
-    fn initial_window(&mut self, bytes: u32) -> Result<(), Fault> {
-        let change = i64::from(bytes) - self.initial_send_bytes;
+    /// Changes the windows of all streams by as much as that of new ones (RFC 9113 §6.9.2), once for all that a frame says: each
+    /// starts from the same, so the largest shows whether one was too large.
+    fn initial_windows(&mut self, windows: InitialWindows) -> Result<(), Fault> {
+        let most_change = i64::from(windows.most) - self.initial_send_bytes;
+        let change = i64::from(windows.last) - self.initial_send_bytes;
         self.initial_send_bytes += change;
+        let mut most_bytes = i64::from(windows.most);
         for stream in self.streams.iter_mut().filter(|stream| stream.reset.is_none()) {
+            most_bytes = most_bytes.max(stream.send_bytes + most_change);
             stream.send_bytes += change;
             stream.wake();
         }
-        let is_overflow = |bytes: i64| bytes > WINDOW_BYTES_MAX;
-        let mut open = self.streams.iter().filter(|stream| stream.reset.is_none());
-        if is_overflow(bytes.into()) || open.any(|it| is_overflow(it.send_bytes)) {
+        if most_bytes > WINDOW_BYTES_MAX {
             return Err(Fault::Connection(ErrorCode::FLOW_CONTROL_ERROR));
         }
         Ok(())

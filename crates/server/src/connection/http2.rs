@@ -3,13 +3,16 @@
 //! | phase | until | a stop |
 //! |---|---|---|
 //! | first | a whole request, `limits.request_timeout` | gives it a moment |
-//! | fields | their end, `limits.request_timeout` from their beginning, whatever other streams do | gives it a moment, or waits for the others |
+//! | fields | their end | gives it a moment |
 //! | busy | the last stream has its response; each has deadlines of its own | waits |
 //! | blocked | the client takes what is sealed, nothing of it for `limits.write_timeout` | waits |
 //! | idle | a request, `limits.idle_timeout` | says so, and gives what comes a moment |
 //! | leaving | the client, which was told to ask elsewhere, closes; [`LINGER`] | gives it a moment |
 //! | cutting | each stream under way has been reset, [`LINGER`] | waits |
 //! | closing | the last words are out, [`LINGER`] | waits |
+//!
+//! Fields have `limits.request_timeout` from their beginning in whatever phase, as long as the client is listened to: not while it
+//! takes too little of what is due.
 //!
 //! A connection that ends says GOAWAY first, where its client still listens.
 
@@ -30,7 +33,7 @@ use kettle_tls::stream::{StreamError, TlsStream};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
-use crate::deadlines::{Deadline, Stage};
+use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::http2::{Channel, Stream};
 use fresh::Fresh;
 
@@ -53,8 +56,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     First,
-    /// With other streams under way or not.
-    InFields(Fields, bool),
+    InFields,
     Busy,
     Blocked,
     Idle,
@@ -64,12 +66,11 @@ enum Phase {
 }
 
 /// Fields that are on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fields {
     stream: u32,
     /// Begun before them: trailers are not the head of the same stream.
     requests: u64,
-    since_ticks: u32,
+    deadline: Rc<Deadline>,
 }
 
 /// Why the wait for something to happen ended.
@@ -206,12 +207,8 @@ impl Driver {
         let limits = &connection.snapshot.config.limits;
         match self.phase {
             Phase::First => (limits.request_timeout, Stage::Begun),
-            Phase::InFields(fields, is_busy) => {
-                let ticks = connection.deadline.ticks() - fields.since_ticks;
-                let taken = Duration::from_secs(ticks.into());
-                let stage = if is_busy { Stage::UnderWay } else { Stage::Begun };
-                (limits.request_timeout.saturating_sub(taken), stage)
-            }
+            // They have a deadline of their own.
+            Phase::InFields => (Duration::MAX, Stage::Begun),
             Phase::Busy => (Duration::MAX, Stage::UnderWay),
             Phase::Blocked => (limits.write_timeout, Stage::UnderWay),
             // Whoever was told that the server stops may have sent a request before it heard that.
@@ -233,7 +230,7 @@ impl Driver {
                 self.close(reason);
                 return None;
             }
-            Phase::First | Phase::InFields(..) | Phase::Busy | Phase::Idle | Phase::Leaving => {}
+            Phase::First | Phase::InFields | Phase::Busy | Phase::Idle | Phase::Leaving => {}
         }
         self.cut(ErrorCode::NO_ERROR);
         None
@@ -266,6 +263,7 @@ impl Driver {
 
     fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
         let (taken, served, phase) = (self.shared.channel.taken_so_far(), self.served, self.phase);
+        let was_full = self.shared.channel.is_full();
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
@@ -276,6 +274,10 @@ impl Driver {
             while let Some(request) = self.shared.channel.with_frames(|it| it.next_request()) {
                 self.begin(request, deadline.ticks());
             }
+        }
+        // Nothing more is said, not to those either that asked in front of the error.
+        if let Some(ConnectionEnd::Error(_)) = self.shared.channel.with_frames(|it| it.end()) {
+            self.shared.is_speechless.set(true);
         }
         self.fresh.look(context);
         self.end_if_due();
@@ -295,7 +297,11 @@ impl Driver {
             }
             Poll::Pending => {}
         }
-        self.note_fields(deadline.ticks());
+        if was_full && !self.shared.channel.is_full() {
+            // It is listened to again.
+            context.waker().wake_by_ref();
+        }
+        self.follow_fields(was_full, context);
         self.phase = self.next_phase();
         if self.phase != phase {
             return Poll::Ready(Event::PhaseChanged);
@@ -337,7 +343,6 @@ impl Driver {
             // GOAWAY says it.
             Some(ConnectionEnd::Error(code)) => {
                 self.shared.refused(error_word(code));
-                self.shared.is_speechless.set(true);
                 self.phase = Phase::Closing;
             }
             None if !self.is_busy() && (is_left || channel.is_input_over()) => {
@@ -349,28 +354,42 @@ impl Driver {
 
     fn next_phase(&self) -> Phase {
         let is_left = self.left_ticks.is_some();
-        match (self.phase, self.fields) {
-            (Phase::Cutting(_) | Phase::Closing, _) => self.phase,
+        match self.phase {
+            Phase::Cutting(_) | Phase::Closing => self.phase,
             _ if self.shared.channel.is_blocked() => Phase::Blocked,
-            (_, Some(fields)) if self.is_busy() || !is_left => {
-                Phase::InFields(fields, self.is_busy())
-            }
             _ if self.is_busy() => Phase::Busy,
             _ if is_left => Phase::Leaving,
+            _ if self.fields.is_some() => Phase::InFields,
             _ if self.begun == 0 => Phase::First,
             _ => Phase::Idle,
         }
     }
 
-    /// Fields that the client began and can still end.
-    fn note_fields(&mut self, ticks: u32) {
-        let (channel, requests) = (&self.shared.channel, self.begun);
-        let stream = channel.with_frames(|frames| frames.stream_in_fields());
-        let known = self.fields;
-        self.fields = stream.filter(|_| !channel.is_input_over()).map(|stream| {
-            let same = known.filter(|it| it.stream == stream && it.requests == requests);
-            same.unwrap_or(Fields { stream, requests, since_ticks: ticks })
-        });
+    /// Notes which fields the client began and can still end, and ends the connection where they take too long. Their time begins
+    /// anew with each turn before which the client was not listened to.
+    fn follow_fields(&mut self, was_full: bool, context: &mut Context<'_>) {
+        let (shared, requests) = (&*self.shared, self.begun);
+        let stream = shared.channel.with_frames(|frames| frames.stream_in_fields());
+        let begun = stream.filter(|_| !shared.channel.is_input_over()).map(|it| (it, requests));
+        let is_new = self.fields.as_ref().map(|it| (it.stream, it.requests)) != begun;
+        if is_new {
+            let over = self.fields.take().map(|it| it.deadline);
+            shared.deadlines.borrow_mut().extend(over);
+            self.fields = begun.map(|(stream, requests)| Fields {
+                stream,
+                requests,
+                deadline: shared.take_deadline(),
+            });
+        }
+        let Some(fields) = &self.fields else { return };
+        if is_new || was_full {
+            let timeout = shared.connection.borrow().snapshot.config.limits.request_timeout;
+            fields.deadline.extend(timeout);
+        }
+        let interrupt = fields.deadline.poll_interrupt(context);
+        if interrupt == Poll::Ready(Interrupt::Expired) && !self.is_ending() {
+            self.cut(ErrorCode::NO_ERROR);
+        }
     }
 
     fn is_busy(&self) -> bool {

@@ -38,6 +38,8 @@ pub(crate) struct Channel {
     /// Bytes of bodies that were written, of all streams.
     pub(super) written_bytes: Cell<u64>,
     is_blocked: Cell<bool>,
+    /// When the client was last not listened to.
+    unheard_ticks: Cell<Option<u32>>,
     /// Whether nothing more is sent of any stream.
     is_over: Cell<bool>,
     /// Whether the client says nothing more: no window of its opens again.
@@ -79,6 +81,7 @@ impl Channel {
             read_bytes: Cell::default(),
             written_bytes: Cell::default(),
             is_blocked: Cell::default(),
+            unheard_ticks: Cell::default(),
             is_over: Cell::default(),
             is_input_over: Cell::default(),
             sealed_by: Cell::default(),
@@ -118,7 +121,7 @@ impl Channel {
     /// Receives what the client says. Pending if that is nothing, or it takes nothing of what it is told.
     pub(crate) fn poll_receive(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         let has_ended = self.is_input_over.get() || self.frames.borrow().end().is_some();
-        if has_ended || self.is_full() {
+        if has_ended || self.is_unheard(self.ticks.get()) {
             return Poll::Pending;
         }
         if self.turn_bytes_left.get() == 0 {
@@ -318,8 +321,24 @@ impl Channel {
     }
 
     /// Whether so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.is_blocked.get() && self.held_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX
+    }
+
+    /// As [`is_full`](Self::is_full); notes the time if so.
+    fn is_unheard(&self, ticks: u32) -> bool {
+        let is_full = self.is_full();
+        if is_full {
+            self.unheard_ticks.set(Some(ticks));
+        }
+        is_full
+    }
+
+    /// When the client could last send no body: it had no window of the connection, or was not listened to; `ticks`, if that was
+    /// so since this was last asked.
+    pub(super) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
+        self.is_unheard(ticks);
+        self.frames.borrow_mut().shut_ticks(ticks).max(self.unheard_ticks.get())
     }
 
     /// What is due, sealed or not.

@@ -63,10 +63,9 @@ impl Stream {
         self.channel.frames.borrow().has_body_begun(self.number)
     }
 
-    /// When the client could last send no body for want of a window of the connection; `ticks`, if it could not since this was
-    /// last asked.
+    /// When the client could last send no body, whatever it did: [`Channel::shut_ticks`].
     pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
-        self.channel.frames.borrow_mut().shut_ticks(ticks)
+        self.channel.shut_ticks(ticks)
     }
 
     /// Ready when nobody listens any more.

@@ -42,8 +42,8 @@ impl StreamSource<'_> {
             let (began, began_ticks) = (Instant::now(), deadline.ticks());
             deadline.extend(patience);
             let next = deadline.wait(stage, |context| self.stream.poll_incoming(context)).await;
-            // A client without a window cannot send, which need not be its fault. But some clients make sure that they never have
-            // one, so this time counts too, only less.
+            // A client without a window, or one that is not listened to, cannot send, which need not be its fault. But some clients
+            // make sure that they never can, so this time counts too, only less.
             let was_shut =
                 self.stream.shut_ticks(deadline.ticks()).is_some_and(|ticks| ticks >= began_ticks);
             *waited += began.elapsed() / if was_shut { SHUT_WEIGHT } else { 1 };
@@ -72,5 +72,5 @@ impl StreamSource<'_> {
     }
 }
 
-/// Time without a window counts less than time of silence, by so much.
+/// Time in which a client cannot send counts less than time of silence, by so much.
 const SHUT_WEIGHT: u32 = 8;

@@ -125,6 +125,49 @@ fn fields_without_an_end_are_cut_whatever_else_is_under_way() {
 }
 
 #[test]
+fn fields_without_an_end_are_cut_though_their_client_goes_on_taking_little() {
+    let setup = setup().set("limits", &format!("request_timeout = \"{}s\"", scaled(2, 10)));
+    let setup = setup.set("limits", "write_timeout = \"1h\"").sizes(&[30 << 20]);
+    let kettle = Kettle::start(setup);
+    let dialer = Dialer::default().reading_slowly();
+    let mut frames = Frames::begin(dialer, &kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
+    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames.send(&get(1, "/31457280"));
+    frames.send(&frame(HEADERS, END_STREAM, 3, &fields("GET", "/10", &[])));
+    while kettle.status("/total/responses_truncated") == 0 {
+        frames.next_of(DATA);
+    }
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+}
+
+#[test]
+fn a_body_that_nobody_wants_is_read_past_for_a_time_however_much_comes() {
+    let seconds = scaled(2, 10);
+    let setup = setup().set("limits", &format!("request_timeout = \"{seconds}s\""));
+    let setup = setup.set("limits", "requests_per_connection = 4_000_000");
+    let kettle = Kettle::start(setup.set("limits", "body_discard = \"1 GiB\""));
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&post(1, "/10"));
+    let (started, mut stream, mut codes) = (Instant::now(), 3, Vec::new());
+    while codes.is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(5 * seconds), "it is read on");
+        // Seconds' worth of what a body must bring where somebody wants it.
+        frames.send(&frame(DATA, 0, 1, &[b'x'; 1_000]));
+        frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[])));
+        loop {
+            let next = frames.next().expect("the connection goes on");
+            match next.kind {
+                RST_STREAM => codes.push((next.stream, code(&next.payload))),
+                HEADERS if next.stream == stream => break,
+                _ => {}
+            }
+        }
+        stream += 2;
+    }
+    assert_eq!(codes, [(1, NO_ERROR)]);
+}
+
+#[test]
 fn a_file_cut_short_ends_its_stream_with_an_error_and_no_other() {
     let kettle = Kettle::start(setup());
     let mut frames = Frames::connect(&kettle, &[]);

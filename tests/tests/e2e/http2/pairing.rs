@@ -328,6 +328,15 @@ fn a_window_update_of_nothing_ends_the_connection() {
     // The library takes it for an error of the connection, as it may (RFC 9113 §5.4). What is not whole must not look so.
     assert_eq!(frames.end(), (vec![PROTOCOL_ERROR], End::Cut));
     assert!(!kettle.entry("/100000").is_complete());
+    // Nor may it where nothing was sent of it yet: the requests came in one read with the error.
+    for requests in [&[get(1, "/10")][..], &[get(1, "/10"), get(3, "/10")]] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&[&requests.concat(), &update(1, 0)[..]].concat());
+        assert_eq!(frames.end(), (vec![PROTOCOL_ERROR], End::Cut), "{} requests", requests.len());
+        for _ in requests {
+            assert!(!kettle.entry("/10").is_complete());
+        }
+    }
 }
 
 #[test]

@@ -152,6 +152,38 @@ fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
 }
 
 #[test]
+fn a_client_is_not_told_that_it_was_slow_when_it_was_not_listened_to() {
+    let servers = Backend::listen();
+    let long = "long/".repeat(200);
+    let away = format!("[[site.route]]\nprefix = \"/away\"\nredirect = [{{ to = \"/{long}\" }}]\n");
+    let setup = Setup::default().listener("http2 = true").without_memory().sizes(&[30 << 20]);
+    let setup = setup.more("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n").more(&away);
+    let setup = setup.set("limits", &format!("request_timeout = \"{}s\"", scaled(2, 10)));
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    let dialer = Dialer::default().reading_slowly();
+    let mut frames = Frames::begin(dialer, &kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
+    open_connection(&mut frames);
+    // More than the sockets hold, once it has had its turns.
+    frames.send(&get(1, "/31457280"));
+    let mut other = Frames::connect(&kettle, &[]);
+    (0..200).for_each(|_| other.ping());
+    // Heads take no window. These are more than is held for a client that takes nothing.
+    let requests: Vec<u8> = (1..=100).flat_map(|place| get(2 * place + 3, "/away")).collect();
+    frames.send(&[post(3, "/app/x"), requests].concat());
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    (0..10).for_each(|_| other.ping());
+    frames.send(&frame(DATA, END_STREAM, 3, b"late"));
+    // One that is listened to and sends nothing is told, though it began later.
+    other.send(&post(1, "/app/y"));
+    let _ = other.next_of(HEADERS);
+    assert_eq!(kettle.entry("/app/y").number("status"), 408);
+    // That of the file is before them.
+    (0..=100).for_each(|_| drop(frames.next_of(HEADERS)));
+    assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"4\r\nlate\r\n0\r\n\r\n");
+}
+
+#[test]
 fn what_a_client_that_went_away_had_is_in_the_log_and_no_more() {
     let setup = Setup::default().listener("http2 = true").sizes(&[1 << 20]);
     let kettle = Kettle::start(setup);

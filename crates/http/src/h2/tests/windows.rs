@@ -288,6 +288,39 @@ fn a_window_holds_as_much_as_there_can_be_and_no_byte_more() {
     assert_eq!(resets(&answer(&mut connection, &window_update(1, 1))), [overflow]);
 }
 
+/// A frame has room for 2,730 of them: only the largest and the last are looked at.
+#[test]
+fn the_last_window_of_a_frame_counts_and_none_before_it_may_be_too_large() {
+    const MOST: u32 = 0x7fff_ffff;
+    let window = |bytes: u32| (INITIAL_WINDOW_SIZE, bytes);
+    let wrong = (ENABLE_PUSH, 2);
+    let error = |code| Some(ConnectionEnd::Error(code));
+    let overflow = error(ErrorCode::FLOW_CONTROL_ERROR);
+    let mut many: Vec<_> = (1..2_730).map(|place| window(place % 7 * 9_000)).collect();
+    many.push(window(500));
+    for (said, end) in [
+        (many, None),
+        (vec![window(70_000), window(0), window(500)], None),
+        (vec![window(MOST - 50), window(500)], None),
+        (vec![window(MOST - 49), window(500)], overflow),
+        (vec![window(500), window(MOST + 1), window(500)], overflow),
+        // The first error is told.
+        (vec![window(MOST - 49), window(500), wrong], overflow),
+        (vec![window(MOST - 50), wrong, window(MOST)], error(ErrorCode::PROTOCOL_ERROR)),
+    ] {
+        let mut connection = with_request(&[]);
+        say(&mut connection, &[request(3, END_STREAM, &[]), window_update(3, 50)].concat());
+        say(&mut connection, &settings(&said));
+        assert_eq!(connection.end(), end, "{said:?}");
+        if end.is_none() {
+            say(&mut connection, &request(5, END_STREAM, &[]));
+            for (stream, bytes) in [(1, 500), (3, 550), (5, 500)] {
+                assert_eq!(connection.room(stream), Ok(Room::Bytes(bytes)));
+            }
+        }
+    }
+}
+
 struct Count(AtomicUsize);
 
 impl Wake for Count {
