@@ -140,7 +140,7 @@ impl Fetching {
             self.arriving.tell(ArrivalState::Alone);
             // Where it may be another with the fields that were not sent, the leader asks for itself.
             let depends = vary::names(&fields);
-            let is_others = depends.is_some_and(|it| it.iter().any(|it| self.asked.has_unseen(it)));
+            let is_others = depends.is_some_and(|names| self.asked.is_others(names));
             let response = (!is_others).then(|| (Box::new(response), trace));
             // Where nobody waits, nobody reads it.
             let _ = leader.send(Fetched::Alone(response));

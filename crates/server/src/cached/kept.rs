@@ -142,6 +142,16 @@ pub(super) fn is_fresh(head: &ObjectHead) -> bool {
     matches!(usable(head, SystemTime::now()), Use::Fresh(_))
 }
 
+/// Whether what says by which fields variants differ is still to be believed: while one of them is fresh, or for a while where
+/// none ever was.
+pub(super) fn still_varies(marker: &ObjectHead, now: SystemTime) -> bool {
+    let Times { age, fresh_for, .. } = marker.times;
+    let for_a_while = age.saturating_add(NEVER_FRESH_VARIES.as_secs());
+    let fresh_for = if fresh_for > age { fresh_for } else { for_a_while };
+    let times = Times { fresh_for, ..marker.times };
+    matches!(freshness(&times).after(here(&times, now)), Use::Fresh(_))
+}
+
 /// Whether those get it who show credentials.
 pub(super) fn is_for_everybody(head: &ObjectHead, targeted: Option<&str>) -> bool {
     Control::of(&lines::fields(&head.lines), targeted).is_for_everybody()
@@ -203,6 +213,10 @@ fn here(times: &Times, now: SystemTime) -> Duration {
     }
 }
 
+/// How long a response that is validated each time is taken to vary as it did: those it was not made for would ask for it each
+/// time, and then for their own.
+const NEVER_FRESH_VARIES: Duration = Duration::from_mins(1);
+
 /// Workers look at the clock once in a while, and a clock is corrected by little at any time.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -238,5 +252,19 @@ mod tests {
             let head = ObjectHead { times: times(stale), ..ObjectHead::default() };
             assert_eq!(usable(&head, date_of(now)), expected, "{now} {stale}");
         }
+    }
+
+    #[test]
+    fn variants_differ_as_they_did_while_one_is_fresh_or_for_a_minute() {
+        let arrived = 1_000_000;
+        for (age, fresh_for, holds_for) in [(10, 100, 90), (0, 0, 60), (500, 100, 60)] {
+            let times = Times { arrived, age, fresh_for, ..Times::default() };
+            let marker = ObjectHead { times, ..ObjectHead::default() };
+            for (after, holds) in [(0, true), (holds_for - 1, true), (holds_for, false)] {
+                assert_eq!(still_varies(&marker, date_of(arrived + after)), holds, "{age} {after}");
+            }
+        }
+        // One of an earlier version says no times.
+        assert!(!still_varies(&ObjectHead::default(), date_of(arrived)));
     }
 }

@@ -275,9 +275,10 @@ impl Looking<'_> {
             if let Some(found) = found {
                 return Ok(Found::Object(Box::new(found)));
             }
-            let names = store.vary_names(&this.key)?;
-            let is_others = names.iter().any(|name| this.has_unseen(name));
-            Ok(if is_others { Found::Others } else { Found::Nothing })
+            let marker = store.marker(&this.key)?.map(|marker| marker.head);
+            let vary = marker.filter(|it| kept::still_varies(it, wall)).map(|it| it.vary);
+            let names = vary.into_iter().flatten().map(|(name, _)| name).collect();
+            Ok(if this.is_others(names) { Found::Others } else { Found::Nothing })
         };
         let device = device(self.disks, self.open);
         let found = Disks::new(ANSWER_TIME_MAX).wait_for(&device, look).await;

@@ -176,6 +176,30 @@ fn the_first_client_gets_an_answer_to_its_own_fields_where_they_count() {
 }
 
 #[test]
+fn what_varied_once_by_a_field_no_backend_sees_is_one_for_all_after_its_time() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let varied = "Cache-Control: max-age=1\r\nVary: Origin\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(varied, "once"));
+    cached.wait_for_objects(2);
+    let origin = |name: &str| format!("Origin: https://{name}.example\r\n");
+    let mut ask = || cached.get_through(&mut server, "/app/x", &origin("a"), &ok(FRESH, "all")).0;
+    wait_until("it is kept", || status(&ask()) == "kettle; fwd=uri-miss; stored");
+    let other = || cached.ask("GET", "/app/x", &origin("b"));
+    wait_until("all get it", || status(&other()).starts_with("kettle; hit"));
+    assert_eq!(other().body, b"all");
+}
+
+#[test]
+fn codings_that_no_backend_sees_are_no_reason_to_ask_it_twice() {
+    let cached = Cached::start("vary = []");
+    let fields = "Vary: Accept-Encoding\r\nCache-Control: no-store\r\n";
+    let takes = "Accept-Encoding: br\r\n";
+    let (response, _) = cached.get_through(&mut None, "/app/x", takes, &ok(fields, "plain"));
+    assert_eq!((&*response.body, status(&response)), (&b"plain"[..], "kettle; fwd=uri-miss"));
+}
+
+#[test]
 fn an_error_that_is_not_kept_is_no_reason_to_go_past_the_store() {
     let cached = Cached::start("");
     let mut server = None;
