@@ -381,6 +381,12 @@ fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passe
     assert_eq!(writer.response().status, 200);
     let (response, _) = cached.get_through(&mut server, "/app/written", "", &ok(FRESH, "new"));
     assert_eq!(response.body, b"new");
+    // After a restart it would be there again, which whoever purges has to know.
+    let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/kept"]).output();
+    let said = &purged.stderr;
+    assert!(!purged.status.success() && said.contains("cannot remove an object"), "{said}");
+    let (response, _) = cached.get_through(&mut server, "/app/kept", "", &ok(FRESH, "new"));
+    assert_eq!(response.body, b"new");
 }
 
 #[test]

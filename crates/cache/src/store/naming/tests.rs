@@ -35,7 +35,7 @@ fn what_got_the_name_of_an_object_that_goes_stays() {
     // It was not known when it was found damaged or purged.
     store.remove(old.name, None);
     assert!(is_there(&store), "behind a look");
-    store.remove_any(old.name);
+    store.remove_any(old.name).unwrap();
     assert!(!is_there(&store));
     assert_eq!(store.status().objects, 0);
 }
