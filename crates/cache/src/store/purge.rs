@@ -66,7 +66,7 @@ impl Store {
         if *appended_bytes <= APPENDED_BYTES_MAX && append(self.directory(), line).is_ok() {
             return Ok(());
         }
-        // Half a line may stand there now, and what follows it would not be understood.
+        // Half a line may stand there now, which would be taken for damage.
         let text = self.purges.text();
         self.with_room(text.len() as u64, || write_log(self.directory(), &text))?;
         *appended_bytes = 0;
@@ -112,7 +112,9 @@ fn write_log(directory: BorrowedFd<'_>, text: &str) -> Result<(), Errno> {
     written
 }
 
+/// Adds a line, behind an end of line: half of one may stand there, which would swallow it.
 fn append(directory: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
+    let line = format!("\n{line}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
     let log = retry_on_intr(|| rustix::fs::openat(directory, LOG, flags, FILE_MODE))?;
     // Where a file is opened to append, the offset means nothing.
@@ -195,5 +197,25 @@ mod tests {
         assert_eq!(left.iter().filter(|name| Name::parse(name).is_some()).count(), 1);
         std::fs::remove_dir(&stays).unwrap();
         assert_eq!(store.purge(&Purge::Key(Name::of_key(key))).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_purge_behind_half_a_line_is_read_back() {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        let before = ObjectHead {
+            tags: vec!["x".to_owned()],
+            generation: store.generation(),
+            ..ObjectHead::default()
+        };
+        let log = folder.path().join(LOG);
+        let mut text = std::fs::read(&log).unwrap();
+        text.extend_from_slice(format!("{} prefix https://a/im", before.generation + 1).as_bytes());
+        std::fs::write(&log, &text).unwrap();
+        append(store.directory(), &format!("{} tag x\n", before.generation + 2)).unwrap();
+        let (purges, _) = read_log(store.directory()).unwrap();
+        assert!(purges.mean(&before));
+        let other = ObjectHead { tags: Vec::new(), ..before };
+        assert!(!purges.mean(&other), "and it is no damage");
     }
 }
