@@ -7,13 +7,12 @@ use bytes::Bytes;
 use kettle_cache::{Fill, FillState, ObjectHead, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
-use kettle_http::conditional::{self, Selection, Validators};
+use kettle_http::conditional::{self, Selection, SelectionError, Validators};
 use kettle_http::date::write_imf_fixdate;
 use kettle_http::range::{self, ByteRange};
 
 use super::lines;
 use crate::disk::Device;
-use crate::error_page::HttpError;
 use crate::files::entry::Content;
 use crate::files::object::ReadyObject;
 use crate::open_file::OpenFile;
@@ -76,7 +75,7 @@ impl<'k> Kept<'k> {
         configured: &ConfiguredFields,
         head: &Head,
         now: SystemTime,
-    ) -> Result<Response, HttpError> {
+    ) -> Result<Response, SelectionError> {
         let status = self.head.status;
         let operators = if status < 400 { configured.all() } else { configured.without_caching() };
         let age = freshness(&self.head.times).age + here(&self.head.times, now);

@@ -199,6 +199,35 @@ fn codings_that_no_backend_sees_are_no_reason_to_ask_it_twice() {
     assert_eq!((&*response.body, status(&response)), (&b"plain"[..], "kettle; fwd=uri-miss"));
 }
 
+/// RFC 9111 §4.3.2: the server that has the resource evaluates If-Match and If-Unmodified-Since, and no cache before it.
+#[test]
+fn conditions_for_the_server_are_passed_on_where_they_do_not_hold_for_what_is_kept() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let fields = format!("{FRESH}ETag: \"v1\"\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n");
+    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "kept"));
+    cached.wait_until_kept("/app/x");
+    for (condition, holds) in [
+        ("If-Match: \"v0\", \"v1\"", true),
+        ("If-Match: \"v2\"", false),
+        ("If-Unmodified-Since: Mon, 01 Jan 2024 00:00:00 GMT", true),
+        ("If-Unmodified-Since: Sun, 31 Dec 2023 23:59:59 GMT", false),
+    ] {
+        let line = format!("{condition}\r\n");
+        if holds {
+            assert_eq!(cached.ask("GET", "/app/x", &line).body, b"kept", "{condition}");
+            continue;
+        }
+        let newer = ok(&format!("{FRESH}ETag: \"v2\"\r\n"), "newer");
+        let (response, head) = cached.get_through(&mut server, "/app/x", &line, &newer);
+        assert!(head.contains(condition), "{head}");
+        assert_eq!((response.status, &*response.body), (200, &b"newer"[..]), "{condition}");
+        assert_eq!(status(&response), "kettle; fwd=request; detail=precondition");
+    }
+    assert_eq!(cached.get("/app/x").body, b"kept");
+    assert_unasked(&server.unwrap());
+}
+
 #[test]
 fn an_error_that_is_not_kept_is_no_reason_to_go_past_the_store() {
     let cached = Cached::start("");
