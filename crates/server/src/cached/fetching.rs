@@ -348,9 +348,10 @@ impl Fetching {
             StoreError::NoRoom | StoreError::Disk { .. } => self.route.store.broke_off(),
             _ => {}
         }
-        if !matches!(error, StoreError::WrongLength) {
-            writer.fail(FillState::Refused);
-        }
+        writer.fail(match error {
+            StoreError::WrongLength => FillState::Failed,
+            _ => FillState::Refused,
+        });
         self.device.close(writer, u64::MAX);
         self.route.failed(error);
     }
@@ -359,11 +360,12 @@ impl Fetching {
     fn cut(&self, mut writer: ObjectWriter, error: &UpstreamError) {
         let (key, reason) = (&*self.asked.key, error.reason());
         tracing::debug!(key, reason, "a response on its way into the cache broke off");
-        match error {
-            UpstreamError::TimedOut => writer.fail(FillState::TimedOut),
-            UpstreamError::Malformed(_) => writer.fail(FillState::Malformed),
-            _ => {}
-        }
+        // At once: what is left is closed when a thread of the disk's has time.
+        writer.fail(match error {
+            UpstreamError::TimedOut => FillState::TimedOut,
+            UpstreamError::Malformed(_) => FillState::Malformed,
+            _ => FillState::Failed,
+        });
         self.device.close(writer, u64::MAX);
     }
 }
