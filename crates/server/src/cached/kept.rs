@@ -8,7 +8,8 @@ use kettle_cache::{Fill, FillState, ObjectHead, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
 use kettle_http::conditional::{self, Selection, SelectionError, Validators};
-use kettle_http::date::write_imf_fixdate;
+use kettle_http::date::{self, write_imf_fixdate};
+use kettle_http::h1::response::ResponseHead;
 use kettle_http::range::{self, ByteRange};
 
 use super::lines;
@@ -159,11 +160,23 @@ pub(super) fn is_for_everybody(head: &ObjectHead, targeted: Option<&str>) -> boo
 /// What tells an object from another that takes its name: what a backend is asked about it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObjectVersion {
-    etag: Vec<u8>,
-    modified: Option<u64>,
+    pub(super) etag: Vec<u8>,
+    pub(super) modified: Option<u64>,
 }
 
 impl ObjectVersion {
+    /// What a response says of it.
+    pub(super) fn said(head: &ResponseHead<Bytes>) -> Self {
+        let sole = |name: &str| {
+            let mut values = head.header_values(name);
+            values.next().filter(|_| values.next().is_none())
+        };
+        let modified = sole("last-modified").and_then(date::parse);
+        let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let etag = sole("etag").unwrap_or_default().to_vec();
+        Self { etag, modified: modified.map(|since| since.as_secs()) }
+    }
+
     pub(super) fn of(head: &ObjectHead) -> Self {
         Self { etag: head.etag.clone(), modified: head.modified }
     }

@@ -132,6 +132,40 @@ fn a_304_for_another_object_makes_it_come_anew() {
 }
 
 #[test]
+fn a_304_says_by_what_its_object_is_asked_about_from_then_on() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let weak = "Cache-Control: max-age=0\r\nETag: W/\"v1\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(weak, "body"));
+    let monday = "Mon, 01 Jan 2024 00:00:00 GMT";
+    let same = format!("HTTP/1.1 304 X\r\n{STALE}Last-Modified: {monday}\r\n\r\n");
+    for (number, since) in ["", monday].into_iter().enumerate() {
+        let (response, head) = cached.get_through(&mut server, "/app/x", "", &same);
+        let seen = (response.header("etag"), response.header("last-modified"));
+        assert_eq!(seen, (Some("\"v1\""), Some(monday)));
+        let asked = ["if-none-match: \"v1\"\r\n", &format!("if-modified-since: {since}\r\n")];
+        assert_eq!(asked.map(|line| head.contains(line)), [number == 1; 2], "{head}");
+    }
+}
+
+#[test]
+fn a_304_for_one_modified_at_another_time_makes_it_come_anew() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let modified = |day| format!("Last-Modified: Mon, 0{day} Jan 2024 00:00:00 GMT\r\n");
+    let stale = format!("Cache-Control: max-age=0\r\n{}", modified(1));
+    cached.get_through(&mut server, "/app/x", "", &ok(&stale, "old"));
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let other = format!("HTTP/1.1 304 X\r\n{FRESH}{}\r\n", modified(8));
+    let head = answer(cached.backend.asked(&mut server), &other);
+    assert!(head.contains("if-modified-since"), "{head}");
+    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    assert!(!head.contains("if-modified-since"), "{head}");
+    assert_eq!(client.response().body, b"new");
+}
+
+#[test]
 fn a_304_that_says_no_time_gives_the_first_one_anew_whatever_clients_are_told() {
     let route = "headers = { cache-control = \"no-store\" }";
     let cached = Cached::of_route(route);
