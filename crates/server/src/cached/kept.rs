@@ -89,7 +89,10 @@ impl<'k> Kept<'k> {
         let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
         let modified = self.head.modified.map(date_of);
         let validators = Validators { etag, modified, shares_date: !self.head.vary.is_empty() };
-        let span = match conditional::select(head, &validators, self.bytes, now)? {
+        // A date is strong by the clock that it was made by, and not because it has been here for a while.
+        let Times { arrived, age: aged, .. } = self.head.times;
+        let made = date_of(arrived.saturating_sub(aged));
+        let span = match conditional::select(head, &validators, self.bytes, made)? {
             Selection::NotModified => return Ok(Response::new(304, fields, Body::Empty)),
             Selection::Ranges(spans) if spans.len() == 1 => spans.first().copied(),
             // Several ranges may be answered with the whole (RFC 9110 §14.2).

@@ -39,6 +39,21 @@ fn a_response_keeps_the_date_it_was_made_at() {
     }
 }
 
+/// RFC 9110 §8.8.2.2: it may have changed once more in that second, however long ago that was.
+#[test]
+fn a_date_joins_no_parts_of_what_was_made_in_the_same_second() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let date = |second| format!("Sun, 06 Nov 1994 08:49:{second} GMT");
+    for (target, made, expected) in [("/app/x", 37, 200), ("/app/y", 38, 206)] {
+        let dates = format!("Date: {}\r\nLast-Modified: {}\r\n", date(made), date(37));
+        let fields = format!("{dates}Cache-Control: max-age=9999999999\r\n");
+        cached.get_through(&mut server, target, "", &ok(&fields, "body"));
+        let part = format!("Range: bytes=1-\r\nIf-Range: {}\r\n", date(37));
+        assert_eq!(cached.ask("GET", target, &part).status, expected, "{target}");
+    }
+}
+
 #[test]
 fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
     let cached = Cached::start("");
