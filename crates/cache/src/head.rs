@@ -22,7 +22,7 @@ pub struct ObjectHead {
     pub etag: Vec<u8>,
     /// When the content was last modified, in seconds since 1970.
     pub modified: Option<u64>,
-    /// How long it may be used.
+    /// How long it may be used; of what only says by which fields variants differ, those of the variant that is fresh longest.
     pub times: Times,
     /// What it can be purged by.
     pub tags: Vec<String>,
@@ -43,6 +43,13 @@ pub struct Times {
     pub stale_while_revalidate: u64,
     /// How much longer it may be used when nothing newer can be had.
     pub stale_if_error: u64,
+}
+
+impl Times {
+    /// Up to when it is fresh, in seconds since 1970.
+    pub(crate) fn fresh_until(&self) -> u64 {
+        self.arrived.saturating_add(self.fresh_for.saturating_sub(self.age))
+    }
 }
 
 /// Where the body lies in the file.

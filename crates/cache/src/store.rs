@@ -254,20 +254,23 @@ impl Store {
         let _alone = self.alone_with(name);
         // Another that got the name meanwhile has taken the place of this one's file.
         if self.index.lacks(name) {
-            self.unlink(name);
+            // A file that stays is found again at the next start, with a head that is checked as any.
+            let _ = self.unlink(name);
         }
     }
 
-    /// Removes whatever has this name.
-    fn remove_any(&self, name: Name) {
+    /// Removes whatever has this name. A file that the disk does not let go is forgotten all the same, up to the next start.
+    fn remove_any(&self, name: Name) -> Result<(), Errno> {
         let _alone = self.alone_with(name);
         self.index.remove(name, None);
-        self.unlink(name);
+        self.unlink(name)
     }
 
-    /// A file that stays is found again at the next start, with a head that is checked as any.
-    fn unlink(&self, name: Name) {
-        let _ = rustix::fs::unlinkat(&self.directory, name.path(), AtFlags::empty());
+    fn unlink(&self, name: Name) -> Result<(), Errno> {
+        match rustix::fs::unlinkat(&self.directory, name.path(), AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            outcome => outcome,
+        }
     }
 
     /// Keeps others from giving this name to a file, and from removing that.

@@ -45,7 +45,7 @@ pub enum SelectionError {
 }
 
 /// Selects what a GET or HEAD request gets of a representation, in the order of RFC 9110 §13.2.2. Where its length is not known
-/// yet, that is never a part of it.
+/// yet, that is never a part of it. `now` is when it was looked at; of one that is kept, when it was made.
 ///
 /// # Errors
 /// If that is an error response.

@@ -35,6 +35,7 @@ use kettle_cache::StoreError;
 use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
+use kettle_http::conditional::SelectionError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
@@ -161,8 +162,9 @@ pub async fn respond(
             let method = request.head.method().as_str().to_owned();
             let answer = proxy::respond(&route.proxy, pool, path, request, notes).await;
             let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);
-            if let Some(object) = better.filter(|it| is_failure(status) && it.is_current()) {
-                return route.stale(&object, request, notes);
+            let better = better.filter(|it| is_failure(status) && it.is_current());
+            if let Some(answer) = better.and_then(|object| route.stale(&object, request, notes)) {
+                return answer;
             }
             route.count(CacheOutcome::Bypass, notes);
             let status = format!("fwd={why}");
@@ -208,26 +210,34 @@ impl CachedRoute {
         notes.cache = Some(outcome.as_str());
     }
 
-    /// The answer from what is better than a failure (RFC 5861 §4), and was not purged while the backend was asked.
+    /// The answer from what is better than a failure (RFC 5861 §4), and was not purged while the backend was asked; `None` where
+    /// the client asks for something else.
     fn stale(
         &self,
         object: &ReadyObject,
         request: &Request<'_>,
         notes: &mut Notes,
-    ) -> Result<Response, HttpError> {
+    ) -> Option<Result<Response, HttpError>> {
+        let status = "hit; detail=stale-if-error";
+        let answer = self.answer_from(&Kept::whole(object), request, status)?;
         self.count(CacheOutcome::Stale, notes);
-        self.answer_from(&Kept::whole(object), request, "hit; detail=stale-if-error")
+        Some(answer)
     }
 
-    /// The answer from what is kept, and where that came from: also where a condition failed or a range is beyond the end.
+    /// The answer from what is kept, and where that came from: also where a range is beyond the end. `None` where If-Match or
+    /// If-Unmodified-Since do not hold for it: no cache evaluates those, since the server may have what they mean (RFC 9111
+    /// §4.3.2).
     fn answer_from(
         &self,
         kept: &Kept<'_>,
         request: &Request<'_>,
         status: &str,
-    ) -> Result<Response, HttpError> {
-        let answer = kept.respond(&self.proxy.configured, &request.head, SystemTime::now());
-        answer.map(|response| with_status(response, status)).map_err(|error| refused(error, status))
+    ) -> Option<Result<Response, HttpError>> {
+        match kept.respond(&self.proxy.configured, &request.head, SystemTime::now()) {
+            Ok(response) => Some(Ok(with_status(response, status))),
+            Err(SelectionError::PreconditionFailed) => None,
+            Err(error) => Some(Err(refused(error.into(), status))),
+        }
     }
 
     /// Whatever is the operator's matter is counted and said.

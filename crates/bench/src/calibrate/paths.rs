@@ -57,6 +57,7 @@ async fn user(connection: &mut Loopback, source: &BodySource, body: Body) -> io:
             match stream.seal_file(head, source.file(), offset, bytes, Wait::Allowed)? {
                 FileRecords::Sealed(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 FileRecords::Sealed(bytes) => bytes,
+                FileRecords::Failed(error) => return Err(error),
                 // Only where waiting is not allowed.
                 FileRecords::Cold | FileRecords::Untold => {
                     return Err(io::ErrorKind::Unsupported.into());

@@ -52,15 +52,14 @@ impl Store {
         }))
     }
 
-    /// The fields by which the variants of a key differ; none where there are no variants. Touches the disk.
+    /// What says by which fields the variants of a key differ, and until when one of them is fresh; `None` where there are no
+    /// variants. Touches the disk.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn vary_names(&self, key: &str) -> Result<Vec<String>, StoreError> {
+    pub fn marker(&self, key: &str) -> Result<Option<Object>, StoreError> {
         let first = self.open_object(Name::of_key(key), key)?;
-        let marker = first.filter(|first| first.head.is_marker());
-        let vary = marker.map(|marker| marker.head.vary).unwrap_or_default();
-        Ok(vary.into_iter().map(|(name, _)| name).collect())
+        Ok(first.filter(|first| first.head.is_marker()))
     }
 
     /// Gives an object that was validated a new head. It keeps the generation it has: what was purged meanwhile stays so.
@@ -76,20 +75,27 @@ impl Store {
             vary: object.head.vary.clone(),
             ..head
         };
-        let bytes = head.encode(object.body).filter(|it| it.len() as u64 <= object.body.offset);
-        let bytes = bytes.ok_or(StoreError::HeadTooLarge)?;
-        let outcome = {
-            let _alone = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
-            write_all(&object.file, &bytes, 0)
-        };
-        outcome.map_err(StoreError::disk("write an object's head"))?;
+        self.rewrite(object, &head)?;
         object.head = head;
-        let Reference { name, serial, .. } = object.reference;
+        let Reference { name, serial, marker } = object.reference;
         // One that is gone meanwhile serves those who have it, and has no name.
         if let Some(serial) = self.index.renew(name, serial) {
             object.reference.serial = serial;
         }
+        if marker.is_some()
+            && let Some(marker) = self.marker(&object.head.key)?
+        {
+            self.prolong(&marker, object.head.times)?;
+        }
         Ok(())
+    }
+
+    /// Writes another head before an object's body.
+    pub(super) fn rewrite(&self, object: &Object, head: &ObjectHead) -> Result<(), StoreError> {
+        let bytes = head.encode(object.body).filter(|it| it.len() as u64 <= object.body.offset);
+        let bytes = bytes.ok_or(StoreError::HeadTooLarge)?;
+        let _alone = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
+        write_all(&object.file, &bytes, 0).map_err(StoreError::disk("write an object's head"))
     }
 
     pub(super) fn open_object(&self, name: Name, key: &str) -> Result<Option<Object>, StoreError> {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FallocateFlags};
 use rustix::io::Errno;
 
-use super::find::write_all;
+use super::find::{Object, write_all};
 use super::{Reference, Store, link, make_folder};
 use crate::error::StoreError;
-use crate::head::{BodyExtent, ObjectHead};
+use crate::head::{BodyExtent, ObjectHead, Times};
 use crate::index::bytes_on_disk;
 use crate::name::Name;
 
@@ -110,22 +110,31 @@ impl Store {
         Ok(Reference { name, serial, marker: None })
     }
 
-    /// Lets lookup find the variants of this key by the fields this one was chosen by.
+    /// Lets lookup find the variants of this key by the fields this one was chosen by, and says until when one is fresh.
     fn mark(self: &Arc<Self>, variant: &ObjectHead) -> Result<(), StoreError> {
-        let first = Name::of_key(&variant.key);
-        let names: Vec<_> =
+        let vary: Vec<_> =
             variant.vary.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
-        let known = self.open_object(first, &variant.key)?;
-        if known.is_some_and(|known| known.head.is_marker() && known.head.vary == names) {
-            return Ok(());
+        let known = self.marker(&variant.key)?;
+        if let Some(known) = known.filter(|known| known.head.vary == vary) {
+            return self.prolong(&known, variant.times);
         }
         let head = ObjectHead {
             key: variant.key.clone(),
-            vary: names,
+            vary,
+            times: variant.times,
             generation: variant.generation,
             ..ObjectHead::default()
         };
-        self.write(&head, &[], first).map(|_| ())
+        self.write(&head, &[], Name::of_key(&variant.key)).map(|_| ())
+    }
+
+    /// Gives a marker the times of another variant, if that is fresh for longer. It keeps its number: what it leads to stays
+    /// current.
+    pub(super) fn prolong(&self, marker: &Object, times: Times) -> Result<(), StoreError> {
+        if times.fresh_until() <= marker.head.times.fresh_until() {
+            return Ok(());
+        }
+        self.rewrite(marker, &ObjectHead { times, ..marker.head.clone() })
     }
 
     /// Gives a whole file its name, in place of another that has it. There is no moment at which the name stands for a part.

@@ -47,16 +47,18 @@ impl Store {
     /// The other part: removes what is there of a key, which its index may not know yet. Says how many files that were.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk refuses to let one of them go; the others are gone then.
     pub fn remove_key(&self, key: Name) -> Result<u64, StoreError> {
         let names = self.entries(&key.folder())?;
         let names = names.iter().filter_map(|name| Name::parse(name));
-        let mut removed = 0;
+        let (mut removed, mut refused) = (0, Ok(()));
         for name in names.filter(|name| name.has_key_of(key)) {
-            self.remove_any(name);
-            removed += 1;
+            match self.remove_any(name) {
+                Ok(()) => removed += 1,
+                Err(errno) => refused = refused.and(Err(errno)),
+            }
         }
-        Ok(removed)
+        refused.map(|()| removed).map_err(StoreError::disk("remove an object"))
     }
 
     fn write_down(&self, line: &str, appended_bytes: &mut u64) -> Result<(), Errno> {
@@ -64,7 +66,7 @@ impl Store {
         if *appended_bytes <= APPENDED_BYTES_MAX && append(self.directory(), line).is_ok() {
             return Ok(());
         }
-        // Half a line may stand there now, and what follows it would not be understood.
+        // Half a line may stand there now, which would be taken for damage.
         let text = self.purges.text();
         self.with_room(text.len() as u64, || write_log(self.directory(), &text))?;
         *appended_bytes = 0;
@@ -110,7 +112,9 @@ fn write_log(directory: BorrowedFd<'_>, text: &str) -> Result<(), Errno> {
     written
 }
 
+/// Adds a line, behind an end of line: half of one may stand there, which would swallow it.
 fn append(directory: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
+    let line = format!("\n{line}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
     let log = retry_on_intr(|| rustix::fs::openat(directory, LOG, flags, FILE_MODE))?;
     // Where a file is opened to append, the offset means nothing.
@@ -143,20 +147,75 @@ const APPENDED_BYTES_MAX: u64 = 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tempfile::TempDir;
+
     use super::*;
+    use crate::head::ObjectHead;
     use crate::store::StoreSettings;
+
+    fn open(folder: &TempDir) -> Arc<Store> {
+        let directory = folder.path().to_owned();
+        let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 10 };
+        Arc::new(Store::open(settings).unwrap())
+    }
 
     #[test]
     fn the_file_of_purges_stays_short_where_one_prefix_is_purged_again_and_again() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let directory = folder.path().to_owned();
-        let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 };
-        let store = Store::open(settings).unwrap();
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
         let purge = Purge::Prefix("x".repeat(8_000));
         for _ in 0..=APPENDED_BYTES_MAX / 8_000 {
             store.purge(&purge).unwrap();
         }
         let file_bytes = std::fs::metadata(folder.path().join(LOG)).unwrap().len();
         assert!(file_bytes < 20_000, "{file_bytes}");
+    }
+
+    #[test]
+    fn a_purge_says_what_the_disk_does_not_let_go_and_removes_the_rest() {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        let key = "https://example.org/a";
+        let variant = |value: &str| {
+            let vary = vec![("accept".to_owned(), value.into())];
+            let generation = store.generation();
+            let key = key.to_owned();
+            ObjectHead { key, vary, status: 200, generation, ..ObjectHead::default() }
+        };
+        for value in ["a", "b"] {
+            store.keep(&variant(value), b"body").unwrap();
+        }
+        // As little as on a disk that went read-only, its name goes by `unlink`.
+        let stays = folder.path().join(Name::of_object(&variant("a")).path());
+        std::fs::remove_file(&stays).unwrap();
+        std::fs::create_dir(&stays).unwrap();
+        let purged = store.purge(&Purge::Key(Name::of_key(key)));
+        assert!(matches!(purged, Err(StoreError::Disk { .. })), "{purged:?}");
+        let left = store.entries(&Name::of_key(key).folder()).unwrap();
+        assert_eq!(left.iter().filter(|name| Name::parse(name).is_some()).count(), 1);
+        std::fs::remove_dir(&stays).unwrap();
+        assert_eq!(store.purge(&Purge::Key(Name::of_key(key))).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_purge_behind_half_a_line_is_read_back() {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        let before = ObjectHead {
+            tags: vec!["x".to_owned()],
+            generation: store.generation(),
+            ..ObjectHead::default()
+        };
+        let log = folder.path().join(LOG);
+        let mut text = std::fs::read(&log).unwrap();
+        text.extend_from_slice(format!("{} prefix https://a/im", before.generation + 1).as_bytes());
+        std::fs::write(&log, &text).unwrap();
+        append(store.directory(), &format!("{} tag x\n", before.generation + 2)).unwrap();
+        let (purges, _) = read_log(store.directory()).unwrap();
+        assert!(purges.mean(&before));
+        let other = ObjectHead { tags: Vec::new(), ..before };
+        assert!(!purges.mean(&other), "and it is no damage");
     }
 }

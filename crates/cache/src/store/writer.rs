@@ -112,7 +112,7 @@ impl ObjectWriter {
         }
     }
 
-    /// Tells readers why the rest does not come, where that is not [`FillState::Failed`] alone.
+    /// Tells readers why the rest does not come. Without it they learn that it does not when this is dropped.
     pub fn fail(&mut self, why: FillState) {
         self.fill.end(why);
     }

@@ -66,9 +66,11 @@ impl Asked {
         seen.map(|(_, value)| value.as_slice())
     }
 
-    /// Whether it has a field that no backend sees, and so no object that is kept was made for it.
-    pub(super) fn has_unseen(&self, name: &str) -> bool {
-        self.seen(name).is_none() && !self.value(name).is_empty()
+    /// Whether it has one of the fields that tell variants apart which no backend sees, and so no object that is kept was made
+    /// for it.
+    pub(super) fn is_others(&self, names: Vec<String>) -> bool {
+        let is_unseen = |name: &str| self.seen(name).is_none() && !self.value(name).is_empty();
+        self.telling_apart(names).any(|name| is_unseen(&name))
     }
 
     /// Whether an object that varies so was made for this request, which has this head.

@@ -119,7 +119,7 @@ impl Fetching {
                 let times = kept::times(freshness, answered);
                 let stored = ObjectHead { times, ..self.stored(&response.head, answered) };
                 match self.whole(&stored, &mut response.body).await {
-                    Ok(Some(body)) => return self.keep(stored, body, leader, trace),
+                    Ok(Some(body)) => return self.keep(stored, body, leader, trace).await,
                     Ok(None) => self.begin(stored, response.body.length()).await,
                     Err(error) => {
                         trace.failure = Some(error.reason());
@@ -133,14 +133,11 @@ impl Fetching {
             }
         };
         let Some(writer) = writer else {
-            // An error says nothing of what is there.
-            if answer.status < 500 {
-                self.displace().await;
-            }
+            self.displace(answer.status).await;
             self.arriving.tell(ArrivalState::Alone);
             // Where it may be another with the fields that were not sent, the leader asks for itself.
             let depends = vary::names(&fields);
-            let is_others = depends.is_some_and(|it| it.iter().any(|it| self.asked.has_unseen(it)));
+            let is_others = depends.is_some_and(|names| self.asked.is_others(names));
             let response = (!is_others).then(|| (Box::new(response), trace));
             // Where nobody waits, nobody reads it.
             let _ = leader.send(Fetched::Alone(response));
@@ -212,9 +209,9 @@ impl Fetching {
     }
 
     /// Lets requests for what is longer than may be kept go past the store for a while.
-    async fn outgrown(&self) {
+    async fn outgrown(&self, status: u16) {
         self.pass(TOO_LARGE_TIME, TOO_LARGE);
-        self.displace().await;
+        self.displace(status).await;
     }
 
     /// Lets requests of this variant go past the store.
@@ -222,11 +219,16 @@ impl Fetching {
         self.route.store.pass(&self.asked.arrival_key(), time, why);
     }
 
-    /// Forgets what the backend was asked about, which has another answer now that is not kept (RFC 9111 §4.3.3).
-    async fn displace(&self) {
-        if self.validated.is_some() {
-            let keys: Arc<[Name]> = [Name::of_key(&self.asked.key)].into();
-            self.route.invalidate(&keys, &self.disks, &self.device, &self.open).await;
+    /// What an answer with this status takes the place of, kept or not (RFC 9111 §4.3.3): what the backend was asked about. An
+    /// error says nothing of that.
+    pub(super) fn displaced(&self, status: u16) -> Option<Name> {
+        (self.validated.is_some() && status < 500).then(|| Name::of_key(&self.asked.key))
+    }
+
+    /// Forgets it, behind an answer that is not kept.
+    pub(super) async fn displace(&self, status: u16) {
+        if let Some(key) = self.displaced(status) {
+            self.route.invalidate(&[key].into(), &self.disks, &self.device, &self.open).await;
         }
     }
 
@@ -293,6 +295,7 @@ impl Fetching {
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: ObjectWriter, mut body: UpstreamBody) {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
+        let status = writer.head().status;
         loop {
             let pieces = match self.wanted(&mut body, writer.fill(), &mut unread).await {
                 Some(Ok(pieces)) => pieces,
@@ -302,7 +305,7 @@ impl Fetching {
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {
                 // Before its readers have all of it: they may ask again at once.
-                self.outgrown().await;
+                self.outgrown(status).await;
             }
             let write = move || {
                 if is_end {
@@ -317,9 +320,19 @@ impl Fetching {
             match disks.wait_for(&self.device, write).await {
                 Ok((Some(rest), Ok(()))) => writer = rest,
                 Ok((Some(rest), Err(error))) => return self.break_off(rest, &error).await,
-                Ok((None, Err(error))) => return self.route.failed(&error),
                 Ok((None, Ok(()))) => return self.route.store.filled(self.begun.elapsed()),
-                Err(why) => return self.route.unanswered(why),
+                Ok((None, Err(error))) => {
+                    if !matches!(error, StoreError::WrongLength | StoreError::Purged) {
+                        self.displace(status).await;
+                    }
+                    return self.route.failed(&error);
+                }
+                Err(why) => {
+                    if is_end {
+                        self.displace(status).await;
+                    }
+                    return self.route.unanswered(why);
+                }
             }
         }
     }
@@ -328,14 +341,17 @@ impl Fetching {
     async fn break_off(&self, mut writer: ObjectWriter, error: &StoreError) {
         // The next request is answered past the store, and may be a reader of this one at once.
         match error {
-            StoreError::TooLarge => self.outgrown().await,
-            StoreError::NoRoom if writer.is_too_large() => self.outgrown().await,
+            StoreError::TooLarge => self.outgrown(writer.head().status).await,
+            StoreError::NoRoom if writer.is_too_large() => {
+                self.outgrown(writer.head().status).await;
+            }
             StoreError::NoRoom | StoreError::Disk { .. } => self.route.store.broke_off(),
             _ => {}
         }
-        if !matches!(error, StoreError::WrongLength) {
-            writer.fail(FillState::Refused);
-        }
+        writer.fail(match error {
+            StoreError::WrongLength => FillState::Failed,
+            _ => FillState::Refused,
+        });
         self.device.close(writer, u64::MAX);
         self.route.failed(error);
     }
@@ -344,11 +360,12 @@ impl Fetching {
     fn cut(&self, mut writer: ObjectWriter, error: &UpstreamError) {
         let (key, reason) = (&*self.asked.key, error.reason());
         tracing::debug!(key, reason, "a response on its way into the cache broke off");
-        match error {
-            UpstreamError::TimedOut => writer.fail(FillState::TimedOut),
-            UpstreamError::Malformed(_) => writer.fail(FillState::Malformed),
-            _ => {}
-        }
+        // At once: what is left is closed when a thread of the disk's has time.
+        writer.fail(match error {
+            UpstreamError::TimedOut => FillState::TimedOut,
+            UpstreamError::Malformed(_) => FillState::Malformed,
+            _ => FillState::Failed,
+        });
         self.device.close(writer, u64::MAX);
     }
 }

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use kettle_cache::{Fill, FillState, ObjectHead, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
-use kettle_http::conditional::{self, Selection, Validators};
-use kettle_http::date::write_imf_fixdate;
+use kettle_http::conditional::{self, Selection, SelectionError, Validators};
+use kettle_http::date::{self, write_imf_fixdate};
+use kettle_http::h1::response::ResponseHead;
 use kettle_http::range::{self, ByteRange};
 
 use super::lines;
 use crate::disk::Device;
-use crate::error_page::HttpError;
 use crate::files::entry::Content;
 use crate::files::object::ReadyObject;
 use crate::open_file::OpenFile;
@@ -76,7 +76,7 @@ impl<'k> Kept<'k> {
         configured: &ConfiguredFields,
         head: &Head,
         now: SystemTime,
-    ) -> Result<Response, HttpError> {
+    ) -> Result<Response, SelectionError> {
         let status = self.head.status;
         let operators = if status < 400 { configured.all() } else { configured.without_caching() };
         let age = freshness(&self.head.times).age + here(&self.head.times, now);
@@ -89,7 +89,10 @@ impl<'k> Kept<'k> {
         let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
         let modified = self.head.modified.map(date_of);
         let validators = Validators { etag, modified, shares_date: !self.head.vary.is_empty() };
-        let span = match conditional::select(head, &validators, self.bytes, now)? {
+        // A date is strong by the clock that it was made by, and not because it has been here for a while.
+        let Times { arrived, age: aged, .. } = self.head.times;
+        let made = date_of(arrived.saturating_sub(aged));
+        let span = match conditional::select(head, &validators, self.bytes, made)? {
             Selection::NotModified => return Ok(Response::new(304, fields, Body::Empty)),
             Selection::Ranges(spans) if spans.len() == 1 => spans.first().copied(),
             // Several ranges may be answered with the whole (RFC 9110 §14.2).
@@ -142,6 +145,16 @@ pub(super) fn is_fresh(head: &ObjectHead) -> bool {
     matches!(usable(head, SystemTime::now()), Use::Fresh(_))
 }
 
+/// Whether what says by which fields variants differ is still to be believed: while one of them is fresh, or for a while where
+/// none ever was.
+pub(super) fn still_varies(marker: &ObjectHead, now: SystemTime) -> bool {
+    let Times { age, fresh_for, .. } = marker.times;
+    let for_a_while = age.saturating_add(NEVER_FRESH_VARIES.as_secs());
+    let fresh_for = if fresh_for > age { fresh_for } else { for_a_while };
+    let times = Times { fresh_for, ..marker.times };
+    matches!(freshness(&times).after(here(&times, now)), Use::Fresh(_))
+}
+
 /// Whether those get it who show credentials.
 pub(super) fn is_for_everybody(head: &ObjectHead, targeted: Option<&str>) -> bool {
     Control::of(&lines::fields(&head.lines), targeted).is_for_everybody()
@@ -150,11 +163,23 @@ pub(super) fn is_for_everybody(head: &ObjectHead, targeted: Option<&str>) -> boo
 /// What tells an object from another that takes its name: what a backend is asked about it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObjectVersion {
-    etag: Vec<u8>,
-    modified: Option<u64>,
+    pub(super) etag: Vec<u8>,
+    pub(super) modified: Option<u64>,
 }
 
 impl ObjectVersion {
+    /// What a response says of it.
+    pub(super) fn said(head: &ResponseHead<Bytes>) -> Self {
+        let sole = |name: &str| {
+            let mut values = head.header_values(name);
+            values.next().filter(|_| values.next().is_none())
+        };
+        let modified = sole("last-modified").and_then(date::parse);
+        let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let etag = sole("etag").unwrap_or_default().to_vec();
+        Self { etag, modified: modified.map(|since| since.as_secs()) }
+    }
+
     pub(super) fn of(head: &ObjectHead) -> Self {
         Self { etag: head.etag.clone(), modified: head.modified }
     }
@@ -203,6 +228,10 @@ fn here(times: &Times, now: SystemTime) -> Duration {
     }
 }
 
+/// How long a response that is validated each time is taken to vary as it did: those it was not made for would ask for it each
+/// time, and then for their own.
+const NEVER_FRESH_VARIES: Duration = Duration::from_mins(1);
+
 /// Workers look at the clock once in a while, and a clock is corrected by little at any time.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -238,5 +267,19 @@ mod tests {
             let head = ObjectHead { times: times(stale), ..ObjectHead::default() };
             assert_eq!(usable(&head, date_of(now)), expected, "{now} {stale}");
         }
+    }
+
+    #[test]
+    fn variants_differ_as_they_did_while_one_is_fresh_or_for_a_minute() {
+        let arrived = 1_000_000;
+        for (age, fresh_for, holds_for) in [(10, 100, 90), (0, 0, 60), (500, 100, 60)] {
+            let times = Times { arrived, age, fresh_for, ..Times::default() };
+            let marker = ObjectHead { times, ..ObjectHead::default() };
+            for (after, holds) in [(0, true), (holds_for - 1, true), (holds_for, false)] {
+                assert_eq!(still_varies(&marker, date_of(arrived + after)), holds, "{age} {after}");
+            }
+        }
+        // One of an earlier version says no times.
+        assert!(!still_varies(&ObjectHead::default(), date_of(arrived)));
     }
 }

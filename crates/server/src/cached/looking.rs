@@ -155,8 +155,10 @@ impl Looking<'_> {
             Use::IfError => return Err((object, true)),
             Use::No => return Err((object, false)),
         };
+        let answer = self.route.answer_from(&Kept::whole(&object), request, &status);
+        let Some(answer) = answer else { return Ok(CacheAnswer::Pass(PRECONDITION, None)) };
         self.route.count(outcome, notes);
-        Ok(self.ready(&object, request, &status))
+        Ok(CacheAnswer::Ready(answer))
     }
 
     /// What comes of a client that did not wait.
@@ -221,7 +223,9 @@ impl Looking<'_> {
                 let kept = Kept::arriving(head, body, device, patience);
                 let stored = if body.is_kept() { "; stored" } else { "" };
                 let status = format!("fwd={reason}{stored}{collapsed}");
-                let response = self.route.answer_from(&kept, request, &status);
+                let Some(response) = self.route.answer_from(&kept, request, &status) else {
+                    return Some(CacheAnswer::Pass(PRECONDITION, None));
+                };
                 // Not the one that lets it arrive: without a reader it would end.
                 if outcome == CacheOutcome::Collapsed
                     && matches!(body, ArrivingBody::InFile { has_ranges: true, .. })
@@ -243,8 +247,9 @@ impl Looking<'_> {
             Fetched::Alone(None) => CacheAnswer::Pass(reason, stale),
             Fetched::Failed(status, trace) => {
                 notes.upstream = Some(trace);
-                match stale.filter(|it| it.is_current()) {
-                    Some(object) => CacheAnswer::Ready(self.route.stale(&object, request, notes)),
+                let stale = stale.filter(|it| it.is_current());
+                match stale.and_then(|object| self.route.stale(&object, request, notes)) {
+                    Some(answer) => CacheAnswer::Ready(answer),
                     None => {
                         self.route.count(outcome, notes);
                         let error = HttpError::from(status);
@@ -275,9 +280,10 @@ impl Looking<'_> {
             if let Some(found) = found {
                 return Ok(Found::Object(Box::new(found)));
             }
-            let names = store.vary_names(&this.key)?;
-            let is_others = names.iter().any(|name| this.has_unseen(name));
-            Ok(if is_others { Found::Others } else { Found::Nothing })
+            let marker = store.marker(&this.key)?.map(|marker| marker.head);
+            let vary = marker.filter(|it| kept::still_varies(it, wall)).map(|it| it.vary);
+            let names = vary.into_iter().flatten().map(|(name, _)| name).collect();
+            Ok(if this.is_others(names) { Found::Others } else { Found::Nothing })
         };
         let device = device(self.disks, self.open);
         let found = Disks::new(ANSWER_TIME_MAX).wait_for(&device, look).await;
@@ -345,10 +351,6 @@ impl Looking<'_> {
         spawn_local(fetching.run(leader));
         Miss::Leads(arrival, fetched)
     }
-
-    fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> CacheAnswer {
-        CacheAnswer::Ready(self.route.answer_from(&Kept::whole(object), request, status))
-    }
 }
 
 /// What becomes of a request that the store cannot answer.
@@ -357,6 +359,9 @@ enum Miss {
     Leads(Arc<ArrivingObject>, oneshot::Receiver<Fetched>),
     Impossible,
 }
+
+/// What `Cache-Status` says of requests with a condition that does not hold for what is kept.
+const PRECONDITION: &str = "request; detail=precondition";
 
 /// How often the store is asked for one request: what was validated may be gone again.
 const ROUNDS_MAX: usize = 4;

@@ -1,6 +1,6 @@
 //! What is kept of the head of a response.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use kettle_cache::ObjectHead;
@@ -10,27 +10,23 @@ use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::write_field;
 
 use super::fetching::Fetching;
+use super::kept::ObjectVersion;
 use super::{TAGS_MAX, lines};
 
 impl Fetching {
     /// What is kept of a response's head.
     pub(super) fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> ObjectHead {
         let fields: Vec<_> = head.headers().collect();
-        let sole = |name: &str| {
-            let mut values = head.header_values(name);
-            values.next().filter(|_| values.next().is_none())
-        };
         let has_coding = head.header_values("content-encoding").next().is_some();
         let names = vary::names(&fields).unwrap_or_default();
-        let modified = sole("last-modified").and_then(date::parse);
-        let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let ObjectVersion { etag, modified } = ObjectVersion::said(head);
         ObjectHead {
             key: self.asked.key.clone(),
             vary: self.asked.vary_of(names, has_coding),
             status: head.status(),
             lines: self.own_lines(head, answered),
-            etag: sole("etag").unwrap_or_default().to_vec(),
-            modified: modified.map(|since| since.as_secs()),
+            etag,
+            modified,
             tags: self.tags(head).unwrap_or_default(),
             generation: self.arriving.generation(),
             ..ObjectHead::default()

@@ -25,6 +25,8 @@ use crate::upstream::SharedRequest;
 struct Validation {
     /// What it said that of.
     version: ObjectVersion,
+    /// Which it said that is.
+    said: ObjectVersion,
     /// Its fields as they came.
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     /// Those that clients see.
@@ -49,8 +51,9 @@ impl Fetching {
         let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let lines = self.own_lines(head, answered);
         let (tags, generation) = (self.tags(head), self.arriving.generation());
-        let version = version.clone();
-        let validation = Validation { version, fields, lines, tags, asked, answered, generation };
+        let (version, said) = (version.clone(), ObjectVersion::said(head));
+        let validation =
+            Validation { version, said, fields, lines, tags, asked, answered, generation };
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
@@ -162,7 +165,12 @@ impl Validation {
         let has_cookie = has(&said, "set-cookie");
         let etag = said.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"etag"));
         // What has another validator is another object (RFC 9111 §4.3.4).
-        let is_other = etag.is_some_and(|(_, etag)| opaque(etag) != opaque(&object.head.etag));
+        let is_other = match etag {
+            Some((_, etag)) => opaque(etag) != opaque(&object.head.etag),
+            None => {
+                self.said.modified.zip(object.head.modified).is_some_and(|(new, old)| new != old)
+            }
+        };
         let tags = self.tags.as_ref().unwrap_or(&object.head.tags);
         if tags.len() > TAGS_MAX
             || has_cookie
@@ -185,7 +193,12 @@ impl Validation {
             // What it said of its time at first may be hidden behind what the operator tells clients.
             times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
         }
-        Some(ObjectHead { times, lines: merged, tags: tags.clone(), ..object.head.clone() })
+        // From here on the backend is asked by what clients see.
+        let ObjectVersion { etag, modified } = self.said.clone();
+        let etag = if etag.is_empty() { object.head.etag.clone() } else { etag };
+        let modified = modified.or(object.head.modified);
+        let tags = tags.clone();
+        Some(ObjectHead { times, lines: merged, etag, modified, tags, ..object.head.clone() })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{ObjectHead, StoreError};
+use kettle_cache::{ObjectHead, Purge, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -52,7 +52,7 @@ impl Fetching {
     }
 
     /// Answers all who have asked, and leaves the body to a thread that writes it when it comes to that.
-    pub(super) fn keep(
+    pub(super) async fn keep(
         self,
         stored: ObjectHead,
         bytes: Bytes,
@@ -61,17 +61,30 @@ impl Fetching {
     ) {
         let held_bytes = held_bytes(&stored) + bytes.len();
         let is_kept = self.device.has_room(held_bytes);
+        let displaced = self.displaced(stored.status).map(Purge::Key);
+        if let Some(purge) = displaced.as_ref().filter(|_| !is_kept) {
+            // Before anybody who has the answer asks again. Its file may take longer.
+            self.open.store.forget(purge);
+        }
         let whole = Arc::new((stored, ArrivingBody::Whole { bytes: bytes.clone(), is_kept }));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&whole)));
         let _ = leader.send(Fetched::growing(Arc::clone(&whole), Some(trace)));
         if !is_kept {
+            self.displace(whole.0.status).await;
             return self.route.failed(&StoreError::Crowded);
         }
         let Self { route, open, device, arriving, begun, .. } = self;
         device.run_later(held_bytes, move || {
             match open.store.keep(&whole.0, &bytes) {
                 Ok(_) => route.store.filled(begun.elapsed()),
-                Err(error) => route.failed(&error),
+                Err(error) => {
+                    if !matches!(error, StoreError::Purged)
+                        && let Some(Err(error)) = displaced.map(|it| open.store.purge(&it))
+                    {
+                        route.failed(&error);
+                    }
+                    route.failed(&error);
+                }
             }
             // From here on the store has it.
             drop(arriving);

@@ -97,16 +97,18 @@ impl Delivery<'_> {
                 FileRecords::Sealed(read_bytes) => return Ok(Some(read_bytes)),
                 FileRecords::Cold => return Ok(None),
                 FileRecords::Untold => file.device().refused_to_say(),
+                FileRecords::Failed(error) => return Err(DeliveryError::BodyCutShort(error)),
             }
         }
         if self.reading(file) != ReadMode::AtOnce {
             return Ok(None);
         }
         let seal = || self.stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
-        Ok(match held_up_by(self.worker, file, seal)? {
-            FileRecords::Sealed(read_bytes) => Some(read_bytes),
-            FileRecords::Cold | FileRecords::Untold => None,
-        })
+        match held_up_by(self.worker, file, seal)? {
+            FileRecords::Sealed(read_bytes) => Ok(Some(read_bytes)),
+            FileRecords::Cold | FileRecords::Untold => Ok(None),
+            FileRecords::Failed(error) => Err(DeliveryError::BodyCutShort(error)),
+        }
     }
 
     /// Sends what is sealed.

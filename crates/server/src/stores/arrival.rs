@@ -11,9 +11,12 @@ use tokio::sync::watch;
 /// All that is on its way.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    under_way: Mutex<HashMap<Box<str>, Arc<ArrivingObject>>>,
+    under_way: Mutex<UnderWay>,
     waiting: AtomicU64,
 }
+
+/// Each under its key, and under its URI alone where that turned out to have no variants.
+type UnderWay = HashMap<Box<str>, Arc<ArrivingObject>>;
 
 /// One object on its way.
 #[derive(Debug)]
@@ -120,8 +123,8 @@ impl Arrivals {
     ) -> Result<Arc<ArrivingObject>, Arriving> {
         let generation = store.generation();
         let mut under_way = self.lock();
-        if let Some(arrival) = under_way.get(key).filter(|it| !it.is_purged(store)) {
-            return Ok(Arc::clone(arrival));
+        if let Some(arrival) = found(&under_way, key, store) {
+            return Ok(arrival);
         }
         let state = watch::Sender::new(ArrivalState::Asked);
         let interim = watch::Sender::default();
@@ -135,7 +138,7 @@ impl Arrivals {
     /// The object that is arriving under a key, for callers that would not fetch it themselves.
     #[must_use]
     pub fn find(&self, key: &str, store: &Store) -> Option<Arc<ArrivingObject>> {
-        self.lock().get(key).filter(|it| !it.is_purged(store)).cloned()
+        found(&self.lock(), key, store)
     }
 
     /// How many clients wait for a backend's answer to another's request.
@@ -144,7 +147,7 @@ impl Arrivals {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<ArrivingObject>>> {
+    fn lock(&self) -> MutexGuard<'_, UnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -155,9 +158,12 @@ impl ArrivingObject {
         if let ArrivalState::Growing(arriving) = &*self.state.borrow() {
             return store.is_purged(&arriving.0);
         }
-        // What makes it one of several variants stands behind its URI, by which purges name it.
-        let uri = self.key.split('\n').next().unwrap_or_default();
-        store.may_be_purged(uri, self.generation)
+        store.may_be_purged(uri_of(&self.key), self.generation)
+    }
+
+    /// Whether its head is there, and says that it is for whoever asks for its URI.
+    fn is_for_all(&self) -> bool {
+        matches!(&*self.state.borrow(), ArrivalState::Growing(arriving) if arriving.0.vary.is_empty())
     }
 
     /// Whether its head is there already.
@@ -221,15 +227,21 @@ impl Arriving {
     /// Says how far it is.
     pub fn tell(&self, state: ArrivalState) {
         self.arrival.state.send_replace(state);
+        if self.arrival.is_for_all() {
+            let uri = uri_of(&self.arrival.key).into();
+            self.arrivals.lock().entry(uri).or_insert_with(|| Arc::clone(&self.arrival));
+        }
     }
 }
 
 impl Drop for Arriving {
     fn drop(&mut self) {
         let mut under_way = self.arrivals.lock();
-        // After a purge another may have its place.
-        if under_way.get(&self.arrival.key).is_some_and(|it| Arc::ptr_eq(it, &self.arrival)) {
-            under_way.remove(&self.arrival.key);
+        for key in [&*self.arrival.key, uri_of(&self.arrival.key)] {
+            // After a purge another may have its place.
+            if under_way.get(key).is_some_and(|it| Arc::ptr_eq(it, &self.arrival)) {
+                under_way.remove(key);
+            }
         }
         drop(under_way);
         self.arrival.has_ended.store(true, Ordering::Release);
@@ -241,6 +253,20 @@ impl Drop for Arriving {
             _ => {}
         });
     }
+}
+
+fn found(under_way: &UnderWay, key: &str, store: &Store) -> Option<Arc<ArrivingObject>> {
+    let own = under_way.get(key).filter(|it| !it.is_purged(store));
+    let for_all = || {
+        let arrival = under_way.get(uri_of(key)).filter(|it| it.is_for_all());
+        arrival.filter(|it| !it.is_purged(store))
+    };
+    own.or_else(for_all).cloned()
+}
+
+/// What makes an object one of several variants stands behind its URI, by which purges name it.
+fn uri_of(key: &str) -> &str {
+    key.split('\n').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl TlsStream {
     /// them. One call queues at most as many records as [`record_room`](Self::record_room) has.
     ///
     /// # Errors
-    /// [`StreamError::Io`] if the file cannot be read.
+    /// As [`record_room`](Self::record_room). A file that cannot be read is none.
     pub fn seal_file(
         &mut self,
         head: &[u8],

@@ -105,7 +105,7 @@ pub(super) enum Answer {
 }
 
 /// How much of a file was read and sealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum FileRecords {
     /// This many bytes of the file; zero means that the file ends here.
     Sealed(usize),
@@ -113,6 +113,8 @@ pub enum FileRecords {
     Cold,
     /// The file system does not say what the page cache holds; nothing was done.
     Untold,
+    /// The file cannot be read, which is no failure of the connection; nothing was done.
+    Failed(io::Error),
 }
 
 impl TlsWriter {
@@ -211,7 +213,7 @@ impl TlsWriter {
                 room.commit(read_bytes)?;
                 Ok(FileRecords::Sealed(read_bytes))
             }
-            Err(error) => unread(error),
+            Err(error) => Ok(unread(error)),
         }
     }
 
@@ -388,11 +390,11 @@ impl ControlDue {
 }
 
 /// What a read that failed says of the file.
-pub(super) fn unread(error: io::Error) -> Result<FileRecords, StreamError> {
+pub(super) fn unread(error: io::Error) -> FileRecords {
     match error.kind() {
-        io::ErrorKind::WouldBlock => Ok(FileRecords::Cold),
-        io::ErrorKind::Unsupported => Ok(FileRecords::Untold),
-        _ => Err(error.into()),
+        io::ErrorKind::WouldBlock => FileRecords::Cold,
+        io::ErrorKind::Unsupported => FileRecords::Untold,
+        _ => FileRecords::Failed(error),
     }
 }
 

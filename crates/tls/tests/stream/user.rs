@@ -109,12 +109,26 @@ async fn a_socket_is_received_straight_into_records() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_read_is_no_failure_of_the_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let unreadable = std::fs::File::open(folder.path()).unwrap();
+    let (mut stream, client) =
+        connect(SUITES[0].2, |client| read_to_close_notify(client).unwrap()).await;
+    let sealed = stream.seal_file(b"head", unreadable.as_fd(), 0, 10, Wait::Allowed).unwrap();
+    let FileRecords::Failed(error) = sealed else { panic!("{sealed:?}") };
+    assert_eq!(error.kind(), std::io::ErrorKind::IsADirectory);
+    stream.seal(&[b"instead"]).unwrap();
+    close(stream).await;
+    assert_eq!(client.join().unwrap(), b"instead");
+}
+
+#[tokio::test]
 async fn the_end_of_a_file_is_told() {
     let file = tempfile::tempfile().unwrap();
     let (mut stream, client) =
         connect(SUITES[0].2, |client| client.read(&mut [0; 1]).is_err()).await;
     let sealed = stream.seal_file(b"head", file.as_fd(), 0, 10, Wait::Allowed);
-    assert_eq!(sealed.unwrap(), FileRecords::Sealed(0));
+    assert!(matches!(sealed, Ok(FileRecords::Sealed(0))), "{sealed:?}");
     stream.cut();
     drop(stream);
     assert!(client.join().unwrap());

@@ -381,6 +381,33 @@ fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passe
     assert_eq!(writer.response().status, 200);
     let (response, _) = cached.get_through(&mut server, "/app/written", "", &ok(FRESH, "new"));
     assert_eq!(response.body, b"new");
+    // After a restart it would be there again, which whoever purges has to know.
+    let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/kept"]).output();
+    let said = &purged.stderr;
+    assert!(!purged.status.success() && said.contains("cannot remove an object"), "{said}");
+    let (response, _) = cached.get_through(&mut server, "/app/kept", "", &ok(FRESH, "new"));
+    assert_eq!(response.body, b"new");
+}
+
+#[test]
+fn an_answer_that_a_disk_does_not_take_has_the_place_of_what_was_there_all_the_same() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=4m", Stdio::null());
+    let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let listen = Backend::listen().address();
+    let setup = Setup::default().metrics(listen).set("limits", "revalidate = \"0s\"");
+    let cached = Cached::in_folder(folder, setup, "", "stale_if_error = \"1h\"", "");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
+    cached.wait_for_objects(1);
+    mounted.make_read_only().unwrap();
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(STALE, "new"));
+    assert_eq!(response.body, b"new");
+    let none = "kettle_cache_store_errors_total{store=\"main\"} 0\n";
+    wait_until("the disk has refused it", || !scrape(listen).contains(none));
+    let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", failure);
+    assert_eq!((response.status, status(&response)), (503, "kettle; fwd=uri-miss"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get};
 
 use super::{Cached, answer, ok, ok_head, read_head, status};
@@ -77,4 +78,39 @@ fn a_purge_reaches_a_store_that_a_reload_left_out() {
     assert_eq!(second.response().body, b"new");
     server.unwrap().write_all(ok(FRESH, "slow").as_bytes()).unwrap();
     assert_eq!(first.response().body, b"slow");
+}
+
+#[test]
+fn what_differed_by_a_field_before_a_reload_is_one_for_all_after_its_time() {
+    let cached = Cached::start("vary = [\"accept-language\"]");
+    let mut server = None;
+    let fields = "Cache-Control: max-age=1\r\nVary: Accept-Language\r\n";
+    cached.get_through(&mut server, "/app/x", "Accept-Language: de\r\n", &ok(fields, "de"));
+    // One for the variant, one for what says by which field there are some.
+    cached.wait_for_objects(2);
+    cached.kettle.folder.change_config("vary = [\"accept-language\"]", "vary = []");
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    let mut ask = || {
+        let french = "Accept-Language: fr\r\n";
+        cached.get_through(&mut server, "/app/x", french, &ok(FRESH, "all")).0
+    };
+    wait_until("it is kept", || status(&ask()) == "kettle; fwd=uri-miss; stored");
+    let spanish = || cached.ask("GET", "/app/x", "Accept-Language: es\r\n");
+    wait_until("all get it", || status(&spanish()).starts_with("kettle; hit"));
+    assert_eq!(spanish().body, b"all");
+}
+
+#[test]
+fn what_was_coded_before_a_reload_is_plain_for_all_after_it() {
+    let cached = Cached::start("vary = [\"accept-encoding\"]");
+    let mut server = None;
+    let coded = format!("{FRESH}Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
+    cached.get_through(&mut server, "/app/x", "Accept-Encoding: gzip\r\n", &ok(&coded, "coded"));
+    cached.wait_for_objects(2);
+    cached.kettle.folder.change_config("vary = [\"accept-encoding\"]", "vary = []");
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    let (plain, head) =
+        cached.get_through(&mut server, "/app/x", "Accept-Encoding: br\r\n", &ok(FRESH, "plain"));
+    assert_eq!((&*plain.body, status(&plain)), (&b"plain"[..], "kettle; fwd=uri-miss; stored"));
+    assert!(!head.contains("accept-encoding"), "{head}");
 }

@@ -39,6 +39,21 @@ fn a_response_keeps_the_date_it_was_made_at() {
     }
 }
 
+/// RFC 9110 §8.8.2.2: it may have changed once more in that second, however long ago that was.
+#[test]
+fn a_date_joins_no_parts_of_what_was_made_in_the_same_second() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let date = |second| format!("Sun, 06 Nov 1994 08:49:{second} GMT");
+    for (target, made, expected) in [("/app/x", 37, 200), ("/app/y", 38, 206)] {
+        let dates = format!("Date: {}\r\nLast-Modified: {}\r\n", date(made), date(37));
+        let fields = format!("{dates}Cache-Control: max-age=9999999999\r\n");
+        cached.get_through(&mut server, target, "", &ok(&fields, "body"));
+        let part = format!("Range: bytes=1-\r\nIf-Range: {}\r\n", date(37));
+        assert_eq!(cached.ask("GET", target, &part).status, expected, "{target}");
+    }
+}
+
 #[test]
 fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
     let cached = Cached::start("");
@@ -132,6 +147,40 @@ fn a_304_for_another_object_makes_it_come_anew() {
 }
 
 #[test]
+fn a_304_says_by_what_its_object_is_asked_about_from_then_on() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let weak = "Cache-Control: max-age=0\r\nETag: W/\"v1\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(weak, "body"));
+    let monday = "Mon, 01 Jan 2024 00:00:00 GMT";
+    let same = format!("HTTP/1.1 304 X\r\n{STALE}Last-Modified: {monday}\r\n\r\n");
+    for (number, since) in ["", monday].into_iter().enumerate() {
+        let (response, head) = cached.get_through(&mut server, "/app/x", "", &same);
+        let seen = (response.header("etag"), response.header("last-modified"));
+        assert_eq!(seen, (Some("\"v1\""), Some(monday)));
+        let asked = ["if-none-match: \"v1\"\r\n", &format!("if-modified-since: {since}\r\n")];
+        assert_eq!(asked.map(|line| head.contains(line)), [number == 1; 2], "{head}");
+    }
+}
+
+#[test]
+fn a_304_for_one_modified_at_another_time_makes_it_come_anew() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let modified = |day| format!("Last-Modified: Mon, 0{day} Jan 2024 00:00:00 GMT\r\n");
+    let stale = format!("Cache-Control: max-age=0\r\n{}", modified(1));
+    cached.get_through(&mut server, "/app/x", "", &ok(&stale, "old"));
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let other = format!("HTTP/1.1 304 X\r\n{FRESH}{}\r\n", modified(8));
+    let head = answer(cached.backend.asked(&mut server), &other);
+    assert!(head.contains("if-modified-since"), "{head}");
+    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    assert!(!head.contains("if-modified-since"), "{head}");
+    assert_eq!(client.response().body, b"new");
+}
+
+#[test]
 fn a_304_that_says_no_time_gives_the_first_one_anew_whatever_clients_are_told() {
     let route = "headers = { cache-control = \"no-store\" }";
     let cached = Cached::of_route(route);
@@ -173,6 +222,59 @@ fn the_first_client_gets_an_answer_to_its_own_fields_where_they_count() {
         assert!(head.contains("a.example"), "{head}");
         assert_eq!(client.response().body, b"own", "{target}");
     }
+}
+
+#[test]
+fn what_varied_once_by_a_field_no_backend_sees_is_one_for_all_after_its_time() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let varied = "Cache-Control: max-age=1\r\nVary: Origin\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(varied, "once"));
+    cached.wait_for_objects(2);
+    let origin = |name: &str| format!("Origin: https://{name}.example\r\n");
+    let mut ask = || cached.get_through(&mut server, "/app/x", &origin("a"), &ok(FRESH, "all")).0;
+    wait_until("it is kept", || status(&ask()) == "kettle; fwd=uri-miss; stored");
+    let other = || cached.ask("GET", "/app/x", &origin("b"));
+    wait_until("all get it", || status(&other()).starts_with("kettle; hit"));
+    assert_eq!(other().body, b"all");
+}
+
+#[test]
+fn codings_that_no_backend_sees_are_no_reason_to_ask_it_twice() {
+    let cached = Cached::start("vary = []");
+    let fields = "Vary: Accept-Encoding\r\nCache-Control: no-store\r\n";
+    let takes = "Accept-Encoding: br\r\n";
+    let (response, _) = cached.get_through(&mut None, "/app/x", takes, &ok(fields, "plain"));
+    assert_eq!((&*response.body, status(&response)), (&b"plain"[..], "kettle; fwd=uri-miss"));
+}
+
+/// RFC 9111 §4.3.2: the server that has the resource evaluates If-Match and If-Unmodified-Since, and no cache before it.
+#[test]
+fn conditions_for_the_server_are_passed_on_where_they_do_not_hold_for_what_is_kept() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let fields = format!("{FRESH}ETag: \"v1\"\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n");
+    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "kept"));
+    cached.wait_until_kept("/app/x");
+    for (condition, holds) in [
+        ("If-Match: \"v0\", \"v1\"", true),
+        ("If-Match: \"v2\"", false),
+        ("If-Unmodified-Since: Mon, 01 Jan 2024 00:00:00 GMT", true),
+        ("If-Unmodified-Since: Sun, 31 Dec 2023 23:59:59 GMT", false),
+    ] {
+        let line = format!("{condition}\r\n");
+        if holds {
+            assert_eq!(cached.ask("GET", "/app/x", &line).body, b"kept", "{condition}");
+            continue;
+        }
+        let newer = ok(&format!("{FRESH}ETag: \"v2\"\r\n"), "newer");
+        let (response, head) = cached.get_through(&mut server, "/app/x", &line, &newer);
+        assert!(head.contains(condition), "{head}");
+        assert_eq!((response.status, &*response.body), (200, &b"newer"[..]), "{condition}");
+        assert_eq!(status(&response), "kettle; fwd=request; detail=precondition");
+    }
+    assert_eq!(cached.get("/app/x").body, b"kept");
+    assert_unasked(&server.unwrap());
 }
 
 #[test]
@@ -253,7 +355,7 @@ fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     let cached = Cached::start("");
     let stale = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\nX-App: old\r\n";
     cached.get_through(&mut None, "/app/x", "", &ok(stale, "old"));
-    // It is written behind its answer, and those who name a coding do not join that.
+    // It is written behind its answer.
     cached.wait_for_objects(1);
     let asks = |coding: &str| {
         let mut client = cached.client();
@@ -269,11 +371,7 @@ fn a_304_is_for_the_object_that_was_asked_about_and_for_none_that_came_since() {
     let new = "Cache-Control: max-age=1000\r\nETag: \"v2\"\r\nX-App: new\r\n";
     quick.write_all(ok(new, "new").as_bytes()).unwrap();
     assert_eq!(second.response().body, b"new");
-    // Who asks with the same coding joins what is still being written; others would ask the backend.
-    let is_kept = || {
-        status(&cached.ask("GET", "/app/x", "Accept-Encoding: gzip\r\n")).starts_with("kettle; hit")
-    };
-    wait_until("/app/x", is_kept);
+    cached.wait_until_kept("/app/x");
     let late = "HTTP/1.1 304 Not Modified\r\nX-App: older\r\nCache-Control: max-age=9\r\n\r\n";
     slow.write_all(late.as_bytes()).unwrap();
     for response in [first.response(), cached.get("/app/x")] {

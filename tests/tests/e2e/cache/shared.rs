@@ -61,6 +61,28 @@ fn any_range_of_what_arrives_is_what_it_is_of_a_file() {
 }
 
 #[test]
+fn what_has_no_coding_is_one_for_all_as_soon_as_its_head_is_there() {
+    let cached = Cached::start("");
+    let mut first = cached.client();
+    first.send(&request("GET", "/app/x", "Accept-Encoding: gzip\r\n")).unwrap();
+    let mut server = cached.backend.accept();
+    answer(&mut server, &format!("{}abc", ok_head(FRESH, 6)));
+    first.response_head();
+    let mut others = ["Accept-Encoding: br\r\n", ""].map(|fields| {
+        let mut client = cached.client();
+        client.send(&request("GET", "/app/x", fields)).unwrap();
+        let head = client.response_head();
+        assert_eq!(status(&head), "kettle; fwd=uri-miss; stored; collapsed", "{fields}");
+        client
+    });
+    assert_unasked(&server);
+    server.write_all(b"def").unwrap();
+    for client in others.iter_mut().chain([&mut first]) {
+        assert_eq!(client.receive_exactly(6), b"abcdef");
+    }
+}
+
+#[test]
 fn a_range_far_behind_what_is_there_comes_from_a_backend_that_has_ranges() {
     const FAR: u64 = 16 << 20;
     let cached = Cached::start("");

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use kettle_tests::backend::Backend;
+use kettle_tests::client::End;
 use kettle_tests::environment::skip;
 use kettle_tests::fuse::{Fuse, Silent};
 use kettle_tests::http::{Connection, request};
@@ -13,7 +14,7 @@ use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
 use tempfile::TempDir;
 
-use super::{Cached, answer, ok, status};
+use super::{Cached, answer, ok, ok_head, status};
 
 /// Each request comes on a connection of its own.
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=100\r\n";
@@ -88,4 +89,33 @@ fn what_is_not_begun_in_time_comes_from_the_backend_and_a_write_waits_no_longer(
     assert_eq!(client.response().body, b"done");
     let (response, _) = cached.get_through(&mut None, "/app/written", "", &ok(FRESH, "new"));
     assert_eq!(response.body, b"new");
+}
+
+#[test]
+fn readers_of_what_breaks_off_learn_it_however_busy_the_disk_is() {
+    let (folder, image, nothing) =
+        (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let mounted =
+        Mounted::holding(folder.path().into(), "ext4", &image.path().join("image"), nothing.path());
+    let Ok(mounted) = mounted else { return skip("no ext4 can be mounted here") };
+    let (cached, _) = start(folder);
+    let mut client = cached.client();
+    client.send(&request("GET", "/app/x", "")).unwrap();
+    let mut server = cached.backend.accept();
+    answer(&mut server, &format!("{}{}", ok_head(FRESH, 200_000), "x".repeat(100_000)));
+    client.response_head();
+    client.receive_exactly(100_000);
+    let Ok(_frozen) = mounted.freeze() else { return skip("no ext4 can be frozen here") };
+    // As many as there are threads for one disk wait for it.
+    let large = ok(FRESH, &"x".repeat(100_000));
+    let mut others = [(); 4].map(|()| cached.client());
+    for (number, other) in others.iter_mut().enumerate() {
+        other.send(&request("GET", &format!("/app/{number}"), "")).unwrap();
+        answer(&mut cached.backend.accept(), &large);
+    }
+    for other in &mut others {
+        assert_eq!(status(&other.response()), "kettle; fwd=uri-miss");
+    }
+    drop(server);
+    assert_eq!(client.end(), End::Cut);
 }

@@ -35,7 +35,37 @@ fn what_got_the_name_of_an_object_that_goes_stays() {
     // It was not known when it was found damaged or purged.
     store.remove(old.name, None);
     assert!(is_there(&store), "behind a look");
-    store.remove_any(old.name);
+    store.remove_any(old.name).unwrap();
     assert!(!is_there(&store));
     assert_eq!(store.status().objects, 0);
+}
+
+#[test]
+fn a_marker_has_the_times_of_the_variant_that_is_fresh_longest() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let keep = |value: &str, arrived: u64, fresh_for: u64| {
+        let generation = store.generation();
+        let vary = vec![("accept".to_owned(), value.into())];
+        let times = Times { arrived, fresh_for, ..Times::default() };
+        let key = KEY.into();
+        let head =
+            ObjectHead { key, vary, status: 200, times, generation, ..ObjectHead::default() };
+        store.keep(&head, b"body").unwrap();
+        store.find(KEY, &|_| value.into()).unwrap().unwrap()
+    };
+    let times = || store.marker(KEY).unwrap().unwrap().head.times;
+    let mut first = keep("a", 1_000, 10);
+    assert_eq!(times(), first.head.times);
+    let second = keep("b", 1_001, 20);
+    assert_eq!(times(), second.head.times);
+    keep("c", 1_002, 5);
+    assert_eq!(times(), second.head.times);
+    assert!(store.is_current(&first.reference, &first.head), "what it leads to stays current");
+    // One that was validated is fresh anew.
+    let validated = Times { arrived: 1_100, ..first.head.times };
+    store.refresh(&mut first, ObjectHead { times: validated, ..first.head.clone() }).unwrap();
+    assert_eq!(times(), validated);
+    assert!(store.is_current(&first.reference, &first.head));
+    assert!(store.is_current(&second.reference, &second.head));
 }

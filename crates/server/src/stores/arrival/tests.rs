@@ -40,3 +40,23 @@ async fn who_waits_for_what_never_comes_asks_for_itself() {
     assert!(matches!(joined.known(&arrivals).await, ArrivalState::Alone));
     joined.ended().await;
 }
+
+#[test]
+fn what_turns_out_to_have_no_variants_is_for_all_who_ask_for_its_uri_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    for (vary, is_for_all) in [(Vec::new(), true), (vec![("a".to_owned(), Vec::new())], false)] {
+        let (store, arrivals, _arriving, _) = under_way(&folder);
+        let first = arrivals.join("uri\na:1", &store).unwrap_err();
+        let second = arrivals.join("uri\na:2", &store).unwrap_err();
+        let body = ArrivingBody::Whole { bytes: Bytes::new(), is_kept: true };
+        let head = ObjectHead { key: "uri".into(), vary, ..ObjectHead::default() };
+        first.tell(ArrivalState::Growing(Arc::new((head, body))));
+        let is_found = |key: &str| arrivals.find(key, &store).is_some();
+        assert_eq!(["uri\na:3", "uri"].map(is_found), [is_for_all; 2]);
+        // Who is asking meanwhile goes on alone.
+        let of_second = arrivals.find("uri\na:2", &store).unwrap();
+        assert!(Arc::ptr_eq(&of_second, &second.arrival()));
+        drop(first);
+        assert_eq!(["uri\na:3", "uri"].map(is_found), [false; 2]);
+    }
+}
