@@ -22,7 +22,7 @@ pub(super) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((name, port).to_socket_addrs()?.take(ADDRESSES_MAX).collect())
 }
 
-/// Looks a server's name up for ever.
+/// Looks a server's name up for ever: each `interval`, and more often for as long as it has no address.
 pub(super) async fn keep_looking_up<H>(
     watched: impl Fn() -> Watched<H>,
     name: String,
@@ -34,6 +34,7 @@ pub(super) async fn keep_looking_up<H>(
         let Watched { backend, server, .. } = watched();
         take_note(&backend, &server, found);
     };
+    let mut pause = PAUSE_MIN;
     loop {
         // A caller that gives up leaves the permit with the thread: threads are what is scarce.
         let Ok(permit) = LOOKUPS.acquire().await else { return };
@@ -53,7 +54,12 @@ pub(super) async fn keep_looking_up<H>(
         };
         let Ok(found) = found else { return };
         take_note(found.map_err(Failure::from));
-        sleep(interval).await;
+        if watched().server.has_address() {
+            sleep(interval).await;
+        } else {
+            sleep(interval.min(pause)).await;
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
     }
 }
 
@@ -86,6 +92,12 @@ const ADDRESSES_MAX: usize = 16;
 
 /// The resolver's own patience with one server (resolv.conf(5)).
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Before a name that was never found is looked up for the second time; the pause doubles from lookup to lookup,
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// up to this: whatever the interval, the server is there soon after its name is.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use kettle_config::{BackendServer, Located, ServerAddress};
 use tokio::task::LocalSet;
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 
 use super::*;
 use crate::backend::{Backends, Health};
@@ -60,6 +60,28 @@ async fn names_are_looked_up_again_and_stay_known_when_that_fails() {
         until(|| found(&backend).len() == 1).await;
         assert!(backend.status()[0].last_failure.is_some(), "once it was not found");
         assert_eq!(backend.status()[0].health, Health::Up);
+    };
+    local.run_until(story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_was_never_found_is_looked_up_again_soon() {
+    static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
+    fn look_up(_: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        let is_found = LOOKUPS.fetch_add(1, Relaxed) == 2;
+        Ok(is_found.then(|| "192.0.2.1:1".parse().unwrap()).into_iter().collect())
+    }
+    let (backend, local) = (backend(), LocalSet::new());
+    begin(&local, &backend, look_up);
+    let story = async {
+        let health = || backend.status()[0].health;
+        until(|| health() == Health::NoAddress).await;
+        let begun = Instant::now();
+        while health() != Health::Up {
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert_eq!(LOOKUPS.load(Relaxed), 3);
     };
     local.run_until(story).await;
 }
