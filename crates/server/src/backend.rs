@@ -33,6 +33,7 @@ pub use check::{Handshake, ServerStream};
 pub use failure::{ConnectError, Failure, Outcome};
 pub use slot::Slot;
 pub use socket::Socket;
+pub(crate) use state::PeerAddress;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
 pub use tasks::BackendTasks;

@@ -34,6 +34,8 @@ pub struct ServerState {
     bad_in_a_row: AtomicU32,
     located: AtomicU8,
     addresses: RwLock<Arc<[SocketAddr]>>,
+    /// How often they were others than before.
+    address_changes: AtomicU32,
     failed_connects: Mutex<FailedConnects>,
     checked: Mutex<Checked>,
     last_failure: Mutex<Option<Failure>>,
@@ -58,6 +60,20 @@ struct Checked {
     /// How many checks had the same outcome as the last, and which.
     streak: u32,
     is_passing: bool,
+}
+
+/// Where a connection leads whose server has a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAddress {
+    address: SocketAddr,
+    /// At which of the name's changes it was one of its addresses.
+    seen: Option<u32>,
+}
+
+impl From<SocketAddr> for PeerAddress {
+    fn from(address: SocketAddr) -> Self {
+        Self { address, seen: None }
+    }
 }
 
 /// Whether a server gets connections.
@@ -113,6 +129,7 @@ impl ServerState {
             bad_in_a_row: AtomicU32::new(0),
             located: AtomicU8::new(located),
             addresses: RwLock::new(addresses),
+            address_changes: AtomicU32::new(0),
             failed_connects: Mutex::new(FailedConnects {
                 recent: VecDeque::new(),
                 told: None,
@@ -288,9 +305,28 @@ impl ServerState {
     }
 
     /// Its name was looked up. Whether it was known by no address before.
-    pub(super) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
-        *self.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses.into();
+    pub(crate) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
+        let mut known = self.addresses.write().unwrap_or_else(PoisonError::into_inner);
+        if **known != *addresses {
+            *known = addresses.into();
+            self.address_changes.fetch_add(1, SeqCst);
+        }
+        drop(known);
         self.located.swap(KNOWN, Relaxed) != KNOWN
+    }
+
+    /// Whether a connection to an address that its name had is still one to it. The lock is taken only if the addresses
+    /// changed since the last look at this connection.
+    pub(crate) fn is_at(&self, peer: &mut PeerAddress) -> bool {
+        let changes = self.address_changes.load(SeqCst);
+        if peer.seen == Some(changes) {
+            return true;
+        }
+        // The kernel does not give the scope of each address back as it was given.
+        let of = |address: &SocketAddr| (address.ip(), address.port());
+        let is_known = self.addresses().iter().any(|address| of(address) == of(&peer.address));
+        peer.seen = is_known.then_some(changes);
+        is_known
     }
 
     /// Its name could not be looked up: addresses known before stay. Whether there are none.

@@ -67,15 +67,17 @@ impl InFlight {
             trace.server = Some(Arc::clone(attempt.server()));
             let kept = if may_reuse { pool.take(&destination) } else { None };
             trace.is_reused = kept.is_some();
-            let (link, slot) = match kept {
-                Some(link) => (link, attempt.without_connecting()),
+            let (kept, slot) = match kept {
+                Some(kept) => (kept, attempt.without_connecting()),
                 None => {
                     let open = async |socket, server: &Server| open(upstream, socket, server).await;
                     match attempt.connect_with(&open).await {
                         Ok(link) => {
                             let connected = attempts.succeeded(attempt, link);
                             trace.connect_time = Some(connected.connect_time);
-                            (connected.socket, connected.slot)
+                            let (link, server) = (connected.socket, connected.server);
+                            let destination = destination.with_peer(&link, &server);
+                            ((link, destination), connected.slot)
                         }
                         Err(failure) => {
                             attempts.failed(attempt, failure);
@@ -84,15 +86,15 @@ impl InFlight {
                     }
                 }
             };
-            return Ok(Self::new(upstream, pool, (link, slot), destination, trace.is_reused));
+            return Ok(Self::new(upstream, pool, kept, slot, trace.is_reused));
         }
     }
 
     fn new(
         upstream: &Arc<Upstream>,
         pool: &Rc<Pool>,
-        (link, slot): (Link, Slot),
-        destination: LinkKey,
+        (link, destination): (Link, LinkKey),
+        slot: Slot,
         is_reused: bool,
     ) -> Self {
         let backend = Arc::clone(&upstream.backend);

@@ -4,12 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use kettle_config::ServerAddress;
 use kettle_tls::connector::Connector;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Link, Upstream, UpstreamError, Upstreams};
-use crate::backend::{Backend, Server, ServerState, Slot, UseCount};
+use crate::backend::{Backend, PeerAddress, Server, ServerState, Slot, UseCount};
 
 /// A worker's idle connections.
 #[derive(Default)]
@@ -44,11 +45,14 @@ impl Drop for SharedRequest {
     }
 }
 
-/// Which server a connection leads to, and by which connectors. After a reload that changed the connectors it is not reused.
+/// Which server a connection leads to, and by which connectors. After a reload that changed the connectors it is not reused,
+/// nor after a lookup that did not find its address again.
 #[derive(Clone)]
 pub(super) struct LinkKey {
     server: Arc<ServerState>,
     connectors: Option<Arc<[Connector]>>,
+    /// Of a connection whose server has a name.
+    peer: Option<PeerAddress>,
 }
 
 /// What a connection holds as long as it is in use.
@@ -70,7 +74,18 @@ struct Idle {
 impl LinkKey {
     pub(super) fn new(upstream: &Upstream, server: &Server) -> Self {
         let connectors = upstream.connectors.clone();
-        Self { server: Arc::clone(&server.state), connectors }
+        Self { server: Arc::clone(&server.state), connectors, peer: None }
+    }
+
+    /// The same for a connection that was just made.
+    pub(super) fn with_peer(self, link: &Link, server: &Server) -> Self {
+        let has_name = matches!(server.address, ServerAddress::Name(..));
+        let peer = if has_name { link.peer_address() } else { None };
+        Self { peer: peer.map(PeerAddress::from), ..self }
+    }
+
+    fn leads_there_still(&mut self) -> bool {
+        self.peer.as_mut().is_none_or(|peer| self.server.is_at(peer))
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -153,14 +168,14 @@ impl Pool {
     }
 
     /// The connection that was used last, of those that are still good.
-    pub(super) fn take(&self, destination: &LinkKey) -> Option<Link> {
+    pub(super) fn take(&self, destination: &LinkKey) -> Option<(Link, LinkKey)> {
         let mut idle = self.idle.borrow_mut();
         let now = Instant::now();
         loop {
             let index = idle.iter().rposition(|it| it.destination.is(destination))?;
             let mut found = idle.remove(index);
             if found.is_good(now) {
-                return Some(found.link);
+                return Some((found.link, found.destination));
             }
             found.link.say_goodbye();
         }
@@ -199,6 +214,9 @@ impl Pool {
 
 impl Idle {
     fn is_good(&mut self, now: Instant) -> bool {
-        self.until > now && self.link.is_quiet()
+        self.until > now && self.destination.leads_there_still() && self.link.is_quiet()
     }
 }
+
+#[cfg(test)]
+mod tests;
