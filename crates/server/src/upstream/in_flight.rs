@@ -235,6 +235,11 @@ impl InFlight {
         is_repeated
     }
 
+    /// The slot on its server, for a request that is sent again.
+    pub(crate) fn into_slot(self) -> Slot {
+        self.lease.slot
+    }
+
     /// Notes what came back, and when.
     pub fn note(&self, head: &ResponseHead<Bytes>, trace: &mut Trace) {
         trace.status = Some(head.status());
