@@ -15,6 +15,7 @@ use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
+use super::error::alert;
 use super::pool::{Lease, LinkKey};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
 use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
@@ -203,10 +204,22 @@ impl InFlight {
     pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.received.reserve(RECEIVE_BYTES);
         let received = pin!(self.link.read_buf(&mut self.received)).poll(context);
-        if matches!(received, Poll::Ready(Ok(1..))) {
-            self.answered.get_or_insert_with(Instant::now);
+        match &received {
+            Poll::Ready(Ok(1..)) => {
+                self.answered.get_or_insert_with(Instant::now);
+            }
+            Poll::Ready(Err(error)) => self.note_alert(error),
+            _ => {}
         }
         received
+    }
+
+    /// Most often it says whether our certificate is taken, which a server of TLS 1.3 does behind the handshake.
+    fn note_alert(&self, error: &io::Error) {
+        if let Some(alert) = alert(error) {
+            let failure = Failure::new(Outcome::Tls, format!("TLS: {alert}"));
+            self.lease.slot.server().state.note(failure);
+        }
     }
 
     /// How long the server may send nothing, and take nothing.

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
@@ -88,6 +89,31 @@ fn a_server_that_nobody_vouches_for_is_a_502() {
     let mut client = Dialer::default().connect(kettle.address());
     assert_eq!(client.get("/app").status, 502);
     assert_eq!(kettle.entry("/app").text("upstream_failure"), "tls");
+}
+
+#[test]
+fn a_certificate_refused_behind_the_handshake_is_told() {
+    let (known, unknown) = (ClientAuthority::new("clients"), ClientAuthority::new("strangers"));
+    let strange = unknown.issue("kettle", 1, 2099);
+    let inner = Setup::default()
+        .file("clients.pem", known.pem())
+        .site("client_auth = { roots = \"clients.pem\" }");
+    let inner = Kettle::start(inner);
+    let server = format!("[[backend.server]]\naddress = \"{}\"\n{VERIFIED}\n", inner.address());
+    let shown = "certificate = { chain = \"strange.pem\", key = \"strange.key\" }";
+    for (certificate, reason, told) in [
+        ("", "certificate_required", "asked for a certificate, got none"),
+        (shown, "alert_received", "UnknownCA"),
+    ] {
+        let setup = before("", &format!("{server}{certificate}"), &[])
+            .file("strange.pem", strange.chain.clone())
+            .file("strange.key", strange.key.clone());
+        let kettle = Kettle::start(setup);
+        assert_eq!(Dialer::default().connect(kettle.address()).get("/app").status, 502);
+        assert_eq!(kettle.entry("/app").text("upstream_failure"), reason);
+        let shown = kettle.ctl(&["backends"]).succeed();
+        assert!(shown.contains(told), "{shown}");
+    }
 }
 
 #[test]
