@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use kettle_config::{BackendServer, Located};
@@ -9,6 +10,11 @@ use crate::upstream::{InFlight, Trace};
 
 /// A backend with one server.
 fn app(address: impl ToString) -> Arc<Upstream> {
+    let (_, upstreams) = in_force(address, None);
+    Arc::clone(upstreams.find("app").unwrap())
+}
+
+fn in_force(address: impl ToString, before: Option<&Backends>) -> (Backends, Upstreams) {
     let address = ServerAddress::parse(&address.to_string()).unwrap();
     let address = Located::not_written(address);
     let settings = kettle_config::Backend {
@@ -16,8 +22,9 @@ fn app(address: impl ToString) -> Arc<Upstream> {
         servers: vec![BackendServer { address, ..BackendServer::default() }],
         ..kettle_config::Backend::default()
     };
-    let backends = Backends::new(&[settings], None);
-    Arc::new(Upstream::new(Arc::clone(backends.find("app").unwrap()), None))
+    let backends = Backends::new(&[settings], before);
+    let upstreams = Upstreams::new(&backends, &HashMap::new());
+    (backends, upstreams)
 }
 
 /// Keeps a connection to the only server of `app`, and returns its far end.
@@ -48,4 +55,26 @@ async fn a_connection_is_kept_for_as_long_as_its_server_s_name_has_its_address()
     }
     find(&[elsewhere]);
     assert!(take().is_none());
+}
+
+#[tokio::test]
+async fn what_no_backend_in_force_leads_to_is_not_kept() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (before, upstreams) = in_force(address, None);
+    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let key = LinkKey::new(app, &app.backend.servers[0]);
+    let _far = keep_one(&pool, app, &listener).await;
+    // The same server, by whatever reload.
+    pool.adopt(Arc::new(in_force(address, Some(&before)).1));
+    let (link, destination) = pool.take(&key).unwrap();
+    pool.give(link, destination, &app.backend);
+    pool.adopt(Arc::new(in_force("192.0.2.1:1", Some(&before)).1));
+    assert!(pool.idle.borrow().is_empty());
+    // What was under way meanwhile.
+    let _far = keep_one(&pool, app, &listener).await;
+    assert!(pool.idle.borrow().is_empty());
+    pool.adopt(Arc::default());
+    let _far = keep_one(&pool, app, &listener).await;
+    assert!(pool.idle.borrow().is_empty());
 }
