@@ -130,7 +130,8 @@ settings! {
     /// A server of a backend.
     pub struct BackendServer {
         /// Where it is: an IP address and a port, a name and a port (`"db.example:5432"`), or a Unix socket
-        /// (`"unix:/run/varnish.sock"`). Of a name's addresses all are tried, in the order the resolver gives them.
+        /// (`"unix:/run/varnish.sock"`). Of a name's addresses all are tried, in the order the resolver gives them,
+        /// beginning with the one that took the last connection.
         pub address: Located<ServerAddress> = required(located_server_address()),
         /// How it is called in log, metrics and `kettle ctl`.
         pub name: Option<String> = optional(text(&rules::BACKEND_NAME, ""), "its address"),

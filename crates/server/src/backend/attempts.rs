@@ -251,9 +251,8 @@ impl Attempt {
         make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
     ) -> Result<S, Failure> {
         let server = self.server();
-        let addresses = server.state.addresses();
         let make = async |socket| make(socket, server).await;
-        socket::connect(&server.address, &addresses, self.deadline, make).await
+        socket::connect(server, self.deadline, make).await
     }
 }
 

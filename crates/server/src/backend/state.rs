@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicU64,
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -36,6 +36,8 @@ pub struct ServerState {
     addresses: RwLock<Arc<[SocketAddr]>>,
     /// How often they were others than before.
     address_changes: AtomicU32,
+    /// Which of them led to a connection last.
+    first_address: AtomicUsize,
     failed_connects: Mutex<FailedConnects>,
     checked: Mutex<Checked>,
     last_failure: Mutex<Option<Failure>>,
@@ -130,6 +132,7 @@ impl ServerState {
             located: AtomicU8::new(located),
             addresses: RwLock::new(addresses),
             address_changes: AtomicU32::new(0),
+            first_address: AtomicUsize::new(0),
             failed_connects: Mutex::new(FailedConnects {
                 recent: VecDeque::new(),
                 told: None,
@@ -304,12 +307,26 @@ impl ServerState {
         Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The index of the address to try first, the others behind it and then from the front. It may be one of addresses that are
+    /// replaced by now, and so beyond the last.
+    pub(super) fn first_address(&self) -> usize {
+        self.first_address.load(Relaxed)
+    }
+
+    pub(super) fn set_first_address(&self, index: usize) {
+        // Most often it is that one, and all workers read it.
+        if self.first_address() != index {
+            self.first_address.store(index, Relaxed);
+        }
+    }
+
     /// Its name was looked up. Whether it was known by no address before.
     pub(crate) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
         let mut known = self.addresses.write().unwrap_or_else(PoisonError::into_inner);
         if **known != *addresses {
             *known = addresses.into();
             self.address_changes.fetch_add(1, SeqCst);
+            self.set_first_address(0);
         }
         drop(known);
         self.located.swap(KNOWN, Relaxed) != KNOWN
