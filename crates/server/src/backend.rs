@@ -10,7 +10,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex};
 
-use kettle_config::ServerAddress;
+use kettle_config::{BackendServer, ServerAddress};
 
 use crate::metrics::{Count, Durations};
 
@@ -33,6 +33,7 @@ pub use check::{Handshake, ServerStream};
 pub use failure::{ConnectError, Failure, Outcome};
 pub use slot::Slot;
 pub use socket::Socket;
+pub(crate) use state::PeerAddress;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
 pub use tasks::BackendTasks;
@@ -137,16 +138,20 @@ impl Backend {
     fn new(settings: &kettle_config::Backend, before: Option<&Self>) -> Self {
         let shared = before.map_or_else(Arc::default, |before| Arc::clone(&before.shared));
         let mut known: Vec<_> = before.map_or_else(Vec::new, |before| before.servers.clone());
-        let server = |it: &kettle_config::BackendServer| {
-            // Several may have one address: those keep their states by their names.
-            let has_address = |known: &Arc<Server>| known.address == it.address.value;
-            let has_both = |known: &Arc<Server>| has_address(known) && *known.name == *name_of(it);
-            let same = known.iter().position(has_both);
-            let same = same.or_else(|| known.iter().position(has_address));
-            let same = same.map(|index| known.remove(index));
+        let mut take = |is_same: &dyn Fn(&Server) -> bool| {
+            let index = known.iter().position(|known| is_same(known))?;
+            Some(known.remove(index))
+        };
+        let is_at = |known: &Server, it: &BackendServer| known.address == it.address.value;
+        // Several may have one address: those keep their states by their names, and new ones get what is left.
+        let has_both = |known: &Server, it| is_at(known, it) && *known.name == *name_of(it);
+        let same = settings.servers.iter().map(|it| take(&|known| has_both(known, it)));
+        let same: Vec<_> = same.collect();
+        let server = |(it, same): (&BackendServer, Option<Arc<Server>>)| {
+            let same = same.or_else(|| take(&|known| is_at(known, it)));
             Arc::new(Server::new(it, same.as_deref(), settings.check.is_some()))
         };
-        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        let servers: Vec<_> = settings.servers.iter().zip(same).map(server).collect();
         Self {
             name: settings.name.value.as_str().into(),
             settings: settings.clone(),
@@ -188,11 +193,7 @@ impl Backend {
 }
 
 impl Server {
-    fn new(
-        settings: &kettle_config::BackendServer,
-        known: Option<&Self>,
-        is_checked: bool,
-    ) -> Self {
+    fn new(settings: &BackendServer, known: Option<&Self>, is_checked: bool) -> Self {
         let address = settings.address.value.clone();
         let state = match known {
             Some(known) => Arc::clone(&known.state),
@@ -230,7 +231,7 @@ impl<H> Clone for Watched<H> {
 }
 
 /// How a server is called; one without a name by its address.
-fn name_of(settings: &kettle_config::BackendServer) -> String {
+fn name_of(settings: &BackendServer) -> String {
     settings.name.clone().unwrap_or_else(|| settings.address.value.to_string())
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kettle_config::{SendProxy, StartTls, Truncation, TunnelPathChoice};
+use kettle_config::{StartTls, Truncation, TunnelPathChoice};
 use kettle_tls::connector::Connector;
 use kettle_tls::names::Names;
 use kettle_tls::{Acceptors, Session};
@@ -109,11 +109,6 @@ impl TunnelRoutes {
     pub(crate) fn connector(&self, backend: &Backend, server: &Server) -> Option<&Connector> {
         let mut ways = self.all().filter(|settings| std::ptr::eq(&*settings.backend, backend));
         ways.next()?.connector(server)
-    }
-
-    /// Whether a server is told which of our addresses a client connected to.
-    pub(crate) fn names_local_address(&self) -> bool {
-        self.all().any(|settings| settings.backend.settings.send_proxy != SendProxy::Off)
     }
 }
 

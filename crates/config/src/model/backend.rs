@@ -116,7 +116,7 @@ settings! {
         /// How long failed connects are remembered, and how long a server without checks is left alone after them.
         pub fail_time: Duration = duration(
             Duration::from_secs(10), Duration::from_millis(100), Duration::from_hours(1)),
-        /// How often the names of servers are looked up again.
+        /// How often the names of servers are looked up again. One that was never found: sooner, after 1 to 30 seconds.
         pub resolve_interval: Duration = duration(
             Duration::from_secs(30), Duration::from_secs(1), Duration::from_hours(24)),
         /// Asks the servers from time to time whether they are well.
@@ -130,7 +130,8 @@ settings! {
     /// A server of a backend.
     pub struct BackendServer {
         /// Where it is: an IP address and a port, a name and a port (`"db.example:5432"`), or a Unix socket
-        /// (`"unix:/run/varnish.sock"`). Of a name's addresses all are tried, in the order the resolver gives them.
+        /// (`"unix:/run/varnish.sock"`). Of a name's addresses all are tried, in the order the resolver gives them,
+        /// beginning with the one that took the last connection.
         pub address: Located<ServerAddress> = required(located_server_address()),
         /// How it is called in log, metrics and `kettle ctl`.
         pub name: Option<String> = optional(text(&rules::BACKEND_NAME, ""), "its address"),

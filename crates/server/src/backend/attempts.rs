@@ -33,6 +33,8 @@ pub struct Attempts {
     /// Servers that failed this client, by index.
     tried: Vec<usize>,
     last_failure: Option<Failure>,
+    /// The slot for the next try.
+    kept: Option<Slot>,
     /// The end of all waiting in the queue together.
     queue_deadline: Option<Instant>,
 }
@@ -63,6 +65,7 @@ impl Backend {
             client,
             tried: Vec::new(),
             last_failure: None,
+            kept: None,
             queue_deadline: None,
         }
     }
@@ -79,12 +82,9 @@ impl Attempts {
         successor: impl Fn() -> Option<Arc<Backend>>,
     ) -> Result<Attempt, ConnectError> {
         self.follow(&successor);
-        let choice = match self.backend.shared.queue.waiting() {
-            0 => self.backend.take(self.client, &self.tried),
-            // To wait for nobody would only keep others from waiting.
-            _ if self.backend.has_nobody_but(&self.tried) => Choice::Nobody,
-            // The waiters were here first.
-            _ => Choice::Full,
+        let choice = match self.take_kept() {
+            Some(slot) => Choice::Taken(slot),
+            None => self.choose(),
         };
         let slot = match choice {
             Choice::Taken(slot) => slot,
@@ -99,6 +99,11 @@ impl Attempts {
             deadline,
             record: Record { server, outcome: Some(Outcome::Abandoned) },
         })
+    }
+
+    /// The next try is to be one of the same server, by its slot: what is sent again has had its turn.
+    pub(crate) fn keep(&mut self, slot: Slot) {
+        self.kept = Some(slot);
     }
 
     /// The try led to a connection.
@@ -148,6 +153,28 @@ impl Attempts {
         (self.tried, self.backend) = (tried, next);
     }
 
+    /// The slot that was kept, if its server is still one for a new connection.
+    fn take_kept(&mut self) -> Option<Slot> {
+        let kept = self.kept.take()?;
+        let servers = &self.backend.servers;
+        let is_ours = servers.get(kept.index()).is_some_and(|it| Arc::ptr_eq(it, kept.server()));
+        (is_ours && !kept.server().state.is_draining()).then_some(kept)
+    }
+
+    /// A slot without waiting, as far as those that wait let this client have one.
+    fn choose(&self) -> Choice {
+        let take = || self.backend.take(self.client, &self.tried);
+        match self.backend.shared.queue.waiting() {
+            0 => take(),
+            // It came before all that wait.
+            _ if !self.tried.is_empty() => take(),
+            // To wait for nobody would only keep others from waiting.
+            _ if self.backend.has_nobody() => Choice::Nobody,
+            // The waiters were here first.
+            _ => Choice::Full,
+        }
+    }
+
     async fn wait(
         &mut self,
         successor: impl Fn() -> Option<Arc<Backend>>,
@@ -158,7 +185,7 @@ impl Attempts {
         // The queue is its successor's, too.
         let shared = Arc::clone(&self.backend.shared);
         let queue = &shared.queue;
-        let Some(waiter) = queue.join(settings.queue) else {
+        let Some(waiter) = queue.join(settings.queue, self.tried.is_empty()) else {
             return Err(ConnectError::QueueFull);
         };
         loop {
@@ -224,9 +251,8 @@ impl Attempt {
         make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
     ) -> Result<S, Failure> {
         let server = self.server();
-        let addresses = server.state.addresses();
         let make = async |socket| make(socket, server).await;
-        socket::connect(&server.address, &addresses, self.deadline, make).await
+        socket::connect(server, self.deadline, make).await
     }
 }
 

@@ -84,9 +84,8 @@ async fn ask(
     handshake: &impl Handshake,
     deadline: Instant,
 ) -> Result<(), Failure> {
-    let addresses = server.state.addresses();
     let make = async |socket| begin(backend, server, check, handshake, socket).await;
-    let mut stream = socket::connect(&server.address, &addresses, deadline, make).await?;
+    let mut stream = socket::connect(server, deadline, make).await?;
     if check.kind == CheckKind::Http {
         get(&mut *stream, &check.path, &host(check, server)).await?;
     }

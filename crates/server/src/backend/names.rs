@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -15,33 +16,45 @@ use super::failure::{Failure, Outcome};
 use super::{Backend, Server, Watched};
 
 /// How names are looked up.
-pub(super) type LookUp = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+#[derive(Clone, Copy)]
+pub(super) struct Resolver {
+    look_up: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+    /// Lookups that may be under way at once.
+    lookups: &'static Semaphore,
+}
 
 /// As the system does.
-pub(super) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+pub(super) static SYSTEM: Resolver = Resolver { look_up, lookups: &LOOKUPS };
+
+fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((name, port).to_socket_addrs()?.take(ADDRESSES_MAX).collect())
 }
 
-/// Looks a server's name up for ever.
+/// Looks a server's name up for ever: each `interval`, and more often for as long as it has no address.
 pub(super) async fn keep_looking_up<H>(
     watched: impl Fn() -> Watched<H>,
     name: String,
     port: u16,
     interval: Duration,
-    look_up: LookUp,
+    resolver: Resolver,
 ) {
     let take_note = |found| {
         let Watched { backend, server, .. } = watched();
         take_note(&backend, &server, found);
     };
+    let mut pause = PAUSE_MIN;
     loop {
-        // A caller that gives up leaves the permit with the thread: threads are what is scarce.
-        let Ok(permit) = LOOKUPS.acquire().await else { return };
         let asked = name.clone();
-        let mut lookup = spawn_blocking(move || {
-            let _permit = permit;
-            look_up(&asked, port)
+        let mut lookup = pin!(async move {
+            // A caller that gives up leaves the permit with the thread: threads are what is scarce.
+            let permit = resolver.lookups.acquire().await.ok()?;
+            let lookup = spawn_blocking(move || {
+                let _permit = permit;
+                (resolver.look_up)(&asked, port)
+            });
+            lookup.await.ok()
         });
+        // Lookups of other names that hang may hold this one up: to its server it is the same.
         let found = match timeout(LOOKUP_TIME_MAX, &mut lookup).await {
             Ok(found) => found,
             Err(_) => {
@@ -51,9 +64,14 @@ pub(super) async fn keep_looking_up<H>(
                 lookup.await
             }
         };
-        let Ok(found) = found else { return };
+        let Some(found) = found else { return };
         take_note(found.map_err(Failure::from));
-        sleep(interval).await;
+        if watched().server.has_address() {
+            sleep(interval).await;
+        } else {
+            sleep(interval.min(pause)).await;
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
     }
 }
 
@@ -86,6 +104,12 @@ const ADDRESSES_MAX: usize = 16;
 
 /// The resolver's own patience with one server (resolv.conf(5)).
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Before a name that was never found is looked up for the second time; the pause doubles from lookup to lookup,
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// up to this: whatever the interval, the server is there soon after its name is.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! The queue before a backend whose servers are all at their limit: first come, first served, whatever their worker.
+//! The queue before a backend whose servers are all at their limit: first come, first served, whatever their worker. A client
+//! that has had its turn at a server, which failed it, waits before those that have not.
 //!
 //! A slot that becomes free is not handed over but left free, and the front waiter is called to take it. So a waiter
 //! that leaves, at whatever moment, can take no slot with it: it only has to call the next. Newcomers queue up as long
@@ -22,9 +23,12 @@ pub(super) struct SlotQueue {
 
 #[derive(Debug, Default)]
 struct Line {
-    next_ticket: u64,
-    waiters: BTreeMap<u64, Arc<Notify>>,
+    next_number: u64,
+    waiters: BTreeMap<Ticket, Arc<Notify>>,
 }
+
+/// Whether its client has not had its turn yet, and its number.
+type Ticket = (bool, u64);
 
 impl SlotQueue {
     /// How many wait.
@@ -32,14 +36,14 @@ impl SlotQueue {
         self.waiting.load(SeqCst)
     }
 
-    /// Waits behind all others, if fewer than `waiters_max` do. The front is called: there may be room by now.
-    pub(super) fn join(&self, waiters_max: usize) -> Option<Waiter<'_>> {
+    /// Waits behind all others that are as new, if fewer than `waiters_max` wait. The front is called: there may be room by now.
+    pub(super) fn join(&self, waiters_max: usize, is_new: bool) -> Option<Waiter<'_>> {
         let mut line = self.line();
         if line.waiters.len() >= waiters_max {
             return None;
         }
-        let (ticket, called) = (line.next_ticket, Arc::new(Notify::new()));
-        line.next_ticket += 1;
+        let (ticket, called) = ((is_new, line.next_number), Arc::new(Notify::new()));
+        line.next_number += 1;
         line.waiters.insert(ticket, Arc::clone(&called));
         self.waiting.store(line.waiters.len(), SeqCst);
         line.call_after(None);
@@ -61,7 +65,7 @@ impl SlotQueue {
 }
 
 impl Line {
-    fn call_after(&self, ticket: Option<u64>) {
+    fn call_after(&self, ticket: Option<Ticket>) {
         let start = ticket.map_or(Bound::Unbounded, Bound::Excluded);
         if let Some((_, called)) = self.waiters.range((start, Bound::Unbounded)).next() {
             called.notify_one();
@@ -72,7 +76,7 @@ impl Line {
 /// A waiter. When it is dropped, it leaves the queue and calls the new front.
 pub(super) struct Waiter<'q> {
     queue: &'q SlotQueue,
-    ticket: u64,
+    ticket: Ticket,
     called: Arc<Notify>,
 }
 

@@ -82,9 +82,9 @@ impl Backend {
         Choice::Full
     }
 
-    /// Whether no server is left to try for one that does not wait yet.
-    pub(super) fn has_nobody_but(&self, tried: &[usize]) -> bool {
-        matches!(self.group(tried, Instant::now()), Group::Nobody | Group::Drained)
+    /// Whether there is no server to wait for.
+    pub(super) fn has_nobody(&self) -> bool {
+        matches!(self.group(&[], Instant::now()), Group::Nobody | Group::Drained)
     }
 
     /// When the next of the servers that failed connects keep out is back.

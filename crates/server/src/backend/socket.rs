@@ -1,7 +1,6 @@
 //! A connection to a server, and making one without blocking.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::pin::Pin;
@@ -14,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Server;
 use super::failure::{Failure, Outcome};
 
 /// A connection as the bytes are, without TLS.
@@ -25,7 +25,8 @@ pub enum Socket {
     Unix(UnixStream),
 }
 
-/// Connects to a server's addresses one after the other until `make`, given the connection, succeeds. To connect, each
+/// Connects to a server's addresses one after the other until `make`, given the connection, succeeds; the one where it did so
+/// last comes first (RFC 8305 §4: what is known of an address goes before the order of the resolver). To connect, each
 /// address has an equal share of the time that is left, so that one that does not answer leaves time for the others, but never
 /// less than [`ADDRESS_TIME_MIN`]. `make` has half of the time that is left while other addresses follow, else all of it.
 ///
@@ -33,13 +34,12 @@ pub enum Socket {
 /// The failure of the last address that could be connected to, or of the last address if none could. A server that turns its
 /// client away ends the attempts: its other addresses are not tried.
 pub(super) async fn connect<S>(
-    server: &ServerAddress,
-    addresses: &[SocketAddr],
+    server: &Server,
     deadline: Instant,
     make: impl AsyncFn(Socket) -> Result<S, Failure>,
 ) -> Result<S, Failure> {
     let late = |_| Err(Failure::timed_out());
-    if let ServerAddress::Unix(path) = server {
+    if let ServerAddress::Unix(path) = &server.address {
         let made = async { make(connect_unix(path).await?).await };
         return timeout_at(deadline, made).await.unwrap_or_else(late);
     }
@@ -47,8 +47,11 @@ pub(super) async fn connect<S>(
     let time_left = || deadline.saturating_duration_since(Instant::now());
     let mut outcome = Err(Failure::timed_out());
     let mut has_connected = false;
-    for (index, address) in addresses.iter().enumerate() {
-        let left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+    let addresses = server.state.addresses();
+    let first = server.state.first_address().min(addresses.len());
+    let (before, from) = addresses.split_at(first);
+    for (turn, address) in from.iter().chain(before).enumerate() {
+        let left = u32::try_from(addresses.len() - turn).unwrap_or(u32::MAX);
         let connected = timeout_at(within(time_left() / left), TcpStream::connect(*address)).await;
         let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         match connected.and_then(prepared) {
@@ -61,8 +64,12 @@ pub(super) async fn connect<S>(
             Err(_) => {}
         }
         match &outcome {
-            Err(failure) if failure.outcome != Outcome::TurnedAway => {}
-            _ => break,
+            Ok(_) => {
+                server.state.set_first_address((first + turn) % addresses.len());
+                break;
+            }
+            Err(failure) if failure.outcome == Outcome::TurnedAway => break,
+            Err(_) => {}
         }
     }
     outcome

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicU64,
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -34,6 +34,10 @@ pub struct ServerState {
     bad_in_a_row: AtomicU32,
     located: AtomicU8,
     addresses: RwLock<Arc<[SocketAddr]>>,
+    /// How often they were others than before.
+    address_changes: AtomicU32,
+    /// Which of them led to a connection last.
+    first_address: AtomicUsize,
     failed_connects: Mutex<FailedConnects>,
     checked: Mutex<Checked>,
     last_failure: Mutex<Option<Failure>>,
@@ -58,6 +62,20 @@ struct Checked {
     /// How many checks had the same outcome as the last, and which.
     streak: u32,
     is_passing: bool,
+}
+
+/// Where a connection leads whose server has a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAddress {
+    address: SocketAddr,
+    /// At which of the name's changes it was one of its addresses.
+    seen: Option<u32>,
+}
+
+impl From<SocketAddr> for PeerAddress {
+    fn from(address: SocketAddr) -> Self {
+        Self { address, seen: None }
+    }
 }
 
 /// Whether a server gets connections.
@@ -113,6 +131,8 @@ impl ServerState {
             bad_in_a_row: AtomicU32::new(0),
             located: AtomicU8::new(located),
             addresses: RwLock::new(addresses),
+            address_changes: AtomicU32::new(0),
+            first_address: AtomicUsize::new(0),
             failed_connects: Mutex::new(FailedConnects {
                 recent: VecDeque::new(),
                 told: None,
@@ -287,10 +307,43 @@ impl ServerState {
         Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The index of the address to try first, the others behind it and then from the front. It may be one of addresses that are
+    /// replaced by now, and so beyond the last.
+    pub(super) fn first_address(&self) -> usize {
+        self.first_address.load(Relaxed)
+    }
+
+    pub(super) fn set_first_address(&self, index: usize) {
+        // Most often it is that one, and all workers read it.
+        if self.first_address() != index {
+            self.first_address.store(index, Relaxed);
+        }
+    }
+
     /// Its name was looked up. Whether it was known by no address before.
-    pub(super) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
-        *self.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses.into();
+    pub(crate) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
+        let mut known = self.addresses.write().unwrap_or_else(PoisonError::into_inner);
+        if **known != *addresses {
+            *known = addresses.into();
+            self.address_changes.fetch_add(1, SeqCst);
+            self.set_first_address(0);
+        }
+        drop(known);
         self.located.swap(KNOWN, Relaxed) != KNOWN
+    }
+
+    /// Whether a connection to an address that its name had is still one to it. The lock is taken only if the addresses
+    /// changed since the last look at this connection.
+    pub(crate) fn is_at(&self, peer: &mut PeerAddress) -> bool {
+        let changes = self.address_changes.load(SeqCst);
+        if peer.seen == Some(changes) {
+            return true;
+        }
+        // The kernel does not give the scope of each address back as it was given.
+        let of = |address: &SocketAddr| (address.ip(), address.port());
+        let is_known = self.addresses().iter().any(|address| of(address) == of(&peer.address));
+        peer.seen = is_known.then_some(changes);
+        is_known
     }
 
     /// Its name could not be looked up: addresses known before stay. Whether there are none.

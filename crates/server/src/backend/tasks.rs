@@ -12,7 +12,7 @@ use kettle_config::ServerAddress;
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::check::{Handshake, keep_checking};
-use super::names::{keep_looking_up, look_up};
+use super::names::{SYSTEM, keep_looking_up};
 use super::{Backend, Backends, Server, Watched};
 
 /// The tasks that look after servers.
@@ -74,7 +74,7 @@ impl<H: Handshake + 'static> BackendTasks<H> {
         let task = match (work, &begun.server.address, &settings.check) {
             (Work::LookUp, ServerAddress::Name(name, port), _) => {
                 let (name, interval) = (name.clone(), settings.resolve_interval);
-                self.tasks.spawn_local(keep_looking_up(now, name, *port, interval, look_up))
+                self.tasks.spawn_local(keep_looking_up(now, name, *port, interval, SYSTEM))
             }
             (Work::Check, _, Some(check)) => {
                 self.tasks.spawn_local(keep_checking(now, check.clone()))

@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use kettle_config::{BackendServer, Located};
+use kettle_config::Located;
 use kettle_kernel::socket;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;

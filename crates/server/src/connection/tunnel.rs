@@ -28,7 +28,9 @@ impl Connection {
         let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
             return;
         };
-        let local = if routes.names_local_address() { socket.local_addr().ok() } else { None };
+        // Also where nobody is told now: a reload may change that while the client waits for a server.
+        let is_any = routes.address.ip().is_unspecified();
+        let local = if is_any { socket.local_addr().ok() } else { None };
         let peers = Peers {
             client: self.remote,
             socket: peer,

@@ -99,6 +99,7 @@ async fn ask(
         let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
             Ok(answered) => answered,
             Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
+                attempts.keep(in_flight.into_slot());
                 may_reuse = false;
                 continue;
             }

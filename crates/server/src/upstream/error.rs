@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use kettle_http::h1::response::ResponseError;
+use kettle_tls::stream::StreamError;
 
 use crate::backend::{ConnectError, Outcome};
 
@@ -50,7 +51,7 @@ impl UpstreamError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Connect(error) => error.reason(),
-            Self::Ended(_) => "closed_early",
+            Self::Ended(error) => alert(error).map_or("closed_early", StreamError::reason),
             Self::TimedOut => "timeout",
             Self::Stopping => "stopping",
             Self::Malformed(error) => error.reason(),
@@ -60,6 +61,12 @@ impl UpstreamError {
             Self::TooManyOptions => "connection",
         }
     }
+}
+
+/// The fatal alert that a connection ended with, if it is one.
+pub(super) fn alert(error: &io::Error) -> Option<&StreamError> {
+    let error = error.get_ref()?.downcast_ref()?;
+    matches!(error, StreamError::AlertReceived(_)).then_some(error)
 }
 
 impl fmt::Display for UpstreamError {

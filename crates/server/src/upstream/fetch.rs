@@ -42,7 +42,10 @@ async fn try_fetch(
                 in_flight.note(&head, trace);
                 return in_flight.answer(head, request.is_head(), true);
             }
-            Err(error) if in_flight.retries(request, &error, trace) => may_reuse = false,
+            Err(error) if in_flight.retries(request, &error, trace) => {
+                attempts.keep(in_flight.into_slot());
+                may_reuse = false;
+            }
             Err(error) => return Err(error),
         }
     }

@@ -15,6 +15,7 @@ use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
+use super::error::alert;
 use super::pool::{Lease, LinkKey};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
 use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
@@ -67,15 +68,17 @@ impl InFlight {
             trace.server = Some(Arc::clone(attempt.server()));
             let kept = if may_reuse { pool.take(&destination) } else { None };
             trace.is_reused = kept.is_some();
-            let (link, slot) = match kept {
-                Some(link) => (link, attempt.without_connecting()),
+            let (kept, slot) = match kept {
+                Some(kept) => (kept, attempt.without_connecting()),
                 None => {
                     let open = async |socket, server: &Server| open(upstream, socket, server).await;
                     match attempt.connect_with(&open).await {
                         Ok(link) => {
                             let connected = attempts.succeeded(attempt, link);
                             trace.connect_time = Some(connected.connect_time);
-                            (connected.socket, connected.slot)
+                            let (link, server) = (connected.socket, connected.server);
+                            let destination = destination.with_peer(&link, &server);
+                            ((link, destination), connected.slot)
                         }
                         Err(failure) => {
                             attempts.failed(attempt, failure);
@@ -84,15 +87,15 @@ impl InFlight {
                     }
                 }
             };
-            return Ok(Self::new(upstream, pool, (link, slot), destination, trace.is_reused));
+            return Ok(Self::new(upstream, pool, kept, slot, trace.is_reused));
         }
     }
 
     fn new(
         upstream: &Arc<Upstream>,
         pool: &Rc<Pool>,
-        (link, slot): (Link, Slot),
-        destination: LinkKey,
+        (link, destination): (Link, LinkKey),
+        slot: Slot,
         is_reused: bool,
     ) -> Self {
         let backend = Arc::clone(&upstream.backend);
@@ -201,10 +204,22 @@ impl InFlight {
     pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.received.reserve(RECEIVE_BYTES);
         let received = pin!(self.link.read_buf(&mut self.received)).poll(context);
-        if matches!(received, Poll::Ready(Ok(1..))) {
-            self.answered.get_or_insert_with(Instant::now);
+        match &received {
+            Poll::Ready(Ok(1..)) => {
+                self.answered.get_or_insert_with(Instant::now);
+            }
+            Poll::Ready(Err(error)) => self.note_alert(error),
+            _ => {}
         }
         received
+    }
+
+    /// Most often it says whether our certificate is taken, which a server of TLS 1.3 does behind the handshake.
+    fn note_alert(&self, error: &io::Error) {
+        if let Some(alert) = alert(error) {
+            let failure = Failure::new(Outcome::Tls, format!("TLS: {alert}"));
+            self.lease.slot.server().state.note(failure);
+        }
     }
 
     /// How long the server may send nothing, and take nothing.
@@ -231,6 +246,11 @@ impl InFlight {
             trace.retries += 1;
         }
         is_repeated
+    }
+
+    /// The slot on its server, for a request that is sent again.
+    pub(crate) fn into_slot(self) -> Slot {
+        self.lease.slot
     }
 
     /// Notes what came back, and when.

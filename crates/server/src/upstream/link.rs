@@ -1,6 +1,7 @@
 //! A connection to a server, in TLS or as the bytes are.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -33,6 +34,15 @@ impl Link {
                     && has_nothing(stream.socket())
             }
             Self::Plain(socket) => has_nothing(socket.as_fd()),
+        }
+    }
+
+    /// Where it leads, unless that is a Unix socket.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tls(stream) => stream.tcp().peer_addr().ok(),
+            Self::Plain(Socket::Tcp(socket)) => socket.peer_addr().ok(),
+            Self::Plain(Socket::Unix(_)) => None,
         }
     }
 

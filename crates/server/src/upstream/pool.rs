@@ -4,12 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use kettle_config::ServerAddress;
 use kettle_tls::connector::Connector;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Link, Upstream, UpstreamError, Upstreams};
-use crate::backend::{Backend, Server, ServerState, Slot, UseCount};
+use crate::backend::{Backend, PeerAddress, Server, ServerState, Slot, UseCount};
 
 /// A worker's idle connections.
 #[derive(Default)]
@@ -17,7 +18,7 @@ pub struct Pool {
     /// The oldest of a server first.
     idle: RefCell<Vec<Idle>>,
     /// Those of the configuration in force, after the first reload.
-    upstreams: RefCell<Arc<Upstreams>>,
+    upstreams: RefCell<Option<Arc<Upstreams>>>,
     /// Requests whose response is for more than the one who asked.
     shared: Cell<usize>,
     shared_ended: Notify,
@@ -44,11 +45,14 @@ impl Drop for SharedRequest {
     }
 }
 
-/// Which server a connection leads to, and by which connectors. After a reload that changed the connectors it is not reused.
+/// Which server a connection leads to, and by which connectors. After a reload that changed the connectors it is not reused,
+/// nor after a lookup that did not find its address again.
 #[derive(Clone)]
 pub(super) struct LinkKey {
     server: Arc<ServerState>,
     connectors: Option<Arc<[Connector]>>,
+    /// Of a connection whose server has a name.
+    peer: Option<PeerAddress>,
 }
 
 /// What a connection holds as long as it is in use.
@@ -70,16 +74,37 @@ struct Idle {
 impl LinkKey {
     pub(super) fn new(upstream: &Upstream, server: &Server) -> Self {
         let connectors = upstream.connectors.clone();
-        Self { server: Arc::clone(&server.state), connectors }
+        Self { server: Arc::clone(&server.state), connectors, peer: None }
+    }
+
+    /// The same for a connection that was just made.
+    pub(super) fn with_peer(self, link: &Link, server: &Server) -> Self {
+        let has_name = matches!(server.address, ServerAddress::Name(..));
+        let peer = if has_name { link.peer_address() } else { None };
+        Self { peer: peer.map(PeerAddress::from), ..self }
+    }
+
+    fn leads_there_still(&mut self) -> bool {
+        self.peer.as_mut().is_none_or(|peer| self.server.is_at(peer))
     }
 
     fn is(&self, other: &Self) -> bool {
-        let same_way = match (&self.connectors, &other.connectors) {
+        self.goes_by(other.connectors.as_ref()) && Arc::ptr_eq(&self.server, &other.server)
+    }
+
+    /// Whether requests to this backend may take the connection.
+    fn is_of(&self, upstream: &Upstream) -> bool {
+        let mut servers = upstream.backend.servers.iter();
+        self.goes_by(upstream.connectors.as_ref())
+            && servers.any(|server| Arc::ptr_eq(&self.server, &server.state))
+    }
+
+    fn goes_by(&self, connectors: Option<&Arc<[Connector]>>) -> bool {
+        match (&self.connectors, connectors) {
             (Some(own), Some(other)) => Arc::ptr_eq(own, other),
             (None, None) => true,
             _ => false,
-        };
-        same_way && Arc::ptr_eq(&self.server, &other.server)
+        }
     }
 }
 
@@ -95,15 +120,16 @@ impl Lease {
 }
 
 impl Pool {
-    /// Follows a reload.
+    /// Follows a reload: connections that no backend has a use for any more are closed.
     pub(crate) fn adopt(&self, upstreams: Arc<Upstreams>) {
-        self.upstreams.replace(upstreams);
+        self.retain(|idle| upstreams.0.values().any(|upstream| idle.destination.is_of(upstream)));
+        self.upstreams.replace(Some(upstreams));
     }
 
     /// What has taken the place of a backend, if a reload has left it there.
     pub(super) fn successor(&self, upstream: &Upstream) -> Option<Arc<Upstream>> {
         let upstreams = self.upstreams.borrow();
-        let next = upstreams.find(&upstream.backend.name)?;
+        let next = upstreams.as_ref()?.find(&upstream.backend.name)?;
         next.backend.is_successor_of(&upstream.backend).then(|| Arc::clone(next))
     }
 
@@ -114,9 +140,10 @@ impl Pool {
         SharedRequest(Rc::clone(self))
     }
 
-    /// From now on only what is under way is finished.
+    /// From now on only what is under way is finished, and no connection is kept.
     pub fn stop(&self) {
         self.is_draining.set(true);
+        self.retain(|_| false);
     }
 
     /// Waits until nothing is under way here that clients of other workers may be reading.
@@ -153,14 +180,14 @@ impl Pool {
     }
 
     /// The connection that was used last, of those that are still good.
-    pub(super) fn take(&self, destination: &LinkKey) -> Option<Link> {
+    pub(super) fn take(&self, destination: &LinkKey) -> Option<(Link, LinkKey)> {
         let mut idle = self.idle.borrow_mut();
         let now = Instant::now();
         loop {
             let index = idle.iter().rposition(|it| it.destination.is(destination))?;
             let mut found = idle.remove(index);
             if found.is_good(now) {
-                return Some(found.link);
+                return Some((found.link, found.destination));
             }
             found.link.say_goodbye();
         }
@@ -169,13 +196,16 @@ impl Pool {
     /// Keeps a connection, in place of the oldest one where there are as many as may be.
     pub(super) fn give(&self, mut link: Link, destination: LinkKey, backend: &Arc<Backend>) {
         let settings = &backend.settings;
+        if settings.keep_alive == 0
+            || self.is_draining.get()
+            || !self.has_use(&destination, backend)
+        {
+            return link.say_goodbye();
+        }
         let mut idle = self.idle.borrow_mut();
         let mut same = idle.iter().enumerate().filter(|(_, it)| it.destination.is(&destination));
         let oldest = same.next().map(|(index, _)| index);
         let count = usize::from(oldest.is_some()) + same.count();
-        if settings.keep_alive == 0 {
-            return link.say_goodbye();
-        }
         if let Some(oldest) = oldest.filter(|_| count >= settings.keep_alive) {
             idle.remove(oldest).link.say_goodbye();
         }
@@ -187,8 +217,21 @@ impl Pool {
     /// Drops those whose time is over, and those whose server has closed them.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
+        self.retain(|idle| idle.is_good(now));
+    }
+
+    /// Whether a connection of this backend's is one of the configuration in force.
+    fn has_use(&self, destination: &LinkKey, backend: &Backend) -> bool {
+        self.upstreams.borrow().as_ref().is_none_or(|upstreams| {
+            let upstream = upstreams.find(&backend.name);
+            upstream.is_some_and(|upstream| destination.is_of(upstream))
+        })
+    }
+
+    /// Takes leave of all connections but these.
+    fn retain(&self, stays: impl Fn(&mut Idle) -> bool) {
         self.idle.borrow_mut().retain_mut(|idle| {
-            let stays = idle.is_good(now);
+            let stays = stays(idle);
             if !stays {
                 idle.link.say_goodbye();
             }
@@ -199,6 +242,9 @@ impl Pool {
 
 impl Idle {
     fn is_good(&mut self, now: Instant) -> bool {
-        self.until > now && self.link.is_quiet()
+        self.until > now && self.destination.leads_there_still() && self.link.is_quiet()
     }
 }
+
+#[cfg(test)]
+mod tests;

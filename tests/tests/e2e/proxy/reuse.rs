@@ -225,3 +225,30 @@ fn a_connection_that_stands_for_one_client_serves_nobody_else() {
         }
     }
 }
+
+#[test]
+fn a_request_that_is_sent_again_comes_before_those_that_wait() {
+    let backend = Backend::listen();
+    let settings = format!(
+        "queue = 1\nqueue_timeout = \"5m\"\n[[backend.server]]\naddress = \"{}\"\nconnections = 1\n",
+        backend.address()
+    );
+    let kettle = Kettle::start(before("", &settings, &[]));
+    let [mut first, mut second] = [(); 2].map(|()| Dialer::default().connect(kettle.address()));
+    first.send(&get("/app/first")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, &ok("first"));
+    assert_eq!(first.response().body, b"first");
+    first.send(&get("/app/late")).unwrap();
+    read_head(&mut server);
+    second.send(&get("/app/second")).unwrap();
+    kettle.wait_for_status("/backends/0/waiting", 1);
+    server.shutdown(Shutdown::Both).unwrap();
+    drop(server);
+    let mut server = backend.accept();
+    for (client, path) in [(&mut first, "late"), (&mut second, "second")] {
+        let head = answer(&mut server, &ok(path));
+        assert!(head.starts_with(&format!("GET /app/{path} ")), "{head}");
+        assert_eq!(client.response().body, path.as_bytes());
+    }
+}

@@ -5,13 +5,15 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use rustix::process::Signal;
 
-use super::{before, read_head};
+use super::{answer, before, ok, read_head};
 use crate::tunnel::peers::Peer;
 use crate::tunnel::{VERIFIED, terminator};
 
@@ -68,6 +70,36 @@ fn a_server_that_speaks_tls_is_told_an_end_in_order_and_no_other() {
 }
 
 #[test]
+fn a_kept_connection_ends_in_order_when_a_reload_has_no_use_for_it_and_at_a_stop() {
+    let backend = Backend::listen();
+    let inner = [(); 2].map(|()| terminator("", &[backend.address()]));
+    let [before_reload, after_reload] = [0, 1].map(|index| inner[index].address().to_string());
+    let server = format!(
+        "keep_alive_timeout = \"1h\"\n[[backend.server]]\naddress = \"{before_reload}\"\n{VERIFIED}"
+    );
+    let kettle = Kettle::start(before("", &server, &[]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let mut ask = || {
+        client.send(&get("/app")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, &ok("kept"));
+        assert_eq!(client.response().body, b"kept");
+        server
+    };
+    let mut kept = ask();
+    kettle.folder.change_config(&before_reload, &after_reload);
+    let _ = kettle.ctl(&["reload"]).succeed();
+    assert_eq!(read_to_end(&mut kept).0, b"");
+    drop(kept);
+    assert_eq!(inner[0].tunnel().text("end"), "client_closed");
+    let mut kept = ask();
+    kettle.signal(Signal::TERM);
+    assert_eq!(read_to_end(&mut kept).0, b"");
+    drop(kept);
+    assert_eq!(inner[1].tunnel().text("end"), "client_closed");
+}
+
+#[test]
 fn a_check_over_tls_ends_in_order() {
     let inner = terminator("", &[Backend::echoing()]);
     let check = "[backend.check]\nkind = \"tls\"\ninterval = \"50ms\"";
@@ -91,6 +123,31 @@ fn a_server_that_nobody_vouches_for_is_a_502() {
 }
 
 #[test]
+fn a_certificate_refused_behind_the_handshake_is_told() {
+    let (known, unknown) = (ClientAuthority::new("clients"), ClientAuthority::new("strangers"));
+    let strange = unknown.issue("kettle", 1, 2099);
+    let inner = Setup::default()
+        .file("clients.pem", known.pem())
+        .site("client_auth = { roots = \"clients.pem\" }");
+    let inner = Kettle::start(inner);
+    let server = format!("[[backend.server]]\naddress = \"{}\"\n{VERIFIED}\n", inner.address());
+    let shown = "certificate = { chain = \"strange.pem\", key = \"strange.key\" }";
+    for (certificate, reason, told) in [
+        ("", "certificate_required", "asked for a certificate, got none"),
+        (shown, "alert_received", "UnknownCA"),
+    ] {
+        let setup = before("", &format!("{server}{certificate}"), &[])
+            .file("strange.pem", strange.chain.clone())
+            .file("strange.key", strange.key.clone());
+        let kettle = Kettle::start(setup);
+        assert_eq!(Dialer::default().connect(kettle.address()).get("/app").status, 502);
+        assert_eq!(kettle.entry("/app").text("upstream_failure"), reason);
+        let shown = kettle.ctl(&["backends"]).succeed();
+        assert!(shown.contains(told), "{shown}");
+    }
+}
+
+#[test]
 fn unix_sockets_are_servers_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.sock");
@@ -104,7 +161,7 @@ fn unix_sockets_are_servers_too() {
                 server.read_exact(&mut byte).unwrap();
                 head.push(byte[0]);
             }
-            server.write_all(super::ok(body).as_bytes()).unwrap();
+            server.write_all(ok(body).as_bytes()).unwrap();
         }
     });
     let server = format!("[[backend.server]]\naddress = \"unix:{}\"\n", path.display());

@@ -164,6 +164,30 @@ fn who_waits_is_carried_to_the_servers_of_a_reload() {
 }
 
 #[test]
+fn a_server_of_a_reload_is_told_what_a_client_that_waits_connected_to() {
+    let settings = "queue_timeout = \"1m\"\nsend_proxy = \"off\"";
+    let app = backend("app", settings, &[Backend::echoing()]) + "connections = 1\n";
+    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let kettle = Kettle::start(setup);
+    let change = |old: &str, new: &str| {
+        kettle.folder.change_config(old, new);
+        let _ = kettle.ctl(&["reload"]).succeed();
+    };
+    let address = kettle.address();
+    change(&address.to_string(), &format!("0.0.0.0:{}", address.port()));
+    let [mut first, mut second] = [(); 2].map(|()| Dialer::default().connect(address));
+    ping(&mut first);
+    second.send(b"who?").unwrap();
+    kettle.wait_for_status("/backends/0/waiting", 1);
+    change("send_proxy = \"off\"", "send_proxy = \"v1\"");
+    first.close_sending();
+    let own = second.wire.socket.local_addr().unwrap();
+    let (ip, to, ports) = (own.ip(), address.ip(), [own.port(), address.port()]);
+    let due = format!("PROXY TCP4 {ip} {to} {} {}\r\nwho?", ports[0], ports[1]);
+    assert_eq!(String::from_utf8(second.receive_exactly(due.len())).unwrap(), due);
+}
+
+#[test]
 fn a_server_that_never_answers_is_found_out_over_reloads() {
     let silent = Backend::listen();
     let check = "queue = 9\n[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1s\"\nfall = 1";

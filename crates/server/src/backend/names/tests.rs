@@ -1,11 +1,11 @@
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use kettle_config::{BackendServer, Located, ServerAddress};
 use tokio::task::LocalSet;
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 
 use super::*;
 use crate::backend::{Backends, Health};
@@ -20,13 +20,20 @@ fn backend() -> Arc<Backend> {
     Arc::clone(Backends::new(&[settings], None).find("app").unwrap())
 }
 
+type LookUp = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+
 fn begin(local: &LocalSet, backend: &Arc<Backend>, look_up: LookUp) {
+    let lookups = Box::leak(Box::new(Semaphore::new(1)));
+    begin_among(local, backend, Resolver { look_up, lookups });
+}
+
+fn begin_among(local: &LocalSet, backend: &Arc<Backend>, resolver: Resolver) {
     let (backend, server) = (Arc::clone(backend), Arc::clone(&backend.servers[0]));
     let interval = backend.settings.resolve_interval;
     let watched = Watched { backend, server, handshake: Rc::new(()) };
     let watched = move || watched.clone();
     let name = "db.example".to_owned();
-    local.spawn_local(keep_looking_up(watched, name, 5432, interval, look_up));
+    local.spawn_local(keep_looking_up(watched, name, 5432, interval, resolver));
 }
 
 /// Waits until a server's state is such: lookups end on other threads, at no fixed moment.
@@ -65,6 +72,28 @@ async fn names_are_looked_up_again_and_stay_known_when_that_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_name_that_was_never_found_is_looked_up_again_soon() {
+    static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
+    fn look_up(_: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        let is_found = LOOKUPS.fetch_add(1, Relaxed) == 2;
+        Ok(is_found.then(|| "192.0.2.1:1".parse().unwrap()).into_iter().collect())
+    }
+    let (backend, local) = (backend(), LocalSet::new());
+    begin(&local, &backend, look_up);
+    let story = async {
+        let health = || backend.status()[0].health;
+        until(|| health() == Health::NoAddress).await;
+        let begun = Instant::now();
+        while health() != Health::Up {
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert_eq!(LOOKUPS.load(Relaxed), 3);
+    };
+    local.run_until(story).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lookup_that_hangs_is_given_up_and_its_answer_taken_all_the_same() {
     type Gate = (SyncSender<()>, Mutex<Receiver<()>>);
     static GATE: std::sync::LazyLock<Gate> = std::sync::LazyLock::new(|| {
@@ -90,6 +119,26 @@ async fn a_lookup_that_hangs_is_given_up_and_its_answer_taken_all_the_same() {
         until(|| health() == Health::Up).await;
         // The next lookup of the watch that is dropped now must not wait for ever.
         GATE.0.send(()).unwrap();
+    };
+    local.run_until(story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_waits_for_other_lookups_is_not_found_in_time_either() {
+    static LOOKUPS: Semaphore = Semaphore::const_new(1);
+    fn look_up(_: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(vec!["192.0.2.1:1".parse().unwrap()])
+    }
+    let (backend, local) = (backend(), LocalSet::new());
+    let other = LOOKUPS.acquire().await.unwrap();
+    begin_among(&local, &backend, Resolver { look_up, lookups: &LOOKUPS });
+    let story = async {
+        let health = || backend.status()[0].health;
+        sleep(LOOKUP_TIME_MAX + Duration::from_millis(1)).await;
+        assert_eq!(health(), Health::NoAddress);
+        assert_eq!(backend.servers[0].state.last_failure().unwrap().outcome, Outcome::TimedOut);
+        drop(other);
+        until(|| health() == Health::Up).await;
     };
     local.run_until(story).await;
 }

@@ -7,8 +7,8 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn a_call_to_one_who_leaves_goes_to_the_next() {
     let queue = SlotQueue::default();
-    let (first, second) = (queue.join(2).unwrap(), queue.join(2).unwrap());
-    assert!(queue.join(2).is_none());
+    let (first, second) = (queue.join(2, true).unwrap(), queue.join(2, true).unwrap());
+    assert!(queue.join(2, true).is_none());
     // Taken note of: the calls of those who joined.
     first.called().await;
     assert!(timeout(WAIT_MAX, second.called()).await.is_err(), "only the front is called");
@@ -22,7 +22,7 @@ async fn a_call_to_one_who_leaves_goes_to_the_next() {
 #[tokio::test(start_paused = true)]
 async fn what_is_passed_on_goes_to_the_one_behind() {
     let queue = SlotQueue::default();
-    let waiters: Vec<_> = (0..3).map(|_| queue.join(3).unwrap()).collect();
+    let waiters: Vec<_> = (0..3).map(|_| queue.join(3, true).unwrap()).collect();
     waiters[0].called().await;
     waiters[0].pass_on();
     waiters[1].called().await;

@@ -65,6 +65,27 @@ async fn of_a_name_s_addresses_all_are_tried_and_share_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_name_s_addresses_the_one_that_was_connected_to_last_comes_first() {
+    let (hanging, _kept) = hanging();
+    let ServerAddress::Socket(hanging) = hanging.address.value else { panic!("a name") };
+    let listener = listener().await;
+    let good = listener.local_addr().unwrap();
+    let app = app(&settings(vec![at("app.example:1")]));
+    let share = app.settings.connect_timeout / 2;
+    for (addresses, takes_long) in [([hanging, good], true), ([good, hanging], false)] {
+        app.servers[0].state.found_at(&addresses);
+        for takes_long in [takes_long, false] {
+            let connected = app.connect(CLIENT).await.unwrap();
+            assert_eq!(connected.connect_time >= share, takes_long, "{addresses:?}");
+        }
+    }
+    // The others are tried behind it.
+    app.servers[0].state.found_at(&[good, hanging, dead_address()]);
+    app.servers[0].state.set_first_address(2);
+    assert!(app.connect(CLIENT).await.unwrap().connect_time < share);
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_a_name_s_addresses_the_next_is_tried_where_nothing_can_be_made_of_one() {
     let listeners = some_listeners(3).await;
     let addresses: Vec<_> = listeners.iter().map(|it| it.local_addr().unwrap()).collect();

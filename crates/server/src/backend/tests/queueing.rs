@@ -138,6 +138,72 @@ async fn who_has_tried_all_is_told_at_once_though_others_wait() {
     drop(waiting.await.unwrap());
 }
 
+/// A backend whose first server takes one connection, as its second one does, which is a backup.
+fn app_with_backup(queue: usize) -> Arc<Backend> {
+    let mut settings = settings(vec![at("127.0.0.1:1"), at("127.0.0.1:2")]);
+    settings.servers.iter_mut().for_each(|it| it.connections = Some(1));
+    settings.servers[1].backup = true;
+    (settings.queue, settings.fails) = (queue, 0);
+    app(&settings)
+}
+
+/// Begins to wait.
+async fn waits(waiting: &mut (impl Future<Output = Result<Attempt, ConnectError>> + Unpin)) {
+    tokio::select! {
+        biased;
+        _ = waiting => panic!("there is no slot"),
+        () = tokio::task::yield_now() => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_had_its_turn_tries_the_next_server_though_others_wait() {
+    let app = app_with_backup(1);
+    let (mut attempts, mut other) = (app.attempts(CLIENT), app.attempts(CLIENT));
+    let first = attempts.next(nobody_else).await.unwrap();
+    let mut waiting = Box::pin(other.next(nobody_else));
+    waits(&mut waiting).await;
+    attempts.failed(first, Failure::timed_out());
+    let second = attempts.next(nobody_else).await.expect("the backup is free");
+    assert!(Arc::ptr_eq(second.server(), &app.servers[1]));
+    assert!(Arc::ptr_eq(waiting.await.unwrap().server(), &app.servers[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_had_its_turn_waits_in_front() {
+    let app = app_with_backup(2);
+    let [mut first, mut second, mut third, mut fourth] = [(); 4].map(|()| app.attempts(CLIENT));
+    let attempt = first.next(nobody_else).await.unwrap();
+    first.failed(attempt, Failure::timed_out());
+    let backup = first.next(nobody_else).await.unwrap();
+    let attempt = second.next(nobody_else).await.unwrap();
+    second.failed(attempt, Failure::timed_out());
+    let _only = third.next(nobody_else).await.unwrap();
+    // One has no use for the backup, the other for nothing else.
+    let (mut fourth, mut second) =
+        (Box::pin(fourth.next(nobody_else)), Box::pin(second.next(nobody_else)));
+    waits(&mut fourth).await;
+    waits(&mut second).await;
+    drop(backup);
+    let second = second.await.expect("nobody else has a use for it");
+    assert!(Arc::ptr_eq(second.server(), &app.servers[1]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_again_keeps_its_slot_though_others_wait() {
+    let app = app_with_backup(1);
+    let (mut attempts, mut other) = (app.attempts(CLIENT), app.attempts(CLIENT));
+    let first = attempts.next(nobody_else).await.unwrap();
+    let mut waiting = Box::pin(other.next(nobody_else));
+    waits(&mut waiting).await;
+    attempts.keep(first.without_connecting());
+    let again = attempts.next(nobody_else).await.unwrap();
+    assert!(Arc::ptr_eq(again.server(), &app.servers[0]));
+    waits(&mut waiting).await;
+    drop(again);
+    assert!(waiting.await.is_ok());
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
     let listeners = some_listeners(1).await;

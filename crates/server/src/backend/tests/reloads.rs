@@ -57,6 +57,18 @@ fn servers_at_one_address_are_told_apart_by_their_names() {
     assert_eq!(["a", "b", "c"].map(is_draining), [false, false, true]);
 }
 
+#[test]
+fn a_new_server_takes_no_state_from_one_that_keeps_its_name() {
+    let named = |name: &str| BackendServer { name: Some(name.to_owned()), ..at("127.0.0.1:9") };
+    let mut settings = settings(vec![named("old")]);
+    let before = Backends::new(std::slice::from_ref(&settings), None);
+    before.set_draining("app", "old", true).unwrap();
+    settings.servers.insert(0, named("new"));
+    let after = Backends::new(std::slice::from_ref(&settings), Some(&before));
+    let health: Vec<_> = after.find("app").unwrap().status().iter().map(|it| it.health).collect();
+    assert_eq!(health, [Health::Up, Health::Draining]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_waits_is_served_by_the_room_a_reload_makes() {
     let listeners = some_listeners(1).await;

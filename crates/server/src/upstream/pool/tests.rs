@@ -1,0 +1,80 @@
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use kettle_config::{BackendServer, Located};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::backend::Backends;
+use crate::upstream::{InFlight, Trace};
+
+/// A backend with one server.
+fn app(address: impl ToString) -> Arc<Upstream> {
+    let (_, upstreams) = in_force(address, None);
+    Arc::clone(upstreams.find("app").unwrap())
+}
+
+fn in_force(address: impl ToString, before: Option<&Backends>) -> (Backends, Upstreams) {
+    let address = ServerAddress::parse(&address.to_string()).unwrap();
+    let address = Located::not_written(address);
+    let settings = kettle_config::Backend {
+        name: Located::not_written("app".to_owned()),
+        servers: vec![BackendServer { address, ..BackendServer::default() }],
+        ..kettle_config::Backend::default()
+    };
+    let backends = Backends::new(&[settings], before);
+    let upstreams = Upstreams::new(&backends, &HashMap::new());
+    (backends, upstreams)
+}
+
+/// Keeps a connection to the only server of `app`, and returns its far end.
+async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) -> TcpStream {
+    let mut attempts = app.backend.attempts(Ipv4Addr::LOCALHOST.into());
+    let (mut upstream, mut trace) = (Arc::clone(app), Trace::default());
+    let begun = InFlight::begin(&mut upstream, pool, &mut attempts, true, &mut trace);
+    let InFlight { link, lease, .. } = begun.await.unwrap();
+    let (far, _) = server.accept().await.unwrap();
+    lease.keep(link);
+    far
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_as_long_as_its_server_s_name_has_its_address() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (here, elsewhere) = (listener.local_addr().unwrap(), SocketAddr::from(([192, 0, 2, 1], 1)));
+    let (pool, app) = (Rc::<Pool>::default(), app("app.example:1"));
+    let server = &app.backend.servers[0];
+    let (take, find) =
+        (|| pool.take(&LinkKey::new(&app, server)), |at: &[_]| server.state.found_at(at));
+    find(&[here]);
+    let _far = keep_one(&pool, &app, &listener).await;
+    for addresses in [&[here][..], &[elsewhere, here]] {
+        find(addresses);
+        let (link, destination) = take().expect("its address is still one of its server's");
+        pool.give(link, destination, &app.backend);
+    }
+    find(&[elsewhere]);
+    assert!(take().is_none());
+}
+
+#[tokio::test]
+async fn what_no_backend_in_force_leads_to_is_not_kept() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (before, upstreams) = in_force(address, None);
+    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let key = LinkKey::new(app, &app.backend.servers[0]);
+    let _far = keep_one(&pool, app, &listener).await;
+    // The same server, by whatever reload.
+    pool.adopt(Arc::new(in_force(address, Some(&before)).1));
+    let (link, destination) = pool.take(&key).unwrap();
+    pool.give(link, destination, &app.backend);
+    pool.adopt(Arc::new(in_force("192.0.2.1:1", Some(&before)).1));
+    assert!(pool.idle.borrow().is_empty());
+    // What was under way meanwhile.
+    let _far = keep_one(&pool, app, &listener).await;
+    assert!(pool.idle.borrow().is_empty());
+    pool.adopt(Arc::default());
+    let _far = keep_one(&pool, app, &listener).await;
+    assert!(pool.idle.borrow().is_empty());
+}
