@@ -64,7 +64,8 @@ fn a_marker_has_the_times_of_the_variant_that_is_fresh_longest() {
     assert!(store.is_current(&first.reference, &first.head), "what it leads to stays current");
     // One that was validated is fresh anew.
     let validated = Times { arrived: 1_100, ..first.head.times };
-    store.refresh(&mut first, ObjectHead { times: validated, ..first.head.clone() }).unwrap();
+    let head = ObjectHead { times: validated, ..first.head.clone() };
+    store.refresh(&mut first, head).unwrap();
     assert_eq!(times(), validated);
     assert!(store.is_current(&first.reference, &first.head));
     assert!(store.is_current(&second.reference, &second.head));
