@@ -1,12 +1,15 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use kettle_config::{Config, Diagnostic, Position};
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use super::backends::BackendsStatus;
-use super::protocol::{Reply, Request, parse_request, to_line};
+use super::protocol::{REPLY_BYTES_MAX, Reply, Request, parse_request, to_line};
 use super::status::{Counts, ListenerStatus, Status};
 use super::{AdminSocket, Asked, client};
 use kettle_server::kill_switch::SwitchPosition;
@@ -210,6 +213,28 @@ fn a_socket_in_use_is_left_alone_and_a_stale_one_replaced() {
     drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
     assert!(AdminSocket::bind(&stale).is_ok());
     drop(socket);
+}
+
+/// A server that hangs, and as many clients as its queue takes.
+#[test]
+fn a_server_that_accepts_nobody_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ctl");
+    let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    listener.listen(0).unwrap();
+    let waiting = std::iter::repeat_with(|| client::connect(&path, Duration::from_millis(1)));
+    let (mut queue, mut error) = (Vec::new(), None);
+    for connected in waiting.take(8) {
+        match connected {
+            Ok(stream) => queue.push(stream),
+            Err(refused) => error = Some(refused),
+        }
+    }
+    assert!(!queue.is_empty());
+    let error = client::AskError::new(&path, error.unwrap());
+    assert!(error.to_string().contains("is there and does not answer"), "{error}");
+    assert_eq!(AdminSocket::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
 }
 
 #[test]
