@@ -49,7 +49,7 @@ pub fn run(setup: WorkerSetup) -> io::Result<()> {
     outcome
 }
 
-async fn serve(setup: WorkerSetup) -> io::Result<()> {
+pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
     let (mut snapshot, mut shutdown) = (setup.snapshot, setup.shutdown);
     let first = Arc::clone(&snapshot.borrow_and_update());
     let state = WorkerState::new(
@@ -72,6 +72,9 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     drop(first);
     loop {
         tokio::select! {
+            // A stop that comes with a reload finds its listeners followed, and can end them: nobody would accept from them for
+            // as long as connections drain.
+            biased;
             changed = snapshot.changed() => {
                 if changed.is_err() {
                     break;
