@@ -314,8 +314,7 @@ impl MainLoop {
                 self.log_warnings(&known);
                 self.files_refused.clear();
                 self.watch_files();
-                let warnings = self.supervisor.warnings().iter().map(Diagnostic::to_string);
-                Reply::Done { message, warnings: warnings.collect() }
+                Reply::done_with(message, self.supervisor.warnings())
             }
             Err(diagnostics) => {
                 self.log_refusal(scope, &diagnostics);

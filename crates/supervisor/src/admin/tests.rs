@@ -105,6 +105,24 @@ fn replies_survive_the_way_back() {
 }
 
 #[test]
+fn an_answer_with_endless_findings_tells_the_first_and_how_many_more() {
+    let line = "x".repeat(400);
+    let diagnostic = Config::default().diagnostic(Position::NOT_WRITTEN, "", line, None);
+    let diagnostic = Diagnostic { path: "/etc/kettle/kettle.toml".into(), ..diagnostic };
+    for (found, expected) in [(1_000, 1_000), (1_001, 1_001), (100_000, 1_001)] {
+        let reply = Reply::mistaken(&vec![diagnostic.clone(); found]);
+        assert!(to_line(&reply).unwrap().len() < REPLY_BYTES_MAX as usize);
+        let Reply::Refused { diagnostics, .. } = reply else { panic!("{reply:?}") };
+        assert_eq!(diagnostics.len(), expected);
+        let last = diagnostics.last().unwrap();
+        let more = found - found.min(1_000);
+        assert_eq!(last.starts_with(&format!("and {more} more: `kettle check`")), more > 0);
+    }
+    let warned = Reply::done_with("done".to_owned(), &vec![diagnostic; 100_000]);
+    assert!(to_line(&warned).unwrap().len() < REPLY_BYTES_MAX as usize);
+}
+
+#[test]
 fn status_is_one_readable_screen() {
     let screen = status().to_string();
     for part in [
