@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kettle_config::{Config, Diagnostic, Origin};
 use kettle_import::Imported;
 use kettle_import::hitch::{Asked, Dialect, command_line, usage};
-use kettle_supervisor::{Loader, prepare};
+use kettle_supervisor::{Loader, hold_commands, prepare};
 
 use crate::daemon::{Background, has_left, leave_terminal};
 use crate::import::ThisMachine;
@@ -77,6 +77,8 @@ fn start(
     imported: Imported,
     arguments: Vec<String>,
 ) -> Result<ExitCode, ExitCode> {
+    // Whoever reads the number of this process may tell it to reload.
+    hold_commands().map_err(|error| fail(format_args!("signals cannot be held: {error}")))?;
     let is_root = rustix::process::geteuid().is_root();
     let mut config = without_user_unless(is_root, imported.config().map_err(|it| fail_with(&it))?);
     config.removed_at_end.extend(imported.process.pid_file.clone());

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use kettle_config::Config;
-use kettle_supervisor::{Loader, StartError, Supervisor, read, read_again};
+use kettle_supervisor::{Loader, StartError, Supervisor, hold_commands, read, read_again};
 
 use crate::cli::ConfigArgument;
 use crate::output::{fail, fail_for_good_with, fail_with};
@@ -12,6 +12,9 @@ use crate::{doctor, logging};
 
 /// Serves until told to stop.
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
+    if let Err(error) = hold_commands() {
+        return fail(format_args!("signals cannot be held: {error}"));
+    }
     let config = match read(argument.path()) {
         Ok(config) => config,
         Err(diagnostics) => return fail_for_good_with(&diagnostics),

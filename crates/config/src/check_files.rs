@@ -5,6 +5,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
@@ -76,6 +77,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
     let caches = config.caches.iter();
     diagnostics.extend(caches.filter_map(|cache| check_folder(config, &cache.directory)));
     diagnostics.extend(check_parents(config));
+    diagnostics.extend(check_logs(config));
     diagnostics.sort_by_key(Diagnostic::position);
     diagnostics
 }
@@ -142,15 +144,34 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic
     }
 }
 
-/// Files kettle creates itself need a folder to be in.
-fn check_parents(config: &Config) -> Vec<Diagnostic> {
-    let logs = config.access_logs().filter_map(|(setting, target)| match target {
+fn log_files(config: &Config) -> impl Iterator<Item = (String, &PathBuf)> {
+    config.access_logs().filter_map(|(setting, target)| match target {
         LogTarget::Path(path) => Some((setting, path)),
         LogTarget::Off | LogTarget::Stdout | LogTarget::Stderr => None,
-    });
+    })
+}
+
+/// What is there in the place of a log, and cannot be appended to.
+fn check_logs(config: &Config) -> impl Iterator<Item = Diagnostic> {
+    log_files(config).filter_map(|(name, path)| {
+        // What only /proc leads to, as /dev/stdout, is not the same for the server.
+        let found = path.canonicalize().and_then(|path| path.metadata()).ok()?.file_type();
+        let what = match found {
+            found if found.is_dir() => "a folder",
+            found if found.is_socket() => "a socket",
+            _ => return None,
+        };
+        let offending = path.display().to_string();
+        let message = format!("the access log needs a file, and {offending} is {what}");
+        Some(config.diagnostic(config.position_of(&name), &offending, message, None))
+    })
+}
+
+/// Files kettle creates itself need a folder to be in.
+fn check_parents(config: &Config) -> Vec<Diagnostic> {
     let socket = config.admin.socket.as_ref().map(|path| ("admin.socket".to_owned(), path));
     let mut diagnostics = Vec::new();
-    for (name, path) in logs.chain(socket) {
+    for (name, path) in log_files(config).chain(socket) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         // Who may not look at a folder may have made the file in it before.
         let is_missing = |parent: &&Path| match fs::metadata(parent) {

@@ -33,9 +33,46 @@ pub fn block_signals() -> io::Result<()> {
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
+    // SAFETY: it was filled above.
+    change_mask(libc::SIG_BLOCK, &unsafe { signals.assume_init() })
+}
+
+/// Lets the signals that tell a server to do something wait until it serves, in the calling thread and those it starts: SIGHUP,
+/// SIGUSR1 and SIGUSR2, which end a process that does not catch them.
+///
+/// # Errors
+/// As [`block_signals`].
+pub fn hold_commands() -> io::Result<()> {
+    change_mask(libc::SIG_BLOCK, &commands()?)
+}
+
+/// Lets them come, and those that waited. They are caught by then.
+///
+/// # Errors
+/// As [`block_signals`].
+pub fn release_commands() -> io::Result<()> {
+    change_mask(libc::SIG_UNBLOCK, &commands()?)
+}
+
+fn commands() -> io::Result<libc::sigset_t> {
+    let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer is to a `sigset_t` of ours, which the call fills.
+    let mut status = unsafe { libc::sigemptyset(signals.as_mut_ptr()) };
+    for signal in [libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2] {
+        // SAFETY: the pointer is to a `sigset_t` of ours, which was filled above.
+        status |= unsafe { libc::sigaddset(signals.as_mut_ptr(), signal) };
+    }
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was filled above.
+    Ok(unsafe { signals.assume_init() })
+}
+
+fn change_mask(how: libc::c_int, signals: &libc::sigset_t) -> io::Result<()> {
     let old = std::ptr::null_mut();
-    // SAFETY: `signals` was filled above and outlives the call; a null third argument asks for no old mask.
-    let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), old) };
+    // SAFETY: `signals` outlives the call; a null third argument asks for no old mask.
+    let error = unsafe { libc::pthread_sigmask(how, signals, old) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 

@@ -49,7 +49,7 @@ pub fn run(setup: WorkerSetup) -> io::Result<()> {
     outcome
 }
 
-async fn serve(setup: WorkerSetup) -> io::Result<()> {
+pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
     let (mut snapshot, mut shutdown) = (setup.snapshot, setup.shutdown);
     let first = Arc::clone(&snapshot.borrow_and_update());
     let state = WorkerState::new(
@@ -72,6 +72,9 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     drop(first);
     loop {
         tokio::select! {
+            // A stop that comes with a reload finds its listeners followed, and can end them: nobody would accept from them for
+            // as long as connections drain.
+            biased;
             changed = snapshot.changed() => {
                 if changed.is_err() {
                     break;
@@ -215,7 +218,7 @@ impl AcceptLoop {
     fn retire(self, worker: &Rc<WorkerState>) {
         self.task.abort();
         let socket = self.listening.socket.as_fd();
-        let waiting = (0..BACKLOG_TAKEN_MAX).map_while(|_| socket::accept(socket).ok());
+        let waiting = take_waiting(|| socket::accept(socket));
         let waiting: Vec<_> = waiting.map(|accepted| (accepted, worker.waits_for_room())).collect();
         let (worker, snapshot) = (Rc::clone(worker), Arc::clone(&self.snapshot));
         let index = self.listening.index;
@@ -251,12 +254,7 @@ async fn accept(
         let accepted = socket.async_io(Interest::READABLE, |socket| socket::accept(socket.as_fd()));
         match accepted.await.and_then(|accepted| begin(&worker, &snapshot, index, accepted)) {
             Ok(()) => {}
-            // The client is gone again already.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::ConnectionAborted | io::ErrorKind::NotConnected
-                ) => {}
+            Err(error) if is_of_client(&error) => {}
             // Out of descriptors or memory: trying again at once would only burn the CPU.
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -265,6 +263,18 @@ async fn accept(
             }
         }
     }
+}
+
+/// What waits in a socket, up to the first error that is not the matter of one connection.
+fn take_waiting<T>(mut accept: impl FnMut() -> io::Result<T>) -> impl Iterator<Item = T> {
+    let accepted = (0..BACKLOG_TAKEN_MAX).map(move |_| accept());
+    let accepted = accepted.filter(|it| !it.as_ref().is_err_and(is_of_client));
+    accepted.map_while(Result::ok)
+}
+
+/// Whether a client is gone again before it was accepted.
+fn is_of_client(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::NotConnected)
 }
 
 fn begin(
@@ -284,3 +294,20 @@ const BACKLOG_TAKEN_MAX: usize = 65_535;
 
 /// A tick this late means that other connections waited as long.
 const STALL_MIN: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use io::ErrorKind::{ConnectionAborted, NotConnected, WouldBlock};
+
+    use super::*;
+
+    #[test]
+    fn clients_that_are_gone_leave_none_behind_them_in_a_socket_that_retires() {
+        let waiting = [Ok(1), Err(ConnectionAborted), Err(NotConnected), Ok(2), Err(WouldBlock)];
+        let mut waiting = waiting.into_iter().chain([Ok(3)]);
+        let accept = || waiting.next().unwrap().map_err(io::Error::from);
+        assert_eq!(take_waiting(accept).collect::<Vec<_>>(), [1, 2]);
+        let never_ends = || Err::<(), _>(ConnectionAborted.into());
+        assert_eq!(take_waiting(never_ends).count(), 0);
+    }
+}

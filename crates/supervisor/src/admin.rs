@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::{UnixListener as Listener, UnixStream as Stream};
+use std::os::unix::net::UnixListener as Listener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -156,9 +156,14 @@ fn refuse_other(path: &Path) -> io::Result<()> {
         let what = "something that is not a socket is in its place";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
     }
-    match Stream::connect(path) {
-        Ok(_) => Err(in_use()),
+    let asking = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // Not to wait for one that hangs.
+    asking.set_nonblocking(true)?;
+    match asking.connect(&SockAddr::unix(path)?) {
+        Ok(()) => Err(in_use()),
         Err(error) => match error.kind() {
+            // As many wait for it as may.
+            io::ErrorKind::WouldBlock => Err(in_use()),
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Ok(()),
             // Somebody may well be behind it: another user's server, or one of another kind.
             _ => Err(error),

@@ -48,6 +48,7 @@ mod workers;
 pub use kettle_kernel::keeper::{
     list as list_folder, open as open_file, read_or_wait, reads_as_keeper,
 };
+pub use kettle_kernel::process::hold_commands;
 pub use kettle_server::kill_switch::SwitchPosition;
 pub use kettle_server::open_tunnels::TunnelOrder;
 pub use reload::{CONFIG_BYTES_MAX, Loader, START_PIPE_TIME_MAX, read, read_again};

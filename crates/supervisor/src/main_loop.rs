@@ -14,7 +14,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
-use crate::admin::purge;
+use crate::admin::purge::Purges;
 use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
@@ -59,6 +59,7 @@ pub(super) async fn run(
         reloads: Reloads::default(),
         files,
         files_refused: Vec::new(),
+        purges: Purges::default(),
         waiting_for_others: JoinSet::new(),
     };
 
@@ -123,6 +124,7 @@ struct MainLoop {
     files: FileWatch,
     /// Why changed files were not taken, which is said once.
     files_refused: Vec<Diagnostic>,
+    purges: Purges,
     /// What waits for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
 }
@@ -180,7 +182,7 @@ impl MainLoop {
             }
             Request::Purge { by, text } => {
                 let stores = &self.supervisor.live.prepared().stores;
-                return purge::begin(&mut self.waiting_for_others, stores, (by, text), reply);
+                return self.purges.begin(stores, (by, text), reply);
             }
             Request::Drain { backend, server, is_draining } => {
                 self.drain_server(&backend, &server, is_draining)
@@ -312,8 +314,7 @@ impl MainLoop {
                 self.log_warnings(&known);
                 self.files_refused.clear();
                 self.watch_files();
-                let warnings = self.supervisor.warnings().iter().map(Diagnostic::to_string);
-                Reply::Done { message, warnings: warnings.collect() }
+                Reply::done_with(message, self.supervisor.warnings())
             }
             Err(diagnostics) => {
                 self.log_refusal(scope, &diagnostics);

@@ -138,9 +138,9 @@ impl Live {
         self.is_stopping.store(true, Relaxed);
     }
 
-    /// Reads `scope` again on a thread of its own, and opens the log at its new place. Opening the log is the one step that is
-    /// not undone if the candidate is not put in force: that only happens when the server is stopped meanwhile. A server without a
-    /// configuration file reads its certificates again.
+    /// Reads `scope` again on a thread of its own, and opens the log at its new place, if it has one. Opening the log is the one
+    /// step that is not undone if the candidate is not put in force: that only happens when the server is stopped meanwhile. A
+    /// server without a configuration file reads its certificates again.
     ///
     /// # Errors
     ///
@@ -163,13 +163,13 @@ impl Live {
             workers: self.snapshots.len(),
         };
         let (reader, log) = (Arc::clone(&self.reader), Arc::clone(&self.log));
+        let in_force = Arc::clone(&self.prepared);
         let is_stopping = Arc::clone(&self.is_stopping);
         async move {
-            let path = query.in_force.config.path.clone();
             let diagnostic = |message: String| {
                 let diagnostic =
                     Config::default().diagnostic(Position::NOT_WRITTEN, "", message, None);
-                vec![Diagnostic { path: path.clone(), ..diagnostic }]
+                vec![Diagnostic { path: in_force.config.path.clone(), ..diagnostic }]
             };
             if is_stopping.load(Relaxed) {
                 return Err(diagnostic(STOPPING.to_owned()));
@@ -204,8 +204,10 @@ impl Live {
             }
             // Opening the log is the last thing that can fail.
             let config = &candidate.prepared.config;
-            let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
-            opened.map_err(|error| vec![log_diagnostic(config, &error)])?;
+            if !has_logs_of(&in_force.config, config) {
+                let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
+                opened.map_err(|error| vec![log_diagnostic(config, &error)])?;
+            }
             Ok(candidate)
         }
     }
@@ -317,6 +319,12 @@ fn read_within(path: &Path, pipe_time_max: Duration) -> Result<Config, Vec<Diagn
         vec![Diagnostic { path: path.to_owned(), ..diagnostic }]
     })?;
     kettle_config::parse_bytes(&bytes, path)
+}
+
+/// Whether a configuration writes the logs that another has open. The writer is then not asked: what one of them goes to may
+/// take nothing, which must not keep a renewed certificate out.
+fn has_logs_of(in_force: &Config, config: &Config) -> bool {
+    config.log == in_force.log && config.own_access_logs() == in_force.own_access_logs()
 }
 
 /// A mistake of `log.access`, or of a site or a route, that only opening it shows.

@@ -95,7 +95,11 @@ impl Sandbox {
         let is_the_keepers = |need: &Need<'_>| {
             keeper::is_there() && need.is_of_reload() && is_chosen_by_root(need.path)
         };
-        let is_asked = |need: &Need<'_>| !is_renewal || need.is_of_reload();
+        // Sorted.
+        let renewed = is_renewal.then(|| config.watched_files());
+        let is_asked = |need: &Need<'_>| {
+            renewed.as_ref().is_none_or(|files| files.binary_search(&need.path).is_ok())
+        };
         let refused = needs(config).into_iter().filter(is_asked);
         let refused = refused.filter(|need| !is_the_keepers(need));
         let mut diagnostics: Vec<Diagnostic> = refused

@@ -117,6 +117,27 @@ fn files_kettle_makes_need_their_folder() {
 }
 
 #[test]
+fn a_log_is_no_folder_and_no_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let _socket = UnixListener::bind(folder.path().join("socket")).unwrap();
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let shown = |log: &str| {
+        let path = folder.path().join("kettle.toml");
+        let found = check_files(&parse(&format!("log.access = \"{log}\"\n{SITE}"), &path).unwrap());
+        let of_log = found.into_iter().filter(|it| it.line == 1);
+        of_log.map(|it| it.message).collect::<Vec<_>>()
+    };
+    for (log, expected) in [("folder", "/folder is a folder"), ("socket", "/socket is a socket")] {
+        let shown = shown(log);
+        assert!(shown.len() == 1 && shown[0].ends_with(expected), "{shown:?}");
+    }
+    for log in ["file", "none", "/dev/null", "/dev/stdout"] {
+        assert_eq!(shown(log), [""; 0], "{log}");
+    }
+}
+
+#[test]
 fn a_folder_given_on_the_command_line_is_checked_as_well() {
     let address = SocketAddr::from(([127, 0, 0, 1], 8443));
     let config = Config::for_folder(Path::new("/does/not/exist"), address);

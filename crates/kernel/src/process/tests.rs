@@ -8,19 +8,36 @@ use std::time::Duration;
 
 use super::*;
 
-#[test]
-fn a_thread_with_blocked_signals_blocks_all_that_can_be_blocked() {
-    let status = thread::spawn(|| {
-        block_signals().unwrap();
-        std::fs::read_to_string("/proc/thread-self/status").unwrap()
-    })
-    .join()
-    .unwrap();
+/// Which of these signals the calling thread blocks.
+fn blocked(signals: &[libc::c_int]) -> Vec<libc::c_int> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
     let blocked = u64::from_str_radix(line.trim(), 16).unwrap();
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR1] {
-        assert!(blocked & (1 << (signal - 1)) != 0, "signal {signal}");
-    }
+    signals.iter().copied().filter(|signal| blocked & (1 << (signal - 1)) != 0).collect()
+}
+
+#[test]
+fn a_thread_with_blocked_signals_blocks_all_that_can_be_blocked() {
+    let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR1];
+    let thread = thread::spawn(move || {
+        block_signals().unwrap();
+        blocked(&signals)
+    });
+    assert_eq!(thread.join().unwrap(), signals);
+}
+
+#[test]
+fn commands_are_held_and_released_and_no_other_signal() {
+    let commands = [libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+    let thread = thread::spawn(move || {
+        let all = [&commands[..], &[libc::SIGINT, libc::SIGTERM, libc::SIGQUIT]].concat();
+        let before = blocked(&all);
+        hold_commands().unwrap();
+        let held = blocked(&all);
+        release_commands().unwrap();
+        (before, held, blocked(&all))
+    });
+    assert_eq!(thread.join().unwrap(), (vec![], commands.to_vec(), vec![]));
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) struct Writer {
     common: Output,
     /// Those of sites and routes.
     own: HashMap<LogTarget, Output>,
+    /// Those that a reload left out, and whose torn line the next one is to end.
+    left_out: HashMap<Arc<LogTarget>, Output>,
     /// Swapped with a worker's buffer, so that both keep their memory.
     spare: Vec<u8>,
     lines_dropped: Arc<AtomicU64>,
@@ -71,6 +73,7 @@ impl Writer {
             settings: settings.clone(),
             common: Output::open(&settings.access)?,
             own: open_all(own)?,
+            left_out: HashMap::new(),
             spare: Vec::new(),
             lines_dropped,
         })
@@ -97,9 +100,14 @@ impl Writer {
     }
 
     fn reopen(&mut self) -> Result<(), LogError> {
-        let own = open_all(self.own.keys().cloned())?;
-        self.common = Output::open(&self.settings.access)?;
-        self.own = own;
+        let mut own = open_all(self.own.keys().cloned())?;
+        let mut common = Output::open(&self.settings.access)?;
+        common.go_on_from(&self.common);
+        for (target, output) in &mut own {
+            self.own.get(target).inspect(|before| output.go_on_from(before));
+        }
+        (self.common, self.own) = (common, own);
+        self.left_out.clear();
         Ok(())
     }
 
@@ -130,6 +138,7 @@ impl Writer {
         }
         self.own.retain(|target, _| own.contains(target));
         self.own.extend(new);
+        self.left_out.clear();
         self.settings = settings;
     }
 
@@ -149,10 +158,17 @@ impl Writer {
                 match self.own.get_mut(&*target) {
                     Some(output) => output.write(&target, &lines, &self.lines_dropped),
                     // Of a response that was under way when a reload left this log out.
-                    None => match Output::open(&target) {
-                        Ok(mut output) => output.write(&target, &lines, &self.lines_dropped),
-                        Err(_) => count(&lines, &self.lines_dropped),
-                    },
+                    None => {
+                        let torn = self.left_out.remove(&*target);
+                        let Ok(mut output) = torn.map_or_else(|| Output::open(&target), Ok) else {
+                            count(&lines, &self.lines_dropped);
+                            continue;
+                        };
+                        output.write(&target, &lines, &self.lines_dropped);
+                        if output.is_torn {
+                            self.left_out.insert(target, output);
+                        }
+                    }
                 }
             }
             // After a burst the memory goes back.
@@ -186,6 +202,11 @@ impl Output {
             }
         };
         Ok(Self { sink, is_failing: false, is_torn: false })
+    }
+
+    /// Knows of a torn line what the one knew that was open before, if it is the same file.
+    fn go_on_from(&mut self, before: &Self) {
+        self.is_torn = before.is_torn && self.sink.identity() == before.sink.identity();
     }
 
     /// Writes lines, or counts those that are lost.
@@ -235,6 +256,17 @@ struct TornWrite {
 }
 
 impl Sink {
+    /// Which file it is.
+    fn identity(&self) -> Option<(u64, u64)> {
+        let found = match self {
+            Self::Off => return None,
+            Self::File(file) => fstat(file),
+            Self::Stdout => fstat(io::stdout()),
+            Self::Stderr => fstat(io::stderr()),
+        };
+        found.ok().map(|stat| (stat.st_dev, stat.st_ino))
+    }
+
     fn write(&mut self, lines: &[u8]) -> Result<(), TornWrite> {
         match self {
             Self::Off => Ok(()),

@@ -30,7 +30,7 @@ struct Stage {
     folder: tempfile::TempDir,
     worker: Rc<WorkerState>,
     listener: TcpListener,
-    _log: AccessLog,
+    log: AccessLog,
 }
 
 struct Client {
@@ -47,24 +47,15 @@ async fn on_stage<F: Future>(
     let snapshot = snapshot(&config(&folder), change);
     let log =
         AccessLog::start(&Log::default(), HashSet::new(), 1, Arc::<AtomicU64>::default()).unwrap();
-    let capabilities = Capabilities {
-        kernel_release: String::new(),
-        ulp_listed: None,
-        suites: Vec::new(),
-        sendfile: Ok(()),
-        splice: Ok(()),
-        zero_copy_read_only: Ok(()),
-        max_payload_length: Ok(()),
-    };
     let worker = Rc::new(WorkerState::new(
         snapshot,
         Arc::<WorkerMetrics>::default(),
         log.worker(0).unwrap(),
         Arc::<KillSwitch>::default(),
-        Arc::new(capabilities),
+        Arc::new(capabilities()),
     ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let stage = Rc::new(Stage { folder, worker, listener, _log: log });
+    let stage = Rc::new(Stage { folder, worker, listener, log });
     let state = Rc::clone(&stage.worker);
     LocalSet::new()
         .run_until(async {
@@ -74,6 +65,19 @@ async fn on_stage<F: Future>(
             outcome
         })
         .await
+}
+
+/// Of a kernel without TLS.
+fn capabilities() -> Capabilities {
+    Capabilities {
+        kernel_release: String::new(),
+        ulp_listed: None,
+        suites: Vec::new(),
+        sendfile: Ok(()),
+        splice: Ok(()),
+        zero_copy_read_only: Ok(()),
+        max_payload_length: Ok(()),
+    }
 }
 
 fn config(folder: &tempfile::TempDir) -> Config {

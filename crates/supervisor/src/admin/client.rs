@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use socket2::{Domain, SockAddr, Socket, Type};
+
 use super::protocol::{REPLY_BYTES_MAX, Reply, Request, to_line};
 
 /// Sends one request to the server behind `socket` and waits for its answer.
@@ -14,10 +16,8 @@ use super::protocol::{REPLY_BYTES_MAX, Reply, Request, to_line};
 ///
 /// Says whether no server is there, or this user may not speak to it, or it did not answer.
 pub fn ask(socket: &Path, request: Request) -> Result<Reply, AskError> {
-    let failed = |source| AskError { socket: socket.to_owned(), source };
     let exchange = || -> io::Result<Reply> {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.set_write_timeout(Some(SEND_TIMEOUT))?;
+        let mut stream = connect(socket, SEND_TIMEOUT)?;
         stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
         stream.write_all(&to_line(&request)?)?;
         let mut line = Vec::new();
@@ -30,7 +30,16 @@ pub fn ask(socket: &Path, request: Request) -> Result<Reply, AskError> {
         }
         Ok(serde_json::from_slice(&line)?)
     };
-    exchange().map_err(failed)
+    exchange().map_err(|error| AskError::new(socket, error))
+}
+
+/// Connects for as long as a write may take: a server that hangs accepts nobody, and a queue that is full has no room
+/// (unix(7)). Fails with `WouldBlock` then.
+pub(super) fn connect(socket: &Path, time_max: Duration) -> io::Result<UnixStream> {
+    let stream = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    stream.set_write_timeout(Some(time_max))?;
+    stream.connect(&SockAddr::unix(socket)?)?;
+    Ok(stream.into())
 }
 
 /// Asks for the end and waits for it: as long as the server finishes what is in flight, which may be longer than any answer
@@ -69,6 +78,10 @@ pub struct AskError {
 }
 
 impl AskError {
+    pub(super) fn new(socket: &Path, source: io::Error) -> Self {
+        Self { socket: socket.to_owned(), source }
+    }
+
     /// Whether the server is there and does not answer.
     fn is_late(&self) -> bool {
         matches!(self.source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)

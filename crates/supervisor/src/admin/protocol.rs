@@ -103,19 +103,32 @@ impl Reply {
         Reply::Done { message: message.to_string(), warnings: Vec::new() }
     }
 
+    /// It is done, and this is to be warned of.
+    pub fn done_with(message: String, warnings: &[Diagnostic]) -> Self {
+        Reply::Done { message, warnings: told(warnings) }
+    }
+
     /// The refusal of a configuration.
     pub fn mistaken(diagnostics: &[Diagnostic]) -> Self {
         let message = "the configuration has mistakes; the old one stays in force".to_owned();
-        Reply::Refused {
-            message,
-            diagnostics: diagnostics.iter().map(Diagnostic::to_string).collect(),
-        }
+        Reply::Refused { message, diagnostics: told(diagnostics) }
     }
 
     /// A refusal without diagnostics.
     pub fn refused(message: impl fmt::Display) -> Self {
         Reply::Refused { message: message.to_string(), diagnostics: Vec::new() }
     }
+}
+
+/// Diagnostics for a person, as many as an answer has room for.
+fn told(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let mut told: Vec<_> =
+        diagnostics.iter().take(DIAGNOSTICS_MAX).map(Diagnostic::to_string).collect();
+    let left_out = diagnostics.len() - told.len();
+    if left_out > 0 {
+        told.push(format!("and {left_out} more: `kettle check` shows them all"));
+    }
+    told
 }
 
 /// Reads a request line.
@@ -155,3 +168,7 @@ pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
 
 /// A longer answer is not believed to come from a server of ours.
 pub const REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Nobody reads more of them. Each has a path, a line of the file and some sentences: together they are well below
+/// [`REPLY_BYTES_MAX`].
+const DIAGNOSTICS_MAX: usize = 1_000;

@@ -4,25 +4,55 @@ use std::sync::Arc;
 
 use kettle_http::caching::key::key_of;
 use kettle_server::stores::{Name, Purge, Stores};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
+use super::BOUNDS;
 use super::caches::PurgeBy;
 use super::protocol::Reply;
 
-/// Begins it; `asker` learns of its end.
-pub(crate) fn begin(
-    tasks: &mut JoinSet<()>,
-    stores: &Arc<Stores>,
-    (by, text): (PurgeBy, String),
-    asker: oneshot::Sender<Reply>,
-) {
-    let stores = Arc::clone(stores);
-    while tasks.try_join_next().is_some() {}
-    tasks.spawn_blocking(move || {
-        // The caller may be gone.
-        let _ = asker.send(purge(&stores, by, &text));
-    });
+/// Those under way, each on a thread.
+pub(crate) struct Purges {
+    tasks: JoinSet<()>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Purges {
+    fn default() -> Self {
+        Self { tasks: JoinSet::new(), room: Arc::new(Semaphore::new(PURGES_MAX)) }
+    }
+}
+
+impl Purges {
+    /// Begins one; `asker` learns of its end.
+    pub(crate) fn begin(
+        &mut self,
+        stores: &Arc<Stores>,
+        (by, text): (PurgeBy, String),
+        asker: oneshot::Sender<Reply>,
+    ) {
+        let stores = Arc::clone(stores);
+        self.run(asker, move || purge(&stores, by, &text));
+    }
+
+    fn run(
+        &mut self,
+        asker: oneshot::Sender<Reply>,
+        purge: impl FnOnce() -> Reply + Send + 'static,
+    ) {
+        while self.tasks.try_join_next().is_some() {}
+        // Of one that a disk holds up, the asker gives up and asks again, and its thread stays.
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            let _ = asker.send(Reply::refused(STILL_WAITING));
+            return;
+        };
+        self.tasks.spawn_blocking(move || {
+            let reply = purge();
+            drop(place);
+            // The caller may be gone.
+            let _ = asker.send(reply);
+        });
+    }
 }
 
 /// Forgets responses in all stores. Touches their disks.
@@ -63,4 +93,38 @@ fn purge(stores: &Stores, by: PurgeBy, text: &str) -> Reply {
     };
     tracing::info!("{message}");
     Reply::done(message)
+}
+
+/// As many as may ask at a time: what comes beyond that are those of askers who have gone.
+const PURGES_MAX: usize = BOUNDS.connections_max;
+
+const STILL_WAITING: &str = "earlier purges still wait for a disk that hangs; mend that first";
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn purges_that_a_disk_holds_up_leave_threads_for_others() {
+        let mut purges = Purges::default();
+        let (disks, waiting): (Vec<_>, Vec<_>) = (0..PURGES_MAX).map(|_| channel::<()>()).unzip();
+        for disk in waiting {
+            // Who asked has gone.
+            purges.run(oneshot::channel().0, move || {
+                let _ = disk.recv();
+                Reply::done("late")
+            });
+        }
+        let begin = async |purges: &mut Purges| {
+            let (asker, answer) = oneshot::channel();
+            purges.run(asker, || Reply::done("forgotten"));
+            answer.await.unwrap()
+        };
+        assert_eq!(begin(&mut purges).await, Reply::refused(STILL_WAITING));
+        drop(disks);
+        while purges.tasks.join_next().await.is_some() {}
+        assert_eq!(begin(&mut purges).await, Reply::done("forgotten"));
+    }
 }

@@ -1,12 +1,15 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use kettle_config::{Config, Diagnostic, Position};
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use super::backends::BackendsStatus;
-use super::protocol::{Reply, Request, parse_request, to_line};
+use super::protocol::{REPLY_BYTES_MAX, Reply, Request, parse_request, to_line};
 use super::status::{Counts, ListenerStatus, Status};
 use super::{AdminSocket, Asked, client};
 use kettle_server::kill_switch::SwitchPosition;
@@ -99,6 +102,24 @@ fn replies_survive_the_way_back() {
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         assert_eq!(serde_json::from_slice::<Reply>(&line).unwrap(), reply);
     }
+}
+
+#[test]
+fn an_answer_with_endless_findings_tells_the_first_and_how_many_more() {
+    let line = "x".repeat(400);
+    let diagnostic = Config::default().diagnostic(Position::NOT_WRITTEN, "", line, None);
+    let diagnostic = Diagnostic { path: "/etc/kettle/kettle.toml".into(), ..diagnostic };
+    for (found, expected) in [(1_000, 1_000), (1_001, 1_001), (100_000, 1_001)] {
+        let reply = Reply::mistaken(&vec![diagnostic.clone(); found]);
+        assert!(to_line(&reply).unwrap().len() < REPLY_BYTES_MAX as usize);
+        let Reply::Refused { diagnostics, .. } = reply else { panic!("{reply:?}") };
+        assert_eq!(diagnostics.len(), expected);
+        let last = diagnostics.last().unwrap();
+        let more = found - found.min(1_000);
+        assert_eq!(last.starts_with(&format!("and {more} more: `kettle check`")), more > 0);
+    }
+    let warned = Reply::done_with("done".to_owned(), &vec![diagnostic; 100_000]);
+    assert!(to_line(&warned).unwrap().len() < REPLY_BYTES_MAX as usize);
 }
 
 #[test]
@@ -210,6 +231,28 @@ fn a_socket_in_use_is_left_alone_and_a_stale_one_replaced() {
     drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
     assert!(AdminSocket::bind(&stale).is_ok());
     drop(socket);
+}
+
+/// A server that hangs, and as many clients as its queue takes.
+#[test]
+fn a_server_that_accepts_nobody_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ctl");
+    let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    listener.listen(0).unwrap();
+    let waiting = std::iter::repeat_with(|| client::connect(&path, Duration::from_millis(1)));
+    let (mut queue, mut error) = (Vec::new(), None);
+    for connected in waiting.take(8) {
+        match connected {
+            Ok(stream) => queue.push(stream),
+            Err(refused) => error = Some(refused),
+        }
+    }
+    assert!(!queue.is_empty());
+    let error = client::AskError::new(&path, error.unwrap());
+    assert!(error.to_string().contains("is there and does not answer"), "{error}");
+    assert_eq!(AdminSocket::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use kettle_kernel::process::is_hangup_ignored;
+use kettle_kernel::process::{is_hangup_ignored, release_commands};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::stdio::{stderr, stdin, stdout};
@@ -33,12 +33,13 @@ pub(super) enum Event {
 }
 
 impl Signals {
-    /// Begins to wait for them. `terminal` is the one in front of which the server was started.
+    /// Begins to wait for them, those included that were [held](kettle_kernel::process::hold_commands) during the start.
+    /// `terminal` is the one in front of which the server was started.
     ///
     /// # Errors
     /// If a handler cannot be installed.
     pub(super) fn catch(terminal: Option<BorrowedFd<'static>>) -> io::Result<Self> {
-        Ok(Self {
+        let signals = Self {
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -46,7 +47,9 @@ impl Signals {
             user_defined1: signal(SignalKind::user_defined1())?,
             user_defined2: signal(SignalKind::user_defined2())?,
             terminal,
-        })
+        };
+        release_commands()?;
+        Ok(signals)
     }
 
     /// The next that comes.

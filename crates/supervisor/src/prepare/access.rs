@@ -5,13 +5,14 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Diagnostic, Located, LogTarget, Position};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
 use rustix::fs::{Access, OFlags, access};
+use rustix::io::Errno;
 
 use super::Diagnostics;
 
@@ -44,6 +45,13 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
     let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(need.path);
     if keeper::is_there() {
         needs.retain(|need| !is_the_keepers(need));
+    }
+    for need in needs.iter().filter(|need| need.is_pipe_without_reader()) {
+        let written = need.path.display().to_string();
+        let message = format!(
+            "nobody reads the pipe {written}: its reader must be there before kettle starts"
+        );
+        diagnostics.warnings.push(config.diagnostic(need.at, &written, message, None));
     }
     let all = || needs.iter().map(Need::refusal).collect::<Vec<_>>();
     let refusals = match account.filter(|account| !account.is_current()) {
@@ -181,6 +189,14 @@ impl<'c> Need<'c> {
             None => self.last_step(),
         };
         Some(Denial { by: by.to_owned(), wanted, is_of_key: self.act == Act::Read })
+    }
+
+    /// Whether it is a log for which a start would wait for nobody.
+    fn is_pipe_without_reader(&self) -> bool {
+        let is_pipe = |path: &Path| path.metadata().is_ok_and(|it| it.file_type().is_fifo());
+        let has_none = |error: &io::Error| error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+        let is_log = self.act == Act::Append && self.real.as_deref().is_some_and(is_pipe);
+        is_log && self.attempt().is_err_and(|error| has_none(&error))
     }
 
     /// Whether it would be made in this folder.

@@ -1,6 +1,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use kettle_config::LogTarget;
+use rustix::fs::{CWD, Mode, mkfifoat};
+
 use super::*;
 
 /// A folder with a certificate for `localhost` and this machine, and what a configuration needs.
@@ -106,6 +109,24 @@ fn check_generates_no_certificate() {
     config.server.state_directory = directory.path().join("state");
     assert!(check(&config).mistakes.is_empty());
     assert!(!config.server.state_directory.exists());
+}
+
+#[test]
+fn a_log_on_a_pipe_needs_its_reader() {
+    let fixture = Fixture::new();
+    let pipe = fixture.directory.path().join("pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let mut config = fixture.config("localhost", &fixture.own_certificate());
+    config.log.access = LogTarget::Path(pipe.clone());
+    let warned = || {
+        let report = check(&config);
+        assert!(report.mistakes.is_empty(), "{:?}", report.mistakes);
+        report.warnings.iter().any(|it| it.message.contains("nobody reads the pipe"))
+    };
+    assert!(warned());
+    let mut options = std::fs::OpenOptions::new();
+    let _both_ends = options.read(true).write(true).open(&pipe).unwrap();
+    assert!(!warned());
 }
 
 #[test]

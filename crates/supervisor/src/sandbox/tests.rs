@@ -158,6 +158,44 @@ fn what_another_took_the_place_of_takes_another_start() {
     assert!(sandbox.refusals(&started, true).is_empty());
 }
 
+#[test]
+fn a_renewal_asks_for_the_files_it_reads_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let lay_out = |name: &str| {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        for file in ["kettle.toml", "404.html", "chain.pem"] {
+            fs::write(folder.join(name).join(file), "").unwrap();
+        }
+    };
+    for name in ["conf", "pages", "certificates", "sites/www"] {
+        lay_out(name);
+    }
+    let chain = folder.join("certificates/chain.pem");
+    let started = config(
+        &folder,
+        &format!(
+            "[[site]]\nnames = [\"_\"]\nerror_pages = {{ 404 = {:?} }}\n\
+             [[site.certificate]]\nchain = {chain:?}\nkey = {chain:?}\n\
+             [[site.route]]\nroot = {:?}\n",
+            folder.join("pages/404.html"),
+            folder.join("sites/www")
+        ),
+    );
+    let sandbox = knowing(files_of(&started));
+    let replace = |name: &str| {
+        fs::rename(folder.join(name), folder.join(format!("old-{name}"))).unwrap();
+        lay_out(name);
+    };
+    for name in ["conf", "pages"] {
+        replace(name);
+    }
+    assert_eq!(sandbox.refusals(&started, false).len(), 2);
+    assert_eq!(sandbox.refusals(&started, true).len(), 0);
+    replace("certificates");
+    assert_eq!(sandbox.refusals(&started, true).len(), 2, "the chain and the key");
+}
+
 fn knowing(files: Files) -> Sandbox {
     let mut sandbox = Sandbox::default();
     sandbox.know(files);

@@ -1,11 +1,13 @@
 //! A new configuration takes the place of the old one while connections are open, or not at all.
 
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use rustix::process::Signal;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::{Pid, Signal, kill_process};
 
 use kettle_tests::certificate::{Issued, Kind, issue};
 use kettle_tests::client::Dialer;
@@ -16,6 +18,7 @@ use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
+use kettle_tests::tool::Tool;
 
 #[test]
 fn a_reload_brings_a_new_certificate_to_new_connections_only() {
@@ -26,6 +29,29 @@ fn a_reload_brings_a_new_certificate_to_new_connections_only() {
     assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
     assert_eq!(shown(&kettle), new.der.as_ref());
     assert_eq!(old.get("/a").body, b"content");
+}
+
+#[test]
+fn signals_that_come_during_the_start_wait_until_it_serves() {
+    let (_, folder) = Setup::default().lay_out();
+    let text = std::fs::read(folder.config()).unwrap();
+    std::fs::remove_file(folder.config()).unwrap();
+    mkfifoat(CWD, folder.config(), Mode::RUSR | Mode::WUSR).unwrap();
+    let mut server = Tool::kettle(["run", "--config"]).args([folder.config()]).start();
+    // Waits until it is about to be read.
+    let mut pipe = std::fs::OpenOptions::new().write(true).open(folder.config()).unwrap();
+    let process = Pid::from_raw(i32::try_from(server.process()).unwrap()).unwrap();
+    for signal in [Signal::HUP, Signal::USR1, Signal::USR2] {
+        kill_process(process, signal).unwrap();
+    }
+    // The reload reads what is there then.
+    folder.replace("kettle.toml", &text);
+    pipe.write_all(&text).unwrap();
+    drop(pipe);
+    server.stderr.wait_for("reloaded: 1 site");
+    server.stderr.wait_for("SIGUSR2 does nothing here");
+    kill_process(process, Signal::TERM).unwrap();
+    assert!(server.ended().status.success());
 }
 
 /// Who renews certificates by a script sees nothing else.

@@ -1,6 +1,8 @@
 //! Certificates, keys and secrets that change: they are taken without a command, when they are good.
 
-use std::os::unix::fs::symlink;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 
 use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
 use kettle_tests::client::{Dialer, End, end_of};
@@ -8,6 +10,8 @@ use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::{ONE_OF_EACH_VERSION, Suite, TLS13_AES_128};
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
+use rustix::process::Signal;
 use rustls::client::Resumption;
 use rustls::{AlertDescription, HandshakeKind};
 
@@ -74,6 +78,32 @@ fn a_folder_that_is_away_keeps_no_certificate_out() {
     std::fs::rename(&away, &root).unwrap();
     assert_eq!(open.get("/a").body, b"content");
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn a_log_that_nobody_reads_keeps_no_certificate_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let mut both_ends = options.open(&pipe).unwrap();
+    while both_ends.write(&[b'\n'; 4096]).is_ok() {}
+    let log = format!("access = \"{}\"", pipe.display());
+    let setup = Setup::default().file("www/a", "content").set("tls", "watch = true");
+    let mut kettle = Kettle::start(setup.set("log", &log));
+    // Its line is what the log's writer cannot get rid of.
+    let _ = kettle.connect(TLS13_AES_128).get("/a");
+    let new = new_certificate();
+    kettle.folder.write_certificate("localhost", &new);
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.folder.change_config("buffer = 0", "buffer = 1");
+    assert!(kettle.ctl(&["reload"]).output().text().contains("takes nothing"));
+    assert_eq!(kettle.status("/reloads_refused"), 1);
+    kettle.signal(Signal::TERM);
+    assert!(kettle.ended().status.success());
 }
 
 #[test]

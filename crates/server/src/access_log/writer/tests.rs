@@ -1,3 +1,6 @@
+use std::io::Read;
+
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
@@ -73,6 +76,75 @@ fn a_torn_line_is_ended_before_the_next_and_what_was_whole_is_not_lost() {
     output.write(&target, b"eight\n", &dropped);
     assert_eq!(dropped.load(Relaxed), 3);
     assert!(std::fs::read(&path).unwrap().ends_with(b"five\neight\n"));
+}
+
+#[test]
+fn a_torn_line_is_ended_behind_a_reopen_of_the_same_file_and_of_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let [common, own] = ["common", "own"].map(|name| LogTarget::Path(folder.path().join(name)));
+    let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let settings = Log { access: common.clone(), ..Log::default() };
+    let dropped = Arc::<AtomicU64>::default();
+    let owns = HashSet::from([own.clone()]);
+    let mut writer = Writer::open(&settings, owns, Vec::new(), Arc::clone(&dropped)).unwrap();
+    let write_all = |writer: &mut Writer| {
+        writer.common.write(&common, b"good\n", &dropped);
+        writer.own.get_mut(&own).unwrap().write(&own, b"good\n", &dropped);
+    };
+    let tear_all = |writer: &mut Writer| {
+        for name in ["common", "own"] {
+            std::fs::write(folder.path().join(name), "to").unwrap();
+        }
+        writer.common.note_failure(b"torn\n", 2, &dropped);
+        writer.own.get_mut(&own).unwrap().note_failure(b"torn\n", 2, &dropped);
+    };
+    tear_all(&mut writer);
+    writer.reopen().unwrap();
+    write_all(&mut writer);
+    assert_eq!([text("common"), text("own")], ["to\ngood\n"; 2]);
+    tear_all(&mut writer);
+    for name in ["common", "own"] {
+        std::fs::rename(folder.path().join(name), folder.path().join("rotated")).unwrap();
+    }
+    writer.reopen().unwrap();
+    write_all(&mut writer);
+    assert_eq!([text("common"), text("own")], ["good\n"; 2]);
+}
+
+/// Such a log is opened for each of its last lines.
+#[test]
+fn a_torn_line_is_ended_in_a_log_that_a_reload_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let open_reader = || options.open(&path).unwrap();
+    let (pending, dropped) = (Arc::<Mutex<Pending>>::default(), Arc::<AtomicU64>::default());
+    let settings = Log { access: LogTarget::Off, ..Log::default() };
+    let workers = vec![Arc::clone(&pending)];
+    let mut writer =
+        Writer::open(&settings, HashSet::new(), workers, Arc::clone(&dropped)).unwrap();
+    let mut write = |line: &[u8]| {
+        lock(&pending).own.insert(Arc::new(LogTarget::Path(path.clone())), line.to_vec());
+        writer.write_pending();
+    };
+    // Its reader goes when some of a line is there that no pipe has room for.
+    let reader = open_reader();
+    let closing = std::thread::spawn(move || {
+        poll(&mut [PollFd::new(&reader, PollFlags::IN)], None).unwrap();
+    });
+    write(&[&[b'x'; 4 << 20][..], b"\n"].concat());
+    closing.join().unwrap();
+    assert_eq!(dropped.load(Relaxed), 1);
+    let mut reader = open_reader();
+    // What is there of the torn line.
+    while reader.read(&mut [0; 4_096]).is_ok_and(|bytes| bytes > 0) {}
+    write(b"good\n");
+    write(b"good\n");
+    let mut text = [0; 64];
+    let bytes = reader.read(&mut text).unwrap();
+    assert_eq!(text[..bytes], *b"\ngood\ngood\n");
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 use std::convert::identity;
 use std::os::fd::OwnedFd;
+use std::task::Waker;
 
 use kettle_config::{Located, Route, Site};
+use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 
 use super::*;
-use crate::setup::Listening;
-use crate::worker::Listeners;
+use crate::setup::{Listening, Shutdown, WorkerSetup};
+use crate::worker::{Listeners, serve};
 
 const GET: &str = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -120,6 +122,43 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
         accepting.stop(&stage.worker);
         settle().await;
         assert_eq!(Arc::strong_count(&second), 1, "somebody accepts for ever");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
+    on_stage(identity, async |stage| {
+        let with = |listeners| {
+            let snapshot = snapshot(&config(&stage.folder), identity);
+            Arc::new(Snapshot { listeners, ..Snapshot::clone(&snapshot) })
+        };
+        // Which of two comes first would be left to chance.
+        for _ in 0..16 {
+            let (snapshots, snapshot) = watch::channel(with(Vec::new()));
+            let (stop, shutdown) = watch::channel(Shutdown::Running);
+            let (_asker, questions) = mpsc::channel(1);
+            let mut serving = Box::pin(serve(WorkerSetup {
+                index: 0,
+                cpu: None,
+                snapshot,
+                metrics: Arc::clone(&stage.worker.metrics),
+                log: stage.log.worker(0).unwrap(),
+                shutdown,
+                kill_switch: Arc::default(),
+                capabilities: Arc::new(capabilities()),
+                questions,
+            }));
+            let context = &mut Context::from_waker(Waker::noop());
+            assert!(serving.as_mut().poll(context).is_pending());
+            let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let address = socket.local_addr().unwrap();
+            snapshots.send_replace(with(vec![Listening { socket: Arc::new(socket), index: 0 }]));
+            stop.send_replace(Shutdown::Draining { deadline: Instant::now() });
+            serving.await.unwrap();
+            std::net::TcpStream::connect(address).unwrap_err();
+        }
     })
     .await;
 }
