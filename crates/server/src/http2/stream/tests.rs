@@ -159,7 +159,6 @@ async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
             let _ = channel.poll_flush(&mut context);
         }
         let taken = channel.taken_so_far();
-        assert_eq!(stream.shut_ticks(1), None);
         // Fewer than are a flood for how much was sent.
         client.write_all(&frame(6, 0, 0, &[0; 8]).repeat(4_500)).await.unwrap();
         client.flush().await.unwrap();
@@ -172,8 +171,6 @@ async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
             tokio::task::yield_now().await;
         }
         assert!(channel.with_frames(|frames| frames.end()).is_none());
-        // What it says now is not late: nobody listens.
-        assert_eq!([3, 5].map(|ticks| stream.shut_ticks(ticks)), [Some(3), Some(5)]);
         assert_eq!(channel.taken_so_far(), taken);
         let held_bytes = channel.held_bytes();
         assert!(held_bytes < 200_000, "{held_bytes} bytes for a client that takes nothing");
