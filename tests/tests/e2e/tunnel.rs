@@ -31,8 +31,13 @@ pub(crate) const VERIFIED: &str = "[backend.tls]\nname = \"localhost\"\nroots = 
 
 /// A listener of this kind before a backend named `app`.
 fn before(kind: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
+    before_app(kind, settings, &backend("app", "", servers))
+}
+
+/// The same before one that is described.
+fn before_app(kind: &str, settings: &str, app: &str) -> Setup {
     let listener = format!("kind = \"{kind}\"\nbackend = \"app\"\n{settings}");
-    Setup::default().listener(&listener).more(&backend("app", "", servers))
+    Setup::default().listener(&listener).more(app)
 }
 
 /// A server that speaks TLS to this one, after its dialogue, for plain clients.
@@ -41,7 +46,7 @@ fn originator_after(starttls: &str, server: SocketAddr) -> Kettle {
         "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\nstarttls = \"{starttls}\""
     );
     let app = backend("app", &tls, &[server]);
-    Kettle::start(Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"").more(&app))
+    Kettle::start(before_app("tcp", "", &app))
 }
 
 /// A server that ends TLS before these servers.

@@ -8,13 +8,13 @@ use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
+
+use super::before_app;
 
 fn balancing(settings: &str, servers: &str) -> Kettle {
     let app = format!("\n[[backend]]\nname = \"app\"\n{settings}\n{servers}");
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"");
-    Kettle::start(setup.more(&app))
+    Kettle::start(before_app("tls", "", &app))
 }
 
 fn server(name: &str, address: SocketAddr, more: &str) -> String {
@@ -140,7 +140,7 @@ fn checks_take_a_server_out_and_bring_it_back() {
 fn metrics_have_the_servers() {
     let listen = Backend::listen().address();
     let app = backend("app", "", &[answering()]);
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup.metrics(listen));
     drop(answered(&kettle));
     let _ = kettle.tunnel();

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::backend::{Backend, backend as describe, read_exactly, read_to_end};
 use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
@@ -12,7 +12,7 @@ use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustix::process::Signal;
 use socket2::SockRef;
 
-use super::{before, terminator};
+use super::{before, before_app, terminator};
 
 /// A tunnel with a client that has said hello, and its server that has heard it.
 fn greeted(
@@ -159,10 +159,8 @@ fn what_breaks_tls_reaches_no_backend_as_an_end() {
 #[test]
 fn an_idle_tunnel_ends_without_a_close_notify_and_a_busy_one_does_not() {
     let backend = Backend::listen();
-    let listener = "kind = \"tls\"\nbackend = \"app\"";
-    let app = kettle_tests::backend::backend("app", "idle_timeout = \"1s\"", &[backend.address()]);
-    let setup = kettle_tests::setup::Setup::default().listener(listener).more(&app);
-    let kettle = Kettle::start(setup);
+    let app = describe("app", "idle_timeout = \"1s\"", &[backend.address()]);
+    let kettle = Kettle::start(before_app("tls", "", &app));
     let (mut busy, mut answering) = greeted(&kettle, &backend, 0);
     // The second begins when the busy one has lasted for longer than an idle one may.
     for _ in 0..2 {
@@ -204,9 +202,8 @@ fn a_stop_lets_tunnels_finish() {
 #[test]
 fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
     let backend = Backend::listen();
-    let app = kettle_tests::backend::backend("app", "total_timeout = \"1s\"", &[backend.address()]);
-    let setup = kettle_tests::setup::Setup::default();
-    let kettle = Kettle::start(setup.listener("kind = \"tls\"\nbackend = \"app\"").more(&app));
+    let app = describe("app", "total_timeout = \"1s\"", &[backend.address()]);
+    let kettle = Kettle::start(before_app("tls", "", &app));
     let (mut client, mut server) = greeted(&kettle, &backend, 0);
     let writing = thread::spawn(move || {
         // Until it is cut.
@@ -220,9 +217,8 @@ fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
 #[test]
 fn what_a_stop_cuts_off_is_no_end() {
     let backend = Backend::listen();
-    let app = kettle_tests::backend::backend("app", "queue_timeout = \"5m\"", &[backend.address()]);
-    let setup = kettle_tests::setup::Setup::default().set("server", "drain_timeout = \"1s\"");
-    let setup = setup.listener("kind = \"tcp\"\nbackend = \"app\"").more(&app);
+    let app = describe("app", "queue_timeout = \"5m\"", &[backend.address()]);
+    let setup = before_app("tcp", "", &app).set("server", "drain_timeout = \"1s\"");
     let mut kettle = Kettle::start(setup.more("connections = 1\n"));
     let connect = || {
         let client = TcpStream::connect(kettle.address()).unwrap();

@@ -16,7 +16,7 @@ use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustls::AlertDescription;
 use socket2::SockRef;
 
-use super::{before, terminator};
+use super::{before, before_app, terminator};
 
 fn paths() -> &'static [&'static str] {
     if has_kernel_tls() { &["user", "kernel-splice", "auto"] } else { &["user"] }
@@ -174,7 +174,7 @@ fn a_tunnel_whose_times_are_over_together_ends_once() {
     let at = Backend::listen();
     let times = "idle_timeout = \"1s\"\ntotal_timeout = \"1s\"";
     let app = backend("app", times, &[at.address()]);
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup);
     let mut client = Dialer::default().connect(kettle.address());
     let mut server = at.accept();

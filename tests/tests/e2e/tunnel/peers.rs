@@ -14,7 +14,7 @@ use kettle_tests::setup::Setup;
 use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use tempfile::TempDir;
 
-use super::{VERIFIED, before, terminator};
+use super::{VERIFIED, before, before_app, terminator};
 
 /// One of them, with a folder of its own.
 pub(crate) struct Peer {
@@ -109,7 +109,7 @@ http {
 
 fn with_proxy_header(version: &str, to: SocketAddr) -> Kettle {
     let app = backend("app", &format!("send_proxy = \"{version}\""), &[to]);
-    Kettle::start(Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app))
+    Kettle::start(before_app("tls", "", &app))
 }
 
 /// What a server answers to a request through kettle, and the address that it was asked from.
@@ -198,8 +198,7 @@ fn we_speak_tls_to_stunnel_and_stunnel_to_us() {
     let config = format!("{common}connect = {plain}\ncert = FOLDER/own.pem\n");
     let Some(stunnel) = Peer::start("stunnel", &[], &config, &files) else { return };
     let app = backend("app", VERIFIED, &[stunnel.address]);
-    let outer =
-        Kettle::start(Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"").more(&app));
+    let outer = Kettle::start(before_app("tcp", "", &app));
     let mut socket = TcpStream::connect(outer.address()).unwrap();
     std::io::Write::write_all(&mut socket, b"ping").unwrap();
     assert_eq!(kettle_tests::backend::read_exactly(&mut socket, 4), b"ping");

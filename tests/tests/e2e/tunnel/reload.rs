@@ -14,7 +14,7 @@ use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
-use super::before;
+use super::{before, before_app};
 
 fn ping(client: &mut Client) {
     echoed(client, b"ping");
@@ -129,7 +129,7 @@ fn who_waits_is_carried_to_the_servers_of_a_reload() {
     let (full, free) = (Backend::echoing(), Backend::echoing());
     let app = backend("app", "queue_timeout = \"1m\"\nsend_proxy = \"off\"", &[full]);
     let app = app + "connections = 1\n";
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup.set("server", "workers = 2"));
     let mut first = Dialer::default().connect(kettle.address());
     ping(&mut first);
@@ -167,7 +167,7 @@ fn who_waits_is_carried_to_the_servers_of_a_reload() {
 fn a_server_of_a_reload_is_told_what_a_client_that_waits_connected_to() {
     let settings = "queue_timeout = \"1m\"\nsend_proxy = \"off\"";
     let app = backend("app", settings, &[Backend::echoing()]) + "connections = 1\n";
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup);
     let change = |old: &str, new: &str| {
         kettle.folder.change_config(old, new);
@@ -192,7 +192,7 @@ fn a_server_that_never_answers_is_found_out_over_reloads() {
     let silent = Backend::listen();
     let check = "queue = 9\n[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1s\"\nfall = 1";
     let app = backend("app", check, &[silent.address()]);
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup);
     let _asked = silent.accept();
     // As often as they are done, until the check is over.
@@ -212,7 +212,7 @@ fn a_refused_reload_leaves_a_check_under_way_alone() {
     let listening = Backend::listen();
     let check = "[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1m\"\nfall = 1";
     let app = backend("app", check, &[listening.address()]);
-    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup);
     let mut asked = listening.accept();
     kettle.folder.change_config("name = \"app\"", "nmae = \"app\"");
