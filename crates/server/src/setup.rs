@@ -33,7 +33,7 @@ pub struct WorkerSetup {
     pub metrics: Arc<WorkerMetrics>,
     /// Where this worker's responses are logged.
     pub log: WorkerLog,
-    /// Changes once, when the server stops.
+    /// Changes twice, when all is ready to serve and when the server stops.
     pub shutdown: watch::Receiver<Shutdown>,
     /// Whether further connections may move into the kernel.
     pub kill_switch: Arc<KillSwitch>,
@@ -87,6 +87,8 @@ pub struct Listening {
 /// Whether the server is to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
+    /// Accept nothing yet: connections could take the descriptors that other threads begin with.
+    Starting,
     /// Serve.
     Running,
     /// Accept nothing more, finish the requests in flight, be gone by the deadline.

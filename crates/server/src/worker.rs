@@ -12,6 +12,7 @@ use kettle_kernel::{process, socket};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -21,22 +22,29 @@ use crate::disk;
 use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 
+/// What a worker runs on.
+///
+/// # Errors
+/// If there are no descriptors left for it.
+pub fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(disk::THREADS_MAX)
+        .thread_name("kettle-disk")
+        .build()
+}
+
 /// Serves until told to stop. Runs on its own thread, with signals blocked.
 ///
 /// # Errors
-/// If the runtime cannot be built or a listener not be registered with it.
-pub fn run(setup: WorkerSetup) -> io::Result<()> {
+/// If a listener cannot be registered with the runtime.
+pub fn run(runtime: Runtime, setup: WorkerSetup) -> io::Result<()> {
     // An interrupted send aborted kTLS connections before Linux 6.1.187 and 6.12.105.
     process::block_signals()?;
     if let Some(cpu) = setup.cpu {
         process::pin_to_cpu(cpu)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .max_blocking_threads(disk::THREADS_MAX)
-        .thread_name("kettle-disk")
-        .build()?;
     let local = LocalSet::new();
     let outcome = local.block_on(&runtime, serve(setup));
     // Connections past the deadline are dropped with the set, disk reads are not waited for. Inside the runtime: what
@@ -67,6 +75,8 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
     let answering = spawn_local(async move {
         state.open_tunnels.answer(questions, || state.deadlines.ticks()).await;
     });
+    // Where nobody is left to say so, the loop below ends at once.
+    let _ = shutdown.wait_for(|state| *state != Shutdown::Starting).await;
     let mut accepting = Listeners::default();
     accepting.follow(&worker, &first)?;
     drop(first);

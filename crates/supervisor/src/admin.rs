@@ -41,8 +41,14 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct AdminSocket {
     listener: Listener,
+    place: Place,
+}
+
+/// The socket's file.
+#[derive(Debug)]
+struct Place {
     path: PathBuf,
-    /// Device and inode of the socket's file.
+    /// Device and inode.
     file: (u64, u64),
 }
 
@@ -60,7 +66,8 @@ impl AdminSocket {
         let listener = unplaced.listen()?;
         let metadata = std::fs::symlink_metadata(&unplaced.0)?;
         unplaced.place(path)?;
-        Ok(Self { listener, path: path.to_owned(), file: (metadata.dev(), metadata.ino()) })
+        let place = Place { path: path.to_owned(), file: (metadata.dev(), metadata.ino()) };
+        Ok(Self { listener, place })
     }
 
     /// Answers connections for as long as it is polled. Each request goes to `asked`.
@@ -68,8 +75,9 @@ impl AdminSocket {
     /// # Errors
     ///
     /// Fails if the socket cannot be handed to the runtime.
-    pub async fn serve(&self, asked: mpsc::Sender<Asked>) -> io::Result<()> {
-        let listener = UnixListener::from_std(self.listener.try_clone()?)?;
+    pub async fn serve(self, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+        let Self { listener, place: _place } = self;
+        let listener = UnixListener::from_std(listener)?;
         let accept = async || listener.accept().await.map(|(stream, _)| stream);
         let answer = |stream| answer(stream, asked.clone());
         match accept_each("the control socket", &BOUNDS, accept, answer).await {}
@@ -175,7 +183,7 @@ fn in_use() -> io::Error {
     io::Error::new(io::ErrorKind::AddrInUse, "another server answers on it")
 }
 
-impl Drop for AdminSocket {
+impl Drop for Place {
     fn drop(&mut self) {
         let metadata = std::fs::symlink_metadata(&self.path);
         if metadata.is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.file) {

@@ -62,7 +62,7 @@ use workers::Workers;
 /// What warnings about the configuration are logged as, for those who want them whatever the level.
 pub const CONFIGURATION_TARGET: &str = "kettle::configuration";
 
-/// A server whose workers run.
+/// A server whose workers are there, and accept once it runs.
 pub struct Supervisor {
     live: Live,
     workers: Workers,
@@ -172,7 +172,7 @@ impl Supervisor {
         let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader)
             .within(sandbox);
         let kill_switch = Arc::new(KillSwitch::default());
-        let shutdown = watch::Sender::new(Shutdown::Running);
+        let shutdown = watch::Sender::new(Shutdown::Starting);
         let (setups, questions) =
             setups(&live, &metrics, &kill_switch, &capabilities, &shutdown).into_iter().unzip();
         let workers = Workers::start(setups, shutdown)

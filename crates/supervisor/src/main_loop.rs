@@ -44,9 +44,8 @@ pub(super) async fn run(
     ready: impl FnOnce(&Supervisor),
 ) -> io::Result<ExitCode> {
     let mut signals = Signals::catch(supervisor.terminal)?;
-    let admin = supervisor.admin.take();
     let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
-    let control = serve_control(admin.as_ref(), sender);
+    let control = serve_control(supervisor.admin.take(), sender);
     let scrapes = serve_scrapes(&mut supervisor);
     tokio::pin!(control, scrapes);
     let mut rotation = interval(TICKET_KEY_CHECK);
@@ -67,6 +66,7 @@ pub(super) async fn run(
     main_loop.watch_backends(&mut watching);
     main_loop.log_warnings(&[]);
     main_loop.watch_files();
+    main_loop.supervisor.workers.serve();
     ready(&main_loop.supervisor);
     notify(State::Ready);
     loop {
@@ -426,7 +426,7 @@ impl MainLoop {
     }
 }
 
-async fn serve_control(admin: Option<&AdminSocket>, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+async fn serve_control(admin: Option<AdminSocket>, asked: mpsc::Sender<Asked>) -> io::Result<()> {
     match admin {
         Some(admin) => admin.serve(asked).await,
         None => pending().await,

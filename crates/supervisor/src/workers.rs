@@ -21,21 +21,28 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// Fails if a thread cannot be started.
+    /// Fails if a runtime cannot be built or a thread not be started.
     pub fn start(setups: Vec<WorkerSetup>, shutdown: watch::Sender<Shutdown>) -> io::Result<Self> {
         let (ended, ends) = mpsc::channel(setups.len().max(1));
         let mut threads = Vec::with_capacity(setups.len());
-        for setup in setups {
+        // All of them have their descriptors before the first accepts.
+        let runtimes = setups.iter().map(|_| worker::runtime()).collect::<io::Result<Vec<_>>>()?;
+        for (setup, runtime) in setups.into_iter().zip(runtimes) {
             let notice = EndNotice { index: setup.index, ended: ended.clone() };
             let thread = std::thread::Builder::new()
                 .name(format!("kettle-{}", setup.index))
                 .spawn(move || {
                     let _notice = notice;
-                    worker::run(setup)
+                    worker::run(runtime, setup)
                 })?;
             threads.push(Some(thread));
         }
         Ok(Self { threads, shutdown, ends })
+    }
+
+    /// Lets every worker accept.
+    pub fn serve(&self) {
+        self.shutdown.send_replace(Shutdown::Running);
     }
 
     /// Tells every worker to finish.

@@ -13,6 +13,7 @@ use kettle_tests::certificate::{ClientAuthority, Kind, issue};
 use kettle_tests::client::Dialer;
 use kettle_tests::environment::{kettle_program, patience, skip, wait_until};
 use kettle_tests::http::Connection;
+use kettle_tests::setup::unused_address;
 use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
 use kettle_tests::tool::{Running, Tool};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -71,7 +72,7 @@ fn wait_until_listening(address: SocketAddr) {
 }
 
 fn free() -> SocketAddr {
-    Backend::listen().address()
+    unused_address()
 }
 
 fn bracketed(address: SocketAddr) -> String {

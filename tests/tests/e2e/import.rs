@@ -6,13 +6,13 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_tests::backend::Backend;
 use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{has_kernel_tls, skip};
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kernel_counts::{KernelCounts, Turn};
+use kettle_tests::setup::unused_address;
 use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use tempfile::TempDir;
 
@@ -60,7 +60,7 @@ impl Place {
 
     /// kettle with what it makes of the configuration.
     fn kettle(&self) -> (Running, SocketAddr) {
-        let address = Backend::listen().address();
+        let address = unused_address();
         let from = self.nginx_conf(address);
         let words = ["import".as_ref(), "nginx".as_ref(), from.as_os_str(), "--check".as_ref()];
         let made = Tool::kettle(words).output();
@@ -80,7 +80,7 @@ impl Place {
             skip("nginx is not installed");
             return None;
         }
-        let address = Backend::listen().address();
+        let address = unused_address();
         let config = self.nginx_conf(address);
         let running = Tool::new(program).args(["-e", "stderr", "-c"]).args([&config]).start();
         wait_until_listening(address);

@@ -147,7 +147,7 @@ fn status_is_one_readable_screen() {
 
 /// Runs a client on a thread while the socket answers with `reply_to`.
 fn exchange<Outcome: Send + 'static>(
-    socket: &AdminSocket,
+    socket: AdminSocket,
     reply_to: impl Fn(Request) -> Reply,
     client: impl FnOnce() -> Outcome + Send + 'static,
 ) -> Outcome {
@@ -184,7 +184,7 @@ fn a_request_gets_its_answer_over_the_socket() {
         Request::Status => Reply::Status(Box::new(status())),
         _ => Reply::refused("not now"),
     };
-    let replies = exchange(&socket, reply_to, move || {
+    let replies = exchange(socket, reply_to, move || {
         [Request::Status, Request::Stop].map(|request| client::ask(&path, request).unwrap())
     });
     assert_eq!(replies, [Reply::Status(Box::new(status())), Reply::refused("not now")]);
@@ -197,7 +197,7 @@ fn an_endless_request_is_refused() {
     let path = directory.path().join("ctl");
     let socket = AdminSocket::bind(&path).unwrap();
     let answer = exchange(
-        &socket,
+        socket,
         |_| Reply::refused("unreachable"),
         move || {
             let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();

@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::thread;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 use rustix::process::Signal;
 
@@ -148,7 +147,7 @@ fn who_shows_credentials_shares_nothing_that_arrives() {
 
 #[test]
 fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let setup = Setup::default().metrics(listen);
     let cached = Cached::set_up(setup, "", "", "");
     let mut first = cached.client();
@@ -246,7 +245,7 @@ fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
 
 #[test]
 fn what_is_written_and_purged_beside_it_leaves_one_request_to_all_who_wait() {
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let cached = Cached::set_up(Setup::default().metrics(listen), "", "", "");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();

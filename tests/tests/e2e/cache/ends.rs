@@ -5,12 +5,11 @@ use std::net::Shutdown;
 use std::process::Stdio;
 use std::thread;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::client::End;
 use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -259,7 +258,7 @@ fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
 #[test]
 fn who_waits_beside_what_is_stale_gets_it_when_the_server_stops() {
     for head in [None, Some(ok_head(FRESH, 200_000))] {
-        let metrics = Backend::listen().address();
+        let metrics = unused_address();
         let setup = Setup::default().set("limits", "revalidate = \"0s\"").metrics(metrics);
         let mut cached = Cached::set_up(setup, "", "stale_if_error = \"1h\"", "");
         cached.get_through(&mut None, "/app/x", "", &ok(STALE, "old"));
@@ -356,7 +355,7 @@ fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passe
     let folder = TempDir::new().unwrap();
     let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=4m", Stdio::null());
     let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let setup = Setup::default().metrics(listen).set("limits", "revalidate = \"0s\"");
     let cached = Cached::in_folder(folder, setup, "", "", "");
     let mut server = None;
@@ -394,7 +393,7 @@ fn an_answer_that_a_disk_does_not_take_has_the_place_of_what_was_there_all_the_s
     let folder = TempDir::new().unwrap();
     let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=4m", Stdio::null());
     let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let setup = Setup::default().metrics(listen).set("limits", "revalidate = \"0s\"");
     let cached = Cached::in_folder(folder, setup, "", "stale_if_error = \"1h\"", "");
     let mut server = None;

@@ -3,12 +3,11 @@
 use std::io::Write;
 use std::thread;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 
 use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
@@ -168,7 +167,7 @@ fn a_fill_goes_on_over_sixty_reloads() {
 
 #[test]
 fn what_objects_take_until_the_store_has_them_is_counted() {
-    let metrics = Backend::listen().address();
+    let metrics = unused_address();
     let setup = Setup::default().metrics(metrics).set("limits", "revalidate = \"0s\"");
     let cached = Cached::set_up(setup, "", "", "");
     let mut server = None;

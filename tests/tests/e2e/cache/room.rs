@@ -5,12 +5,11 @@ use std::io::Write;
 use std::process::Stdio;
 use std::thread;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{skip, wait_until};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 use tempfile::TempDir;
 
@@ -24,7 +23,7 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
     let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
     let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
     let filler = folder.path().join("filler");
-    let metrics = Backend::listen().address();
+    let metrics = unused_address();
     let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
     let errors = "kettle_cache_store_errors_total{store=\"main\"}";
     let body = content(600_000);
@@ -67,7 +66,7 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
     let folder = TempDir::new().unwrap();
     let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=1m", Stdio::null());
     let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
-    let metrics = Backend::listen().address();
+    let metrics = unused_address();
     let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
     // What has no name any more has its room until it is closed.
     let is_left_open = || {
@@ -165,7 +164,7 @@ fn a_folder_that_may_only_be_read_at_the_start_is_used_once_it_may_be_written() 
 
 #[test]
 fn what_goes_to_make_room_is_counted() {
-    let metrics = Backend::listen().address();
+    let metrics = unused_address();
     let setup = Setup::default().metrics(metrics);
     let cached = Cached::set_up(setup, "", "", "size = \"1 MiB\"");
     let mut server = None;

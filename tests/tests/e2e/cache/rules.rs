@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, get, request};
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 
 use super::{Cached, answer, assert_unasked, ok, read_head, status};
@@ -309,7 +308,7 @@ fn what_has_more_tags_than_can_be_kept_is_not_kept() {
 
 #[test]
 fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let setup = Setup::default().metrics(listen);
     let cached = Cached::set_up(setup, "", "", "");
     let mut server = None;

@@ -4,13 +4,12 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_tests::backend::Backend;
 use kettle_tests::client::End;
 use kettle_tests::environment::skip;
 use kettle_tests::fuse::{Fuse, Silent};
 use kettle_tests::http::{Connection, request};
 use kettle_tests::mounted::Mounted;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 use tempfile::TempDir;
 
@@ -21,7 +20,7 @@ const FRESH: &str = "Connection: close\r\nCache-Control: max-age=100\r\n";
 
 /// A server that would wait for its disks for longer than a test does, and where its metrics are.
 fn start(folder: TempDir) -> (Cached, SocketAddr) {
-    let metrics = Backend::listen().address();
+    let metrics = unused_address();
     let limits = "revalidate = \"0s\"\ndisk_timeout = \"1h\"";
     let setup = Setup::default().metrics(metrics).set("limits", limits);
     (Cached::in_folder(folder, setup, "", "", ""), metrics)

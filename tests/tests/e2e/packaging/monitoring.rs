@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::environment::{patience, skip};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::{Tool, scrape};
 use serde_json::Value;
 
@@ -46,7 +45,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
 
 /// A kettle with every kind of counter, and where it tells them.
 fn kettle_with_metrics() -> (Kettle, SocketAddr) {
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let setup = Setup::default()
         .file("www/a", "content")
         .file("store/seed", "")
@@ -211,7 +210,7 @@ fn prometheus_scrapes_kettle_and_answers_the_dashboard() {
         rules.display()
     );
     std::fs::write(folder.path().join("prometheus.yml"), config).unwrap();
-    let address = Backend::listen().address();
+    let address = unused_address();
     // It ends when it is dropped.
     let prometheus = Tool::new("prometheus")
         .args([format!("--web.listen-address={address}")])

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use kettle_tests::backend::Backend;
 use kettle_tests::client::Dialer;
 use kettle_tests::environment::go_program_or_skip;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::unused_address;
 use kettle_tests::tool::{Tool, wait_until_listening};
 
 use super::before;
@@ -108,7 +108,7 @@ require('http').createServer((request, response) => {
     [request.method, request.url, request.headers.host, bytes].join(' ')));
 }).listen(PORT, 'HOST');
 ";
-    let host = Backend::listen().address().ip().to_string();
+    let host = unused_address().ip().to_string();
     if let Some(node) = Peer::start("node", &[], &PROGRAM.replace("HOST", &host), &[]) {
         hold_to(node.address);
     }
@@ -136,7 +136,7 @@ fn nginx_understands_what_we_do() {
 #[test]
 fn go_understands_what_we_do() {
     let Some(program) = go_program_or_skip("server") else { return };
-    let address = Backend::listen().address();
+    let address = unused_address();
     let _server = Tool::new(program).args([address.to_string()]).start();
     wait_until_listening(address);
     hold_to(address);

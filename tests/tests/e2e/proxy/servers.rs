@@ -10,7 +10,7 @@ use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use rustix::process::Signal;
 
 use super::{answer, before, ok, read_head};
@@ -230,7 +230,7 @@ server.on('upgrade', (request, socket, head) => {
 });
 server.listen(PORT, 'HOST');
 ";
-    let host = Backend::listen().address().ip().to_string();
+    let host = unused_address().ip().to_string();
     let program = PROGRAM.replace("HOST", &host);
     let Some(node) = Peer::start("node", &[], &program, &[]) else { return };
     let kettle = Kettle::start(before("websocket = true", "", &[node.address]));

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use kettle_tests::client::{Dialer, End, Wire};
@@ -103,6 +106,26 @@ fn a_server_out_of_descriptors_neither_spins_nor_dies() {
     assert!(spent < most, "{spent:?}, of which {most:?} were allowed");
 
     drop(crowd);
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn a_crowd_at_the_start_leaves_the_server_the_descriptors_to_start_with() {
+    let setup = with_a_file().set("server", "workers = 4");
+    let mut kettle = Kettle::start(setup.launched_by(&["prlimit", "--nofile=64:64"]));
+    kettle.kill();
+    let address = kettle.address();
+    let (serves, is_serving) = mpsc::channel::<()>();
+    let coming = thread::spawn(move || {
+        let mut crowd = Vec::new();
+        while is_serving.try_recv() == Err(TryRecvError::Empty) && crowd.len() < 200 {
+            crowd.extend(TcpStream::connect(address));
+        }
+    });
+    kettle.start_again();
+    kettle.messages().wait_for("cannot accept a connection");
+    drop(serves);
+    coming.join().unwrap();
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
 }
 

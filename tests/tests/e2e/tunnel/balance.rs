@@ -8,6 +8,7 @@ use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::unused_address;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
 use super::before_app;
@@ -68,7 +69,7 @@ fn connections_are_shared_by_weight() {
 
 #[test]
 fn the_next_server_is_tried_and_a_backup_is_the_last() {
-    let nobody = Backend::listen().address();
+    let nobody = unused_address();
     let servers = server("gone", nobody, "") + &server("spare", answering(), "backup = true");
     let kettle = balancing("balance = \"first\"", &servers);
     let clients: Vec<_> = (0..3).map(|_| answered(&kettle)).collect();
@@ -138,7 +139,7 @@ fn checks_take_a_server_out_and_bring_it_back() {
 
 #[test]
 fn metrics_have_the_servers() {
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let app = backend("app", "", &[answering()]);
     let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup.metrics(listen));

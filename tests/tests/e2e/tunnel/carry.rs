@@ -11,6 +11,7 @@ use kettle_tests::environment::{kernel_tls_or_skip, scaled};
 use kettle_tests::http::Connection;
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::unused_address;
 use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES};
 use kettle_tests::tool::Tool;
 
@@ -133,7 +134,7 @@ fn what_comes_with_the_last_flight_of_the_handshake_is_carried() {
 fn the_command_line_alone_ends_tls() {
     let folder = tempfile::tempdir().unwrap();
     let backend = Backend::listen();
-    let port = Backend::listen().address();
+    let port = unused_address();
     let words = [
         "terminate",
         "--to",

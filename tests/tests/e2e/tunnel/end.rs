@@ -8,6 +8,7 @@ use kettle_tests::backend::{Backend, backend as describe, read_exactly, read_to_
 use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::unused_address;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustix::process::Signal;
 use socket2::SockRef;
@@ -104,7 +105,7 @@ fn a_client_that_is_cut_ends_as_the_configuration_says() {
 
 #[test]
 fn without_a_server_there_is_no_close_notify() {
-    let refused = Backend::listen().address();
+    let refused = unused_address();
     let kettle = terminator("", &[refused]);
     for suite in ONE_OF_EACH_VERSION {
         let mut client = kettle.connect(suite);
@@ -116,7 +117,7 @@ fn without_a_server_there_is_no_close_notify() {
 
 #[test]
 fn without_a_server_a_client_without_tls_is_reset() {
-    let refused = Backend::listen().address();
+    let refused = unused_address();
     let kettle = Kettle::start(before("tcp", "", &[refused]));
     let mut client = TcpStream::connect(kettle.address()).unwrap();
     client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
@@ -131,7 +132,7 @@ fn without_a_server_a_client_without_tls_is_reset() {
 #[test]
 fn plain_text_is_no_http_where_something_else_is_carried() {
     const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
-    let kettle = terminator("", &[Backend::listen().address()]);
+    let kettle = terminator("", &[unused_address()]);
     for said in ["EHLO mail.example\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET "] {
         let mut wire = Wire::connect(kettle.address());
         wire.write_all(said.as_bytes()).unwrap();

@@ -10,7 +10,7 @@ use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{go_program_or_skip, patience};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::{Tool, wait_until_listening};
 
 use super::peers::Peer;
@@ -184,7 +184,7 @@ fn the_services_of_a_stunnel_conf_are_carried() {
     for (name, content) in files(&source) {
         fs::write(folder.path().join(name), content).unwrap();
     }
-    let [client, server] = [(); 2].map(|()| Backend::listen().address());
+    let [client, server] = [(); 2].map(|()| unused_address());
     let path = |name: &str| folder.path().join(name).display().to_string();
     let text = format!(
         "; two services\nsetuid = nobody\npid = /run/stunnel.pid\n\n\

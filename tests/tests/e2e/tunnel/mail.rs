@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::backend;
 use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::environment::{patience, skip};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use rustix::process::geteuid;
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ impl MailServer {
             return None;
         }
         let folder = TempDir::new().unwrap();
-        let address = Backend::listen().address();
+        let address = unused_address();
         let listen = address.to_string();
         let mut words = vec!["-u", "-m", "aiosmtpd", "-n", "-l", &listen];
         let issued = issue(&["localhost"], Kind::Ecdsa);
@@ -136,7 +136,7 @@ fn we_begin_tls_with_postfix() {
     }
     let folder = TempDir::new().unwrap();
     let place = folder.path().to_str().unwrap();
-    let address = Backend::listen().address();
+    let address = unused_address();
     let issued = issue(&["localhost"], Kind::Ecdsa);
     let files = [
         ("chain", issued.chain),

@@ -8,7 +8,7 @@ use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::Tool;
 
 use super::{VERIFIED, terminator};
@@ -92,7 +92,7 @@ fn tls_on_both_sides_is_opened_and_sealed_again() {
 #[test]
 fn the_command_line_alone_originates() {
     let inner = Kettle::start(Setup::default().file("www/a", "inside"));
-    let listen = Backend::listen().address();
+    let listen = unused_address();
     let roots = inner.folder.path("authority.pem");
     let to = inner.address().to_string();
     let words = ["originate", "--listen", &listen.to_string(), "--to", &to, "--name", "localhost"];

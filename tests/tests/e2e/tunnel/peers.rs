@@ -10,7 +10,7 @@ use kettle_tests::client::Dialer;
 use kettle_tests::environment::skip;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use tempfile::TempDir;
 
@@ -49,7 +49,7 @@ impl Peer {
             fs::write(&file, content).unwrap();
             fs::set_permissions(&file, open_to_all()).unwrap();
         }
-        let address = Backend::listen().address();
+        let address = unused_address();
         let file = folder.path().join("config");
         let config = config
             .replace("ADDRESS", &address.to_string())

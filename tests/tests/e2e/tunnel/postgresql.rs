@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::backend;
 use kettle_tests::certificate::{Kind, authority_pem, issue};
 use kettle_tests::environment::skip;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::{Running, Tool};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ impl Database {
         };
         let folder = TempDir::new().unwrap();
         let data = folder.path().join("data");
-        let address = Backend::listen().address();
+        let address = unused_address();
         let as_owner = Owner::of(folder.path());
         let words = ["--no-sync", "--auth=trust", "--username=kettle", "--locale=C", "--pgdata"];
         let _ = as_owner.run(programs.join("initdb")).args(words).args([&data]).succeed();
