@@ -346,7 +346,7 @@ impl Tunnel {
             remote: self.peers.client,
             peer: self.peers.socket,
             listener: self.peers.listener,
-            backend: Some(&self.settings.upstream.backend.name),
+            backend: &self.settings.upstream.backend.name,
             server: self.shown.server.get().map(|server| &*server.name),
             connect_time: self.carried.as_ref().map(|carried| carried.connect_time),
             to_backend,
