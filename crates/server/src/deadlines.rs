@@ -25,6 +25,17 @@ pub enum Interrupt {
     Draining,
 }
 
+impl Interrupt {
+    /// The word in metrics for what it ended.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "timed_out",
+            Self::Draining => "server_stopping",
+        }
+    }
+}
+
 /// What a connection waits in the middle of. It decides how long a server that stops waits with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
