@@ -97,6 +97,29 @@ pub fn read_exactly(socket: &mut impl Read, bytes: usize) -> Vec<u8> {
     received
 }
 
+/// Reads up to these bytes.
+pub fn read_until(socket: &mut impl Read, end: &[u8]) -> Vec<u8> {
+    let mut received = Vec::new();
+    while !received.ends_with(end) {
+        let mut byte = [0];
+        assert_eq!(socket.read(&mut byte).unwrap(), 1, "{}", received.escape_ascii());
+        received.push(byte[0]);
+    }
+    received
+}
+
+/// Reads the head of a request.
+pub fn read_head(socket: &mut impl Read) -> String {
+    String::from_utf8(read_until(socket, b"\r\n\r\n")).unwrap()
+}
+
+/// Answers the next request on a connection, and returns its head.
+pub fn answer(socket: &mut (impl Read + Write), response: &str) -> String {
+    let head = read_head(socket);
+    socket.write_all(response.as_bytes()).unwrap();
+    head
+}
+
 /// How a plain connection ended, with all that came before.
 pub fn read_to_end(socket: &mut TcpStream) -> (Vec<u8>, io::Result<()>) {
     let mut received = Vec::new();

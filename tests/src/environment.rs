@@ -1,12 +1,13 @@
 //! Where the tests run: on this machine or in a guest, with or without kernel TLS, and with how much patience.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+pub use kettle_skip::skip;
+use kettle_skip::{is_kernel_tls_promised, kernel_is_at_least};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::kernel_counts::Turn;
@@ -52,8 +53,10 @@ pub fn has_kernel_tls() -> bool {
         drop(doctor.arg("doctor").stdin(Stdio::null()).output().unwrap());
         let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp");
         let found = available.is_ok_and(|list| list.split_whitespace().any(|ulp| ulp == "tls"));
-        let is_promised = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|value| value == "1");
-        assert!(found || !is_promised, "this runner promises kernel TLS, and its kernel has none");
+        assert!(
+            found || !is_kernel_tls_promised(),
+            "this runner promises kernel TLS, and its kernel has none"
+        );
         found
     })
 }
@@ -67,29 +70,10 @@ pub fn kernel_tls_or_skip() -> bool {
     }
 }
 
-/// Notes down that the calling test did not run.
-pub fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a test").to_owned();
-    eprintln!("skipped: {reason}");
-    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
-    let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
-    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
-}
-
 /// Whether the kernel can change the key of a connection it encrypts.
 #[must_use]
 pub fn kernel_changes_keys() -> bool {
     kernel_is_at_least(6, 14)
-}
-
-/// Whether the kernel is this one or a newer one.
-#[must_use]
-pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
-    let version = (numbers.next().unwrap(), numbers.next().unwrap());
-    version >= (major, minor)
 }
 
 /// Whether this is an emulated guest, where everything takes about ten times as long.

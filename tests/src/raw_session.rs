@@ -9,7 +9,7 @@ use aws_lc_rs::hkdf;
 
 use crate::client::Wire;
 use crate::key_schedule::expand_label;
-use crate::record::{APPLICATION_DATA, whole_records};
+use crate::record::{APPLICATION_DATA, HANDSHAKE, whole_records};
 
 /// A connection with TLS 1.3 and AES-128-GCM.
 pub struct RawSession {
@@ -80,7 +80,7 @@ impl RawSession {
                 }
                 let (content_type, content) =
                     self.receiving.open(record.body.clone()).expect("a record that authenticates");
-                if content_type == crate::record::HANDSHAKE && content[0] == 24 {
+                if content_type == HANDSHAKE && content[0] == 24 {
                     self.receiving = self.receiving.next();
                 }
                 return Received::Record(content_type, content);
@@ -102,6 +102,30 @@ impl RawSession {
             }
         }
     }
+
+    /// Receives bodies of so many bytes in all, and says how many KeyUpdates came before their end. Heads begin records.
+    pub fn bodies(&mut self, bytes: usize) -> (Vec<u8>, usize) {
+        let (mut received, mut key_updates) = (Vec::new(), 0);
+        while received.len() < bytes {
+            match self.receive() {
+                Received::Record(APPLICATION_DATA, content) => received.extend(body_of(&content)),
+                Received::Record(HANDSHAKE, content) => {
+                    key_updates += usize::from(content[0] == 24)
+                }
+                other => panic!("after {} bytes: {other:?}", received.len()),
+            }
+        }
+        assert_eq!(received.len(), bytes);
+        (received, key_updates)
+    }
+}
+
+/// A record's content without the head, if there is one.
+#[must_use]
+pub fn body_of(content: &[u8]) -> &[u8] {
+    let head = content.starts_with(b"HTTP/1.1 ");
+    let end = content.windows(4).position(|window| window == b"\r\n\r\n");
+    &content[end.filter(|_| head).map_or(0, |end| end + 4)..]
 }
 
 impl Direction {

@@ -1,7 +1,8 @@
-//! Child processes: run one to its end, read what it printed, or follow its output live under a deadline.
+//! Child processes: run one to its end, read what it printed, follow its output live under a deadline, or start a server.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -53,6 +54,44 @@ pub fn run_into(command: &mut Command, path: &Path) -> Result<(), String> {
     let file =
         File::create(path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;
     run(command.stdout(file))
+}
+
+/// A server that was started. It is killed when dropped.
+pub struct Server(Child);
+
+impl Server {
+    /// Starts one that says by this word that it listens, on what of its output is a pipe; with the line in which it does.
+    pub fn start(command: &mut Command, word: &str) -> Result<(Self, String), String> {
+        let child = command.spawn();
+        let child = child.map_err(|error| format!("cannot start {}: {error}", name_of(command)))?;
+        let mut server = Self(child);
+        let output: Box<dyn Read + Send> = match (server.0.stdout.take(), server.0.stderr.take()) {
+            (Some(stdout), _) => Box::new(stdout),
+            (None, Some(stderr)) => Box::new(stderr),
+            (None, None) => return Err(format!("{} has no output", name_of(command))),
+        };
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        let line = lines.find(|line| line.contains(word));
+        // It goes on to speak, and must find its pipe neither full nor closed.
+        thread::spawn(move || lines.for_each(drop));
+        let line = line.ok_or_else(|| format!("{} ended before it listened", name_of(command)))?;
+        Ok((server, line))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port on which nobody listens.
+pub fn free_port() -> Result<u16, String> {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| format!("no free port: {error}"))
 }
 
 /// How a followed process ended.

@@ -3,11 +3,10 @@
 
 mod report;
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
+use crate::process::{Server, free_port};
 use crate::{checkout, packages, process};
 use report::{Scan, TestsslLine};
 
@@ -25,12 +24,12 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     println!("| scanner | version |\n|---|---|\n{}", versions()?);
     let mut worst_found = false;
     for (title, is_configured) in [("kettle serve", false), ("kettle run", true)] {
-        let server = Scanned::start(&kettle, &folder.path, is_configured)?;
+        let (_server, port) = start(&kettle, &folder.path, is_configured)?;
         eprintln!("scanning {title}, which takes two minutes");
         let scan = Scan {
             title,
-            findings: testssl(&folder.path, server.port, is_configured)?,
-            ciphers: sslscan(server.port)?,
+            findings: testssl(&folder.path, port, is_configured)?,
+            ciphers: sslscan(port)?,
             is_self_signed: !is_configured,
         };
         println!("{scan}");
@@ -62,51 +61,21 @@ fn versions() -> Result<String, String> {
     ))
 }
 
-/// The scanned server. It is killed when dropped.
-struct Scanned {
-    child: Child,
-    port: u16,
-}
-
-impl Scanned {
-    fn start(kettle: &Path, folder: &Path, is_configured: bool) -> Result<Self, String> {
-        let port = free_port()?;
-        let mut command = Command::new(kettle);
-        command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state"));
-        if is_configured {
-            let config = CONFIG.replace("PORT", &port.to_string());
-            write(&folder.join("kettle.toml"), &config)?;
-            command.args(["run", "--config", "kettle.toml"]).stderr(Stdio::piped());
-        } else {
-            command.args(["serve", "site", "--listen", &port.to_string()]).stdout(Stdio::piped());
-        }
-        let mut child = command
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", kettle.display()))?;
-        let lines: Box<dyn BufRead> = match (child.stdout.take(), child.stderr.take()) {
-            (Some(stdout), _) => Box::new(BufReader::new(stdout)),
-            (None, Some(stderr)) => Box::new(BufReader::new(stderr)),
-            (None, None) => return Err("kettle has no output".to_owned()),
-        };
-        let server = Self { child, port };
-        // Both say last where TLS is placed, when they listen.
-        let is_ready = lines.lines().map_while(Result::ok).any(|line| line.contains("TLS: "));
-        if is_ready { Ok(server) } else { Err("kettle ended before it listened".to_owned()) }
+/// The scanned server, and its port.
+fn start(kettle: &Path, folder: &Path, is_configured: bool) -> Result<(Server, u16), String> {
+    let port = free_port()?;
+    let mut command = Command::new(kettle);
+    command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state"));
+    if is_configured {
+        let config = CONFIG.replace("PORT", &port.to_string());
+        write(&folder.join("kettle.toml"), &config)?;
+        command.args(["run", "--config", "kettle.toml"]).stderr(Stdio::piped());
+    } else {
+        command.args(["serve", "site", "--listen", &port.to_string()]).stdout(Stdio::piped());
     }
-}
-
-impl Drop for Scanned {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn free_port() -> Result<u16, String> {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| format!("no free port: {error}"))
+    // Both say last where TLS is placed, when they listen.
+    let (server, _) = Server::start(&mut command, "TLS: ")?;
+    Ok((server, port))
 }
 
 fn testssl(folder: &Path, port: u16, is_trusted: bool) -> Result<Vec<TestsslLine>, String> {

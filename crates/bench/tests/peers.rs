@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -16,6 +16,7 @@ use kettle_bench::peers::subject::{
 use kettle_bench::peers::{self, Found, PeerError, Running};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::offer::{Offer, ResumeBy};
+use kettle_skip::skip;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 use sha2::{Digest, Sha256};
@@ -113,15 +114,6 @@ fn able(program: Program, role: Role, place: &Place) -> Option<(Subject, Found)>
     let lacking = peers::unavailable(&subject, &found, &place.setup(USUAL, CertificateKey::P256));
     lacking.as_deref().map(skip);
     lacking.is_none().then_some((subject, found))
-}
-
-fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a test").to_owned();
-    let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
-    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
 }
 
 /// What `openssl s_client` prints of a request, with everything OpenSSL can offer but for the given arguments.

@@ -75,35 +75,65 @@ impl Draft {
         }
     }
 
-    /// The whole: what was not carried over, in the order of the file, and then the text.
+    /// The whole: what was not carried over, in the order of the file, and then the text. It is made for the packaged unit where
+    /// `unit` says what is there.
     pub(crate) fn finish(
         mut self,
         program: &str,
         path: &Path,
-        surroundings: &dyn Surroundings,
+        (process, folders): (Process, Vec<PathBuf>),
+        unit: Option<&dyn Surroundings>,
     ) -> Result<Imported, Vec<Diagnostic>> {
         if !self.diagnostics.is_empty() {
             return Err(self.diagnostics);
         }
         let mut text = TomlText::default();
-        text.comment(format_args!("Made from {}, a configuration of {program}.", path.display()));
+        match path.as_os_str().is_empty() {
+            true => text.comment(format_args!("Made from the command line of {program}.")),
+            false => text.comment(format_args!(
+                "Made from {}, a configuration of {program}.",
+                path.display()
+            )),
+        }
         self.warnings.sort_by(|one, other| {
             let place = |it: &Diagnostic| (it.path != path, it.path.clone(), it.position());
             place(one).cmp(&place(other))
         });
         self.warnings.iter().for_each(|warning| text.remark(warning));
-        fit_unit(&mut text, surroundings);
+        remark_process(&process, &mut text, program);
+        if let Some(surroundings) = unit {
+            fit_unit(&mut text, surroundings);
+        }
         text.append(self.text);
         let (toml, origins) = text.finish();
-        let (path, process) = (path.to_path_buf(), Process::default());
-        let (warnings, folders) = (self.warnings, Vec::new());
+        let (path, warnings) = (path.to_path_buf(), self.warnings);
         Ok(Imported { toml, path, warnings, process, folders, origins })
+    }
+}
+
+/// What `kettle hitch` does by itself and a configuration does not say.
+fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
+    if process.is_daemon || process.pid_file.is_some() {
+        text.comment(format_args!(
+            "`kettle {name}` leaves the terminal and writes its number; `kettle run` stays, as systemd wants it."
+        ));
+    }
+    if let Some(file) = &process.log_file {
+        text.comment(format_args!(
+            "`kettle {name}` writes messages to {}; `kettle run` to standard error: StandardError=append:{0}",
+            file.display()
+        ));
+    }
+    if process.syslog.is_some() {
+        text.comment(format_args!(
+            "`kettle {name}` writes messages to syslog; `kettle run` to standard error, which the journal takes."
+        ));
     }
 }
 
 /// Adds the control socket by which the packaged unit reloads, and what else it asks for: it starts kettle as a user of its
 /// own, who may write below few folders. Where no package made the socket's folder, it stays a comment, or no start would pass.
-pub(crate) fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
+fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
     text.line("", None);
     UNIT_ASKS.iter().for_each(|line| text.comment(line));
     let is_packaged = surroundings.is_there(Path::new(CONTROL_FOLDER));

@@ -279,6 +279,3 @@ impl Drop for Threads {
 const PATIENCE: Duration = Duration::from_millis(50);
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 const REPORTS_PER_THREAD: usize = 8;
-
-#[cfg(test)]
-mod tests;

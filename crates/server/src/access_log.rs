@@ -61,12 +61,12 @@ pub struct ResponseEntry<'a> {
     pub bytes_sent: u64,
     /// Bytes of the body, before encryption.
     pub body_bytes: u64,
-    /// Where the records were encrypted; none without TLS.
-    pub path: Option<TxPath>,
+    /// Where the records were encrypted.
+    pub path: TxPath,
     /// Why that was not the preferred path.
     pub reason: Option<Reason>,
-    /// What the handshake agreed on, the server's name included; none without TLS.
-    pub session: Option<&'a Session>,
+    /// What the handshake agreed on, the server's name included.
+    pub session: &'a Session,
     /// The `Referer` field, as sent.
     pub referer: Option<&'a [u8]>,
     /// The `User-Agent` field, as sent.

@@ -312,7 +312,7 @@ const CACHE_STATUS: &str = "cache-status";
 /// Tags that one object may have.
 const TAGS_MAX: usize = 256;
 
-/// What a call that is left for later takes, with all that is shared by those who join.
+/// Memory that a disk operation takes while it waits for its thread, beside the bytes that it carries.
 const CALL_BYTES: usize = 1_024;
 
 /// How long a disk may take for a look at what it has, or for the beginning of an object, before the backend answers past the store.

@@ -211,12 +211,7 @@ impl Connection {
                     metrics.client_certificate(error.reason());
                 }
             }
-            Err(NoSession::Interrupted(Interrupt::Expired)) => {
-                metrics.handshake_failed("timed_out");
-            }
-            Err(NoSession::Interrupted(Interrupt::Draining)) => {
-                metrics.handshake_failed("server_stopping");
-            }
+            Err(NoSession::Interrupted(interrupt)) => metrics.handshake_failed(interrupt.as_str()),
             Err(NoSession::PlainHttp) => {}
         }
         None

@@ -25,6 +25,17 @@ pub enum Interrupt {
     Draining,
 }
 
+impl Interrupt {
+    /// The word in metrics for what it ended.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "timed_out",
+            Self::Draining => "server_stopping",
+        }
+    }
+}
+
 /// What a connection waits in the middle of. It decides how long a server that stops waits with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -232,7 +243,7 @@ impl Deadline {
         if self.deadline_ticks.get() <= self.state.ticks.get() {
             return Some(Interrupt::Expired);
         }
-        // Who waited for room while the server stops has the same moment from there on.
+        // A connection that is only accepted once there is room, while the server stops already, gets its time from then on.
         let draining_since = self.state.draining_since.get()?;
         let begun_ticks = draining_since.max(self.registered_ticks);
         let is_begun_over = self.state.ticks.get().saturating_sub(begun_ticks) >= BEGUN_TICKS;

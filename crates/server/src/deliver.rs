@@ -11,6 +11,7 @@ mod placement;
 mod upstream;
 mod user;
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,12 +20,14 @@ use std::time::Duration;
 use kettle_http::range::ByteRange;
 use kettle_kernel::socket;
 use kettle_tls::stream::{StreamError, TlsStream};
+use tokio::time::timeout;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
-use crate::request::{Beside, OfConnection};
+use crate::request::{Beside, OfConnection, poll_client};
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
+use crate::upstream::UpstreamError;
 use crate::worker_state::WorkerState;
 
 pub(crate) use beside::request_passed;
@@ -188,6 +191,25 @@ impl<'d> Delivery<'d> {
         deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes)
     }
 
+    /// Waits so long for what the response is made from, but not for the sake of a client that has gone.
+    async fn unless_gone<T>(
+        &mut self,
+        limit: Duration,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
+    ) -> Result<T, DeliveryError> {
+        let next = poll_fn(|context| {
+            if let Poll::Ready(next) = poll(context) {
+                return Poll::Ready(next.map_err(cut_short));
+            }
+            match poll_client(self.stream, context) {
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
+                _ => Poll::Pending,
+            }
+        });
+        let next = timeout(limit, next).await;
+        next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
+    }
+
     /// The kernel took this many bytes for the client without queueing them here.
     fn note_taken(&mut self, bytes: usize) {
         if let Some(pace) = &mut self.pace {
@@ -252,9 +274,9 @@ enum Piece<'b> {
     File(&'b Arc<OpenFile>, ByteRange),
 }
 
-/// The end of a file that came before the end of the announced body.
-fn cut_short() -> DeliveryError {
-    DeliveryError::BodyCutShort(io::Error::from(io::ErrorKind::UnexpectedEof))
+/// What a body is made from ended before the end of the announced body.
+pub(crate) fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
+    DeliveryError::BodyCutShort(error.into())
 }
 
 /// From here on a response is several segments even on loopback, and the two calls that cork it

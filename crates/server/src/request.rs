@@ -35,20 +35,11 @@ pub struct Request<'c> {
 }
 
 impl<'c> Request<'c> {
-    /// A request whose body and client are nobody's business.
+    /// A request without a body, over no connection: for tests of what answers.
     #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
-        let body = RequestBody {
-            source: BodySource::Nothing { server_name },
-            framing: BodyFraming::None,
-            reader: BodyReader::new(BodyFraming::None),
-            lent_bytes: 0,
-            is_awaited: false,
-            is_broken: false,
-            waited: Duration::ZERO,
-            passing: None,
-        };
-        Self { head, body, client: IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
+        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Self::from_source(head, BodyFraming::None, BodySource::Nothing { server_name }, client)
     }
 
     /// A request whose body, if any, comes from `source`.

@@ -17,7 +17,7 @@ use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 
 use crate::disk::Device;
-use crate::metrics::Durations;
+use crate::metrics::{By, Durations, Label};
 pub use arrival::{ArrivalState, Arrivals, Arriving, ArrivingBody, ArrivingObject};
 pub use open_store::OpenStore;
 
@@ -50,8 +50,7 @@ pub struct KeptStore {
     passed: Mutex<PassedKeys>,
     errors: AtomicU64,
     fill_times: Durations,
-    /// By [`CacheOutcome`].
-    responses: [AtomicU64; CacheOutcome::ALL.len()],
+    responses: By<CacheOutcome, { CacheOutcome::WORDS.len() }>,
 }
 
 /// What was written to while a store could not be opened: its objects are older.
@@ -93,31 +92,19 @@ pub enum CacheOutcome {
 }
 
 impl CacheOutcome {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Hit,
-        Self::Miss,
-        Self::Expired,
-        Self::Stale,
-        Self::Updating,
-        Self::Revalidated,
-        Self::Bypass,
-        Self::Collapsed,
-    ];
-
     /// The word in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Expired => "expired",
-            Self::Stale => "stale",
-            Self::Updating => "updating",
-            Self::Revalidated => "revalidated",
-            Self::Bypass => "bypass",
-            Self::Collapsed => "collapsed",
-        }
+        Self::WORDS.get(self as usize).copied().unwrap_or("other")
+    }
+}
+
+impl Label for CacheOutcome {
+    const WORDS: &'static [&'static str] =
+        &["hit", "miss", "expired", "stale", "updating", "revalidated", "bypass", "collapsed"];
+
+    fn index(self) -> usize {
+        self as usize
     }
 }
 
@@ -190,7 +177,7 @@ impl KeptStore {
             passed: Mutex::default(),
             errors: AtomicU64::new(0),
             fill_times: Durations::default(),
-            responses: Default::default(),
+            responses: By::default(),
         }
     }
 
@@ -360,9 +347,7 @@ impl KeptStore {
 
     /// Counts a response.
     pub fn responded(&self, outcome: CacheOutcome) {
-        if let Some(count) = self.responses.get(outcome as usize) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
+        self.responses.add_many(outcome, 1);
     }
 
     /// Whether what is open is what its path names.

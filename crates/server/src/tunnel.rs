@@ -97,7 +97,7 @@ impl Tunnel {
     ) -> Self {
         worker.metrics.tunnel_opened();
         let ends = [peers.client, peers.listener];
-        let backend = Arc::clone(&settings.backend);
+        let backend = Arc::clone(&settings.upstream.backend);
         let tick = worker.deadlines.ticks();
         let shown = Rc::new(OpenTunnel::new(number, accepted, ends, backend, tick));
         worker.open_tunnels.add(&shown);
@@ -145,7 +145,7 @@ impl Tunnel {
                 return;
             }
             Err(NoServer::Failed(error)) => {
-                let backend = &self.settings.backend.name;
+                let backend = &self.settings.upstream.backend.name;
                 tracing::debug!(%backend, %error, "no server for a client");
                 self.end = error.reason();
                 self.failure = Some(error.to_string().into());
@@ -177,7 +177,7 @@ impl Tunnel {
             &self.worker.offloads,
         );
         let carried = self.carried.insert(Carried { relay, connect_time, slot: Some(slot) });
-        let backend = &self.settings.backend.settings;
+        let backend = &self.settings.upstream.backend.settings;
         let time = Time {
             idle: backend.idle_timeout,
             end: backend.total_timeout.map(|total| self.shown.accepted + total),
@@ -265,12 +265,12 @@ impl Tunnel {
     /// Connects to a server, unless the client is gone before. One that ends before it says anything may wait for a server
     /// that speaks first; as long as it waits in a queue it is taken for one that has given up.
     async fn connect(&mut self, is_silent: bool) -> Result<Connected<Opened>, NoServer> {
-        let mut attempts = self.settings.backend.attempts(self.peers.client.ip());
+        let mut attempts = self.settings.upstream.backend.attempts(self.peers.client.ip());
         loop {
             let followed = Cell::new(None);
             let successor = || {
                 let settings = self.successor()?;
-                let backend = Arc::clone(&settings.backend);
+                let backend = Arc::clone(&settings.upstream.backend);
                 followed.set(Some(settings));
                 Some(backend)
             };
@@ -305,7 +305,7 @@ impl Tunnel {
 
     async fn open(&self, attempt: &Attempt) -> Result<Opened, Failure> {
         let introduction = introduction(
-            &self.settings.backend.settings,
+            &self.settings.upstream.backend.settings,
             &self.peers,
             self.client.session(),
             self.shown.server_name.get().map(|name| &**name),
@@ -346,7 +346,7 @@ impl Tunnel {
             remote: self.peers.client,
             peer: self.peers.socket,
             listener: self.peers.listener,
-            backend: Some(&self.settings.backend.name),
+            backend: &self.settings.upstream.backend.name,
             server: self.shown.server.get().map(|server| &*server.name),
             connect_time: self.carried.as_ref().map(|carried| carried.connect_time),
             to_backend,

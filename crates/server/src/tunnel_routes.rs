@@ -4,13 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kettle_config::{StartTls, Truncation, TunnelPathChoice};
-use kettle_tls::connector::Connector;
 use kettle_tls::names::Names;
 use kettle_tls::{Acceptors, Session};
 
 use crate::access_log::Destination;
-use crate::backend::{Backend, Server};
 use crate::relay::RelaySettings;
+use crate::upstream::Upstream;
 
 /// Where the connections of one listener go.
 pub struct TunnelRoutes {
@@ -48,9 +47,8 @@ pub enum TunnelStart {
 
 /// How connections are carried to one backend. All that a tunnel keeps of a configuration.
 pub struct TunnelSettings {
-    /// Who gets them.
-    pub backend: Arc<Backend>,
-    connectors: Option<Arc<[Connector]>>,
+    /// Who gets them, and how TLS is spoken there.
+    pub upstream: Arc<Upstream>,
     client_starttls: StartTls,
     relay: RelaySettings,
     log: Destination,
@@ -94,7 +92,7 @@ impl TunnelRoutes {
     /// The way of a client that was on another one to the same backend when these came.
     pub(crate) fn successor_of(&self, before: &TunnelSettings) -> Option<&Arc<TunnelSettings>> {
         let is_same = |settings: &&Arc<TunnelSettings>| {
-            settings.backend.is_successor_of(&before.backend)
+            settings.upstream.backend.is_successor_of(&before.upstream.backend)
                 && settings.client_starttls == before.client_starttls
         };
         let mut same = self.all().filter(is_same);
@@ -103,12 +101,6 @@ impl TunnelRoutes {
         let likest = same.find(|settings| settings.log == before.log);
         let likest = first.filter(|it| it.log == before.log).or(likest);
         likest.or(first)
-    }
-
-    /// How TLS is spoken to a server that connections may go to from here.
-    pub(crate) fn connector(&self, backend: &Backend, server: &Server) -> Option<&Connector> {
-        let mut ways = self.all().filter(|settings| std::ptr::eq(&*settings.backend, backend));
-        ways.next()?.connector(server)
     }
 }
 
@@ -132,18 +124,17 @@ impl TunnelWays {
 }
 
 impl TunnelSettings {
-    /// Carries connections to a backend, in TLS where there are connectors, one for each server in their order.
+    /// Carries connections to a backend.
     #[must_use]
     pub fn new(
-        backend: Arc<Backend>,
-        connectors: Option<Arc<[Connector]>>,
+        upstream: Arc<Upstream>,
         path: TunnelPathChoice,
         crossover: u64,
         truncation: Truncation,
     ) -> Self {
         let relay = RelaySettings { path, crossover, truncation };
         let (client_starttls, log) = (StartTls::Off, Destination::Common);
-        Self { backend, connectors, client_starttls, relay, log }
+        Self { upstream, client_starttls, relay, log }
     }
 
     /// The same for clients that have had this dialogue before TLS.
@@ -168,13 +159,6 @@ impl TunnelSettings {
         &self.relay
     }
 
-    /// How TLS is spoken to one of the servers, if it is.
-    pub(crate) fn connector(&self, server: &Server) -> Option<&Connector> {
-        let servers = &self.backend.servers;
-        let index = servers.iter().position(|known| std::ptr::eq(known.as_ref(), server))?;
-        self.connectors.as_ref()?.get(index)
-    }
-
     /// Whether the client has had a server's greeting already.
     pub(crate) fn is_greeted(&self) -> bool {
         self.client_starttls == StartTls::Smtp
@@ -182,6 +166,6 @@ impl TunnelSettings {
 
     /// The dialogue before TLS to the servers.
     pub(crate) fn starttls(&self) -> StartTls {
-        self.backend.settings.starttls()
+        self.upstream.backend.settings.starttls()
     }
 }

@@ -201,7 +201,7 @@ impl MainLoop {
     fn watch_backends(&self, watching: &mut BackendWatch) {
         let prepared = self.supervisor.live.prepared();
         let upstreams = Arc::clone(&prepared.upstreams);
-        watching.adopt(&prepared.backends, prepared.tunnels.clone(), upstreams);
+        watching.adopt(&prepared.backends, upstreams);
     }
 
     fn backends(&self) -> &Backends {

@@ -34,7 +34,6 @@ pub use access::account;
 pub(crate) use access::{Act, Need, files_read, needs};
 pub use identities::MadeCertificate;
 use identities::{Generated, LoadedIdentities, load_generated, load_identities};
-use tunnels::LoadedConnectors;
 pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
@@ -108,7 +107,7 @@ pub(crate) fn prepare(
     let mut warnings = std::mem::take(&mut diagnostics.serious);
     warnings.append(&mut diagnostics.warnings);
     let (tls, tls_with_http2, of_tunnels) = acceptors;
-    let tunnels = tunnels::routes(&config, of_tunnels, &loaded.backends, &loaded.connectors);
+    let tunnels = tunnels::routes(&config, of_tunnels, &loaded.upstreams);
     Ok(Prepared {
         warnings: all_warnings(&config, warnings),
         config: Arc::new(config),
@@ -179,7 +178,6 @@ struct Loaded {
     acceptors: Option<LoadedAcceptors>,
     identities: LoadedIdentities,
     generated: Option<Generated>,
-    connectors: LoadedConnectors,
     backends: Backends,
     upstreams: Upstreams,
     stores: Stores,
@@ -237,7 +235,6 @@ fn load(
         acceptors,
         identities,
         generated,
-        connectors,
         backends,
         upstreams,
         stores,

@@ -18,10 +18,10 @@ mod shared;
 mod slow;
 mod writes;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::{Backend, answer, backend, read_head};
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, Response, request};
@@ -118,23 +118,6 @@ impl Cached {
         let head = answer(server, response);
         (client.response(), head)
     }
-}
-
-/// Answers the next request on a backend's connection, and returns its head.
-fn answer(socket: &mut (impl Read + Write), response: &str) -> String {
-    let head = read_head(socket);
-    socket.write_all(response.as_bytes()).unwrap();
-    head
-}
-
-fn read_head(socket: &mut impl Read) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        assert_eq!(socket.read(&mut byte).expect("a request"), 1, "{}", head.escape_ascii());
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).unwrap()
 }
 
 /// That the backend was asked nothing more on this connection.

@@ -4,7 +4,7 @@ mod unit;
 mod varnish;
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use kettle_tests::environment::{kettle_program, patience, skip, wait_until};
 use kettle_tests::http::Connection;
 use kettle_tests::setup::unused_address;
 use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
-use kettle_tests::tool::{Running, Tool};
+use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open};
 use rustix::time::Timespec;
@@ -65,10 +65,6 @@ impl Place {
         wait_until_listening(address);
         running
     }
-}
-
-fn wait_until_listening(address: SocketAddr) {
-    wait_until("somebody listens", || TcpStream::connect(address).is_ok());
 }
 
 fn free() -> SocketAddr {

@@ -15,10 +15,9 @@ mod trailers;
 mod violation;
 mod websocket;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
-use kettle_tests::backend::backend;
+use kettle_tests::backend::{answer, backend, read_head};
 use kettle_tests::client::Client;
 use kettle_tests::http::{Connection, Response};
 use kettle_tests::setup::Setup;
@@ -27,25 +26,6 @@ use kettle_tests::setup::Setup;
 fn before(route: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
     let route = format!("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n");
     Setup::default().more(&route).more(&backend("app", settings, servers))
-}
-
-/// Reads the head of a request, as a backend does.
-fn read_head(socket: &mut TcpStream) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        let count = socket.read(&mut byte).expect("the request has a head");
-        assert_eq!(count, 1, "it ends in its head: {}", head.escape_ascii());
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).unwrap()
-}
-
-/// Answers the next request on a backend's connection, and returns its head.
-pub fn answer(socket: &mut TcpStream, response: &str) -> String {
-    let head = read_head(socket);
-    socket.write_all(response.as_bytes()).unwrap();
-    head
 }
 
 /// Reads a response whose body comes in chunks, up to its end.

@@ -20,3 +20,9 @@ mod refused;
 mod resumption;
 mod site;
 mod workers;
+
+use kettle_tests::setup::Setup;
+
+fn with_a_file() -> Setup {
+    Setup::default().file("www/a", "content")
+}

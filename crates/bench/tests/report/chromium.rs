@@ -1,9 +1,10 @@
 //! The page in a browser, on a phone and on a desk, by day and by night.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use kettle_skip::skip;
 
 use crate::page;
 
@@ -102,15 +103,6 @@ fn browser() -> Option<&'static str> {
         version.is_ok_and(|output| output.status.success())
     };
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(is_there)
-}
-
-fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a test").to_owned();
-    eprintln!("skipped: {reason}");
-    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
-    let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
-    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
 }
 
 /// Elements that make the page wider than its window; what scrolls by itself may be.

@@ -255,6 +255,14 @@ fn what_is_not_carried_over_goes_with_the_configuration() {
 }
 
 #[test]
+fn what_is_not_carried_over_is_told_in_the_order_of_the_file() {
+    let text = format!("{MINIMAL}daemon = on\nchroot = \"/x\"\n");
+    let warnings = from_file(&text).unwrap().warnings;
+    let lines: Vec<usize> = warnings.iter().map(|warning| warning.line).collect();
+    assert_eq!(lines, [2, 3], "{}", shown(&warnings));
+}
+
+#[test]
 fn of_two_frontends_with_their_own_offers_each_warns_once() {
     let text = "ciphers = ALL
         frontend = { port = \"1\" tls-protos = TLSv1.3 TLSv1.2 }

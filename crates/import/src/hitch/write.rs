@@ -9,9 +9,8 @@ use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::model::{Frontend, Model, Setting, Settings, Target};
 use super::{Dialect, Runner};
-use crate::draft::{Draft, fit_unit};
+use crate::draft::Draft;
 use crate::offer::Offer;
-use crate::toml_text::TomlText;
 use crate::{Imported, Process, Surroundings};
 
 /// Writes it.
@@ -24,48 +23,10 @@ pub(super) fn write(
     let mut writer = Writer { model, surroundings, draft: Draft::default() };
     writer.all();
     let process = writer.process();
-    let Draft { text: body, warnings, diagnostics, .. } = writer.draft;
-    if !diagnostics.is_empty() {
-        return Err(diagnostics);
-    }
-    let mut text = TomlText::default();
-    let name = model.dialect.name();
-    match path.as_os_str().is_empty() {
-        true => text.comment(format_args!("Made from the command line of {name}.")),
-        false => {
-            text.comment(format_args!("Made from {}, a configuration of {name}.", path.display()))
-        }
-    }
-    warnings.iter().for_each(|warning| text.remark(warning));
-    remark_process(&process, &mut text, name);
-    if runner == Runner::Unit {
-        fit_unit(&mut text, surroundings);
-    }
-    text.append(body);
-    let (toml, origins) = text.finish();
     let folder = model.settings.text("pem-dir").map(|dir| surroundings.folder().join(&dir.text));
-    let (path, folders) = (path.to_path_buf(), folder.into_iter().collect());
-    Ok(Imported { toml, path, warnings, process, folders, origins })
-}
-
-/// What `kettle hitch` does by itself and a configuration does not say.
-fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
-    if process.is_daemon || process.pid_file.is_some() {
-        text.comment(format_args!(
-            "`kettle {name}` leaves the terminal and writes its number; `kettle run` stays, as systemd wants it."
-        ));
-    }
-    if let Some(file) = &process.log_file {
-        text.comment(format_args!(
-            "`kettle {name}` writes messages to {}; `kettle run` to standard error: StandardError=append:{0}",
-            file.display()
-        ));
-    }
-    if process.syslog.is_some() {
-        text.comment(format_args!(
-            "`kettle {name}` writes messages to syslog; `kettle run` to standard error, which the journal takes."
-        ));
-    }
+    let unit = (runner == Runner::Unit).then_some(surroundings);
+    let other = (process, folder.into_iter().collect());
+    writer.draft.finish(model.dialect.name(), path, other, unit)
 }
 
 struct Writer<'m> {

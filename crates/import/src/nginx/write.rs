@@ -57,7 +57,7 @@ pub(super) fn write(
         logs: Logs::default(),
     };
     writer.all(main);
-    writer.draft.finish("nginx", path, surroundings)
+    writer.draft.finish("nginx", path, Default::default(), Some(surroundings))
 }
 
 struct Writer<'s> {

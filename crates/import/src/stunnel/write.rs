@@ -43,7 +43,7 @@ pub(super) fn write(
             writer.draft.find(&global.origin, message, "write [NAME] and what it accepts");
         }
     }
-    writer.draft.finish("stunnel", path, surroundings)
+    writer.draft.finish("stunnel", path, Default::default(), Some(surroundings))
 }
 
 struct Writer<'s> {

@@ -2,6 +2,8 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use kettle_skip::skip;
+
 use super::*;
 
 /// A machine of files.
@@ -142,8 +144,4 @@ fn in_group(mount: &Mount, group: &Path, mark: &str) {
     entered.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
-}
-
-fn skip(reason: &str) {
-    crate::process::tests::skip(reason);
 }

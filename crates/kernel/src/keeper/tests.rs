@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::thread;
 
+use kettle_skip::skip;
 use socket2::{Domain, Socket, Type};
 
 use super::*;
-use crate::process::tests::skip;
 
 /// Lets one file and one address.
 struct One(PathBuf, SocketAddr);

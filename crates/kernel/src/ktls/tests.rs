@@ -5,12 +5,12 @@ use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
+use kettle_skip::{kernel_is_at_least, skip, skip_without_kernel_tls};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::*;
 use crate::probe::loopback;
-use crate::process::tests::skip;
-use crate::{process, record, transfer};
+use crate::{record, transfer};
 
 const IV: [u8; 12] = [0x01, 0x02, 0x03, 0x04, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17];
 
@@ -37,18 +37,10 @@ fn attached_pair() -> Option<(TcpStream, TcpStream)> {
     match attach(sender.as_fd()).and_then(|()| attach(receiver.as_fd())) {
         Ok(()) => Some((sender, receiver)),
         Err(refusal) => {
-            let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|it| it == "1");
-            assert!(!is_required, "kTLS is required: {refusal}");
-            skip("no kTLS in this kernel");
+            skip_without_kernel_tls(refusal);
             None
         }
     }
-}
-
-fn kernel_is_at_least(major: u32, minor: u32) -> bool {
-    let release = process::kernel_release();
-    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
 fn bytes_of(version: Version, cipher: Cipher, direction: RecordDirection) -> Vec<u8> {

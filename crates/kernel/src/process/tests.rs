@@ -1,10 +1,11 @@
 //! Signals, clocks and privileges; what changes the whole process happens in a child.
 
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
+
+use kettle_skip::skip;
 
 use super::*;
 
@@ -207,15 +208,6 @@ fn is_child(name: &str) -> bool {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     false
-}
-
-/// Notes down that the calling test did not run.
-pub(crate) fn skip(reason: &str) {
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    eprintln!("skipped: {reason}");
-    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
-    let mut log = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
-    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
 }
 
 #[test]

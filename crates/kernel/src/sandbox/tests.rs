@@ -9,8 +9,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
 
+use kettle_skip::skip;
+
 use super::*;
-use crate::process::tests::skip;
 
 #[test]
 fn what_is_confined_reads_writes_executes_and_connects_only_as_listed() {

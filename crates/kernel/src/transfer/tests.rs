@@ -6,9 +6,10 @@ use std::os::fd::AsFd;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use kettle_skip::skip;
+
 use super::*;
 use crate::probe::loopback;
-use crate::process::tests::skip;
 
 fn file_of(bytes: usize) -> File {
     let mut file = tempfile::tempfile().unwrap();

@@ -1,11 +1,15 @@
 //! Right answers are counted, all of them and nothing else.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kettle_loadgen::load::{End, LoadModel, Reuse};
+use kettle_loadgen::client;
+use kettle_loadgen::load::{Arrivals, End, Load, LoadModel, Reuse};
 
-use crate::server::{Answer, Behaviour, Server};
-use crate::setup::{body, requests, run, server};
+use crate::server::Answer;
+use crate::setup::{cpu, plain_requests, plain_server, requests, run, server};
 
 #[test]
 fn every_right_answer_is_counted_once() {
@@ -22,29 +26,80 @@ fn every_right_answer_is_counted_once() {
     assert_eq!(server.connections(), 4);
     let by_second: u64 = outcome.seconds.iter().map(|second| second.succeeded).sum();
     assert_eq!(by_second, 500);
+    assert_eq!(outcome.check_mix(&load), Ok(()));
 }
 
 #[test]
 fn plain_http_is_measured_too() {
-    let answer = Box::new(|_| Answer::Right);
-    let server = Server::start(Behaviour { tls: None, answer, body: body(1_024) });
-    let mut load = requests(&server, 2, 100);
-    load.tls = None;
+    let server = plain_server(|_| Answer::Right);
+    let load = plain_requests(&server, 2, 100);
     let outcome = run(&load);
     assert_eq!((outcome.succeeded, outcome.failures.len()), (100, 0));
     assert_eq!(outcome.handshakes.full, 0);
+    assert_eq!(outcome.check_mix(&load), Ok(()));
 }
 
 #[test]
 fn connections_end_after_their_requests() {
-    let server = server(|_| Answer::Right);
-    let mut load = requests(&server, 2, 60);
-    load.reuse = Reuse { requests_per_connection: Some(3), connections_per_session: 1 };
-    let outcome = run(&load);
-    assert_eq!((outcome.succeeded, outcome.failures.len()), (60, 0));
-    // Each of the two clients makes whole connections but for its last.
-    assert!((20..=22).contains(&server.connections()), "{}", server.connections());
-    assert_eq!(outcome.handshakes.full, server.connections());
+    // Each client makes whole connections but for its last.
+    for (clients, most) in [(1, 20), (2, 22)] {
+        let server = server(|_| Answer::Right);
+        let mut load = requests(&server, clients, 60);
+        load.reuse = Reuse { requests_per_connection: Some(3), connections_per_session: 1 };
+        let outcome = run(&load);
+        assert_eq!((outcome.succeeded, outcome.failures.len()), (60, 0));
+        assert!((20..=most).contains(&server.connections()), "{}", server.connections());
+        assert_eq!(outcome.handshakes.full, server.connections());
+    }
+}
+
+#[test]
+fn threads_share_connections_and_requests() {
+    // A thread without a connection waits for the others.
+    for (threads, connections) in [(2, 5), (3, 1)] {
+        let server = plain_server(|_| Answer::Right);
+        let cpus = vec![cpu(); threads];
+        let outcome = run(&Load { cpus, ..plain_requests(&server, connections, 20) });
+        assert_eq!((outcome.succeeded, server.connections()), (20, u64::from(connections)));
+        assert_eq!(outcome.thread_busy.len(), threads);
+    }
+}
+
+#[test]
+fn connections_come_from_as_many_addresses_as_asked() {
+    let server = plain_server(|_| Answer::Right);
+    let reuse = Reuse { requests_per_connection: Some(1), connections_per_session: 1 };
+    run(&Load { reuse, sources: 3, ..plain_requests(&server, 1, 20) });
+    let peers: BTreeSet<String> = server.peers().iter().map(ToString::to_string).collect();
+    assert_eq!(peers, ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(String::from).into());
+}
+
+#[test]
+fn idle_connections_are_there_while_the_caller_measures() {
+    let server = plain_server(|_| Answer::Right);
+    let model = LoadModel::Idle { connections: 40, requests: 2 };
+    let load = Load { model, ..plain_requests(&server, 1, 20) };
+    let (outcome, there) = client::hold(&load, || server.connections()).unwrap();
+    assert_eq!(there, 40);
+    assert_eq!((outcome.succeeded, outcome.failures.len()), (80, 0));
+}
+
+#[test]
+fn stopping_early_keeps_what_was_measured() {
+    let server = plain_server(|_| Answer::Right);
+    let end = End::After(Duration::from_secs(60));
+    let stop = AtomicBool::new(false);
+    let reports = Cell::new(0);
+    let load = Load { end, ..plain_requests(&server, 1, 0) };
+    let outcome = client::run_with(&load, &stop, &mut |progress| {
+        reports.set(reports.get() + 1);
+        if progress.succeeded > 100 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    })
+    .unwrap();
+    assert!(outcome.succeeded > 100 && outcome.elapsed < Duration::from_secs(50));
+    assert!(reports.get() > 0);
 }
 
 #[test]
@@ -64,10 +119,24 @@ fn the_warm_up_is_left_out() {
 fn what_is_due_is_begun_even_if_nothing_is_answered_in_time() {
     let server = server(|_| Answer::After(Duration::from_millis(300)));
     let mut load = requests(&server, 1, 0);
-    let arrivals = kettle_loadgen::load::Arrivals::Constant { per_second: 50.0 };
+    let arrivals = Arrivals::Constant { per_second: 50.0 };
     load.model = LoadModel::Open { arrivals, transactions_max: 1_000 };
     load.end = End::After(Duration::from_secs(2));
     let outcome = run(&load);
     assert!((99..=101).contains(&outcome.attempted), "{}", outcome.attempted);
     assert_eq!(outcome.succeeded, outcome.attempted, "{:?}", outcome.failures);
+}
+
+#[test]
+fn an_open_load_begins_every_transaction_that_is_due() {
+    let server = plain_server(|_| Answer::Right);
+    let arrivals = Arrivals::Constant { per_second: 200.0 };
+    let model = LoadModel::Open { arrivals, transactions_max: 100 };
+    let end = End::After(Duration::from_millis(1_500));
+    let warm_up = Duration::from_millis(500);
+    let outcome = run(&Load { model, end, warm_up, ..plain_requests(&server, 1, 0) });
+    assert_eq!((outcome.attempted, outcome.succeeded), (200, 200));
+    assert_eq!(outcome.elapsed, Duration::from_secs(1));
+    assert_eq!(outcome.seconds.len(), 1);
+    assert_eq!(outcome.seconds[0].succeeded, 200);
 }

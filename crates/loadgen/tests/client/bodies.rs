@@ -1,6 +1,6 @@
 //! Bodies: opened or dropped, compared or not, short, long or wrong.
 
-use kettle_loadgen::load::{BodyUse, Expect, Load};
+use kettle_loadgen::load::{BodyUse, Expect, Load, LoadModel};
 use sha2::{Digest, Sha256};
 
 use crate::server::{Answer, Server};
@@ -24,6 +24,22 @@ fn dropped_bodies_are_counted_to_the_byte() {
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
     assert_eq!(outcome.body_bytes, 60 * BYTES as u64);
     assert_eq!(outcome.hashed, 6);
+}
+
+#[test]
+fn bodies_are_hashed_and_compared() {
+    let server = server_with(body(BYTES), |_| Answer::Right);
+    let mut load = discarding(&server, 20, 4);
+    load.model = LoadModel::Closed { connections: 1 };
+    for (body, hashed) in [(BodyUse::Open, 1), (load.body, 5)] {
+        let outcome = run(&Load { body, ..load.clone() });
+        assert_eq!((outcome.succeeded, outcome.hashed), (20, hashed), "{body:?}");
+        assert_eq!(outcome.body_bytes, 20 * BYTES as u64);
+    }
+    load.expect.body_sha256 = Some([0; 32]);
+    let outcome = run(&load);
+    // The first of four is hashed, which ends the connection.
+    assert_eq!((failed(&outcome, "wrong_hash"), outcome.failures.len()), (5, 1));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use kettle_loadgen::client::{self, LoadError};
 use kettle_loadgen::load::{Arrivals, End, LoadModel};
 
 use crate::server::Answer;
-use crate::setup::{failed, requests, run, server};
+use crate::setup::{failed, plain_requests, plain_server, requests, run, server};
 
 /// Every fifth request of 100 meets `answer`.
 fn every_fifth(answer: Answer) -> (kettle_loadgen::client::Outcome, u64) {
@@ -23,7 +23,10 @@ fn each_fault_has_its_name_and_is_counted_once() {
         (Answer::Close, "closed"),
         (Answer::Reset, "reset"),
         (Answer::Status(503), "wrong_status"),
+        (Answer::NotFound, "wrong_status"),
         (Answer::Shorter, "wrong_length"),
+        (Answer::NoLength, "no_length"),
+        (Answer::Chunked, "chunked"),
         (Answer::Half, "truncated"),
         (Answer::NoHttp, "bad_head"),
         (Answer::Excess, "excess"),
@@ -57,6 +60,18 @@ fn a_server_that_never_answers_costs_a_timeout_and_no_more() {
     let timeouts = failed(&outcome, "timeout");
     assert!((3..=12).contains(&timeouts), "{:?}", outcome.failures);
     assert_eq!(outcome.failures.len(), 1, "{:?}", outcome.failures);
+}
+
+#[test]
+fn a_server_that_answers_nobody_is_given_up_soon() {
+    let server = plain_server(|_| Answer::Never);
+    let mut load = plain_requests(&server, 1, 0);
+    load.model = LoadModel::Idle { connections: 500, requests: 1 };
+    load.timeout = Duration::from_millis(200);
+    let (outcome, ()) = client::hold(&load, || ()).unwrap();
+    assert_eq!((failed(&outcome, "timeout"), outcome.failures.len()), (500, 1));
+    // Not one after the other to the last.
+    assert!(server.connections() < 500);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kettle_loadgen::load::{Arrivals, End, LoadModel};
+use kettle_loadgen::load::{Arrivals, End, Load, LoadModel};
 
 use crate::server::Answer;
-use crate::setup::{failed, milliseconds, requests, run, server};
+use crate::setup::{failed, milliseconds, plain_requests, plain_server, requests, run, server};
 
 const STALL: Duration = Duration::from_millis(1_000);
 const STALL_MS: f64 = 1_000.0;
@@ -78,6 +78,24 @@ fn a_stream_that_is_not_complete_when_the_next_is_due_has_stalled() {
         assert_eq!(failed(&outcome, "timeout"), 0);
         assert_eq!(outcome.stalls > outcome.succeeded / 2, is_slow, "{outcome:?}");
     }
+}
+
+/// One connection's answer waits a second. All that were due meanwhile must show it, though the client could not send them.
+#[test]
+fn a_stall_shows_in_the_latency_of_all_objects_that_were_due() {
+    let answer = |number| if number == 10 { Answer::After(STALL) } else { Answer::Right };
+    let server = plain_server(answer);
+    let interval = Duration::from_millis(20);
+    let model = LoadModel::Streaming { connections: 1, interval, spread: Duration::ZERO };
+    let end = End::After(Duration::from_secs(2));
+    let outcome = run(&Load { model, end, ..plain_requests(&server, 1, 0) });
+    assert!((99..=101).contains(&outcome.succeeded), "{outcome:?}");
+    // 50 were due within the stall, and the last of them waited no time at all.
+    let late = outcome.latency.count_between(200_000, 2_000_000);
+    assert!(late >= 38, "{late} of them waited for 0.2 s");
+    assert!(outcome.stalls >= 45, "{} stalls", outcome.stalls);
+    // The server was slow, not the client, though on a busy machine that is late now and then too.
+    assert!(outcome.late_starts < 40, "{} late starts", outcome.late_starts);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -31,6 +31,12 @@ pub enum Answer {
     Half,
     /// The right length, other bytes.
     OtherBytes,
+    /// 404 and an empty body.
+    NotFound,
+    /// 200 and the end of the head, which says no length.
+    NoLength,
+    /// 200 and an empty body in chunks.
+    Chunked,
     /// Bytes that are no HTTP.
     NoHttp,
     /// One byte more than announced.
@@ -51,6 +57,9 @@ impl Answer {
             Answer::Shorter => "shorter",
             Answer::Half => "half",
             Answer::OtherBytes => "other_bytes",
+            Answer::NotFound => "not_found",
+            Answer::NoLength => "no_length",
+            Answer::Chunked => "chunked",
             Answer::NoHttp => "no_http",
             Answer::Excess => "excess",
             Answer::Never => "never",
@@ -76,7 +85,8 @@ pub struct Server {
 struct Shared {
     behaviour: Behaviour,
     requests: AtomicU64,
-    connections: AtomicU64,
+    /// Where connections came from, in order.
+    peers: Mutex<Vec<IpAddr>>,
     early: AtomicU64,
     given: Mutex<BTreeMap<&'static str, u64>>,
     stalled_until: Mutex<Option<Instant>>,
@@ -93,7 +103,7 @@ impl Server {
         let shared = Arc::new(Shared {
             behaviour,
             requests: AtomicU64::new(0),
-            connections: AtomicU64::new(0),
+            peers: Mutex::default(),
             early: AtomicU64::new(0),
             given: Mutex::default(),
             stalled_until: Mutex::default(),
@@ -129,7 +139,12 @@ impl Server {
 
     /// How many connections there were.
     pub fn connections(&self) -> u64 {
-        self.shared.connections.load(Ordering::SeqCst)
+        self.peers().len() as u64
+    }
+
+    /// Where they came from, in order.
+    pub fn peers(&self) -> Vec<IpAddr> {
+        self.shared.peers.lock().unwrap().clone()
     }
 }
 
@@ -147,12 +162,17 @@ impl Drop for Server {
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    for socket in listener.incoming() {
+    loop {
+        let (socket, peer) = listener.accept().unwrap();
         if shared.is_stopped.load(Ordering::SeqCst) {
             return;
         }
-        let number = shared.connections.fetch_add(1, Ordering::SeqCst);
-        let (shared, socket) = (Arc::clone(shared), socket.unwrap());
+        let number = {
+            let mut peers = shared.peers.lock().unwrap();
+            peers.push(peer.ip());
+            peers.len() as u64 - 1
+        };
+        let shared = Arc::clone(shared);
         std::thread::spawn(move || {
             socket.set_nodelay(true).unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -230,6 +250,9 @@ impl Shared {
             Answer::Excess => {
                 connection.send(200, body.len(), &[body.as_slice(), b"!"].concat())?;
             }
+            Answer::NotFound => connection.send(404, 0, b"")?,
+            Answer::NoLength => connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?,
+            Answer::Chunked => connection.write_all(CHUNKED)?,
             Answer::NoHttp => connection.write_all(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")?,
             Answer::Half => {
                 connection.send(200, body.len(), &body[..body.len() / 2])?;
@@ -304,6 +327,8 @@ impl Connection {
         Ok(())
     }
 }
+
+const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
 
 /// A client that says nothing for this long is forgotten.
 const PATIENCE: Duration = Duration::from_secs(30);

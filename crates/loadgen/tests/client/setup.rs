@@ -42,6 +42,11 @@ pub fn server_with(
     Server::start(Behaviour { tls: Some(Box::new(tls)), answer: Box::new(answer), body })
 }
 
+/// The same without TLS.
+pub fn plain_server(answer: impl Fn(u64) -> Answer + Send + Sync + 'static) -> Server {
+    Server::start(Behaviour { tls: None, answer: Box::new(answer), body: body(1_024) })
+}
+
 /// A server whose TLS may differ from connection to connection.
 pub fn server_by_connection(
     tls: impl Fn(u64) -> Arc<ServerConfig> + Send + Sync + 'static,
@@ -93,8 +98,13 @@ pub fn requests(server: &Server, connections: u32, count: u64) -> Load {
     }
 }
 
+/// The same without TLS.
+pub fn plain_requests(server: &Server, connections: u32, count: u64) -> Load {
+    Load { tls: None, ..requests(server, connections, count) }
+}
+
 /// A processor this test may run on.
-fn cpu() -> usize {
+pub fn cpu() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None).unwrap();
     (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap()
 }

@@ -7,7 +7,6 @@ use time::OffsetDateTime;
 
 use super::ResponseEntry;
 use super::escape::{write_combined_field, write_json_string};
-use crate::tx_path::TxPath;
 
 /// Writes one JSON object and a line feed. Fields without a value are left out.
 pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
@@ -26,15 +25,14 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &Respo
     text_member(out, "refused", entry.refusal.map(str::as_bytes));
     number_member(out, "bytes_sent", entry.bytes_sent);
     number_member(out, "body_bytes", entry.body_bytes);
-    text_member(out, "path", entry.path.map(|path| path.as_str().as_bytes()));
+    text_member(out, "path", Some(entry.path.as_str().as_bytes()));
     text_member(out, "reason", entry.reason.map(|reason| reason.as_str().as_bytes()));
-    if let Some(session) = entry.session {
-        text_member(out, "tls_version", Some(session.version_name().as_bytes()));
-        text_member(out, "suite", Some(session.suite.as_bytes()));
-        text_member(out, "group", Some(session.group.as_bytes()));
-        text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
-        text_member(out, "client", client(entry));
-    }
+    let session = entry.session;
+    text_member(out, "tls_version", Some(session.version_name().as_bytes()));
+    text_member(out, "suite", Some(session.suite.as_bytes()));
+    text_member(out, "group", Some(session.group.as_bytes()));
+    text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
+    text_member(out, "client", client(entry));
     if entry.cache.is_some() {
         text_member(out, "cache", entry.cache.map(str::as_bytes));
     }
@@ -79,12 +77,12 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &R
     quoted_field(out, " \"", entry.referer);
     quoted_field(out, " \"", entry.user_agent);
     let session = entry.session;
-    word_field(out, " path=", entry.path.map(TxPath::as_str));
+    word_field(out, " path=", Some(entry.path.as_str()));
     word_field(out, " reason=", entry.reason.map(|reason| reason.as_str()));
-    word_field(out, " tls=", session.map(|session| session.version_name()));
-    word_field(out, " suite=", session.map(|session| session.suite));
-    word_field(out, " group=", session.map(|session| session.group));
-    word_field(out, " resumed=", session.map(|session| session.resumed.as_str()));
+    word_field(out, " tls=", Some(session.version_name()));
+    word_field(out, " suite=", Some(session.suite));
+    word_field(out, " group=", Some(session.group));
+    word_field(out, " resumed=", Some(session.resumed.as_str()));
     quoted_field(out, " host=\"", entry.host);
     quoted_field(out, " server_name=\"", server_name(entry));
     out.extend_from_slice(b" bytes_sent=");
@@ -125,7 +123,7 @@ pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &Resp
         write_combined_field(out, entry.target);
     }
     let milliseconds = entry.duration.as_secs_f64() * 1000.0;
-    let path = entry.path.map_or("-", TxPath::as_str);
+    let path = entry.path.as_str();
     let cut = if entry.completed { "" } else { " cut short" };
     let (bytes, client) = (entry.body_bytes, entry.remote.ip());
     write_display(out, format_args!(" {bytes} B {milliseconds:.1} ms {path} {client}{cut}\n"));
@@ -192,12 +190,12 @@ pub(super) fn write_time_of_day(out: &mut Vec<u8>, clock: &mut TimeTexts, time: 
 }
 
 fn server_name<'a>(entry: &ResponseEntry<'a>) -> Option<&'a [u8]> {
-    entry.session?.server_name.as_deref().map(str::as_bytes)
+    entry.session.server_name.as_deref().map(str::as_bytes)
 }
 
 /// Whose certificate the client showed.
 fn client<'a>(entry: &ResponseEntry<'a>) -> Option<&'a [u8]> {
-    Some(entry.session?.peer.as_ref()?.subject.as_bytes())
+    Some(entry.session.peer.as_ref()?.subject.as_bytes())
 }
 
 pub(super) fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {

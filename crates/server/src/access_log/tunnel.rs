@@ -24,8 +24,8 @@ pub struct TunnelEntry<'a> {
     pub peer: SocketAddr,
     /// Where it listens.
     pub listener: SocketAddr,
-    /// The backend's name; none where there was none for the client.
-    pub backend: Option<&'a str>,
+    /// The backend's name.
+    pub backend: &'a str,
     /// The server's name; none if none could be had.
     pub server: Option<&'a str>,
     /// The time the server took to take the connection.
@@ -70,7 +70,7 @@ impl TunnelEntry<'_> {
         }
         text_member(out, "listener", Some(self.listener.to_string().as_bytes()));
         text_member(out, "server_name", self.server_name.map(str::as_bytes));
-        text_member(out, "backend", self.backend.map(str::as_bytes));
+        text_member(out, "backend", Some(self.backend.as_bytes()));
         text_member(out, "server", self.server.map(str::as_bytes));
         if let Some(time) = self.connect_time {
             number_member(out, "connect_us", microseconds(time));
@@ -109,7 +109,7 @@ impl TunnelEntry<'_> {
         clock.write_common(out, self.time);
         out.extend_from_slice(b"] \"-\" - ");
         write_number(out, bytes(self.to_client));
-        quoted_field(out, " backend=\"", self.backend.map(str::as_bytes));
+        quoted_field(out, " backend=\"", Some(self.backend.as_bytes()));
         quoted_field(out, " server=\"", self.server.map(str::as_bytes));
         quoted_field(out, " server_name=\"", self.server_name.map(str::as_bytes));
         let session = self.session;
@@ -134,7 +134,7 @@ impl TunnelEntry<'_> {
 
     fn write_short(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         write_time_of_day(out, clock, self.time);
-        let place = self.server.or(self.backend).unwrap_or("-");
+        let place = self.server.unwrap_or(self.backend);
         let (sent, received) = (bytes(self.to_client), bytes(self.to_backend));
         let path = self.to_client.map_or("-", |flow| flow.path.as_str());
         let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.ip(), self.end);
@@ -169,7 +169,7 @@ mod tests {
             remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
             peer: SocketAddr::from(([10, 0, 0, 1], 5_000)),
             listener: SocketAddr::from(([0, 0, 0, 0], 443)),
-            backend: Some("app"),
+            backend: "app",
             server: Some("127.0.0.1:80"),
             connect_time: Some(Duration::from_micros(90)),
             to_backend: Some(Flow { bytes: 100, path: TxPath::User, reason: None }),

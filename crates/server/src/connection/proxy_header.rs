@@ -45,8 +45,7 @@ impl Connection {
                     return Some(received);
                 }
                 Ok(_) => break "closed",
-                Err(Interrupt::Expired) => break "timed_out",
-                Err(Interrupt::Draining) => break "server_stopping",
+                Err(interrupt) => break interrupt.as_str(),
             }
         };
         tracing::debug!(remote = %self.remote, outcome, "no connection without a good PROXY header");

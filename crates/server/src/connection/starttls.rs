@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::plain::{poll_drain, poll_read, poll_write_all};
 use super::{Connection, LINGER};
-use crate::deadlines::{Interrupt, Stage};
+use crate::deadlines::Stage;
 
 impl Connection {
     /// Answers until TLS begins. Returns what was received of it already, or `None` if it does not come to that.
@@ -65,7 +65,7 @@ impl Connection {
                 (Ok(Next::Tls), Ok(Ok(()))) => return Ok(Vec::new()),
                 (Ok(Next::TlsBegun), Ok(Ok(()))) => return Ok(received),
                 (Ok(Next::End), _) => return Err("starttls_quit"),
-                (_, Err(interrupt)) => return Err(word(interrupt)),
+                (_, Err(interrupt)) => return Err(interrupt.as_str()),
                 (_, Ok(Err(_))) => return Err("io"),
             }
             answer.clear();
@@ -76,15 +76,8 @@ impl Connection {
             match read.await {
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Err("closed"),
-                Err(interrupt) => return Err(word(interrupt)),
+                Err(interrupt) => return Err(interrupt.as_str()),
             }
         }
-    }
-}
-
-fn word(interrupt: Interrupt) -> &'static str {
-    match interrupt {
-        Interrupt::Expired => "timed_out",
-        Interrupt::Draining => "server_stopping",
     }
 }

@@ -14,7 +14,7 @@ use crate::relay::Side;
 use crate::response::Upgraded;
 use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
 use crate::tunnel_routes::TunnelSettings;
-use crate::upstream::Link;
+use crate::upstream::{Link, Upstream};
 
 /// What a tunnel is made of, but for its client's side.
 pub(super) struct TunnelEnds {
@@ -58,8 +58,9 @@ impl Connection {
             _ => TunnelPathChoice::Auto,
         };
         let crossover = listener.https().map_or(u64::MAX, |https| https.crossover.max(CROSSOVER));
+        let upstream = Arc::new(Upstream::new(backend, None));
         let settings =
-            TunnelSettings::new(backend, None, path, crossover, Truncation::Fin).logged_to(log);
+            TunnelSettings::new(upstream, path, crossover, Truncation::Fin).logged_to(log);
         let peers = Peers {
             client: self.remote,
             socket: peer,

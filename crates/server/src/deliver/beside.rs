@@ -11,8 +11,7 @@ use kettle_tls::stream::{StreamError, TlsStream};
 use tokio::io::AsyncWrite;
 use tokio::time::timeout;
 
-use super::upstream::cut;
-use super::{Delivery, DeliveryError};
+use super::{Delivery, DeliveryError, cut_short};
 use crate::deadlines::Pace;
 use crate::request::{Beside, BodyError, OfConnection, Passed};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -78,7 +77,7 @@ impl Delivery<'_> {
                 return Poll::Ready(passed.map(|()| NextPiece::Passed));
             }
             if let Poll::Ready(piece) = body.poll_chunk(context) {
-                return Poll::Ready(piece.map(NextPiece::Piece).map_err(cut));
+                return Poll::Ready(piece.map(NextPiece::Piece).map_err(cut_short));
             }
             match poll_request(self.stream, body, request, context) {
                 Poll::Ready(passed) => Poll::Ready(passed.map(|()| NextPiece::Passed)),
@@ -106,7 +105,7 @@ impl Delivery<'_> {
         match next {
             Ok(next) => next,
             Err(_) if owed < limit => Ok(NextPiece::Moved),
-            Err(_) => Err(cut(UpstreamError::TimedOut)),
+            Err(_) => Err(cut_short(UpstreamError::TimedOut)),
         }
     }
 

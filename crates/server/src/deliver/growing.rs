@@ -1,16 +1,10 @@
 //! Responses that are sent from a file while it grows: what is there as from any file, then whatever comes.
 
-use std::future::poll_fn;
-use std::io;
-use std::task::Poll;
-
 use kettle_http::h1::framing::BodyWriter;
 use kettle_http::range::ByteRange;
-use tokio::time::timeout;
 
 use super::placement::{Demand, PathPreference};
-use super::{Delivery, DeliveryError, Piece};
-use crate::request::poll_client;
+use super::{Delivery, DeliveryError, Piece, cut_short};
 use crate::response::{Growing, GrowingNext};
 
 impl Delivery<'_> {
@@ -29,7 +23,7 @@ impl Delivery<'_> {
         let mut writer = BodyWriter::new(is_chunked && body.bytes.is_none());
         let (mut prefix, mut sent) = (head.to_vec(), 0);
         loop {
-            let next = body.next(sent).map_err(|why| DeliveryError::BodyCutShort(why.into()))?;
+            let next = body.next(sent).map_err(cut_short)?;
             match next {
                 GrowingNext::Bytes(ByteRange { start, bytes }) => {
                     let bytes = bytes.min(PIECE_BYTES);
@@ -46,7 +40,9 @@ impl Delivery<'_> {
                         self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
                         prefix.clear();
                     }
-                    self.more(body, filled).await?;
+                    let patience = body.patience;
+                    self.unless_gone(patience, |context| body.poll_more(context, filled).map(Ok))
+                        .await?;
                 }
                 GrowingNext::End => {
                     let is_announced = body.bytes.is_some();
@@ -61,22 +57,6 @@ impl Delivery<'_> {
                 }
             }
         }
-    }
-
-    /// Waits until more is there, but not for the sake of a client that has gone.
-    async fn more(&mut self, body: &mut Growing, seen: u64) -> Result<(), DeliveryError> {
-        let patience = body.patience;
-        let more = poll_fn(|context| {
-            if body.poll_more(context, seen).is_ready() {
-                return Poll::Ready(Ok(()));
-            }
-            match poll_client(self.stream, context) {
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
-                _ => Poll::Pending,
-            }
-        });
-        let late = || DeliveryError::BodyCutShort(io::ErrorKind::TimedOut.into());
-        timeout(patience, more).await.unwrap_or_else(|_| Err(late()))
     }
 }
 

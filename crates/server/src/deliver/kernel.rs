@@ -1,6 +1,6 @@
 //! Responses whose records the kernel encrypts.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::Context;
 
@@ -78,7 +78,7 @@ impl Delivery<'_> {
             if sent_bytes == 0 {
                 // What the head's record waited for does not come.
                 self.client_takes(TlsStream::poll_kernel_push).await??;
-                return Err(cut_short());
+                return Err(cut_short(io::ErrorKind::UnexpectedEof));
             }
             self.delivered.body_bytes += sent_bytes as u64;
             turn_bytes += sent_bytes as u64;

@@ -16,12 +16,10 @@ use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
-use tokio::time::timeout;
 
-use super::{Delivery, DeliveryError, Demand, PathPreference, Piece};
+use super::{Delivery, DeliveryError, Demand, PathPreference, Piece, cut_short};
 use crate::deadlines::Pace;
 use crate::pipes::Pipes;
-use crate::request::poll_client;
 use crate::tx_path::TxPath;
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -52,8 +50,10 @@ impl Delivery<'_> {
         }
         loop {
             let piece = match next.take() {
-                Some(piece) => piece.map_err(cut)?,
-                None => self.beside_client(body, UpstreamBody::poll_chunk).await?,
+                Some(piece) => piece.map_err(cut_short)?,
+                None => {
+                    self.unless_gone(body.timeout(), |context| body.poll_chunk(context)).await?
+                }
             };
             let is_direct = piece.is_some() && body.direct().is_some();
             if piece.is_some() && !is_direct {
@@ -150,7 +150,7 @@ impl Delivery<'_> {
     ) -> Result<(), DeliveryError> {
         let (mut full_reads, pipes) = (0, &self.worker.pipes);
         while let Some((_, left_bytes)) = body.direct() {
-            self.beside_client(body, UpstreamBody::poll_readable).await?;
+            self.unless_gone(body.timeout(), |context| body.poll_readable(context)).await?;
             let pipe = if is_spliced { pipes.take() } else { None };
             match pipe {
                 Some(pipe) => {
@@ -159,7 +159,9 @@ impl Delivery<'_> {
                 }
                 None if self.stream.is_offloaded() => {
                     self.delivered.path = TxPath::KernelWrite;
-                    let piece = self.beside_client(body, UpstreamBody::poll_chunk).await?;
+                    let piece = self
+                        .unless_gone(body.timeout(), |context| body.poll_chunk(context))
+                        .await?;
                     self.keep_pace(body);
                     self.send_piece(&[], Piece::Memory(&piece.unwrap_or_default()), false).await?;
                 }
@@ -188,12 +190,12 @@ impl Delivery<'_> {
         let received = room.lend(|slices| {
             socket.try_receive(wanted_bytes, |fd| transfer::receive_vectored(fd, slices))
         });
-        let bytes = match received.map_err(|error| cut(error.into()))? {
+        let bytes = match received.map_err(|error| cut_short(error))? {
             Some(bytes) => bytes,
             None => return Ok(room.commit(0)?),
         };
         room.commit(bytes)?;
-        body.took(bytes).map_err(cut)?;
+        body.took(bytes).map_err(cut_short)?;
         self.keep_pace(body);
         *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
         self.flush(false).await?;
@@ -212,8 +214,8 @@ impl Delivery<'_> {
         let wanted_bytes = at_most(pipe.capacity_bytes(), left_bytes);
         let Some((socket, _)) = body.direct() else { return Ok(()) };
         let filled = socket.try_receive_part(|fd| pipe.fill(fd, wanted_bytes));
-        let Some(bytes) = filled.map_err(|error| cut(error.into()))? else { return Ok(()) };
-        body.took(bytes).map_err(cut)?;
+        let Some(bytes) = filled.map_err(|error| cut_short(error))? else { return Ok(()) };
+        body.took(bytes).map_err(cut_short)?;
         self.keep_pace(body);
         (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);
         while !pipe.is_empty() {
@@ -225,26 +227,6 @@ impl Delivery<'_> {
             self.delivered.body_bytes += sent_bytes as u64;
         }
         Ok(())
-    }
-
-    /// Waits for the server, but not for the sake of a client that has gone.
-    async fn beside_client<T>(
-        &mut self,
-        body: &mut UpstreamBody,
-        mut poll: impl FnMut(&mut UpstreamBody, &mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
-    ) -> Result<T, DeliveryError> {
-        let limit = body.timeout();
-        let next = poll_fn(|context| {
-            if let Poll::Ready(next) = poll(body, context) {
-                return Poll::Ready(next.map_err(cut));
-            }
-            match poll_client(self.stream, context) {
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
-                _ => Poll::Pending,
-            }
-        });
-        let next = timeout(limit, next).await;
-        next.unwrap_or_else(|_| Err(cut(UpstreamError::TimedOut)))
     }
 }
 
@@ -273,10 +255,6 @@ impl Drop for Held<'_> {
 
 fn at_most(bytes: usize, left_bytes: u64) -> usize {
     bytes.min(usize::try_from(left_bytes).unwrap_or(usize::MAX))
-}
-
-pub(super) fn cut(error: UpstreamError) -> DeliveryError {
-    DeliveryError::BodyCutShort(error.into())
 }
 
 /// After this many full reads in a row each has room for as many records as a read of a file.

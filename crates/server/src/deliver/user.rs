@@ -1,5 +1,7 @@
 //! Responses whose records are sealed in this process.
 
+use std::io;
+
 use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::WRITE_BYTES;
@@ -56,7 +58,7 @@ impl Delivery<'_> {
         while sent_bytes < span.bytes {
             let (offset, left_bytes) = (span.start + sent_bytes, span.bytes - sent_bytes);
             let read_bytes = match self.seal_from(head, file, offset, left_bytes)? {
-                Some(0) => return Err(cut_short()),
+                Some(0) => return Err(cut_short(io::ErrorKind::UnexpectedEof)),
                 Some(read_bytes) => {
                     let is_end = read_bytes as u64 == left_bytes;
                     if is_end && is_last {

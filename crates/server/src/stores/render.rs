@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use kettle_cache::Status;
 
 use super::{CacheOutcome, KeptStore, Stores};
-use crate::metrics::{MetricWriter, NamedCounters, Shape, write_named};
+use crate::metrics::{Label, MetricWriter, NamedCounters, Shape, write_named};
 
 impl NamedCounters for Stores {
     fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
@@ -17,10 +17,8 @@ impl NamedCounters for Stores {
         write_named! { writer:
             counters "cache_responses", "Responses of routes with a cache by where they came from" by "store", "status" =
                 self.iter().flat_map(|store| {
-                    let counts = CacheOutcome::ALL.iter().zip(&store.responses);
-                    counts.map(|(outcome, count)| {
-                        (vec![&*store.name, outcome.as_str()], count.load(Ordering::Relaxed))
-                    })
+                    let counts = CacheOutcome::WORDS.iter().zip(store.responses.read());
+                    counts.map(|(word, count)| (vec![&*store.name, *word], count))
                 });
             gauges "cache_bytes", "What the objects of a store take of the disk, arriving ones too" by "store" =
                 self.by_status(|it| it.bytes);

@@ -13,7 +13,6 @@ use super::open::begin_tls;
 use crate::backend::{
     Backend, BackendTasks, Backends, Failure, Handshake, Outcome, Server, ServerStream, Socket,
 };
-use crate::tunnel_routes::TunnelRoutes;
 use crate::upstream::Upstreams;
 
 /// Checks servers and looks up names. Once in a process is enough, on a runtime that nobody's connections wait for: names
@@ -21,18 +20,13 @@ use crate::upstream::Upstreams;
 #[derive(Default)]
 pub struct BackendWatch(BackendTasks<AsUsed>);
 
-/// TLS as the tunnels of these listeners speak it, and routes that pass requests.
-struct AsUsed(Vec<Option<Arc<TunnelRoutes>>>, Arc<Upstreams>);
+/// TLS as tunnels speak it, and routes that pass requests.
+struct AsUsed(Arc<Upstreams>);
 
 impl BackendWatch {
     /// Looks after these from here on. What is the same as before goes on.
-    pub fn adopt(
-        &mut self,
-        backends: &Backends,
-        tunnels: Vec<Option<Arc<TunnelRoutes>>>,
-        upstreams: Arc<Upstreams>,
-    ) {
-        self.0.adopt(backends, AsUsed(tunnels, upstreams));
+    pub fn adopt(&mut self, backends: &Backends, upstreams: Arc<Upstreams>) {
+        self.0.adopt(backends, AsUsed(upstreams));
     }
 
     /// Does its work for as long as it is polled.
@@ -48,11 +42,8 @@ impl Handshake for AsUsed {
         server: &Server,
         socket: Socket,
     ) -> Result<Box<dyn ServerStream>, Failure> {
-        let routes = self.0.iter().flatten();
-        let mut ways = routes.filter_map(|routes| routes.connector(backend, server));
-        let connector = ways.next().or_else(|| self.1.connector(backend, server));
-        let unknown = || Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it");
-        let connector = connector.ok_or_else(unknown)?;
+        let unknown = || Failure::new(Outcome::Tls, "nothing says how TLS is spoken to it");
+        let connector = self.0.connector(backend, server).ok_or_else(unknown)?;
         let starttls = backend.settings.starttls();
         let (mut stream, _) = begin_tls(socket, connector, starttls, Outcome::Tls).await?;
         let time_max = backend.settings.check.as_ref().map_or(VERDICT_MAX, |it| it.timeout / 4);

@@ -114,7 +114,7 @@ impl Lease {
         let Self { pool, destination, backend, slot, count } = self;
         drop(count);
         pool.give(link, destination, &backend);
-        // The connection that waits for the slot finds this one.
+        // Only now: the request that waits for the slot is to find the connection in the pool.
         drop(slot);
     }
 }

@@ -8,8 +8,8 @@ use kettle_config::{
     Roots as ConfigRoots, ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
 };
 use kettle_server::access_log::Destination;
-use kettle_server::backend::Backends;
 use kettle_server::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart, TunnelWays};
+use kettle_server::upstream::Upstreams;
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
@@ -18,15 +18,12 @@ use kettle_tls::trust::Roots;
 use super::identities::load_identity;
 use super::{Diagnostics, load_named_file};
 
-/// How TLS is spoken to the servers of each backend that speaks it, by its name.
-pub(super) type LoadedConnectors = HashMap<String, Arc<[Connector]>>;
-
-/// Reads what TLS to backends needs.
+/// Reads how TLS is spoken to the servers of each backend that speaks it, by its name.
 pub(super) fn load(
     config: &Config,
     policy: &Policy,
     diagnostics: &mut Diagnostics,
-) -> LoadedConnectors {
+) -> HashMap<String, Arc<[Connector]>> {
     let mut loaded = HashMap::new();
     for (index, backend) in config.backends.iter().enumerate() {
         let Some(tls) = &backend.tls else { continue };
@@ -121,12 +118,11 @@ fn own_name(server: &BackendServer) -> Option<String> {
 pub(super) fn routes(
     config: &Config,
     acceptors: Vec<Option<Acceptors>>,
-    backends: &Backends,
-    connectors: &LoadedConnectors,
+    upstreams: &Upstreams,
 ) -> Vec<Option<Arc<TunnelRoutes>>> {
     let each = config.listeners.iter().zip(acceptors);
     each.map(|(listener, acceptors)| {
-        let routes = routes_of(config, listener, acceptors, backends, connectors)?;
+        let routes = routes_of(config, listener, acceptors, upstreams)?;
         Some(Arc::new(routes))
     })
     .collect()
@@ -136,8 +132,7 @@ fn routes_of<'c>(
     config: &'c Config,
     listener: &Listener,
     acceptors: Option<Acceptors>,
-    backends: &Backends,
-    connectors: &LoadedConnectors,
+    upstreams: &Upstreams,
 ) -> Option<TunnelRoutes> {
     let mut client_starttls = StartTls::Off;
     let (start, path, crossover, truncation) = match &listener.kind {
@@ -157,16 +152,15 @@ fn routes_of<'c>(
     };
     let mut known: HashMap<(&str, Option<&LogTarget>), Arc<TunnelSettings>> = HashMap::new();
     let mut settings = |name: &str, own_log: Option<&'c LogTarget>| {
-        let backend = backends.find(name)?;
+        let upstream = upstreams.find(name)?;
         let made = || {
-            let connectors = connectors.get(name).cloned();
-            let backend = Arc::clone(backend);
-            let settings = TunnelSettings::new(backend, connectors, path, crossover, truncation);
+            let upstream = Arc::clone(upstream);
+            let settings = TunnelSettings::new(upstream, path, crossover, truncation);
             let settings = settings.behind_starttls(client_starttls);
             let log = own_log.map(|own| Destination::new(own, &config.log));
             Arc::new(settings.logged_to(log.unwrap_or_default()))
         };
-        Some(Arc::clone(known.entry((&backend.name, own_log)).or_insert_with(made)))
+        Some(Arc::clone(known.entry((&upstream.backend.name, own_log)).or_insert_with(made)))
     };
     let mut ways = |site: Option<&'c Site>| {
         let ways = listener.ways(site);

@@ -218,7 +218,7 @@ async fn tls12_closes_before_the_limit_and_never_passes_it() {
 
 #[tokio::test]
 async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
-    let Some(capabilities) = has_ktls("the_kernel_gets_a_new_key") else { return };
+    let Some(capabilities) = has_ktls() else { return };
     for (suite, can_rekey) in [(TLS13, capabilities.carries_rekey()), (TLS12, false)] {
         let (mut stream, mut peer) =
             connection_at(suite, AES_GCM_RECORDS_MAX - RECORDS_RESERVED - 2);
@@ -237,7 +237,7 @@ async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
 
 #[tokio::test]
 async fn the_kernel_never_passes_the_limit() {
-    let Some(_) = has_ktls("the_kernel_never_passes_the_limit") else { return };
+    let Some(_) = has_ktls() else { return };
     // As many bytes as all of them would hold leave none for the end.
     for last in [vec![b'a'; 4], vec![b'a'; 8 * 16_384]] {
         let (mut stream, mut peer) = connection_at(TLS12, AES_GCM_RECORDS_MAX - 8);
@@ -278,7 +278,7 @@ async fn behind_a_next_key_that_the_kernel_refuses_nothing_is_sent() {
 
 #[tokio::test]
 async fn records_made_of_small_pieces_are_never_counted_too_low() {
-    let Some(_) = has_ktls("records_made_of_small_pieces") else { return };
+    let Some(_) = has_ktls() else { return };
     let (mut stream, mut peer) = connection_at(TLS13, 1);
     poll_fn(|context| stream.poll_offload(context, false)).await.expect("offloaded");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -353,17 +353,11 @@ const KERNEL: KernelSending = KernelSending {
     records_unchecked: 1,
 };
 
-fn has_ktls(test: &str) -> Option<Capabilities> {
+fn has_ktls() -> Option<Capabilities> {
     let capabilities = Capabilities::run();
-    let Some(reason) = capabilities.tx_reason() else {
-        return Some(capabilities);
-    };
-    let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|it| it == "1");
-    assert!(!is_required, "no kTLS here: {reason}");
-    if let Some(path) = std::env::var_os("KETTLE_SKIP_LOG") {
-        let log = std::fs::File::options().append(true).create(true).open(path);
-        writeln!(log.expect("a log"), "KETTLE-SKIP {test}: no kTLS in this kernel")
-            .expect("logged");
+    match capabilities.tx_reason() {
+        Some(reason) => kettle_skip::skip_without_kernel_tls(reason),
+        None => return Some(capabilities),
     }
     None
 }

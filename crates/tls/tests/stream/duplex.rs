@@ -195,7 +195,7 @@ async fn both_directions_flow_at_once_in_user_space() {
 
 #[tokio::test]
 async fn both_directions_flow_at_once_through_the_kernel() {
-    let Some(capabilities) = has_ktls("both_directions_flow_at_once_through_the_kernel") else {
+    let Some(capabilities) = has_ktls() else {
         return;
     };
     if is_alone("duplex::both_directions_flow_at_once_through_the_kernel") {

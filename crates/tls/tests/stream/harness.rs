@@ -191,17 +191,11 @@ impl Write for Recorded {
 
 /// Whether this kernel carries kTLS; without it the test is skipped, or fails where a runner is
 /// known to have it.
-pub fn has_ktls(test: &str) -> Option<Capabilities> {
+pub fn has_ktls() -> Option<Capabilities> {
     let capabilities = Capabilities::run();
-    let Some(reason) = capabilities.tx_reason() else {
-        return Some(capabilities);
-    };
-    let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|it| it == "1");
-    assert!(!is_required, "no kTLS here: {reason}");
-    eprintln!("skipped: no kTLS in this kernel");
-    if let Some(path) = std::env::var_os("KETTLE_SKIP_LOG") {
-        let mut log = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        writeln!(log, "KETTLE-SKIP {test}: no kTLS in this kernel").unwrap();
+    match capabilities.tx_reason() {
+        Some(reason) => kettle_skip::skip_without_kernel_tls(reason),
+        None => return Some(capabilities),
     }
     None
 }

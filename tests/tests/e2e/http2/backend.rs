@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::kettle::Kettle;
@@ -38,16 +38,6 @@ pub fn reached(servers: &Backend) -> TcpStream {
     let mut server = servers.accept();
     drop(read_until(&mut server, b"\r\n\r\n"));
     server
-}
-
-pub fn read_until(socket: &mut TcpStream, end: &[u8]) -> Vec<u8> {
-    let mut read = Vec::new();
-    while !read.ends_with(end) {
-        let mut byte = [0];
-        assert_eq!(socket.read(&mut byte).unwrap(), 1, "{}", read.escape_ascii());
-        read.push(byte[0]);
-    }
-    read
 }
 
 #[test]

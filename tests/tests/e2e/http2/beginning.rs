@@ -12,7 +12,6 @@ use rustls::ClientConnection;
 
 use super::frames::*;
 
-const PROTOCOL_ERROR: u32 = 1;
 const BYTES: usize = 70_000;
 
 fn setup() -> Setup {

@@ -4,12 +4,11 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend, read_exactly};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_until};
 use kettle_tests::content::content;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
-use super::backend::read_until;
 use super::same::assert_alike;
 
 /// Answers by the last word of the path for as long as anybody asks.

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
 use kettle_tests::client::End;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::kettle::Kettle;
@@ -12,12 +12,9 @@ use kettle_tests::websocket::agreement;
 use rustix::process::Signal;
 use socket2::SockRef;
 
-use super::backend::read_until;
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
 const ENABLE_CONNECT_PROTOCOL: [u8; 6] = [0, 8, 0, 0, 0, 1];
-const PROTOCOL_ERROR: u32 = 1;
 /// HPACK's name for `:status: 200`.
 const OK: u8 = 0x88;
 

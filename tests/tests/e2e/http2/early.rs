@@ -5,18 +5,16 @@ use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 
-use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::scaled;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use rustix::process::Signal;
 
-use super::backend::{reached, read_until, start};
+use super::backend::{reached, start};
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
-const PROTOCOL_ERROR: u32 = 1;
 /// HPACK's name for `:status: 200`.
 const OK: u8 = 0x88;
 
@@ -58,11 +56,6 @@ fn expect(frames: &mut Frames, stream: u32, text: &[u8]) {
         body.extend(data.payload);
     }
     assert_eq!(body, text);
-}
-
-fn expect_reset(frames: &mut Frames, stream: u32, expected: u32) {
-    let reset = frames.next_of(RST_STREAM);
-    assert_eq!((reset.stream, code(&reset.payload)), (stream, expected));
 }
 
 #[test]
@@ -186,7 +179,7 @@ fn a_server_that_refuses_in_the_middle_ends_the_request() {
         assert_eq!(frames.body(stream), b"no");
         // What is left of it is of no interest (RFC 9113 §8.1).
         frames.send(&data(stream, 0, &[b'x'; 1_025]));
-        expect_reset(&mut frames, stream, NO_ERROR);
+        frames.expect_reset(stream, NO_ERROR);
         assert!(kettle.entry("/app").is_complete());
     }
     frames.ping();
@@ -211,7 +204,7 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
         match stream {
             5 => {
                 frames.send(&data(stream, 0, &[b'x'; 1_025]));
-                expect_reset(&mut frames, stream, NO_ERROR);
+                frames.expect_reset(stream, NO_ERROR);
             }
             _ => frames.send(&data(stream, END_STREAM, b"late")),
         }
@@ -239,7 +232,7 @@ fn a_server_that_dies_in_the_middle_ends_its_stream_and_no_other() {
     let one = begin(&mut frames, &servers, 1, &first);
     let mut other = begin(&mut frames, &servers, 3, &first);
     drop(one);
-    expect_reset(&mut frames, 1, INTERNAL_ERROR);
+    frames.expect_reset(1, INTERNAL_ERROR);
     let entry = kettle.entry("/app");
     assert!(!entry.is_complete());
     assert_eq!(entry.text("upstream_failure"), "closed_early");
@@ -289,7 +282,7 @@ fn a_request_that_breaks_off_beside_its_response_cuts_it() {
         server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
         expect(&mut frames, stream, b"half");
         frames.send(&rest);
-        expect_reset(&mut frames, stream, reset);
+        frames.expect_reset(stream, reset);
         let (part, _) = read_to_end(&mut server);
         assert!(part.len() < 10 || !more.is_empty(), "stream {stream}: {}", part.escape_ascii());
         assert!(!part.ends_with(b"0\r\n\r\n"), "no end is made up for the server");
@@ -405,7 +398,7 @@ fn a_client_that_neither_sends_nor_takes_is_given_up() {
         let mut server = reached(&servers);
         server.write_all(&[CHUNKED, text].concat()).unwrap();
         assert_eq!(read_to_end(&mut server).0, b"5\r\nfirst\r\n");
-        expect_reset(&mut frames, 1, CANCEL);
+        frames.expect_reset(1, CANCEL);
         assert!(!kettle.entry("/app").is_complete());
         frames.ping();
     }

@@ -28,7 +28,11 @@ pub const ACK: u8 = 1;
 /// On HEADERS and CONTINUATION.
 pub const END_HEADERS: u8 = 4;
 
+/// Of SETTINGS.
+pub const INITIAL_WINDOW_SIZE: u16 = 4;
+
 pub const NO_ERROR: u32 = 0;
+pub const PROTOCOL_ERROR: u32 = 1;
 pub const INTERNAL_ERROR: u32 = 2;
 pub const REFUSED_STREAM: u32 = 7;
 pub const CANCEL: u32 = 8;
@@ -110,6 +114,12 @@ impl Frames {
                 Err(end) => panic!("{end:?} before a frame of kind {kind}"),
             }
         }
+    }
+
+    /// Reads until a stream is reset: this one, for this reason.
+    pub fn expect_reset(&mut self, stream: u32, expected: u32) {
+        let reset = self.next_of(RST_STREAM);
+        assert_eq!((reset.stream, code(&reset.payload)), (stream, expected));
     }
 
     /// Reads to the end: the error codes of GOAWAY frames, and the end.

@@ -13,7 +13,6 @@ use rustix::process::Signal;
 
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 
 fn setup() -> Setup {

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend, read_to_end};
+use kettle_tests::backend::{Backend, backend, read_to_end, read_until};
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::Connection;
@@ -12,11 +12,8 @@ use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 use rustix::process::Signal;
 
-use super::backend::read_until;
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
-const PROTOCOL_ERROR: u32 = 1;
 const BYTES: usize = 100_000;
 
 fn setup() -> Setup {
@@ -40,11 +37,6 @@ fn initial_window(bytes: u32) -> Vec<u8> {
 /// A request without a body, with more fields.
 fn get_with(stream: u32, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("GET", path, more))
-}
-
-fn expect_reset(frames: &mut Frames, stream: u32, expected: u32) {
-    let reset = frames.next_of(RST_STREAM);
-    assert_eq!((reset.stream, code(&reset.payload)), (stream, expected));
 }
 
 fn expect_served(frames: &mut Frames, stream: u32) {
@@ -117,13 +109,13 @@ fn a_length_that_the_body_does_not_have_ends_the_stream_and_reaches_no_backend_a
     let mut frames = Frames::connect(&kettle, &[]);
     let five = [("content-length", "5")];
     frames.send(&get_with(1, "/app/none", &five));
-    expect_reset(&mut frames, 1, PROTOCOL_ERROR);
+    frames.expect_reset(1, PROTOCOL_ERROR);
     for (stream, body) in [(3, &b"abc"[..]), (5, b"abcdefg")] {
         frames.send(&frame(HEADERS, END_HEADERS, stream, &fields("POST", "/app/x", &five)));
         let mut server = servers.accept();
         drop(read_until(&mut server, b"\r\n\r\n"));
         frames.send(&frame(DATA, END_STREAM, stream, body));
-        expect_reset(&mut frames, stream, PROTOCOL_ERROR);
+        frames.expect_reset(stream, PROTOCOL_ERROR);
         assert!(read_to_end(&mut server).0.len() < 5);
         assert!(!kettle.entry("/app/x").is_complete());
     }
@@ -138,7 +130,7 @@ fn two_requests_in_one_read_with_room_for_one() {
     frames.send(&requests);
     kettle.wait_for_status("/total/http2_streams", 127);
     frames.send(&[get(255, "/100000"), get(257, "/100000")].concat());
-    expect_reset(&mut frames, 257, REFUSED_STREAM);
+    frames.expect_reset(257, REFUSED_STREAM);
     frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
     frames.ping();
     frames.send(&[initial_window(65_535), get(259, "/10")].concat());
@@ -171,7 +163,7 @@ fn fields_behind_a_body_end_it() {
     let mut server = ask(&mut frames, 3, "connection");
     assert_eq!(read_to_end(&mut server).0, b"");
     assert!(!kettle.entry("/app/x").is_complete());
-    expect_reset(&mut frames, 3, PROTOCOL_ERROR);
+    frames.expect_reset(3, PROTOCOL_ERROR);
 }
 
 #[test]
@@ -397,7 +389,7 @@ fn an_upload_that_was_answered_early_does_not_cut_others_at_a_close_notify() {
     let mut frames = Frames::connect(&kettle, &[]);
     let long = fields("POST", "/10", &[("content-length", "100000000")]);
     frames.send(&frame(HEADERS, END_HEADERS, 1, &long));
-    expect_reset(&mut frames, 1, NO_ERROR);
+    frames.expect_reset(1, NO_ERROR);
     frames.send(&get(3, "/app/x"));
     let mut server = servers.accept();
     drop(read_until(&mut server, b"\r\n\r\n"));

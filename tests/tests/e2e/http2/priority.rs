@@ -8,7 +8,6 @@ use kettle_tests::setup::Setup;
 
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 const STYLE_BYTES: usize = 400_000;
 

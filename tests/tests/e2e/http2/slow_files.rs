@@ -10,8 +10,6 @@ use kettle_tests::setup::Setup;
 
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
-
 /// As many as use up all the memory for pieces of files.
 const FILES: &[(&str, usize, Silent)] = &[
     ("0", BODY_BYTES, HANGS_LATER),

@@ -5,15 +5,13 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kettle_tests::backend::{Backend, backend, read_exactly};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_until};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{go_program_or_skip, paths_here, scaled, skip};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 use kettle_tests::websocket::agreement;
-
-use super::backend::read_until;
 
 fn is_here_or_skip(program: &str) -> bool {
     let mut command = Command::new(program);

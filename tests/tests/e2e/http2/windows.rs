@@ -2,17 +2,15 @@
 
 use std::io::Write;
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::{Backend, backend, read_until};
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::scaled;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
-use super::backend::read_until;
 use super::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 const FLOW_CONTROL_ERROR: u32 = 3;
 

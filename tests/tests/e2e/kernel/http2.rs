@@ -9,7 +9,6 @@ use kettle_tests::setup::Setup;
 
 use crate::http2::frames::*;
 
-const INITIAL_WINDOW_SIZE: u16 = 4;
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 
 fn by(path: &str) -> Setup {

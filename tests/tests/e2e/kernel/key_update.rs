@@ -10,7 +10,7 @@ use kettle_tests::environment::{
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_session::{RawSession, Received};
+use kettle_tests::raw_session::{RawSession, Received, body_of};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::{TLS13_AES_128, TLS13_AES_256, TLS13_CHACHA20};
@@ -69,11 +69,11 @@ fn whoever_asks_for_a_new_key_gets_it_before_the_next_response_or_the_end() {
         for order in orders {
             let mut session = RawSession::connect(kettle.address_by(path));
             session.send(APPLICATION_DATA, &get("/70000"));
-            assert_eq!(expect_response(&mut session, 70_000), 0);
+            assert_eq!(session.bodies(70_000).1, 0);
             let responses = order.iter().filter(|said| matches!(said, Say::Get)).count();
             say(&mut session, order);
             if changes_keys(path) {
-                let answers = expect_response(&mut session, 70_000 * responses);
+                let answers = session.bodies(70_000 * responses).1;
                 assert_eq!(answers, 1, "{path}: {order:?}");
             } else {
                 let end = session.receive();
@@ -99,10 +99,10 @@ fn a_new_key_that_is_asked_for_with_the_first_request_comes_before_the_switch() 
             let mut session = RawSession::connect(kettle.address_by(path));
             let responses = order.iter().filter(|said| matches!(said, Say::Get)).count();
             say(&mut session, order);
-            let answers = expect_response(&mut session, 70_000 * responses);
+            let answers = session.bodies(70_000 * responses).1;
             assert_eq!(answers, 1, "{path}: {order:?}");
             say(&mut session, &[Say::Get]);
-            assert_eq!(expect_response(&mut session, 70_000), 0, "{path}: {order:?}");
+            assert_eq!(session.bodies(70_000).1, 0, "{path}: {order:?}");
         }
     }
 }
@@ -114,7 +114,7 @@ fn a_new_key_that_is_asked_for_behind_the_first_request_spoils_nothing() {
     for path in paths_here() {
         let mut session = RawSession::connect(kettle.address_by(path));
         say(&mut session, &[Say::Get, Say::Send, Say::AskForKey]);
-        let mut answers = expect_response(&mut session, 70_000);
+        let mut answers = session.bodies(70_000).1;
         // On a kernel that cannot change keys it may be the end, if it was not read before the switch.
         if answers == 0 && !changes_keys(path) {
             assert_eq!(session.receive(), Received::Record(ALERT, vec![1, 0]), "{path}");
@@ -122,7 +122,7 @@ fn a_new_key_that_is_asked_for_behind_the_first_request_spoils_nothing() {
             continue;
         }
         say(&mut session, &[Say::Get]);
-        answers += expect_response(&mut session, 70_000);
+        answers += session.bodies(70_000).1;
         assert_eq!(answers, 1, "{path}");
     }
 }
@@ -143,10 +143,10 @@ fn one_answer_does_for_all_key_updates_that_came_during_one_response() {
         while begun.elapsed() < Duration::from_secs(1) {
             assert_eq!(kettle.connect_by("user", TLS13_AES_128).get("/nothing").status, 404);
         }
-        assert_eq!(expect_response(&mut session, (8 << 20) - body_bytes(&first)), 0, "{path}");
+        assert_eq!(session.bodies((8 << 20) - body_of(&first).len()).1, 0, "{path}");
         if changes_keys(path) {
             session.send(APPLICATION_DATA, &get("/8388608"));
-            assert_eq!(expect_response(&mut session, 8 << 20), 1, "{path}");
+            assert_eq!(session.bodies(8 << 20).1, 1, "{path}");
         } else {
             assert_eq!(session.receive(), Received::Record(ALERT, vec![1, 0]), "{path}");
             assert_eq!(session.receive(), Received::Closed, "{path}");
@@ -195,7 +195,7 @@ fn a_flood_of_key_updates_is_ended_with_an_alert() {
             let mut session = RawSession::connect(kettle.address_by(path));
             // The response moves the connection to where it belongs.
             session.send(APPLICATION_DATA, &get("/70000"));
-            assert_eq!(expect_response(&mut session, 70_000), 0);
+            assert_eq!(session.bodies(70_000).1, 0);
             let mut flood = Vec::new();
             for _ in 0..flood_records() {
                 flood.extend(
@@ -287,27 +287,6 @@ fn say(session: &mut RawSession, words: &[Say]) {
         }
     }
     session.send_bytes(&said);
-}
-
-/// Receives this much of bodies; returns how many KeyUpdates came before its end.
-fn expect_response(session: &mut RawSession, bytes: usize) -> usize {
-    let (mut received, mut key_updates) = (0, 0);
-    while received < bytes {
-        match session.receive() {
-            Received::Record(APPLICATION_DATA, content) => received += body_bytes(&content),
-            Received::Record(HANDSHAKE, content) => key_updates += usize::from(content[0] == 24),
-            other => panic!("after {received} bytes: {other:?}"),
-        }
-    }
-    assert_eq!(received, bytes);
-    key_updates
-}
-
-/// Without the head, if there is one: heads begin records.
-fn body_bytes(content: &[u8]) -> usize {
-    let head = content.starts_with(b"HTTP/1.1 ");
-    let end = content.windows(4).position(|window| window == b"\r\n\r\n");
-    content.len() - end.filter(|_| head).map_or(0, |end| end + 4)
 }
 
 /// Whether a connection whose responses go this way can change its sending key.

@@ -5,8 +5,8 @@ use kettle_tests::environment::{kernel_tls_or_skip, paths_here, skip};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::raw_session::{RawSession, Received};
-use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
+use kettle_tests::raw_session::RawSession;
+use kettle_tests::record::APPLICATION_DATA;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, TLS13_AES_128};
 
@@ -159,25 +159,9 @@ fn half_a_record_that_was_read_before_the_switch_is_not_lost() {
             let first = session.sending.seal(APPLICATION_DATA, &get("/70000"));
             let next = session.sending.seal(APPLICATION_DATA, &get("/10"));
             session.send_bytes(&[&first, &next[..cut]].concat());
-            expect_body(&mut session, &content(70_000));
+            assert_same(&session.bodies(70_000).0, &content(70_000), path);
             session.send_bytes(&next[cut..]);
-            expect_body(&mut session, &content(10));
-        }
-    }
-}
-
-/// Reads records until a response is complete whose body is `expected`.
-fn expect_body(session: &mut RawSession, expected: &[u8]) {
-    let mut received = Vec::new();
-    loop {
-        match session.receive_beyond(&[HANDSHAKE]) {
-            Received::Record(APPLICATION_DATA, content) => received.extend_from_slice(&content),
-            other => panic!("{other:?} after {} bytes", received.len()),
-        }
-        let end = received.windows(4).position(|window| window == b"\r\n\r\n");
-        let Some(body) = end.map(|end| &received[end + 4..]) else { continue };
-        if body.len() >= expected.len() {
-            return assert_same(body, expected, "a body in records");
+            assert_same(&session.bodies(10).0, &content(10), path);
         }
     }
 }

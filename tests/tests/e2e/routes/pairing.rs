@@ -1,6 +1,6 @@
 //! Two settings of one route that meet: which comes first, and what one lets through that the other would not.
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::{Backend, answer, backend};
 use kettle_tests::client::Wire;
 use kettle_tests::http::{Connection, Response, get, request};
 use kettle_tests::kettle::Kettle;
@@ -11,7 +11,6 @@ use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 
 use super::access::ANN;
-use crate::proxy::answer;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
 
 /// `ann:secret`.

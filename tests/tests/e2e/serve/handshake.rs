@@ -17,6 +17,8 @@ use kettle_tests::suite::{
 };
 use kettle_tests::tool::Tool;
 
+use super::with_a_file;
+
 #[test]
 fn every_group_makes_a_connection() {
     let kettle = Kettle::start(with_a_file());
@@ -212,8 +214,4 @@ fn refusal(kettle: &Kettle, dialer: &Dialer) -> AlertDescription {
         End::Alert(alert) => alert,
         other => panic!("{other:?}"),
     }
-}
-
-fn with_a_file() -> Setup {
-    Setup::default().file("www/a", "content")
 }

@@ -14,7 +14,8 @@ use kettle_tests::raw_handshake::{
 };
 use kettle_tests::raw_session::Received;
 use kettle_tests::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE};
-use kettle_tests::setup::Setup;
+
+use super::with_a_file;
 
 #[test]
 fn what_a_hello_must_not_be_gets_the_alert_of_its_rfc() {
@@ -418,10 +419,6 @@ fn expect_alert_after_retry(kettle: &Kettle, sent: &[u8], alert: u8, case: &str)
     wire.write_all(&[&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1], sent].concat()).unwrap();
     wire.read_to_end();
     assert_eq!(wire.received[retry_bytes..], [ALERT, 3, 3, 0, 2, 2, alert], "{case}");
-}
-
-fn with_a_file() -> Setup {
-    Setup::default().file("www/a", "content")
 }
 
 const LINGER: Duration = Duration::from_secs(5);

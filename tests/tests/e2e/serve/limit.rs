@@ -15,6 +15,8 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 
+use super::with_a_file;
+
 #[test]
 fn a_handshake_that_comes_byte_by_byte_runs_out_of_time() {
     let kettle = Kettle::start(with_a_file().set("tls", "handshake_timeout = \"1s\""));
@@ -184,10 +186,6 @@ fn has_ended(wire: &mut Wire) -> bool {
 
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-}
-
-fn with_a_file() -> Setup {
-    Setup::default().file("www/a", "content")
 }
 
 /// The time between two bytes of a slow client.

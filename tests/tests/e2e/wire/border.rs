@@ -175,19 +175,8 @@ fn request(keys: &mut Direction) -> Vec<u8> {
 
 /// Opened with keys that follow every KeyUpdate of the server; returns how many came before its end.
 fn expect_body(session: &mut RawSession, case: &str) -> usize {
-    let (mut received, mut key_updates) = (Vec::new(), 0);
-    let body = loop {
-        match session.receive() {
-            Received::Record(APPLICATION_DATA, content) => received.extend(content),
-            Received::Record(HANDSHAKE, content) => key_updates += usize::from(content[0] == 24),
-            other => panic!("{case}: {other:?}"),
-        }
-        let head = received.windows(4).position(|window| window == b"\r\n\r\n");
-        if let Some(body) = head.and_then(|end| received.get(end + 4..end + 4 + 70_000)) {
-            break body;
-        }
-    };
-    assert_same(body, &content(70_000), case);
+    let (body, key_updates) = session.bodies(70_000);
+    assert_same(&body, &content(70_000), case);
     key_updates
 }
 

@@ -51,7 +51,7 @@ fn calls_of_a_program_are_counted() {
         }
         Err(unavailable) => {
             let _ = (child.kill(), child.wait());
-            eprintln!("skipped: {unavailable}");
+            kettle_skip::skip(&unavailable.to_string());
         }
     }
 }

@@ -15,7 +15,7 @@ use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
 use crate::deadlines::{Deadline, Pace};
-use crate::deliver::{self, DeliveryError};
+use crate::deliver::{self, DeliveryError, cut_short};
 use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
 use crate::open_file::OpenFile;
 use crate::request::{Beside, OfStream};
@@ -197,7 +197,7 @@ impl<'s> Outgoing<'s> {
             let wanted_bytes = left_bytes.min(PIECE_BYTES);
             let room_bytes = self.room(wanted_bytes).await?;
             let read = deliver::read_here(self.worker, file, offset, room_bytes as u64);
-            match read.map_err(DeliveryError::BodyCutShort)? {
+            match read.map_err(cut_short)? {
                 Some(read) => {
                     self.send_piece(read.bytes())?;
                     offset += read.bytes().len() as u64;
@@ -225,7 +225,7 @@ impl<'s> Outgoing<'s> {
             })
             .await?;
         let read = deliver::read_on_thread(self.worker, file, offset, wanted_bytes as u64).await;
-        let read = read.map_err(DeliveryError::BodyCutShort)?;
+        let read = read.map_err(cut_short)?;
         self.memory(read.bytes()).await?;
         Ok(read.bytes().len() as u64)
     }
@@ -289,10 +289,6 @@ impl<'s> Outgoing<'s> {
 /// The client took its request back, or the connection is over.
 fn gone(gone: Gone) -> DeliveryError {
     DeliveryError::Stream(StreamError::Io(gone.into()))
-}
-
-fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
-    DeliveryError::BodyCutShort(error.into())
 }
 
 /// How often a stream outlasts the time in which it got nothing while others did.

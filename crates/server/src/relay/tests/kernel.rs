@@ -1,7 +1,6 @@
 //! What stays in the kernel, and what the kernel encrypts. Without kernel TLS: skipped.
 
 use std::future::poll_fn;
-use std::io::Write;
 use std::rc::Rc;
 
 use kettle_config::TunnelPathChoice;
@@ -36,7 +35,7 @@ async fn a_kernel_that_does_not_carry_the_suite_leaves_the_tunnel_in_user_space(
 #[tokio::test]
 async fn the_kernel_encrypts_what_comes_through_a_pipe() {
     if !has_kernel_tls() {
-        return skip();
+        return kettle_skip::skip("no kTLS in this kernel");
     }
     for (client, backend) in [(Tls13, Tcp), (Tls12, Tcp), (Tls13, Unix), (Tcp, Tls13)] {
         for crossover in [0, 1, 100_000, 3_000_000] {
@@ -104,7 +103,7 @@ async fn without_a_pipe_the_bytes_take_the_long_way() {
 #[tokio::test]
 async fn what_the_kernel_encrypts_already_is_not_said_to_be_encrypted_here() {
     if !has_kernel_tls() {
-        return skip();
+        return kettle_skip::skip("no kTLS in this kernel");
     }
     for kind in [Tls13, Tls12] {
         locally(async {
@@ -163,17 +162,8 @@ async fn a_slow_reader_keeps_one_pipe_and_gives_it_back() {
 /// A runner that is known to have it fails without.
 pub(super) fn has_kernel_tls() -> bool {
     let reason = capabilities().tx_reason();
-    let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|it| it == "1");
-    assert!(reason.is_none() || !is_required, "no kTLS here: {reason:?}");
+    assert!(reason.is_none() || !kettle_skip::is_kernel_tls_promised(), "no kTLS here: {reason:?}");
     reason.is_none()
-}
-
-/// Notes down that the calling test did not run.
-fn skip() {
-    let name = std::thread::current().name().unwrap_or_default().to_owned();
-    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
-    let mut log = std::fs::File::options().append(true).create(true).open(log).unwrap();
-    writeln!(log, "KETTLE-SKIP {name}: no kTLS in this kernel").unwrap();
 }
 
 /// Connections whose sending side the kernel took, in software.

@@ -1,17 +1,9 @@
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 
-use super::*;
+use kettle_skip::skip;
 
-/// Notes down that the calling test did not run.
-fn skip(reason: &str) {
-    let name = std::thread::current().name().unwrap_or_default().to_owned();
-    eprintln!("skipped: {reason}");
-    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
-    let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
-    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
-}
+use super::*;
 
 /// A folder that everybody may enter, with one thing in it that only root may use.
 struct Stage(tempfile::TempDir);

@@ -25,7 +25,7 @@ fn s_server(options: &[&str]) -> Option<(OpenSsl, u16)> {
     let mut server = match child {
         Ok(child) => OpenSsl(child),
         Err(error) => {
-            eprintln!("skipped: no openssl ({error})");
+            kettle_skip::skip(&format!("no openssl ({error})"));
             return None;
         }
     };
