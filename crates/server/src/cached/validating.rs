@@ -189,7 +189,10 @@ impl Validation {
         let fields: Vec<_> = said.iter().copied().chain(old).collect();
         let answer = route.answer(object.head.status, &fields, self.asked, self.answered);
         let mut times = kept::times(caching::revalidated(&answer, &route.defaults), self.answered);
-        if !caching::is_explicit(&answer) {
+        let targeted = route.targeted.as_deref();
+        let mut of_time = ["cache-control", "expires"].into_iter().chain(targeted);
+        let says_nothing = !of_time.any(|name| has(&said, name));
+        if says_nothing && !caching::is_explicit(&answer) {
             // What it said of its time at first may be hidden behind what the operator tells clients.
             times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
         }
