@@ -122,8 +122,7 @@ pub fn ready(
     let object = files.remembered_object(route.number, &asked.arrival_key())?;
     let (_, now) = files.now();
     let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
-    let targeted = route.targeted.as_deref();
-    let is_allowed = !asked.has_credentials || kept::is_for_everybody(&object.head, targeted);
+    let is_allowed = !asked.has_credentials || object.head.is_for_everybody;
     if !is_allowed || !asked.fits(&request.head, &object.head.vary) {
         return None;
     }

@@ -139,8 +139,7 @@ impl Looking<'_> {
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<CacheAnswer, (Rc<ReadyObject>, bool)> {
-        let targeted = self.route.targeted.as_deref();
-        if asked.has_credentials && !kept::is_for_everybody(&object.head, targeted) {
+        if asked.has_credentials && !object.head.is_for_everybody {
             return Ok(CacheAnswer::Pass("request; detail=credentials", None));
         }
         let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {

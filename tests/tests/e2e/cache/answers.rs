@@ -164,3 +164,34 @@ fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
         }
     }
 }
+
+#[test]
+fn what_the_backend_calls_public_is_for_all_whatever_clients_are_told() {
+    let cached = Cached::of_route("headers = { cache-control = \"no-store\" }");
+    let mut server = None;
+    let cookie = "Cookie: a=b\r\n";
+    let is_hit = |target| status(&cached.ask("GET", target, cookie)).starts_with("kettle; hit");
+    for (target, fields) in [
+        ("/app/x", "Cache-Control: public, max-age=100\r\n"),
+        ("/app/y", "Cache-Control: s-maxage=100\r\nConnection: cache-control\r\n"),
+    ] {
+        cached.get_through(&mut server, target, "", &ok(fields, "body"));
+        cached.wait_until_kept(target);
+        assert!(is_hit(target), "{target}");
+    }
+    // A 304 takes it back where it says otherwise, and leaves it where it says nothing.
+    for (target, fields, is_for_all) in
+        [("/app/silent", "", true), ("/app/other", "Cache-Control: max-age=100\r\n", false)]
+    {
+        let aged = "Cache-Control: public, max-age=600\r\nAge: 600\r\nETag: \"v1\"\r\n";
+        cached.get_through(&mut server, target, "", &ok(aged, "body"));
+        let same = format!("HTTP/1.1 304 X\r\n{fields}\r\n");
+        cached.get_through(&mut server, target, "", &same);
+        if is_for_all {
+            assert!(is_hit(target), "{target}");
+            continue;
+        }
+        let (response, _) = cached.get_through(&mut server, target, cookie, &ok("", "own"));
+        assert_eq!(status(&response), "kettle; fwd=request; detail=credentials");
+    }
+}
