@@ -185,7 +185,7 @@ pub async fn respond(
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it.
                     let (held, over) = oneshot::channel();
-                    notes.until_sent = Some(Box::new((notes.until_sent.take(), held)));
+                    notes.until_sent = Some(Rc::new((notes.until_sent.take(), held)));
                     invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
                 }
             }

@@ -1,6 +1,7 @@
 //! Letting an object arrive: one request, for whichever client, and a body that is written as it comes. The task belongs to
 //! nobody: a client that goes away holds up nobody, and leaves nothing undone.
 
+use std::fmt::Debug;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -40,6 +41,9 @@ pub(super) struct Fetching {
     pub(super) validated: Option<ObjectVersion>,
     /// Whether what is there is better than an error.
     pub(super) may_be_stale: bool,
+    /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
+    /// has answered.
+    pub(super) place: Option<Rc<dyn Debug>>,
     /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: Arriving,
@@ -85,7 +89,7 @@ impl From<ArrivalState> for Fetched {
 
 impl Fetching {
     /// Asks the backend, and sees to what comes. `leader` may have gone.
-    pub(super) async fn run(self, leader: oneshot::Sender<Fetched>) {
+    pub(super) async fn run(mut self, leader: oneshot::Sender<Fetched>) {
         if self.has_come_meanwhile().await {
             self.arriving.tell(ArrivalState::Ended);
             let _ = leader.send(Fetched::Again);
@@ -95,6 +99,7 @@ impl Fetching {
         let asked = SystemTime::now();
         let Some(response) = self.ask(&leader, &mut trace).await else { return };
         let answered = SystemTime::now();
+        self.place = None;
         let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
             failed => {

@@ -1,6 +1,7 @@
 //! What answers a request: an object of the store, what arrives for another, or what the backend is asked for now.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -99,7 +100,8 @@ impl Looking<'_> {
             } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
                 return CacheAnswer::Pass(why, better());
             } else {
-                self.begin(asked, request, stale.as_deref(), may_be_stale, false)
+                let place = notes.until_sent.clone();
+                self.begin(asked, request, stale.as_deref(), may_be_stale, place, false)
             };
             let (fetched, outcome) = match miss {
                 Miss::Joined(arrival) => {
@@ -148,7 +150,7 @@ impl Looking<'_> {
             }
             Use::Fresh(left) => (CacheOutcome::Hit, hit(left)),
             Use::WhileRevalidating => {
-                drop(self.begin(asked, request, Some(&object), true, true));
+                drop(self.begin(asked, request, Some(&object), true, None, true));
                 (CacheOutcome::Updating, "hit; detail=stale-while-revalidate".to_owned())
             }
             Use::IfError => return Err((object, true)),
@@ -318,6 +320,7 @@ impl Looking<'_> {
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
+        place: Option<Rc<dyn Debug>>,
         is_ahead: bool,
     ) -> Miss {
         let joined = self.open.arrivals.join(&asked.arrival_key(), &self.open.store);
@@ -342,6 +345,7 @@ impl Looking<'_> {
             outgoing,
             validated: validated.map(|object| ObjectVersion::of(&object.head)),
             may_be_stale,
+            place,
             is_ahead,
             arriving,
             begun: Instant::now(),
