@@ -337,11 +337,15 @@ impl KeptStore {
             passed.keys.retain(|_, (until, _)| *until > now);
             passed.first_end = passed.keys.values().map(|(until, _)| *until).min();
         }
-        if passed.keys.len() < PASSED_MAX {
-            let until = now + time;
-            passed.first_end = Some(passed.first_end.map_or(until, |end| end.min(until)));
-            passed.keys.insert(Name::of_key(key), (until, why));
+        let (key, until) = (Name::of_key(key), now + time);
+        if passed.keys.len() >= PASSED_MAX && !passed.keys.contains_key(&key) {
+            // What was asked for last is asked for again sooner than the others.
+            let first = passed.keys.iter().min_by_key(|(_, (until, _))| *until);
+            let first = first.map(|(first, _)| *first);
+            first.and_then(|first| passed.keys.remove(&first));
         }
+        passed.first_end = Some(passed.first_end.map_or(until, |end| end.min(until)));
+        passed.keys.insert(key, (until, why));
     }
 
     /// Why requests for a key go past the store, if they do.

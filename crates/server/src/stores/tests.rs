@@ -55,3 +55,18 @@ fn a_panic_while_a_store_is_opened_does_not_keep_it_shut() {
     assert!(panicked && store.may_open() && !store.is_opening());
     assert!(store.open().is_some());
 }
+
+#[test]
+fn of_more_keys_than_are_remembered_the_newest_goes_past_the_store() {
+    let store = kept_store(&TempDir::new().unwrap());
+    store.pass("first", Duration::from_mins(1), "why");
+    for number in 1..PASSED_MAX {
+        store.pass(&number.to_string(), Duration::from_mins(10), "why");
+    }
+    assert_eq!(store.passes("first"), Some("why"));
+    store.pass("1", Duration::from_mins(10), "again");
+    assert_eq!(["first", "1"].map(|key| store.passes(key)), [Some("why"), Some("again")]);
+    store.pass("newest", Duration::from_mins(1), "why");
+    assert_eq!(["first", "newest"].map(|key| store.passes(key)), [None, Some("why")]);
+    assert_eq!(store.passed.lock().unwrap().keys.len(), PASSED_MAX);
+}
