@@ -281,11 +281,12 @@ impl Fetching {
     async fn wanted(
         &self,
         body: &mut UpstreamBody,
+        failed: &mut Option<UpstreamError>,
         fill: &Fill,
         unread: &mut Unread,
     ) -> Option<Result<Vec<Bytes>, UpstreamError>> {
         // One wait with one deadline, however often the readers are counted.
-        let mut next = pin!(pieces(body));
+        let mut next = pin!(pieces(body, failed));
         loop {
             let next = timeout(LOOK_TIME, &mut next).await;
             if unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead) {
@@ -300,9 +301,10 @@ impl Fetching {
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: ObjectWriter, mut body: UpstreamBody) {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
-        let status = writer.head().status;
+        let (status, mut failed) = (writer.head().status, None);
         loop {
-            let pieces = match self.wanted(&mut body, writer.fill(), &mut unread).await {
+            let next = self.wanted(&mut body, &mut failed, writer.fill(), &mut unread);
+            let pieces = match next.await {
                 Some(Ok(pieces)) => pieces,
                 Some(Err(error)) => return self.cut(writer, &error),
                 None => return self.device.close(writer, u64::MAX),
@@ -380,17 +382,26 @@ fn has_ranges(head: &ResponseHead<Bytes>) -> bool {
     head.header_values("accept-ranges").any(|unit| unit.eq_ignore_ascii_case(b"bytes"))
 }
 
-/// What comes next, and all that is there with it; nothing is the end.
-async fn pieces(body: &mut UpstreamBody) -> Result<Vec<Bytes>, UpstreamError> {
+/// What comes next, and all that is there with it; nothing is the end. What fails behind a piece is for the next call.
+async fn pieces(
+    body: &mut UpstreamBody,
+    failed: &mut Option<UpstreamError>,
+) -> Result<Vec<Bytes>, UpstreamError> {
+    if let Some(error) = failed.take() {
+        return Err(error);
+    }
     let Some(first) = body.chunk().await? else { return Ok(Vec::new()) };
     let mut bytes = first.len();
     let mut pieces = vec![first];
     while bytes < PIECE_BYTES {
         let next = poll_fn(|context| {
             Poll::Ready(match body.poll_chunk(context) {
-                Poll::Ready(Ok(Some(next))) => Some(next),
-                // Told again when it is asked for the next time.
-                _ => None,
+                Poll::Ready(Ok(next)) => next,
+                Poll::Ready(Err(error)) => {
+                    *failed = Some(error);
+                    None
+                }
+                Poll::Pending => None,
             })
         });
         let Some(next) = next.await else { break };
