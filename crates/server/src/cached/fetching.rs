@@ -41,6 +41,8 @@ pub(super) struct Fetching {
     pub(super) validated: Option<ObjectVersion>,
     /// Whether what is there is better than an error.
     pub(super) may_be_stale: bool,
+    /// Whether what is there will do for all who wait when the worker stops.
+    pub(super) will_do: bool,
     /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
     /// has answered.
     pub(super) place: Option<Rc<dyn Debug>>,
@@ -102,6 +104,8 @@ impl Fetching {
         self.place = None;
         let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
+            // Who has joined comes behind its time, and gets the backend's own answer rather than our page.
+            Ok(_) if self.is_ahead => return self.arriving.tell(ArrivalState::Alone),
             failed => {
                 let status = failed.map_or_else(|error| error.status(), |it| it.head.status());
                 return self.fail(status, leader, trace);
@@ -178,13 +182,18 @@ impl Fetching {
             self.arriving.tell_interim(self.route.proxy.interim(head, true));
         };
         let response = fetch(upstream, &self.pool, &self.outgoing, trace, on_interim);
-        let is_wanted = || !leader.is_closed() || self.arriving.has_waiting();
-        let response = self.unless_stopping(response, || is_wanted() && !self.may_be_stale).await;
+        let is_needed = || self.is_needed(!leader.is_closed());
+        let response = self.unless_stopping(response, is_needed).await;
         if response.is_none() && self.may_be_stale {
             trace.failure = Some(UpstreamError::Stopping.reason());
             return Some(Err(UpstreamError::Stopping));
         }
         response
+    }
+
+    /// Whether somebody waits whom what is stale would not do instead.
+    pub(super) fn is_needed(&self, leader_waits: bool) -> bool {
+        (leader_waits || self.arriving.has_waiting()) && !self.will_do
     }
 
     /// Waits for what a backend says; when the worker stops, only as long as `is_needed`. A client is answered before the

@@ -345,6 +345,7 @@ impl Looking<'_> {
             outgoing,
             validated: validated.map(|object| ObjectVersion::of(&object.head)),
             may_be_stale,
+            will_do: may_be_stale && (!is_ahead || validated.is_some_and(is_good_later)),
             place,
             is_ahead,
             arriving,
@@ -361,6 +362,12 @@ enum Miss {
     Joined(Arc<ArrivingObject>),
     Leads(Arc<ArrivingObject>, oneshot::Receiver<Fetched>),
     Impossible,
+}
+
+/// Whether an object may be used after an error even when its time to be used while it is validated is over.
+fn is_good_later(object: &ReadyObject) -> bool {
+    let times = &object.head.times;
+    times.stale_if_error > times.stale_while_revalidate
 }
 
 /// What `Cache-Status` says of requests with a condition that does not hold for what is kept.

@@ -1,9 +1,14 @@
 //! What the backend answers now, beside what it answered before and is kept still; and what asks for the same in other words.
 
 use std::io::Write;
+use std::net::TcpStream;
+use std::thread;
 
 use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, request};
+use kettle_tests::http::{Connection, Response, request};
+use kettle_tests::setup::{Setup, unused_address};
+use kettle_tests::tool::scrape;
+use rustix::process::Signal;
 
 use super::{Cached, answer, ok, read_head, status};
 
@@ -194,4 +199,50 @@ fn what_the_backend_calls_public_is_for_all_whatever_clients_are_told() {
         let (response, _) = cached.get_through(&mut server, target, cookie, &ok("", "own"));
         assert_eq!(status(&response), "kettle; fwd=request; detail=credentials");
     }
+}
+
+/// What a client gets that asks when the time for what is stale is over, and joins what is fetched ahead.
+fn joined_ahead(meanwhile: impl FnOnce(&Cached, &mut Option<TcpStream>)) -> (Cached, Response) {
+    let metrics = unused_address();
+    let setup = Setup::default().set("limits", "revalidate = \"0s\"").metrics(metrics);
+    let cached = Cached::set_up(setup, "", "", "");
+    let mut server = None;
+    let ahead = "Cache-Control: max-age=0, stale-while-revalidate=3\r\nETag: \"a\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(ahead, "old"));
+    let response = thread::scope(|threads| {
+        let joined = threads.spawn(|| {
+            let mut responses = std::iter::repeat_with(|| cached.get("/app/x"));
+            responses.find(|response| response.body != b"old").unwrap()
+        });
+        let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
+        wait_until("another waits for it", || scrape(metrics).contains(has_joined));
+        meanwhile(&cached, &mut server);
+        joined.join().unwrap()
+    });
+    (cached, response)
+}
+
+#[test]
+fn who_joins_what_is_fetched_ahead_gets_the_error_of_the_backend_itself() {
+    let (_, response) = joined_ahead(|cached, server| {
+        let failure = "HTTP/1.1 503 X\r\nContent-Length: 3\r\n\r\nown";
+        for _ in 0..2 {
+            answer(cached.backend.asked(server), failure);
+        }
+    });
+    assert_eq!((response.status, &*response.body), (503, &b"own"[..]));
+}
+
+#[test]
+fn who_joins_what_is_fetched_ahead_is_waited_for_at_a_stop() {
+    let (mut cached, response) = joined_ahead(|cached, server| {
+        let mut half = cached.client();
+        half.send(b"GET /app/half HTTP/1.1\r\n").unwrap();
+        cached.kettle.signal(Signal::TERM);
+        // It has more than a second, in which what nobody needs is given up.
+        half.end();
+        answer(cached.backend.asked(server), &ok(FRESH, "new"));
+    });
+    assert_eq!((response.status, &*response.body), (200, &b"new"[..]));
+    assert!(cached.kettle.ended().status.success());
 }
