@@ -31,7 +31,7 @@ impl Mounted {
         let content_argument = content.to_str().unwrap();
         if kind == "squashfs" {
             run("mksquashfs", &[content_argument, image_argument, "-quiet", "-no-progress"])?;
-            return Self::source(folder, kind, image, "loop,ro", Stdio::null());
+            return Self::image(folder, kind, image, "loop,ro");
         }
         let mounted = if kind == "tmpfs" {
             Self::at(folder.clone(), kind, "mode=755", Stdio::null())?
@@ -39,10 +39,25 @@ impl Mounted {
             // As large as the one of them that wants most; nothing of it is written before it is needed.
             fs::File::create(image).and_then(|file| file.set_len(320 << 20)).unwrap();
             run(&format!("mkfs.{kind}"), &["-q", image_argument])?;
-            Self::source(folder.clone(), kind, image, "loop", Stdio::null())?
+            Self::image(folder.clone(), kind, image, "loop")?
         };
         run("cp", &["-rT", content_argument, folder.to_str().unwrap()])?;
         Ok(mounted)
+    }
+
+    /// What would be there after a loss of power: the file system of a copy of its `image`, which has what was written to that so far.
+    ///
+    /// # Errors
+    /// As for [`at`](Self::at).
+    pub fn after_power_loss(folder: PathBuf, kind: &str, image: &Path) -> Result<Self, String> {
+        let copy = image.with_extension("copy");
+        let names = [image, &copy].map(|path| path.to_str().unwrap());
+        run("cp", &[&["--sparse=always"], &names[..]].concat())?;
+        Self::image(folder, kind, &copy, "loop")
+    }
+
+    fn image(folder: PathBuf, kind: &str, image: &Path, options: &str) -> Result<Self, String> {
+        Self::source(folder, kind, image, options, Stdio::null())
     }
 
     fn source(

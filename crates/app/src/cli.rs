@@ -302,7 +302,8 @@ pub(crate) enum CacheCommand {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct PurgeArgument {
-    /// The URL, with host and query as clients ask for it: https://example.org/a?b
+    /// The URL, with host and query as clients ask for it: https://example.org/a?b. Behind a `rewrite`, with the path that the
+    /// backend gets
     #[arg(value_name = "URL")]
     pub(crate) key: Option<String>,
     /// All URLs that begin so

@@ -16,6 +16,8 @@ pub struct ObjectHead {
     pub vary: Vec<(String, Vec<u8>)>,
     /// The status of the response; 0 where this only says by which fields the variants of the key differ.
     pub status: u16,
+    /// Whether those get it who show credentials, too.
+    pub is_for_everybody: bool,
     /// The response's own field lines, ready to be sent.
     pub lines: Vec<u8>,
     /// The entity tag as it came; empty if there was none.
@@ -116,7 +118,9 @@ impl ObjectHead {
         ] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.extend_from_slice(&self.status.to_le_bytes());
+        for number in [self.status, self.is_for_everybody.into()] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
         for count in [self.vary.len(), self.tags.len()] {
             out.extend_from_slice(&u16::try_from(count).ok()?.to_le_bytes());
         }
@@ -170,7 +174,8 @@ impl ObjectHead {
             stale_while_revalidate: rest.u64()?,
             stale_if_error: rest.u64()?,
         };
-        let (status, vary_count, tag_count) = (rest.u16()?, rest.u16()?, rest.u16()?);
+        let (status, is_for_everybody) = (rest.u16()?, rest.u16()? != 0);
+        let (vary_count, tag_count) = (rest.u16()?, rest.u16()?);
         let (key, lines, etag) = (rest.text()?, rest.bytes()?.to_vec(), rest.bytes()?.to_vec());
         // Each takes at least its length's bytes, so nothing is collected that the head does not hold.
         let vary = (0..vary_count).map(|_| Ok((rest.text()?, rest.bytes()?.to_vec())));
@@ -181,7 +186,18 @@ impl ObjectHead {
             return Err(DamagedHead);
         }
         let modified = (modified != u64::MAX).then_some(modified);
-        let head = Self { key, vary, status, lines, etag, modified, times, tags, generation };
+        let head = Self {
+            key,
+            vary,
+            status,
+            is_for_everybody,
+            lines,
+            etag,
+            modified,
+            times,
+            tags,
+            generation,
+        };
         Ok((head, extent))
     }
 }
@@ -226,7 +242,7 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1_024;
 pub(crate) const PREFIX_BYTES: usize = SUMMED_FROM;
 
 /// Whose file it is, and which version of this layout.
-const MAGIC: &[u8] = b"kettle\x00\x02";
+const MAGIC: &[u8] = b"kettle\x00\x03";
 
 /// Behind the magic, the length and the sum.
 const SUMMED_FROM: usize = 16;

@@ -122,8 +122,7 @@ pub fn ready(
     let object = files.remembered_object(route.number, &asked.arrival_key())?;
     let (_, now) = files.now();
     let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
-    let targeted = route.targeted.as_deref();
-    let is_allowed = !asked.has_credentials || kept::is_for_everybody(&object.head, targeted);
+    let is_allowed = !asked.has_credentials || object.head.is_for_everybody;
     if !is_allowed || !asked.fits(&request.head, &object.head.vary) {
         return None;
     }
@@ -186,7 +185,7 @@ pub async fn respond(
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it.
                     let (held, over) = oneshot::channel();
-                    notes.until_sent = Some(Box::new((notes.until_sent.take(), held)));
+                    notes.until_sent = Some(Rc::new((notes.until_sent.take(), held)));
                     invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
                 }
             }

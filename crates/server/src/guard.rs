@@ -11,6 +11,7 @@ mod signed;
 mod users;
 
 use std::fmt;
+use std::rc::Rc;
 
 pub use users::UsersMistake;
 
@@ -83,7 +84,7 @@ impl Guard {
         if let Some(rate) = &self.rate {
             match rate.take(request.client, guards.clock.monotonic()) {
                 Ok(in_use) => {
-                    notes.until_sent = in_use.map(|one| -> Box<dyn fmt::Debug> { Box::new(one) });
+                    notes.until_sent = in_use.map(|one| -> Rc<dyn fmt::Debug> { Rc::new(one) });
                 }
                 Err(Exceeded::Client { seconds }) => {
                     notes.refusal = Some("rate");

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub struct Notes {
     /// What came of asking a backend.
     pub upstream: Option<Box<Trace>>,
     /// What is held until it is sent: its place among those of its client, and what is to be done then.
-    pub until_sent: Option<Box<dyn fmt::Debug>>,
+    pub until_sent: Option<Rc<dyn fmt::Debug>>,
 }
 
 impl Response {
@@ -337,7 +338,7 @@ pub struct Upgraded {
     /// Whose it is.
     pub backend: Arc<Backend>,
     /// Its place among the requests of its client, until it ends.
-    pub in_use: Option<Box<dyn fmt::Debug>>,
+    pub in_use: Option<Rc<dyn fmt::Debug>>,
     /// Where its records are to be encrypted: known once the response is sent.
     pub path: TxPathChoice,
     /// Which log has its line: that of the response.

@@ -131,7 +131,11 @@ impl Stores {
     pub fn put_in_force(&self) {
         for (store, settings) in &self.stores {
             let mut current = store.settings();
-            current.clone_from(settings);
+            if *current != *settings {
+                current.clone_from(settings);
+                // What was too large may not be so any more.
+                *store.passed() = PassedKeys::default();
+            }
             match store.get() {
                 Some(open) => open.follow(&current),
                 None => store.try_again(),
@@ -195,6 +199,10 @@ impl KeptStore {
 
     fn settings(&self) -> MutexGuard<'_, StoreSettings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn passed(&self) -> MutexGuard<'_, PassedKeys> {
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store, if it is open. Touches no disk.
@@ -318,23 +326,27 @@ impl KeptStore {
 
     /// Lets requests for a key go past the store for a while.
     pub fn pass(&self, key: &str, time: Duration, why: &'static str) {
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = self.passed();
         let now = Instant::now();
         if passed.keys.len() >= PASSED_MAX && passed.first_end.is_none_or(|end| end <= now) {
             passed.keys.retain(|_, (until, _)| *until > now);
             passed.first_end = passed.keys.values().map(|(until, _)| *until).min();
         }
-        if passed.keys.len() < PASSED_MAX {
-            let until = now + time;
-            passed.first_end = Some(passed.first_end.map_or(until, |end| end.min(until)));
-            passed.keys.insert(Name::of_key(key), (until, why));
+        let (key, until) = (Name::of_key(key), now + time);
+        if passed.keys.len() >= PASSED_MAX && !passed.keys.contains_key(&key) {
+            // What was asked for last is asked for again sooner than the others.
+            let first = passed.keys.iter().min_by_key(|(_, (until, _))| *until);
+            let first = first.map(|(first, _)| *first);
+            first.and_then(|first| passed.keys.remove(&first));
         }
+        passed.first_end = Some(passed.first_end.map_or(until, |end| end.min(until)));
+        passed.keys.insert(key, (until, why));
     }
 
     /// Why requests for a key go past the store, if they do.
     #[must_use]
     pub fn passes(&self, key: &str) -> Option<&'static str> {
-        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = self.passed();
         if passed.keys.is_empty() {
             return None;
         }

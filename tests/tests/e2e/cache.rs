@@ -16,6 +16,7 @@ mod room;
 mod rules;
 mod shared;
 mod slow;
+mod validations;
 mod writes;
 
 use std::io::{ErrorKind, Read};

@@ -13,13 +13,14 @@ fn head() -> impl Strategy<Value = ObjectHead> {
         stale_if_error: sie,
     });
     let modified = proptest::option::of(0..u64::MAX);
-    let numbers = (any::<u16>(), modified, times, any::<u64>());
+    let numbers = (any::<(u16, bool)>(), modified, times, any::<u64>());
     let vary = vec(("[a-z-]{0,12}", bytes()), 0..4);
     ("\\PC{0,60}", vary, bytes(), bytes(), vec("\\PC{0,12}", 0..4), numbers).prop_map(
         |(key, vary, lines, etag, tags, (status, modified, times, generation))| ObjectHead {
             key,
             vary,
-            status,
+            status: status.0,
+            is_for_everybody: status.1,
             lines,
             etag,
             modified,

@@ -8,13 +8,14 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::find::write_all;
 use super::room::is_full;
-use super::{FILE_MODE, Store, TEMPORARY};
+use super::{FILE_MODE, Store, TEMPORARY, open_folder};
 use crate::error::StoreError;
 use crate::name::Name;
 use crate::purges::{Purge, Purges};
 
 impl Store {
-    /// Forgets objects: once this returns, nothing that was asked for before it is found again, after a restart neither.
+    /// Forgets objects: once this returns, nothing that was asked for before it is found again, after a restart or a loss of power
+    /// neither.
     /// Touches the disk. Says how many files went at once; those of prefixes and tags go when they are met.
     ///
     /// # Errors
@@ -33,7 +34,16 @@ impl Store {
         };
         written.map_err(StoreError::disk("write down a purge"))?;
         match purge {
-            Purge::Key(key) => self.remove_key(*key),
+            Purge::Key(key) => {
+                let removed = self.remove_key(*key)?;
+                if removed > 0 {
+                    // What writes remove may be back after a loss of power; a purge is not.
+                    let synced = open_folder(self.directory(), &key.folder())
+                        .and_then(|folder| rustix::fs::fsync(&folder));
+                    synced.map_err(StoreError::disk("have the disk remove an object"))?;
+                }
+                Ok(removed)
+            }
             Purge::Prefix(_) | Purge::Tag(_) => Ok(0),
         }
     }
@@ -105,7 +115,8 @@ fn write_log(directory: BorrowedFd<'_>, text: &str) -> Result<(), Errno> {
     let log = rustix::fs::openat(directory, &name, flags, FILE_MODE)?;
     let written = write_all(&log, text.as_bytes(), 0)
         .and_then(|()| rustix::fs::fdatasync(&log))
-        .and_then(|()| rustix::fs::renameat(directory, &name, directory, LOG));
+        .and_then(|()| rustix::fs::renameat(directory, &name, directory, LOG))
+        .and_then(|()| rustix::fs::fsync(directory));
     if written.is_err() {
         let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
     }

@@ -31,7 +31,8 @@ settings! {
             Duration::from_secs(1), Duration::from_secs(1), Duration::from_hours(24)),
         /// Requests that may come at once after a pause.
         pub burst: u32 = number(20, 1, 1_000_000, "requests"),
-        /// Requests of a client that may be under way at once, to the last byte of their responses.
+        /// Requests of a client that may be under way at once, to the last byte of their responses. Where responses are kept, one whose
+        /// client has left counts until its backend has answered.
         pub concurrent: Option<u32> = optional(number(10, 1, 1_000_000, "requests"), "no limit"),
         /// Bits of an IPv4 address that make a client.
         pub ipv4_prefix: u8 = number(32, 8, 32, "bits"),

@@ -5,7 +5,7 @@ use crate::host::Authority;
 use crate::target::split_absolute;
 
 /// The one spelling of a URL that people or backends write: its host in lower case without a final dot, without the usual port, with
-/// a path that leads nowhere back, without a fragment. What is kept was asked for over TLS, whichever scheme is written. `None` if it
+/// a path that leads nowhere back and has no slashes in a row, without a fragment. What is kept was asked for over TLS, whichever scheme is written. `None` if it
 /// is no URL of HTTP with a host.
 #[must_use]
 pub fn key_of(url: &str) -> Option<String> {
@@ -45,16 +45,17 @@ pub fn also_invalid(fields: FieldLines<'_>, origin: &str, reference: &str) -> Ve
     named.flat_map(|name| values(fields, name)).filter_map(resolve).collect()
 }
 
-/// Path and query, with a path that begins with a slash and has no dot segments (RFC 3986 §5.2.4).
+/// Path and query, with a path that begins with a slash and has no dot segments (RFC 3986 §5.2.4) and no empty ones, as requests
+/// are read.
 fn in_order(reference: &str) -> String {
     let at = reference.find('?').unwrap_or(reference.len());
     let (path, query) = reference.split_at_checked(at).unwrap_or((reference, ""));
     let mut segments: Vec<&str> = Vec::new();
     let mut is_folder = true;
     for segment in path.split('/').skip(1) {
-        is_folder = matches!(segment, "." | "..");
+        is_folder = matches!(segment, "" | "." | "..");
         match segment {
-            "." => {}
+            "" | "." => {}
             ".." => _ = segments.pop(),
             segment => segments.push(segment),
         }

@@ -1,6 +1,7 @@
 //! Letting an object arrive: one request, for whichever client, and a body that is written as it comes. The task belongs to
 //! nobody: a client that goes away holds up nobody, and leaves nothing undone.
 
+use std::fmt::Debug;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -40,6 +41,11 @@ pub(super) struct Fetching {
     pub(super) validated: Option<ObjectVersion>,
     /// Whether what is there is better than an error.
     pub(super) may_be_stale: bool,
+    /// Whether what is there will do for all who wait when the worker stops.
+    pub(super) will_do: bool,
+    /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
+    /// has answered.
+    pub(super) place: Option<Rc<dyn Debug>>,
     /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: Arriving,
@@ -85,7 +91,7 @@ impl From<ArrivalState> for Fetched {
 
 impl Fetching {
     /// Asks the backend, and sees to what comes. `leader` may have gone.
-    pub(super) async fn run(self, leader: oneshot::Sender<Fetched>) {
+    pub(super) async fn run(mut self, leader: oneshot::Sender<Fetched>) {
         if self.has_come_meanwhile().await {
             self.arriving.tell(ArrivalState::Ended);
             let _ = leader.send(Fetched::Again);
@@ -95,8 +101,11 @@ impl Fetching {
         let asked = SystemTime::now();
         let Some(response) = self.ask(&leader, &mut trace).await else { return };
         let answered = SystemTime::now();
+        self.place = None;
         let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
+            // Who has joined comes behind its time, and gets the backend's own answer rather than our page.
+            Ok(_) if self.is_ahead => return self.arriving.tell(ArrivalState::Alone),
             failed => {
                 let status = failed.map_or_else(|error| error.status(), |it| it.head.status());
                 return self.fail(status, leader, trace);
@@ -173,13 +182,18 @@ impl Fetching {
             self.arriving.tell_interim(self.route.proxy.interim(head, true));
         };
         let response = fetch(upstream, &self.pool, &self.outgoing, trace, on_interim);
-        let is_wanted = || !leader.is_closed() || self.arriving.has_waiting();
-        let response = self.unless_stopping(response, || is_wanted() && !self.may_be_stale).await;
+        let is_needed = || self.is_needed(!leader.is_closed());
+        let response = self.unless_stopping(response, is_needed).await;
         if response.is_none() && self.may_be_stale {
             trace.failure = Some(UpstreamError::Stopping.reason());
             return Some(Err(UpstreamError::Stopping));
         }
         response
+    }
+
+    /// Whether somebody waits whom what is stale would not do instead.
+    pub(super) fn is_needed(&self, leader_waits: bool) -> bool {
+        (leader_waits || self.arriving.has_waiting()) && !self.will_do
     }
 
     /// Waits for what a backend says; when the worker stops, only as long as `is_needed`. A client is answered before the
@@ -276,11 +290,12 @@ impl Fetching {
     async fn wanted(
         &self,
         body: &mut UpstreamBody,
+        failed: &mut Option<UpstreamError>,
         fill: &Fill,
         unread: &mut Unread,
     ) -> Option<Result<Vec<Bytes>, UpstreamError>> {
         // One wait with one deadline, however often the readers are counted.
-        let mut next = pin!(pieces(body));
+        let mut next = pin!(pieces(body, failed));
         loop {
             let next = timeout(LOOK_TIME, &mut next).await;
             if unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead) {
@@ -295,9 +310,10 @@ impl Fetching {
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: ObjectWriter, mut body: UpstreamBody) {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
-        let status = writer.head().status;
+        let (status, mut failed) = (writer.head().status, None);
         loop {
-            let pieces = match self.wanted(&mut body, writer.fill(), &mut unread).await {
+            let next = self.wanted(&mut body, &mut failed, writer.fill(), &mut unread);
+            let pieces = match next.await {
                 Some(Ok(pieces)) => pieces,
                 Some(Err(error)) => return self.cut(writer, &error),
                 None => return self.device.close(writer, u64::MAX),
@@ -375,17 +391,26 @@ fn has_ranges(head: &ResponseHead<Bytes>) -> bool {
     head.header_values("accept-ranges").any(|unit| unit.eq_ignore_ascii_case(b"bytes"))
 }
 
-/// What comes next, and all that is there with it; nothing is the end.
-async fn pieces(body: &mut UpstreamBody) -> Result<Vec<Bytes>, UpstreamError> {
+/// What comes next, and all that is there with it; nothing is the end. What fails behind a piece is for the next call.
+async fn pieces(
+    body: &mut UpstreamBody,
+    failed: &mut Option<UpstreamError>,
+) -> Result<Vec<Bytes>, UpstreamError> {
+    if let Some(error) = failed.take() {
+        return Err(error);
+    }
     let Some(first) = body.chunk().await? else { return Ok(Vec::new()) };
     let mut bytes = first.len();
     let mut pieces = vec![first];
     while bytes < PIECE_BYTES {
         let next = poll_fn(|context| {
             Poll::Ready(match body.poll_chunk(context) {
-                Poll::Ready(Ok(Some(next))) => Some(next),
-                // Told again when it is asked for the next time.
-                _ => None,
+                Poll::Ready(Ok(next)) => next,
+                Poll::Ready(Err(error)) => {
+                    *failed = Some(error);
+                    None
+                }
+                Poll::Pending => None,
             })
         });
         let Some(next) = next.await else { break };

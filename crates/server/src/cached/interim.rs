@@ -29,10 +29,8 @@ pub(super) async fn while_asked<T>(
         let heads: Vec<Bytes> = interim.borrow_and_update().iter().skip(told).cloned().collect();
         told += heads.len();
         for head in heads {
-            if request.body.send_interim(&head).await.is_err() {
-                // The sender of the response finds out why.
-                return request.body.while_there(known).await;
-            }
+            // Half of one may be sent, and no response may follow that.
+            request.body.send_interim(&head).await.map_err(|_| Departed)?;
         }
         let next = async {
             tokio::select! {
@@ -44,5 +42,56 @@ pub(super) async fn while_asked<T>(
         if let Some(known) = request.body.while_there(next).await? {
             return Ok(known);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use kettle_cache::{Store, StoreSettings};
+    use kettle_http::HeadLimits;
+    use kettle_http::h1::framing::BodyFraming;
+    use kettle_http::h1::parse::{ParseRequest, parse_request};
+    use kettle_tls::stream::Received;
+    use rustix::net::{Shutdown, shutdown};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::deadlines::Deadlines;
+    use crate::relay::tests::stage::{Tls13, locally, tls_pair};
+    use crate::request::TlsSource;
+    use crate::stores::Arrivals;
+
+    #[tokio::test]
+    async fn nothing_follows_an_interim_response_that_could_not_be_sent() {
+        locally(async {
+            let folder = TempDir::new().unwrap();
+            let directory = folder.path().to_owned();
+            let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 };
+            let store = Store::open(settings).unwrap();
+            let arriving = Arc::new(Arrivals::default()).join("key", &store).unwrap_err();
+            arriving.tell_interim(b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec());
+            let (mut stream, _client) = tls_pair(Tls13).await;
+            shutdown(stream.socket(), Shutdown::Write).unwrap();
+            let bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+            let parsed = parse_request(&bytes, &HeadLimits::default());
+            let Ok(ParseRequest::Complete { head, .. }) = parsed else { panic!("a request") };
+            let head = Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone())));
+            let deadline = Deadlines::default().register();
+            let source = TlsSource {
+                stream: &mut stream,
+                deadline: &deadline,
+                timeout: Duration::from_secs(10),
+                discard_bytes_max: 0,
+            };
+            let client = [127, 0, 0, 1].into();
+            let mut request = Request::new(head, BodyFraming::None, source, client);
+            let known = while_asked(&arriving.arrival(), &mut request, ready(())).await;
+            assert!(matches!(known, Err(Departed)), "{known:?}");
+        })
+        .await;
     }
 }

@@ -5,14 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use kettle_cache::{Fill, FillState, ObjectHead, Times};
-use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
 use kettle_http::conditional::{self, Selection, SelectionError, Validators};
 use kettle_http::date::{self, write_imf_fixdate};
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::range::{self, ByteRange};
 
-use super::lines;
 use crate::disk::Device;
 use crate::files::entry::Content;
 use crate::files::object::ReadyObject;
@@ -153,11 +151,6 @@ pub(super) fn still_varies(marker: &ObjectHead, now: SystemTime) -> bool {
     let fresh_for = if fresh_for > age { fresh_for } else { for_a_while };
     let times = Times { fresh_for, ..marker.times };
     matches!(freshness(&times).after(here(&times, now)), Use::Fresh(_))
-}
-
-/// Whether those get it who show credentials.
-pub(super) fn is_for_everybody(head: &ObjectHead, targeted: Option<&str>) -> bool {
-    Control::of(&lines::fields(&head.lines), targeted).is_for_everybody()
 }
 
 /// What tells an object from another that takes its name: what a backend is asked about it by.

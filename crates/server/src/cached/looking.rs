@@ -1,6 +1,7 @@
 //! What answers a request: an object of the store, what arrives for another, or what the backend is asked for now.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -99,7 +100,8 @@ impl Looking<'_> {
             } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
                 return CacheAnswer::Pass(why, better());
             } else {
-                self.begin(asked, request, stale.as_deref(), may_be_stale, false)
+                let place = notes.until_sent.clone();
+                self.begin(asked, request, stale.as_deref(), may_be_stale, place, false)
             };
             let (fetched, outcome) = match miss {
                 Miss::Joined(arrival) => {
@@ -139,8 +141,7 @@ impl Looking<'_> {
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<CacheAnswer, (Rc<ReadyObject>, bool)> {
-        let targeted = self.route.targeted.as_deref();
-        if asked.has_credentials && !kept::is_for_everybody(&object.head, targeted) {
+        if asked.has_credentials && !object.head.is_for_everybody {
             return Ok(CacheAnswer::Pass("request; detail=credentials", None));
         }
         let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
@@ -149,7 +150,7 @@ impl Looking<'_> {
             }
             Use::Fresh(left) => (CacheOutcome::Hit, hit(left)),
             Use::WhileRevalidating => {
-                drop(self.begin(asked, request, Some(&object), true, true));
+                drop(self.begin(asked, request, Some(&object), true, None, true));
                 (CacheOutcome::Updating, "hit; detail=stale-while-revalidate".to_owned())
             }
             Use::IfError => return Err((object, true)),
@@ -319,6 +320,7 @@ impl Looking<'_> {
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
+        place: Option<Rc<dyn Debug>>,
         is_ahead: bool,
     ) -> Miss {
         let joined = self.open.arrivals.join(&asked.arrival_key(), &self.open.store);
@@ -343,6 +345,8 @@ impl Looking<'_> {
             outgoing,
             validated: validated.map(|object| ObjectVersion::of(&object.head)),
             may_be_stale,
+            will_do: may_be_stale && (!is_ahead || validated.is_some_and(is_good_later)),
+            place,
             is_ahead,
             arriving,
             begun: Instant::now(),
@@ -358,6 +362,12 @@ enum Miss {
     Joined(Arc<ArrivingObject>),
     Leads(Arc<ArrivingObject>, oneshot::Receiver<Fetched>),
     Impossible,
+}
+
+/// Whether an object may be used after an error even when its time to be used while it is validated is over.
+fn is_good_later(object: &ReadyObject) -> bool {
+    let times = &object.head.times;
+    times.stale_if_error > times.stale_while_revalidate
 }
 
 /// What `Cache-Status` says of requests with a condition that does not hold for what is kept.

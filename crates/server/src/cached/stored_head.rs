@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use kettle_cache::ObjectHead;
+use kettle_http::caching::control::Control;
 use kettle_http::caching::vary;
 use kettle_http::date;
 use kettle_http::h1::response::ResponseHead;
@@ -20,10 +21,12 @@ impl Fetching {
         let has_coding = head.header_values("content-encoding").next().is_some();
         let names = vary::names(&fields).unwrap_or_default();
         let ObjectVersion { etag, modified } = ObjectVersion::said(head);
+        let control = Control::of(&fields, self.route.targeted.as_deref());
         ObjectHead {
             key: self.asked.key.clone(),
             vary: self.asked.vary_of(names, has_coding),
             status: head.status(),
+            is_for_everybody: control.is_for_everybody(),
             lines: self.own_lines(head, answered),
             etag,
             modified,

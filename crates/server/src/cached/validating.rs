@@ -189,16 +189,22 @@ impl Validation {
         let fields: Vec<_> = said.iter().copied().chain(old).collect();
         let answer = route.answer(object.head.status, &fields, self.asked, self.answered);
         let mut times = kept::times(caching::revalidated(&answer, &route.defaults), self.answered);
-        if !caching::is_explicit(&answer) {
-            // What it said of its time at first may be hidden behind what the operator tells clients.
-            times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
+        let mut is_for_everybody = Control::of(&fields, answer.targeted).is_for_everybody();
+        let says = |name: &str| has(&said, name);
+        // What was said at first may be hidden behind what the operator tells clients.
+        if !says("cache-control") && !answer.targeted.is_some_and(says) {
+            is_for_everybody = object.head.is_for_everybody;
+            if !says("expires") && !caching::is_explicit(&answer) {
+                times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
+            }
         }
         // From here on the backend is asked by what clients see.
         let ObjectVersion { etag, modified } = self.said.clone();
         let etag = if etag.is_empty() { object.head.etag.clone() } else { etag };
         let modified = modified.or(object.head.modified);
-        let tags = tags.clone();
-        Some(ObjectHead { times, lines: merged, etag, modified, tags, ..object.head.clone() })
+        let (tags, lines) = (tags.clone(), merged);
+        let old = object.head.clone();
+        Some(ObjectHead { times, is_for_everybody, lines, etag, modified, tags, ..old })
     }
 }
 

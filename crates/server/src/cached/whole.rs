@@ -39,7 +39,7 @@ impl Fetching {
             Err(_) if self.may_be_stale => {
                 let limit = body.timeout();
                 let first = timeout(limit, poll_fn(|context| body.poll_first(context)));
-                match self.unless_stopping(first, || false).await {
+                match self.unless_stopping(first, || self.is_needed(false)).await {
                     Some(first) => first.unwrap_or(Err(UpstreamError::TimedOut))?,
                     None => return Err(UpstreamError::Stopping),
                 }

@@ -55,3 +55,30 @@ fn a_panic_while_a_store_is_opened_does_not_keep_it_shut() {
     assert!(panicked && store.may_open() && !store.is_opening());
     assert!(store.open().is_some());
 }
+
+#[test]
+fn of_more_keys_than_are_remembered_the_newest_goes_past_the_store() {
+    let store = kept_store(&TempDir::new().unwrap());
+    store.pass("first", Duration::from_mins(1), "why");
+    for number in 1..PASSED_MAX {
+        store.pass(&number.to_string(), Duration::from_mins(10), "why");
+    }
+    assert_eq!(store.passes("first"), Some("why"));
+    store.pass("1", Duration::from_mins(10), "again");
+    assert_eq!(["first", "1"].map(|key| store.passes(key)), [Some("why"), Some("again")]);
+    store.pass("newest", Duration::from_mins(1), "why");
+    assert_eq!(["first", "newest"].map(|key| store.passes(key)), [None, Some("why")]);
+    assert_eq!(store.passed().keys.len(), PASSED_MAX);
+}
+
+#[test]
+fn other_settings_are_a_reason_to_try_again_what_went_past_the_store() {
+    let store = Arc::new(kept_store(&TempDir::new().unwrap()));
+    let same = store.settings().clone();
+    let larger = StoreSettings { object_bytes_max: same.bytes_max, ..same.clone() };
+    for (settings, expected) in [(same, Some("too large")), (larger, None)] {
+        store.pass("key", Duration::from_mins(10), "too large");
+        Stores { stores: vec![(Arc::clone(&store), settings)] }.put_in_force();
+        assert_eq!(store.passes("key"), expected);
+    }
+}

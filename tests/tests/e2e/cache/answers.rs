@@ -1,9 +1,14 @@
 //! What the backend answers now, beside what it answered before and is kept still; and what asks for the same in other words.
 
 use std::io::Write;
+use std::net::TcpStream;
+use std::thread;
 
 use kettle_tests::environment::wait_until;
-use kettle_tests::http::{Connection, request};
+use kettle_tests::http::{Connection, Response, request};
+use kettle_tests::setup::{Setup, unused_address};
+use kettle_tests::tool::scrape;
+use rustix::process::Signal;
 
 use super::{Cached, answer, ok, read_head, status};
 
@@ -163,4 +168,81 @@ fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
             assert_eq!(response.status, 503, "{way} {credentials} {}", status(&response));
         }
     }
+}
+
+#[test]
+fn what_the_backend_calls_public_is_for_all_whatever_clients_are_told() {
+    let cached = Cached::of_route("headers = { cache-control = \"no-store\" }");
+    let mut server = None;
+    let cookie = "Cookie: a=b\r\n";
+    let is_hit = |target| status(&cached.ask("GET", target, cookie)).starts_with("kettle; hit");
+    for (target, fields) in [
+        ("/app/x", "Cache-Control: public, max-age=100\r\n"),
+        ("/app/y", "Cache-Control: s-maxage=100\r\nConnection: cache-control\r\n"),
+    ] {
+        cached.get_through(&mut server, target, "", &ok(fields, "body"));
+        cached.wait_until_kept(target);
+        assert!(is_hit(target), "{target}");
+    }
+    // A 304 takes it back where it says otherwise, and leaves it where it says nothing.
+    for (target, fields, is_for_all) in
+        [("/app/silent", "", true), ("/app/other", "Cache-Control: max-age=100\r\n", false)]
+    {
+        let aged = "Cache-Control: public, max-age=600\r\nAge: 600\r\nETag: \"v1\"\r\n";
+        cached.get_through(&mut server, target, "", &ok(aged, "body"));
+        let same = format!("HTTP/1.1 304 X\r\n{fields}\r\n");
+        cached.get_through(&mut server, target, "", &same);
+        if is_for_all {
+            assert!(is_hit(target), "{target}");
+            continue;
+        }
+        let (response, _) = cached.get_through(&mut server, target, cookie, &ok("", "own"));
+        assert_eq!(status(&response), "kettle; fwd=request; detail=credentials");
+    }
+}
+
+/// What a client gets that asks when the time for what is stale is over, and joins what is fetched ahead.
+fn joined_ahead(meanwhile: impl FnOnce(&Cached, &mut Option<TcpStream>)) -> (Cached, Response) {
+    let metrics = unused_address();
+    let setup = Setup::default().set("limits", "revalidate = \"0s\"").metrics(metrics);
+    let cached = Cached::set_up(setup, "", "", "");
+    let mut server = None;
+    let ahead = "Cache-Control: max-age=0, stale-while-revalidate=3\r\nETag: \"a\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(ahead, "old"));
+    let response = thread::scope(|threads| {
+        let joined = threads.spawn(|| {
+            let mut responses = std::iter::repeat_with(|| cached.get("/app/x"));
+            responses.find(|response| response.body != b"old").unwrap()
+        });
+        let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
+        wait_until("another waits for it", || scrape(metrics).contains(has_joined));
+        meanwhile(&cached, &mut server);
+        joined.join().unwrap()
+    });
+    (cached, response)
+}
+
+#[test]
+fn who_joins_what_is_fetched_ahead_gets_the_error_of_the_backend_itself() {
+    let (_, response) = joined_ahead(|cached, server| {
+        let failure = "HTTP/1.1 503 X\r\nContent-Length: 3\r\n\r\nown";
+        for _ in 0..2 {
+            answer(cached.backend.asked(server), failure);
+        }
+    });
+    assert_eq!((response.status, &*response.body), (503, &b"own"[..]));
+}
+
+#[test]
+fn who_joins_what_is_fetched_ahead_is_waited_for_at_a_stop() {
+    let (mut cached, response) = joined_ahead(|cached, server| {
+        let mut half = cached.client();
+        half.send(b"GET /app/half HTTP/1.1\r\n").unwrap();
+        cached.kettle.signal(Signal::TERM);
+        // It has more than a second, in which what nobody needs is given up.
+        half.end();
+        answer(cached.backend.asked(server), &ok(FRESH, "new"));
+    });
+    assert_eq!((response.status, &*response.body), (200, &b"new"[..]));
+    assert!(cached.kettle.ended().status.success());
 }

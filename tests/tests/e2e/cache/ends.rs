@@ -128,6 +128,22 @@ fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
 }
 
 #[test]
+fn a_client_that_leaves_has_its_place_until_the_backend_has_answered() {
+    let limit = "requests = 1000, period = \"1s\", burst = 1000, concurrent = 1";
+    let cached = Cached::of_route(&format!("rate_limit = {{ {limit} }}"));
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    client.wire.reset();
+    assert_eq!(cached.kettle.entry("/app/x").number("status"), 499);
+    assert_eq!(cached.get("/app/y").status, 429);
+    // The body goes on for others.
+    server.write_all(format!("{}begun", ok_head(FRESH, 200_000)).as_bytes()).unwrap();
+    wait_until("its place is free", || cached.ask("HEAD", "/app/x", "").status == 200);
+}
+
+#[test]
 fn a_stop_does_not_wait_for_who_has_gone() {
     let mut cached = Cached::start("");
     let mut client = cached.client();

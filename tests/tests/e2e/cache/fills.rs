@@ -184,9 +184,11 @@ fn what_objects_take_until_the_store_has_them_is_counted() {
 #[test]
 fn the_log_says_why_a_body_broke_off_on_its_way_into_the_store() {
     let cached = Cached::start("");
-    for (target, rest, reason) in
-        [("/app/coding", "zz\r\n", "malformed"), ("/app/end", "", "closed_early")]
-    {
+    for (target, rest, reason) in [
+        ("/app/coding", "zz\r\n", "malformed"),
+        ("/app/behind", "5\r\nhello\r\nzz\r\n", "malformed"),
+        ("/app/end", "", "closed_early"),
+    ] {
         let mut client = cached.client();
         client.send(&get(target)).unwrap();
         let mut server = cached.backend.accept();

@@ -14,13 +14,14 @@ use std::time::Instant;
 
 use kettle_tests::backend::backend;
 use kettle_tests::client::{Client, Dialer};
-use kettle_tests::environment::patience;
+use kettle_tests::environment::{patience, skip};
 use kettle_tests::http::{Connection, Response, get};
 use kettle_tests::kettle::Kettle;
+use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::{Setup, unused_ip};
 use tempfile::TempDir;
 
-use super::status;
+use super::{Cached, ok, status};
 
 #[test]
 fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
@@ -50,6 +51,28 @@ fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
     }
     println!("{kills} kills, {fills} responses that were filled, {hits} hits of what was there");
     assert!(kills == 0 || (hits > 0 && fills > 0));
+}
+
+#[test]
+fn what_is_purged_is_gone_after_a_loss_of_power() {
+    let [folder, image, after] = [(); 3].map(|()| TempDir::new().unwrap());
+    let (nothing, image) = (image.path().join("nothing"), image.path().join("image"));
+    fs::create_dir(&nothing).unwrap();
+    let mounted = Mounted::holding(folder.path().into(), "ext4", &image, &nothing);
+    let Ok(_mounted) = mounted else { return skip("no ext4 can be mounted here") };
+    let setup = Setup::default().set("limits", "revalidate = \"0s\"");
+    let cached = Cached::in_folder(folder, setup, "", "", "");
+    let mut server = None;
+    for target in ["/app/x", "/app/y"] {
+        let response = ok("Cache-Control: max-age=100\r\n", "body");
+        cached.get_through(&mut server, target, "", &response);
+        cached.wait_until_kept(target);
+    }
+    rustix::fs::syncfs(fs::File::open(cached.folder.path()).unwrap()).unwrap();
+    let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+    assert!(purged.contains("(1 files)"), "{purged}");
+    let _after = Mounted::after_power_loss(after.path().into(), "ext4", &image).unwrap();
+    assert_eq!(files(after.path()), 1);
 }
 
 /// What clients saw before the end.

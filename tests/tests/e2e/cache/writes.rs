@@ -84,3 +84,17 @@ fn what_is_written_to_while_the_store_is_away_is_gone_when_it_is_back() {
     assert_eq!(new.body, b"new");
     assert_eq!(cached.get("/app/other").body, b"old");
 }
+
+#[test]
+fn what_is_kept_behind_a_rewrite_is_purged_by_the_path_that_its_backend_gets() {
+    let rewrite = "rewrite = [{ from = \"/app/short/*\", to = \"/app/long/{1}\" }]";
+    let cached = Cached::of_route(rewrite);
+    cached.get_through(&mut None, "/app/short/x", "", &ok(FRESH, "old"));
+    cached.wait_until_kept("/app/long/x");
+    let purge = |path: &str| {
+        let url = format!("https://localhost{path}");
+        cached.kettle.ctl(&["cache", "purge", &url]).succeed()
+    };
+    assert!(purge("/app/short/x").contains("nothing was kept"));
+    assert!(purge("//app//long/x").contains("(1 files)"));
+}
