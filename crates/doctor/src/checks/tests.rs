@@ -248,6 +248,7 @@ fn a_card_that_can_and_does_not_is_switched_on() {
     let mut fixture = Fixture::with_ktls("6.12.120");
     let cards = [card("lo", Offload::Unsupported), card("eth0", Offload::Unsupported)];
     fixture.machine.network_cards = Ok(cards.to_vec());
+        ("init_on_alloc=on\n", "init_on_alloc=1"),
     let none = found(&fixture, "network cards").unwrap();
     assert!(none.message.starts_with("none of 1"), "{}", none.message);
     fixture.machine.network_cards = Ok(vec![card("eth1", Offload::On), card("eth2", Offload::Off)]);
