@@ -1,7 +1,7 @@
 //! The load generator: a thread a core, each with its own connections, all on one clock.
 //!
 //! Transactions count by the time they are due, so those that are under way at the end of the warm-up or of the load are
-//! neither lost nor counted twice; those under way at the end are waited for.
+//! neither lost nor counted twice; those under way at the end are waited for. Rates are of the answers that came in time.
 
 mod capacity;
 mod deadline;
@@ -33,7 +33,7 @@ pub use error::LoadError;
 pub use failure::{Failure, WRONG_STATUS};
 pub use outcome::Outcome;
 
-use crate::load::{End, Load, LoadModel};
+use crate::load::{Load, LoadModel};
 use load_thread::{Opened, SharedLoad};
 use recorder::Live;
 use thread::{Ended, Report};
@@ -247,10 +247,7 @@ impl Threads {
             (Some(start), _) => start + load.warm_up,
             (None, _) => self.halted.unwrap_or(self.shared.created),
         };
-        let planned = match (start, load.end) {
-            (Some(start), End::After(length)) if !self.shared.is_held => Some(start + length),
-            _ => None,
-        };
+        let planned = start.and_then(|start| self.shared.planned_end(start));
         // Objects that were due and come late are fetched, and counted, behind the end: the load lasted until then.
         let planned = match load.model {
             LoadModel::Streaming { .. } => planned.max(recorder::last_end(&recorders)),

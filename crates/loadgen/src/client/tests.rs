@@ -3,12 +3,13 @@
 mod server;
 
 use std::cell::Cell;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::load::{Arrivals, BodyUse, Expect, Reuse};
+use crate::load::{Arrivals, BodyUse, End, Expect, Reuse};
 use server::{Behaviour, Server, body, respond};
 
 /// A short closed load with one connection that stays.
@@ -183,6 +184,29 @@ fn an_open_load_begins_every_transaction_that_is_due() {
     assert_eq!(outcome.elapsed, Duration::from_secs(1));
     assert_eq!(outcome.seconds.len(), 1);
     assert_eq!(outcome.seconds[0].succeeded, 200);
+}
+
+/// The server answers a hundred times a second, one request after the other.
+#[test]
+fn answers_behind_the_end_are_no_part_of_the_rate() {
+    static TURN: Mutex<()> = Mutex::new(());
+    let server = Server::start(|stream, _| {
+        let turn = TURN.lock().unwrap();
+        server::pause(Duration::from_millis(10));
+        drop(turn);
+        respond(stream, 10)
+    });
+    let end = End::After(Duration::from_secs(1));
+    let arrivals = Arrivals::Constant { per_second: 200.0 };
+    let open = LoadModel::Open { arrivals, transactions_max: 200 };
+    for model in [open, LoadModel::Closed { connections: 60 }] {
+        let outcome = measure(&Load { model, end, ..load(&server) });
+        assert_eq!(outcome.elapsed, Duration::from_secs(1), "{model:?}");
+        assert!(outcome.delivered.answers <= 100, "{model:?}: {:?}", outcome.delivered);
+        assert!(outcome.late_answers > 0, "{model:?}");
+        assert_eq!(outcome.delivered.answers + outcome.late_answers, outcome.succeeded);
+        assert_eq!(outcome.delivered.body_bytes, outcome.delivered.answers * 10);
+    }
 }
 
 /// One connection's answer waits a second. All that were due meanwhile must show it, though the client could not send them.

@@ -20,7 +20,6 @@ pub(in crate::scenario) fn measured() -> Measured {
         attempted: 1_010,
         succeeded: 1_000,
         failures: [("reset", 10)].into(),
-        causes: BTreeMap::new(),
         body_bytes: 1_000_000,
         handshakes: Handshakes {
             full: 25,
@@ -30,13 +29,8 @@ pub(in crate::scenario) fn measured() -> Measured {
             ..Handshakes::default()
         },
         latency: histogram(&[100, 200, 300]),
-        first_byte: histogram(&[]),
-        handshake: histogram(&[]),
-        late_starts: 0,
-        stalls: 0,
-        hashed: 0,
         thread_busy: vec![0.25, 0.5],
-        seconds: Vec::new(),
+        ..Outcome::nothing(histogram(&[]))
     };
     let usage = Usage {
         elapsed: Duration::from_secs(4),
