@@ -215,7 +215,6 @@ impl Bench<'_> {
     ) -> Result<Measured, BenchError> {
         let broken = |error: MeasureError| BenchError::server(&server.name, error);
         let system = SystemUnderTest::of(&server.running.processes());
-        let disturbance = noise::begin();
         let first = system.snapshot().map_err(broken)?;
         let place = plan::place(&key.point);
         let mut window = Window::default();
@@ -254,7 +253,7 @@ impl Bench<'_> {
         }
         proven(server, kernel_connections)?;
         answered(server, &outcome)?;
-        let mut warnings = disturbance.warnings(&usage);
+        let mut warnings = noise::warnings(&usage);
         warnings.extend(window.misses_warm_up(load).map(str::to_owned));
         warnings.extend(outcome.client_limited().or_else(|| busy_client(&outcome, &usage)));
         let mut measured = Measured {
@@ -290,8 +289,7 @@ struct Window {
 }
 
 impl Window {
-    /// Reads the clocks at the end of the warm-up and close to the load's end. Reading takes milliseconds, so it is not done
-    /// each time.
+    /// Reads the clocks at the end of the warm-up and at the load's end, where progress is told.
     fn look(&mut self, progress: &Progress, load: &Load, system: &SystemUnderTest) {
         if load.warm_up.is_zero() || progress.elapsed < load.warm_up {
             return;
@@ -303,7 +301,7 @@ impl Window {
             self.first = is_edge.then(|| system.snapshot().ok()).flatten();
             return;
         }
-        if progress.elapsed + EDGE >= end && progress.elapsed <= end {
+        if self.last.is_none() && progress.elapsed >= end {
             self.last = system.snapshot().ok();
         }
     }
@@ -385,8 +383,6 @@ pub const WARM_UP: Duration = Duration::from_millis(500);
 const BUSY_MAX: f64 = 0.9;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_MAX: Duration = Duration::from_secs(3);
-/// The clocks are read again this close to the end.
-const EDGE: Duration = Duration::from_millis(1100);
 
 #[cfg(test)]
 mod tests;

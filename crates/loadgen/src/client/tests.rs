@@ -209,6 +209,19 @@ fn answers_behind_the_end_are_no_part_of_the_rate() {
     }
 }
 
+#[test]
+fn progress_is_told_at_the_end_of_the_warm_up_and_at_the_end() {
+    let server = Server::start(|stream, _| respond(stream, 10));
+    let (warm_up, length) = (Duration::from_millis(50), Duration::from_millis(700));
+    let mut told = Vec::new();
+    let load = Load { end: End::After(length), warm_up, ..load(&server) };
+    run(&load, &mut |progress| told.push(progress.elapsed)).unwrap();
+    let first = |edge| told.iter().find(|elapsed| **elapsed >= edge);
+    // Without the edges, it is told twice a second.
+    assert!(first(warm_up).is_some_and(|elapsed| *elapsed < PROGRESS_EVERY), "{told:?}");
+    assert!(first(length).is_some(), "{told:?}");
+}
+
 /// One connection's answer waits a second. All that were due meanwhile must show it, though the client could not send them.
 #[test]
 fn a_stall_shows_in_the_latency_of_all_that_were_due() {

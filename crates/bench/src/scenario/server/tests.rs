@@ -2,6 +2,22 @@ use super::*;
 use crate::scenario::implausible::tests::closed;
 
 #[test]
+fn the_window_is_the_time_that_the_client_counts() {
+    let system = SystemUnderTest::of(&[std::process::id()]);
+    let load = Load { warm_up: WARM_UP, end: End::After(WARM_UP * 3), ..closed(1) };
+    let mut window = Window::default();
+    let (mut first, mut last) = (None, None);
+    // As far as half a second apart, and once more behind the end.
+    for half_seconds in [0, 1, 2, 3, 4] {
+        let elapsed = WARM_UP * half_seconds;
+        window.look(&Progress { elapsed, ..Progress::default() }, &load, &system);
+        first = first.or(window.first.is_some().then_some(half_seconds));
+        last = last.or(window.last.is_some().then_some(half_seconds));
+    }
+    assert_eq!((first, last), (Some(1), Some(3)));
+}
+
+#[test]
 fn a_window_that_missed_the_end_of_the_warm_up_says_so() {
     let system = SystemUnderTest::of(&[std::process::id()]);
     let load = Load { warm_up: WARM_UP, ..closed(1) };
