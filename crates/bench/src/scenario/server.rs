@@ -255,13 +255,13 @@ impl Bench<'_> {
         answered(server, &outcome)?;
         let mut warnings = noise::warnings(&usage);
         warnings.extend(window.misses_warm_up(load).map(str::to_owned));
-        warnings.extend(outcome.client_limited().or_else(|| busy_client(&outcome, &usage)));
         let mut measured = Measured {
             outcome,
             usage,
             is_whole,
             kernel_connections,
-            server_cpus: server.setup.cpus.len(),
+            server_cpus: server.setup.cpus_used(),
+            client_cpus: self.cores.client.len(),
             warnings,
             implausible: None,
             replaced: BTreeMap::new(),
@@ -269,6 +269,7 @@ impl Bench<'_> {
         measured.implausible = implausible::why(load, &measured);
         Ok(measured)
     }
+        measured.warnings.extend(measured.client_limited());
 }
 
 impl StartedServer {
@@ -351,14 +352,6 @@ fn answered(server: &StartedServer, outcome: &Outcome) -> Result<(), BenchError>
     Err(BenchError::server(&server.name, why))
 }
 
-/// Of a client that does not know how busy it was, the processes know.
-fn busy_client(outcome: &Outcome, usage: &Usage) -> Option<String> {
-    let busy = usage.client.as_secs_f64() / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-    (outcome.thread_busy.is_empty() && busy > BUSY_MAX).then(|| {
-        format!("the client used {:.0} % of a processor: the speed is the client's", busy * 100.0)
-    })
-}
-
 fn with_mend(subject: &Subject, why: &str) -> String {
     match subject.path.is_kernel() {
         true => format!("{why}; `kettle doctor` says what would help"),
@@ -379,8 +372,6 @@ const HASH_ONE_IN: u32 = 1000;
 const SOURCES: u8 = 32;
 /// Before a steady load is counted.
 pub const WARM_UP: Duration = Duration::from_millis(500);
-/// A client without pauses uses nearly all of its processor.
-const BUSY_MAX: f64 = 0.9;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_MAX: Duration = Duration::from_secs(3);
 

@@ -24,7 +24,7 @@ impl Step {
         let taken = time_taken(length, &measured.outcome, worked);
         let busy = relative(worked.as_secs_f64(), taken.as_secs_f64());
         // Where both are at their end, the server's is found.
-        let may_be_limited = measured.outcome.client_limited().is_some() && busy < BUSY;
+        let may_be_limited = measured.client_limited().is_some() && busy < BUSY;
         (Self::of(rate, taken, &measured.outcome, may_be_limited), busy)
     }
 
