@@ -15,11 +15,11 @@ use super::choose::{self, files, terminator};
 use super::error::BenchError;
 use super::heed::Takes;
 use super::options::Options;
-use super::plan::{self, Key, interleaved};
+use super::plan::{Key, interleaved};
 use super::tps_ramp::reading::replace;
 use crate::figure;
 use crate::peers::subject::{Program, Subject, SubjectPath};
-use crate::results::{Point, Value};
+use crate::results::{self, Point, Value};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "idle-memory",
@@ -86,7 +86,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             continue;
         };
         let measured = measure(bench, &server, point, key);
-        let place = plan::place(&key.point);
+        let place = results::place(&key.point);
         bench.or_absent(format!("{subject}, {place}, round {}", key.round), measured)?;
     }
     Ok(())
@@ -107,7 +107,7 @@ fn measure(
     key: &Key,
 ) -> Result<(), BenchError> {
     let began = Instant::now();
-    let place = plan::place(&key.point);
+    let place = results::place(&key.point);
     bench.preparing(&format!("opening connections to {}: {place}", server.name));
     let broken = |error: MeasureError| BenchError::server(&server.name, error);
     let processes = server.running.processes();

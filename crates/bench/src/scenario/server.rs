@@ -16,11 +16,11 @@ use super::event::{Event, Sampling};
 use super::implausible;
 use super::measured::Measured;
 use super::options::first;
-use super::plan::{self, Key};
+use super::plan::Key;
 use super::rules;
 use crate::peers::subject::{Setup, Subject, SubjectPath};
 use crate::peers::{self, PeerError};
-use crate::results::{self, Line, Point};
+use crate::results::{self, Line, Point, SubjectLine};
 
 impl Bench<'_> {
     /// How servers are run unless a scenario compares it.
@@ -86,7 +86,8 @@ impl Bench<'_> {
     /// this run cannot show.
     ///
     /// # Errors
-    /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written.
+    /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written, or if the results that
+    /// are gone on with are of another version of this server.
     pub fn start(
         &mut self,
         subject: Subject,
@@ -94,7 +95,7 @@ impl Bench<'_> {
         point: &Point,
     ) -> Result<Option<StartedServer>, BenchError> {
         let name = subject.to_string();
-        let what = match plan::place(point) {
+        let what = match results::place(point) {
             place if place.is_empty() => name.clone(),
             place => format!("{name}, {place}"),
         };
@@ -118,14 +119,16 @@ impl Bench<'_> {
             }
             Err(error) => return self.absent(what, error).map(|()| None),
         };
-        (self.write)(&Line::Subject(results::SubjectLine {
+        let line = SubjectLine {
             scenario: self.scenario.to_owned(),
             name: name.clone(),
             point: point.clone(),
             version: running.version.clone(),
             command: running.command.clone(),
             config: running.config.clone(),
-        }))?;
+        };
+        same_version(self.earlier, &line).map_err(BenchError::Results)?;
+        (self.write)(&Line::Subject(line))?;
         Ok(Some(StartedServer { subject, name, point: point.clone(), setup, running }))
     }
 
@@ -216,7 +219,7 @@ impl Bench<'_> {
         let broken = |error: MeasureError| BenchError::server(&server.name, error);
         let system = SystemUnderTest::of(&server.running.processes());
         let first = system.snapshot().map_err(broken)?;
-        let place = plan::place(&key.point);
+        let place = results::place(&key.point);
         let mut window = Window::default();
         let outcome = {
             let (on_event, remaining) = (&mut self.on_event, &self.remaining);
@@ -266,10 +269,10 @@ impl Bench<'_> {
             implausible: None,
             replaced: BTreeMap::new(),
         };
+        measured.warnings.extend(measured.client_limited());
         measured.implausible = implausible::why(load, &measured);
         Ok(measured)
     }
-        measured.warnings.extend(measured.client_limited());
 }
 
 impl StartedServer {
@@ -279,6 +282,20 @@ impl StartedServer {
     /// [`BenchError::Server`] with a sentence on what differs.
     pub fn check_mix(&self, load: &Load, outcome: &Outcome) -> Result<(), BenchError> {
         outcome.check_mix(load).map_err(|error| BenchError::server(&self.name, error))
+    }
+}
+
+/// Samples of two versions of a server do not belong into one comparison.
+fn same_version(earlier: &[SubjectLine], now: &SubjectLine) -> Result<(), String> {
+    let is_same = |then: &&SubjectLine| {
+        (&then.scenario, &then.name, &then.point) == (&now.scenario, &now.name, &now.point)
+    };
+    match earlier.iter().filter(is_same).find(|then| then.version != now.version) {
+        Some(then) => {
+            let SubjectLine { name, version, .. } = now;
+            Err(format!("{name} is {version} and was {}{BEGIN_ANEW}", then.version))
+        }
+        None => Ok(()),
     }
 }
 
@@ -359,6 +376,8 @@ fn with_mend(subject: &Subject, why: &str) -> String {
     }
 }
 
+/// What to do instead of going on.
+pub const BEGIN_ANEW: &str = "; begin a new run, and compare the two with `kettle bench diff`";
 /// What a configuration of the operator's own may ask for.
 const OTHER_OFFER: &str =
     "the client offers what --tls, --suite and --group say: choose what this configuration allows";

@@ -26,10 +26,10 @@ use super::error::BenchError;
 use super::heed::Takes;
 use super::measured::DOUBTED;
 use super::options::{Effort, Options};
-use super::plan::{self, Key};
+use super::plan::Key;
 use crate::figure::{self, Figure};
 use crate::peers::subject::Role;
-use crate::results::{Point, Sample};
+use crate::results::{self, Point, Sample};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "tps-ramp",
@@ -149,7 +149,7 @@ fn measure_cell(
         let (per_session, point) = (*per_session, cell.point(*per_session));
         let ramp = Under { server, per_session, point, round };
         let measured = ramp.measure(bench, steps, &mut seen);
-        let place = plan::place(&ramp.point);
+        let place = results::place(&ramp.point);
         bench.or_absent(format!("{}, {place}, round {round}", server.name), measured)?;
     }
     Ok(())
