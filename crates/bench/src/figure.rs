@@ -154,7 +154,7 @@ figures! {
     TPS_LOSS_0_1_PERCENT: higher("tps_loss_0_1_percent", "with less than 0.1 % lost", "1/s");
     TPS_LOSS_0_01_PERCENT: higher("tps_loss_0_01_percent", "with less than 0.01 % lost", "1/s");
     SERVER_BUSY: context("server_busy", "Server's share of its cores", "");
-    CLIENT_BUSY: context("client_busy", "Busiest client thread's share of its core", "");
+    CLIENT_BUSY: context("client_busy", "Client's share of its cores", "");
     KERNEL_TLS_CONNECTIONS: context("kernel_tls_connections", "Connections moved into the kernel", "");
     RETRANSMITS: context("retransmits", "TCP segments sent again", "");
     INSTRUCTIONS_PER_REQUEST: lower("instructions_per_request", "Instructions per request", "");

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use kettle_loadgen::measure::machine::Machine;
 use serde::{Deserialize, Serialize};
 
+use crate::figure;
+use crate::number;
+
 /// One line of a results file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
@@ -118,6 +121,32 @@ pub struct Absent {
     /// Why, and what would mend it.
     pub why: String,
 }
+
+impl Absent {
+    /// Whether this sample is what was missing, or a part of it: a run that went on has it after all.
+    fn is_made_up_by(&self, sample: &Sample) -> bool {
+        let Sample { scenario, subject, point, round, .. } = sample;
+        let there = format!("{subject}, {}, round {round}", place(point));
+        let there: Vec<&str> = there.split(", ").collect();
+        self.scenario == *scenario && self.what.split(", ").all(|word| there.contains(&word))
+    }
+}
+
+/// A point in words: `64 KiB, aes-256-gcm`.
+pub fn place(point: &Point) -> String {
+    let words = point.iter().map(|(axis, value)| match value {
+        Value::Number(bytes) if axis == "size" => number::size(*bytes as u64),
+        Value::Number(number) => {
+            let label = figure::axis(axis).map_or(axis.as_str(), |axis| axis.label);
+            format!("{} {number}", label.to_lowercase())
+        }
+        Value::Word(word) => word.clone(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The rest of a scenario, where it is what is missing.
+pub const REST: &str = "the rest of this comparison";
 
 /// The version of the format written here.
 pub const FORMAT: u32 = 1;

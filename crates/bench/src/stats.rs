@@ -7,7 +7,7 @@ pub mod comparison;
 pub mod summary;
 pub mod welch;
 
-/// A median with an interval that holds the true one in 95 of 100 cases.
+/// A median with an interval that holds the true one in 95 of 100 cases, or with all samples where they are fewer than six.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub median: f64,
@@ -46,15 +46,30 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// The order statistics between which the median lies: how many of `n` samples fall below it
-/// follows a binomial distribution with mean n/2 and standard deviation √n/2.
+/// The order statistics between which the median lies.
 fn interval_of_sorted(sorted: &[f64]) -> Option<(f64, f64)> {
-    let count = sorted.len() as f64;
-    // Truncation is meant: it widens the interval.
-    let rank = ((count - DEVIATIONS_OF_95_PERCENT * count.sqrt()) / 2.0).max(0.0) as usize;
+    let rank = rank(sorted.len());
     let low = *sorted.get(rank)?;
     let high = *sorted.get(sorted.len().checked_sub(1 + rank)?)?;
     Some((low, high))
+}
+
+/// How many of so many sorted samples to leave out at each end, so that the true median lies within the rest in 95 of 100 cases:
+/// how many fall below it is binomial. None are where even all of them are too few.
+fn rank(count: usize) -> usize {
+    let all = count as f64;
+    // By logarithms, since 2⁻ⁿ is no number for a thousand samples.
+    let mut logarithm = -all * std::f64::consts::LN_2;
+    let (mut outside, mut rank) = (0.0, 0);
+    for below in 0..count / 2 {
+        outside += 2.0 * logarithm.exp();
+        if outside > OUTSIDE_MAX {
+            break;
+        }
+        rank = below;
+        logarithm += ((all - below as f64) / (below as f64 + 1.0)).ln();
+    }
+    rank
 }
 
 fn drift(samples: &[f64], median: f64) -> f64 {
@@ -75,7 +90,8 @@ pub fn relative(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-const DEVIATIONS_OF_95_PERCENT: f64 = 1.96;
+/// How often the true median may lie outside its interval.
+const OUTSIDE_MAX: f64 = 0.05;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-pub use error::{KtlsError, KtlsStep};
+pub use error::{CIPHER_MISSING, KtlsError, KtlsStep, SUITE_UNSUPPORTED};
 pub use keys::{Cipher, KeyLengthError, TrafficKeys, Version};
 
 use std::io;

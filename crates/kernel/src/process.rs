@@ -211,6 +211,20 @@ pub fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
+/// Whether a kernel's command line has it clear pages before use; `None` where the line does not say. The last word wins, and
+/// what counts as yes is what `kstrtobool` takes.
+#[must_use]
+pub fn init_on_alloc(command_line: &str) -> Option<bool> {
+    let words = command_line.split_ascii_whitespace();
+    let value = words.filter_map(|word| word.strip_prefix("init_on_alloc=")).next_back()?;
+    let mut letters = value.chars().map(|letter| letter.to_ascii_lowercase());
+    match (letters.next()?, letters.next()) {
+        ('1' | 'y' | 't', _) | ('o', Some('n')) => Some(true),
+        ('0' | 'n' | 'f', _) | ('o', Some('f')) => Some(false),
+        _ => None,
+    }
+}
+
 /// Whether the calling thread is all there is of this process.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The load generator: a thread a core, each with its own connections, all on one clock.
 //!
 //! Transactions count by the time they are due, so those that are under way at the end of the warm-up or of the load are
-//! neither lost nor counted twice; those under way at the end are waited for.
+//! neither lost nor counted twice; those under way at the end are waited for. Rates are of the answers that came in time.
 
 mod capacity;
 mod deadline;
@@ -33,7 +33,7 @@ pub use error::LoadError;
 pub use failure::{Failure, WRONG_STATUS};
 pub use outcome::Outcome;
 
-use crate::load::{End, Load, LoadModel};
+use crate::load::{Load, LoadModel};
 use load_thread::{Opened, SharedLoad};
 use recorder::Live;
 use thread::{Ended, Report};
@@ -170,7 +170,8 @@ impl Threads {
         Ok(Some(start))
     }
 
-    /// Passes on what the threads tell until they have ended, until `until`, or until it is to stop.
+    /// Passes on what the threads tell until they have ended, until `until`, or until it is to stop; and tells how far the load
+    /// is at the end of its warm-up and at its own end, whether or not anything happens there.
     fn wait(
         &mut self,
         start: Option<Instant>,
@@ -178,6 +179,7 @@ impl Threads {
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&Progress),
     ) {
+        let mut edges = self.edges(start).into_iter().peekable();
         loop {
             let now = Instant::now();
             if until.is_some_and(|until| now >= until) {
@@ -186,8 +188,13 @@ impl Threads {
             if stop.load(Ordering::Relaxed) {
                 return self.halt();
             }
-            let left = until.map_or(PATIENCE, |until| until.saturating_duration_since(now));
-            match self.reports.recv_timeout(left.min(PATIENCE)) {
+            let next = until.into_iter().chain(edges.peek().copied()).min();
+            let left = next.map_or(PATIENCE, |next| next.saturating_duration_since(now));
+            let report = self.reports.recv_timeout(left.min(PATIENCE));
+            if edges.next_if(|edge| Instant::now() >= *edge).is_some() {
+                self.tell(start, on_progress);
+            }
+            match report {
                 Ok(Report::Live(index, live)) => self.note(index, live),
                 Ok(Report::Opened(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -196,18 +203,30 @@ impl Threads {
         }
     }
 
+    /// The moments between which transactions count.
+    fn edges(&self, start: Option<Instant>) -> Vec<Instant> {
+        let Some(start) = start else { return Vec::new() };
+        let warm_up = self.shared.load.warm_up;
+        let end = self.shared.planned_end(start);
+        (!warm_up.is_zero()).then(|| start + warm_up).into_iter().chain(end).collect()
+    }
+
     fn note(&mut self, index: usize, live: Live) {
         if let Some(known) = self.live.get_mut(index) {
             *known = live;
         }
     }
 
+    /// Tells how far the load is, but not too often.
     fn progress(&mut self, start: Option<Instant>, on_progress: &mut dyn FnMut(&Progress)) {
-        let now = Instant::now();
-        let last = self.reported.map_or(Duration::MAX, |(when, ..)| now - when);
-        if last < PROGRESS_EVERY {
-            return;
+        let last = self.reported.map_or(Duration::MAX, |(when, ..)| when.elapsed());
+        if last >= PROGRESS_EVERY {
+            self.tell(start, on_progress);
         }
+    }
+
+    fn tell(&mut self, start: Option<Instant>, on_progress: &mut dyn FnMut(&Progress)) {
+        let now = Instant::now();
         let (_, succeeded_before, latency_us_before) = self.reported.unwrap_or((now, 0, 0.0));
         let mut progress = Progress {
             elapsed: start.map_or(Duration::ZERO, |start| now.saturating_duration_since(start)),
@@ -247,10 +266,7 @@ impl Threads {
             (Some(start), _) => start + load.warm_up,
             (None, _) => self.halted.unwrap_or(self.shared.created),
         };
-        let planned = match (start, load.end) {
-            (Some(start), End::After(length)) if !self.shared.is_held => Some(start + length),
-            _ => None,
-        };
+        let planned = start.and_then(|start| self.shared.planned_end(start));
         // Objects that were due and come late are fetched, and counted, behind the end: the load lasted until then.
         let planned = match load.model {
             LoadModel::Streaming { .. } => planned.max(recorder::last_end(&recorders)),

@@ -10,12 +10,14 @@ pub mod noise;
 mod process;
 pub mod server;
 mod system;
+mod throttled;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use background::BackgroundProcess;
+pub use throttled::Throttled;
 
 /// Why something could not be measured.
 #[derive(Debug)]

@@ -22,14 +22,31 @@ impl Estimate {
         let count = sorted.len();
         let upper = *sorted.get(count / 2)?;
         let lower = *sorted.get((count - 1) / 2)?;
-        // How many of n samples lie below the median is binomial with deviation √n/2.
-        let rank = ((count as f64 - 1.96 * (count as f64).sqrt()) / 2.0).max(0.0) as usize;
+        let rank = rank(count);
         Some(Self {
             median: f64::midpoint(lower, upper),
             low: *sorted.get(rank)?,
             high: *sorted.get(count - 1 - rank)?,
         })
     }
+}
+
+/// How many of so many sorted samples to leave out at each end, so that the true median lies between the rest in 95 of 100 cases:
+/// how many fall below it is binomial. None are where even all of them are too few.
+fn rank(count: usize) -> usize {
+    let all = count as f64;
+    // By logarithms, since 2⁻ⁿ is no number for a thousand samples.
+    let mut logarithm = -all * std::f64::consts::LN_2;
+    let (mut outside, mut rank) = (0.0, 0);
+    for below in 0..count / 2 {
+        outside += 2.0 * logarithm.exp();
+        if outside > OUTSIDE_MAX {
+            break;
+        }
+        rank = below;
+        logarithm += ((all - below as f64) / (below as f64 + 1.0)).ln();
+    }
+    rank
 }
 
 impl fmt::Display for Estimate {
@@ -39,6 +56,9 @@ impl fmt::Display for Estimate {
         write!(formatter, "{median:.digits$} ({low:.digits$} to {high:.digits$})")
     }
 }
+
+/// How often the true median may lie outside its interval.
+const OUTSIDE_MAX: f64 = 0.05;
 
 #[cfg(test)]
 mod tests;

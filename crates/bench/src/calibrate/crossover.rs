@@ -19,8 +19,10 @@ pub struct CostRow {
 pub enum CrossoverVerdict {
     /// The kernel is surely cheaper from this body size on, at every measured size.
     From(u64),
-    /// The kernel is not cheaper even for the largest body measured.
+    /// The kernel is surely dearer for the largest body measured.
     Never,
+    /// The figures of the largest body do not tell the two apart.
+    Undecided,
     /// The machine was too busy to say.
     TooNoisy {
         /// The sizes whose figures are uncertain or changed while measuring.
@@ -54,6 +56,10 @@ impl CostRow {
     fn kernel_surely_wins(&self, hot_file_bytes: u64) -> bool {
         self.kernel(hot_file_bytes).is_some_and(|kernel| kernel.is_surely_below(&self.user))
     }
+
+    fn kernel_surely_loses(&self, hot_file_bytes: u64) -> bool {
+        self.kernel(hot_file_bytes).is_some_and(|kernel| self.user.is_surely_below(kernel))
+    }
 }
 
 /// The smallest size from which the kernel is surely cheaper at all larger ones. Rows go from the
@@ -73,7 +79,11 @@ pub(super) fn find(rows: &[CostRow], rounds: usize, hot_file_bytes: u64) -> Cros
         (None, Some(largest)) if largest.is_noisy() => {
             CrossoverVerdict::TooNoisy { body_bytes: noisy }
         }
-        _ => CrossoverVerdict::Never,
+        // What a smaller body saves is not to be given up for a draw.
+        (None, Some(largest)) if largest.kernel_surely_loses(hot_file_bytes) => {
+            CrossoverVerdict::Never
+        }
+        (None, _) => CrossoverVerdict::Undecided,
     }
 }
 

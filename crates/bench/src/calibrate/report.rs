@@ -32,7 +32,8 @@ impl Calibration {
         match &self.verdict {
             CrossoverVerdict::From(bytes) => Some(format!("crossover = \"{}\"", size(*bytes))),
             CrossoverVerdict::Never => Some("path = \"user\"".to_owned()),
-            CrossoverVerdict::TooNoisy { .. }
+            CrossoverVerdict::Undecided
+            | CrossoverVerdict::TooNoisy { .. }
             | CrossoverVerdict::TooShort
             | CrossoverVerdict::NoKernelTls => None,
         }
@@ -43,6 +44,7 @@ impl Calibration {
         let (verdict, crossover_bytes) = match &self.verdict {
             CrossoverVerdict::From(bytes) => ("from", Some(*bytes)),
             CrossoverVerdict::Never => ("never", None),
+            CrossoverVerdict::Undecided => ("undecided", None),
             CrossoverVerdict::TooNoisy { .. } => ("too_noisy", None),
             CrossoverVerdict::TooShort => ("too_short", None),
             CrossoverVerdict::NoKernelTls => ("no_kernel_tls", None),
@@ -133,7 +135,11 @@ impl Calibration {
                 size(*bytes)
             ),
             CrossoverVerdict::Never => {
-                "The kernel is not cheaper at the largest size measured. For the listener:"
+                "The kernel costs more at the largest size measured. For the listener:".to_owned()
+            }
+            CrossoverVerdict::Undecided => {
+                "At the largest size measured, the kernel and kettle itself cannot be told apart, \
+                 so no crossover follows. Measure longer with --seconds, and try again."
                     .to_owned()
             }
             CrossoverVerdict::TooNoisy { .. } => {

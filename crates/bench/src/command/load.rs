@@ -166,11 +166,17 @@ fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
     let failed: u64 = outcome.failures.values().sum();
     let mut lines = vec![format!(
         "{} requests in {:.2} s: {}/s, {} Gb/s",
-        count(outcome.succeeded),
+        count(outcome.delivered.answers),
         outcome.elapsed.as_secs_f64(),
-        rate(outcome.succeeded),
-        digits(outcome.body_bytes as f64 * 8.0 / 1e9 / seconds),
+        rate(outcome.delivered.answers),
+        digits(outcome.delivered.body_bytes as f64 * 8.0 / 1e9 / seconds),
     )];
+    if outcome.late_answers > 0 {
+        lines.push(format!(
+            "            {} more were answered after that: they count in the latency, not in the rate",
+            count(outcome.late_answers)
+        ));
+    }
     if failed > 0 {
         lines.push(format!("FAILED      {}: {}", count(failed), outcome.causes_in_words()));
         let is_refused = outcome.succeeded == 0 && outcome.handshakes.failed > 0;
@@ -235,7 +241,8 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
         "failures": outcome.failures,
         "causes": outcome.causes,
         "body_bytes": outcome.body_bytes,
-        "requests_per_second": outcome.succeeded as f64 / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+        "late_answers": outcome.late_answers,
+        "requests_per_second": outcome.delivered.answers as f64 / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
         "latency_us": {
             "mean": latency.mean(), "p50": at(0.5), "p99": at(0.99), "p999": at(0.999), "max": latency.max(),
         },

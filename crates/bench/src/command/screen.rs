@@ -8,9 +8,9 @@ use kettle_loadgen::client::Progress;
 
 use crate::figure;
 use crate::number::{count, digits, duration, latency};
-use crate::results::Sample;
+use crate::results::{self, Sample};
+use crate::scenario;
 use crate::scenario::event::{Event, Sampling};
-use crate::scenario::{self, plan};
 
 pub(crate) struct Screen {
     is_terminal: bool,
@@ -146,7 +146,7 @@ fn counted(sampling: &Sampling<'_>, of: &str) -> String {
 /// A sample in a line: what it is of, and the figures that people ask for first.
 fn sample_line(sample: &Sample) -> String {
     let mut parts = vec![sample.subject.clone()];
-    let place = plan::place(&sample.point);
+    let place = results::place(&sample.point);
     if !place.is_empty() {
         parts.push(place);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use kettle_loadgen::measure::machine::Machine;
 
+use crate::results::Clock;
 use crate::results::read::Results;
 
 /// A sentence for each circumstance that differs.
@@ -16,7 +17,9 @@ pub(super) fn differences(a: &Results, b: &Results) -> Vec<String> {
             None => run.kettle.clone(),
         };
         if of_kettle(first) != of_kettle(second) {
-            all.push(format!("kettle: {} → {}", of_kettle(first), of_kettle(second)));
+            // Time is measured by a program of its own, which counts for less than what it measured.
+            let program = if first.clock == Clock::Time { "kettle-bench" } else { "kettle" };
+            all.push(format!("{program}: {} → {}", of_kettle(first), of_kettle(second)));
         }
         let facts = facts(&first.machine).into_iter().zip(facts(&second.machine));
         for ((name, before), (_, after)) in facts.filter(|(before, after)| before != after) {
@@ -59,8 +62,8 @@ fn facts(machine: &Machine) -> [(&'static str, String); 11] {
     ]
 }
 
-/// The version of each subject but kettle, which the run itself tells.
+/// The version of each subject.
 fn versions(results: &Results) -> BTreeMap<&str, &str> {
-    let subjects = results.subjects.iter().filter(|subject| !subject.name.starts_with("kettle"));
+    let subjects = results.subjects.iter();
     subjects.map(|subject| (subject.name.as_str(), subject.version.as_str())).collect()
 }

@@ -187,9 +187,9 @@ fn time_and_work_are_not_compared() {
 
 #[test]
 fn what_else_differs_is_said() {
-    let subject = |version: &str| SubjectLine {
+    let subject = |name: &str, version: &str| SubjectLine {
         scenario: "web-sizes".to_owned(),
-        name: "nginx user".to_owned(),
+        name: name.to_owned(),
         point: Point::new(),
         version: version.to_owned(),
         command: Vec::new(),
@@ -202,13 +202,14 @@ fn what_else_differs_is_said() {
     b.runs[0].machine.kernel = "6.18".to_owned();
     b.runs[0].machine.load_average = 3.0;
     b.runs[0].commit = Some("abc".to_owned());
-    a.subjects.push(subject("1.22.1"));
-    b.subjects.push(subject("1.30.6"));
+    a.subjects.extend([subject("nginx user", "1.22.1"), subject("kettle user", "0.1.0 (old)")]);
+    b.subjects.extend([subject("nginx user", "1.30.6"), subject("kettle user", "0.1.0 (new)")]);
     a.scenarios.push(rules("5 rounds."));
     b.scenarios.push(rules("9 rounds."));
     let expected = [
-        "kettle: 0.1.0 → 0.1.0 (abc)",
+        "kettle-bench: 0.1.0 → 0.1.0 (abc)",
         "kernel: 6.1 → 6.18",
+        "kettle user: 0.1.0 (old) → 0.1.0 (new)",
         "nginx user: 1.22.1 → 1.30.6",
         "web-sizes was run by other rules or parameters",
     ];

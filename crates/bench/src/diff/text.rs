@@ -6,8 +6,7 @@ use std::fmt::Write;
 use super::{Diff, DiffRow};
 use crate::figure::Figure;
 use crate::number::{counted, digits_of, grouped};
-use crate::results::Clock;
-use crate::scenario::plan::place;
+use crate::results::{Clock, place};
 use crate::stats::comparison::{Interval, Verdict};
 
 /// The table: for each subject and point its figures, the worst change first. What is neither better nor worse is shown only

@@ -75,6 +75,14 @@ pub struct Setup {
     pub config: Option<OwnConfig>,
 }
 
+impl Setup {
+    /// How many of its processors the server can keep busy: a configuration of the operator's own says by itself how many workers
+    /// there are.
+    pub fn cpus_used(&self) -> usize {
+        if self.config.is_some() { self.cpus.len() } else { self.cpus.len().min(self.workers) }
+    }
+}
+
 /// In place of a generated configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnConfig {

@@ -107,7 +107,7 @@ pub fn is_limited(sample: &Sample) -> bool {
 const BUSY: f64 = 0.9;
 /// With fewer, nothing can be said of how a server scales beside a client.
 pub const CPUS_TO_SCALE: usize = 4;
-/// With fewer rounds the interval of a median spans all of them.
+/// With fewer rounds not even all of them hold the true median in 95 of 100 cases.
 pub const ROUNDS_FOR_INTERVAL: usize = 6;
 /// Less is not worth a word.
 const SCATTER_MIN: f64 = 1.02;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine, SubjectLine};
+use super::{Absent, Clock, FORMAT, Line, REST, Run, Sample, ScenarioLine, SubjectLine};
 
 /// A results file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Results {
     pub subjects: Vec<SubjectLine>,
     /// What was measured, in the order of time.
     pub samples: Vec<Sample>,
-    /// What could not be.
+    /// What could not be, and was not later.
     pub absents: Vec<Absent>,
     /// The scenarios that were measured to their end.
     pub complete: Vec<String>,
@@ -86,11 +86,17 @@ impl Results {
                 self.scenarios.push(scenario);
             }
             Line::Subject(subject) => self.subjects.push(subject),
-            Line::Sample(sample) => self.samples.push(sample),
+            Line::Sample(sample) => {
+                self.absents.retain(|absent| !absent.is_made_up_by(&sample));
+                self.samples.push(sample);
+            }
             Line::Absent(absent) if self.absents.contains(&absent) => {}
             Line::Absent(absent) => self.absents.push(absent),
             Line::Complete { scenario } if self.is_complete(&scenario) => {}
-            Line::Complete { scenario } => self.complete.push(scenario),
+            Line::Complete { scenario } => {
+                self.absents.retain(|absent| absent.scenario != scenario || absent.what != REST);
+                self.complete.push(scenario);
+            }
         }
         Ok(())
     }

@@ -198,6 +198,47 @@ fn rules_stated_again_replace_those_before() {
     assert_eq!(results.scenarios.first().unwrap().rules, ["7 rounds."]);
 }
 
+#[test]
+fn what_was_missing_and_is_there_later_is_missing_no_longer() {
+    let absent = |what: &str| {
+        Line::Absent(Absent {
+            scenario: "web-sizes".to_owned(),
+            what: what.to_owned(),
+            why: "it did not start".to_owned(),
+        })
+    };
+    let missing = [
+        "kettle auto",
+        "kettle auto, p256, 64 KiB",
+        "kettle auto, p256, 64 KiB, round 1",
+        REST,
+        // What of another round, another subject, and of nothing that a sample shows, stays.
+        "kettle auto, p256, 64 KiB, round 2",
+        "nginx user, p256, 64 KiB",
+        "memory traffic",
+    ];
+    let mut lines = vec![run(Clock::Time)];
+    lines.extend(missing.map(absent));
+    lines.push(Line::Sample(sample(1)));
+    lines.push(Line::Complete { scenario: "web-sizes".to_owned() });
+    // What fails behind a sample failed after all.
+    lines.push(absent("kettle auto, p256, 64 KiB"));
+    let place = place();
+    write(&place, &lines);
+    let left: Vec<String> =
+        read(&place.path).unwrap().absents.into_iter().map(|absent| absent.what).collect();
+    assert_eq!(left, [&missing[4..], &["kettle auto, p256, 64 KiB"]].concat());
+}
+
+#[test]
+fn places_read_like_words() {
+    let mut point = Point::from([("size".to_owned(), Value::Number(65536.0))]);
+    assert_eq!(super::place(&point), "64 KiB");
+    point.insert("k".to_owned(), Value::Number(4.0));
+    point.insert("suite".to_owned(), Value::Word("aes-256-gcm".to_owned()));
+    assert_eq!(super::place(&point), "transactions per session 4, 64 KiB, aes-256-gcm");
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

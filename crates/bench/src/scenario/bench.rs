@@ -17,7 +17,7 @@ use crate::peers::Running;
 use crate::peers::backend::Backend;
 use crate::peers::site::Site;
 use crate::peers::subject::{Setup, Subject};
-use crate::results::{Absent, Line, Point, Sample, Value};
+use crate::results::{self, Absent, Line, Point, Sample, SubjectLine, Value};
 use crate::stats::Estimate;
 
 /// One run of one scenario.
@@ -33,6 +33,8 @@ pub struct Bench<'a> {
     pub(super) write: &'a mut dyn FnMut(&Line) -> Result<(), BenchError>,
     pub(super) on_event: &'a mut dyn FnMut(Event<'_>),
     pub(super) samples: &'a mut Vec<Sample>,
+    /// The servers as earlier runs started them, whose results this one goes on with.
+    pub(super) earlier: &'a [SubjectLine],
     pub(super) taken: Taken,
     pub(super) remaining: Remaining,
     pub(super) stop: &'a Stop,
@@ -131,7 +133,7 @@ impl<'a> Bench<'a> {
                 Ok(sample) => self.record(sample, began.elapsed())?,
                 failure => {
                     failed.push(&server.name);
-                    let place = plan::place(&key.point);
+                    let place = results::place(&key.point);
                     self.or_absent(format!("{}, {place}", server.name), failure)?;
                 }
             }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use kettle_kernel::process::keep_to_cpus;
 use kettle_loadgen::client::Outcome;
+use kettle_loadgen::client::outcome::Delivered;
 use kettle_loadgen::load::Load;
 use kettle_tls::Version;
 
@@ -99,6 +100,7 @@ fn outcome(load: &Load, seen: &Seen) -> Result<Outcome, BenchError> {
     if seen.status == 200 && load.expect.body_bytes.is_none_or(|it| it == seen.bytes) {
         outcome.succeeded = 1;
         outcome.body_bytes = seen.bytes;
+        outcome.delivered = Delivered { answers: 1, body_bytes: seen.bytes };
     } else {
         let cause = format!("status {} with a body of {} bytes", seen.status, seen.bytes);
         outcome.failures.insert("wrong_answer", 1);

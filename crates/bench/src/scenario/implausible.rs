@@ -15,8 +15,7 @@ pub fn why(load: &Load, measured: &Measured) -> Option<String> {
         return None;
     }
     let server = usage.cpu.as_secs_f64() / seconds / measured.server_cpus.max(1) as f64;
-    let of_threads = measured.outcome.thread_busy.iter().copied().reduce(f64::max);
-    let client = of_threads.unwrap_or(usage.client.as_secs_f64() / seconds);
+    let client = measured.client_busy();
     // A side that others keep from its processor has no time to be busy.
     let taken_away = (usage.others + usage.steal).as_secs_f64() / seconds;
     (server.max(client) + taken_away < BUSY_MIN).then(|| {
@@ -51,7 +50,7 @@ pub(super) mod tests {
         sample.usage.cpu = Duration::from_secs_f64(2.0 * server);
         sample.usage.others = Duration::from_secs_f64(2.0 * others);
         sample.usage.steal = Duration::ZERO;
-        sample.server_cpus = 1;
+        (sample.server_cpus, sample.client_cpus) = (1, 1);
         sample.outcome.thread_busy = vec![client];
         sample
     }
@@ -78,6 +77,14 @@ pub(super) mod tests {
     fn a_closed_loop_with_both_sides_idle_is_implausible() {
         let why = why(&closed(100), &sample(0.09, 0.22, 0.0)).unwrap();
         assert!(why.contains("server 9 %, client 22 % of a core"), "{why}");
+    }
+
+    #[test]
+    fn a_full_processor_of_the_client_explains_it_whoever_filled_it() {
+        let mut terminated = sample(0.68, 0.45, 0.0);
+        assert!(why(&closed(100), &terminated).is_some());
+        terminated.usage.client = terminated.usage.elapsed;
+        assert_eq!(why(&closed(100), &terminated), None);
     }
 
     #[test]

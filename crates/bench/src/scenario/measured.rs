@@ -13,6 +13,7 @@ use kettle_loadgen::measure::server::Usage;
 use super::plan::Key;
 use crate::figure;
 use crate::results::Sample;
+use crate::stats::relative;
 
 /// A load with what it cost.
 #[derive(Clone, Debug)]
@@ -25,7 +26,10 @@ pub struct Measured {
     pub is_whole: bool,
     /// Connections whose sending side the kernel took over, warm-up included; `None` without kernel TLS.
     pub kernel_connections: Option<u64>,
+    /// How many processors the server can use.
     pub server_cpus: usize,
+    /// How many the client has, and with it the backend of terminators and caches.
+    pub client_cpus: usize,
     pub warnings: Vec<String>,
     /// Why it is implausible and to be measured again.
     pub implausible: Option<String>,
@@ -42,6 +46,31 @@ impl Measured {
             true => self.usage.cpu,
             false => self.usage.cpu.mul_f64(mine / theirs),
         }
+    }
+
+    /// How busy the client's side was, from 0 to 1: its busiest thread, or its processors with all that runs on them.
+    pub fn client_busy(&self) -> f64 {
+        let used = self.usage.client.as_secs_f64();
+        match self.outcome.thread_busy.iter().copied().reduce(f64::max) {
+            Some(busiest) => {
+                let there = self.usage.elapsed.as_secs_f64() * self.client_cpus as f64;
+                busiest.max(relative(used, there))
+            }
+            // Of a client that does not know how busy its one thread was, the processes know.
+            None => relative(used, self.outcome.elapsed.as_secs_f64()),
+        }
+    }
+
+    /// A sentence if the client's side, not the server, may have set the figures.
+    pub fn client_limited(&self) -> Option<String> {
+        let busy = self.client_busy();
+        let of_side = || {
+            format!(
+                "the client's side used {:.0} % of its processors: it may be the bottleneck",
+                busy * 100.0
+            )
+        };
+        self.outcome.client_limited().or_else(|| (busy > BUSY_MAX).then(of_side))
     }
 
     /// All figures that follow, by the names of [`crate::figure`].
@@ -92,9 +121,7 @@ impl Measured {
                 figures.put(figure.name, bytes);
             }
         }
-        if let Some(busiest) = outcome.thread_busy.iter().copied().reduce(f64::max) {
-            figures.put(figure::CLIENT_BUSY.name, busiest);
-        }
+        figures.put(figure::CLIENT_BUSY.name, self.client_busy());
     }
 
     fn of_server(&self, figures: &mut Figures) {
@@ -164,6 +191,9 @@ impl Figures {
 
 /// The kind of samples that were measured again. They are kept for whoever wonders; nothing is made of them.
 pub const DOUBTED: &str = "doubted";
+
+/// A side without pauses uses nearly all of its processors.
+const BUSY_MAX: f64 = 0.9;
 
 const GIB: f64 = (1_u64 << 30) as f64;
 

@@ -46,7 +46,7 @@ fn rules(options: &Options) -> Vec<String> {
         ),
         format!(
             "Beside them new connections come in at an even rate, each with a full handshake, one request for {} and the end: none, \
-             25 %, 50 % and 75 % of the most that the slowest server served in a short ramp. Rate and throughput are the same for all servers.",
+             25 %, 50 % and 75 % of the most that the slowest server kept up with in a short ramp. Rate and throughput are the same for all servers.",
             number::size(FLOOD_BYTES)
         ),
         "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
@@ -65,7 +65,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
         return Ok(());
     };
     bench.note(&format!(
-        "bulk {throughput} Gb/s; every server served up to {flood_most:.0} new connections a second"
+        "bulk {throughput} Gb/s; every server kept up with {flood_most:.0} new connections a second"
     ));
     let rounds = options.rounds_or([1, 3, 5]);
     let floods: Vec<f64> = FLOODS.iter().map(|share| (share * flood_most).round()).collect();
@@ -126,7 +126,7 @@ impl Mix {
             measured.outcome.body_bytes as f64 * 8.0 / 1e9 / measured.outcome.elapsed.as_secs_f64();
         measured.warnings.extend(rates::deviation(self.throughput, achieved));
         if let Some(flooded) = of_flood {
-            measured.warnings.extend(flood::shortfall(self.flood, &flooded));
+            measured.warnings.extend(flood::shortfall(self.flood, length - WARM_UP, &flooded));
             if !is_divided {
                 measured.warnings.push(
                     "The flood and the bulk transfers share the client's only processor, so its own handshakes delay them too."
@@ -219,7 +219,7 @@ const CONNECTIONS_OF_MOST: u32 = 32;
 /// With the largest flood, a server is just below its limit.
 const BULK_SHARE: f64 = 0.15;
 
-/// Of what the slowest server holds.
+/// Of the most that the slowest server keeps up with.
 const FLOODS: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
 
 const WARM_UP: Duration = Duration::from_secs(1);

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::figure;
-use crate::number;
 use crate::results::{Point, Sample, Value};
 use crate::stats::Estimate;
 
@@ -139,19 +137,6 @@ pub fn medians<'s>(
     let estimates =
         values.iter().filter_map(|(place, values)| Some((*place, Estimate::of(values)?)));
     estimates.collect()
-}
-
-/// A point in words: `64 KiB, aes-256-gcm`.
-pub fn place(point: &Point) -> String {
-    let words = point.iter().map(|(axis, value)| match value {
-        Value::Number(bytes) if axis == "size" => number::size(*bytes as u64),
-        Value::Number(number) => {
-            let label = figure::axis(axis).map_or(axis.as_str(), |axis| axis.label);
-            format!("{} {number}", label.to_lowercase())
-        }
-        Value::Word(word) => word.clone(),
-    });
-    words.collect::<Vec<_>>().join(", ")
 }
 
 /// How many of the last samples say how long the next ones take.

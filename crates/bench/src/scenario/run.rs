@@ -11,13 +11,14 @@ use super::error::BenchError;
 use super::event::Event;
 use super::options::{Options, OwnNginx};
 use super::plan::{Key, Remaining, Taken};
+use super::server::BEGIN_ANEW;
 use super::stop::Stop;
 use super::{SCENARIOS, Scenario, cores, find, heed, rules};
 use crate::peers::subject::{OwnConfig, Program, Role};
 use crate::peers::{self, own_config};
 use crate::results::read::{Results, read};
 use crate::results::write::Writer;
-use crate::results::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine};
+use crate::results::{Absent, Clock, FORMAT, Line, REST, Run, Sample, ScenarioLine, SubjectLine};
 
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -72,7 +73,8 @@ pub fn run(
             on_event(Event::Note(&format!("{} is complete already", scenario.name)));
             continue;
         }
-        let mut scenario_run = ScenarioRun { request, cores: &cores, folder: folder.path(), stop };
+        let (cores, folder, earlier) = (&cores, folder.path(), earlier.subjects.as_slice());
+        let mut scenario_run = ScenarioRun { request, cores, folder, earlier, stop };
         match scenario_run.run(scenario, &mut writer, &mut samples, on_event) {
             Ok(()) => {}
             Err(BenchError::Stopped) => {
@@ -93,6 +95,7 @@ struct ScenarioRun<'t> {
     request: &'t Request,
     cores: &'t Cores,
     folder: &'t Path,
+    earlier: &'t [SubjectLine],
     stop: &'t Stop,
 }
 
@@ -124,6 +127,7 @@ impl ScenarioRun<'_> {
             write: &mut write,
             on_event,
             samples,
+            earlier: self.earlier,
             taken,
             remaining: Remaining::default(),
             stop: self.stop,
@@ -137,7 +141,7 @@ impl ScenarioRun<'_> {
             Err(error) => {
                 let absent = Absent {
                     scenario: name.to_owned(),
-                    what: "the rest of this comparison".to_owned(),
+                    what: REST.to_owned(),
                     why: error.to_string(),
                 };
                 on_event(Event::Absent(&absent));
@@ -198,27 +202,26 @@ fn may_go_on(
     kettle: &str,
     commit: Option<&str>,
 ) -> Result<(), String> {
-    let begin = "; begin a new run, and compare the two with `kettle bench diff`";
     for run in &earlier.runs {
         let then = &run.machine;
         for (what, now, then) in [
-            ("kettle", kettle, run.kettle.as_str()),
+            ("kettle-bench", kettle, run.kettle.as_str()),
             ("the commit", commit.unwrap_or("?"), run.commit.as_deref().unwrap_or("?")),
             ("the kernel", &machine.kernel, &then.kernel),
             ("the processor", &machine.processor, &then.processor),
         ] {
             if now != then {
-                return Err(format!("{what} is {now} and was {then}{begin}"));
+                return Err(format!("{what} is {now} and was {then}{BEGIN_ANEW}"));
             }
         }
         if machine.cpus != then.cpus {
             return Err(format!(
-                "this machine has {} processors and had {}{begin}",
+                "this machine has {} processors and had {}{BEGIN_ANEW}",
                 machine.cpus, then.cpus
             ));
         }
         if run.clock != Clock::Time {
-            return Err(format!("it counts work, not time{begin}"));
+            return Err(format!("it counts work, not time{BEGIN_ANEW}"));
         }
     }
     Ok(())

@@ -16,11 +16,11 @@ use super::event::{Event, Sampling};
 use super::implausible;
 use super::measured::Measured;
 use super::options::first;
-use super::plan::{self, Key};
+use super::plan::Key;
 use super::rules;
 use crate::peers::subject::{Setup, Subject, SubjectPath};
 use crate::peers::{self, PeerError};
-use crate::results::{self, Line, Point};
+use crate::results::{self, Line, Point, SubjectLine};
 
 impl Bench<'_> {
     /// How servers are run unless a scenario compares it.
@@ -86,7 +86,8 @@ impl Bench<'_> {
     /// this run cannot show.
     ///
     /// # Errors
-    /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written.
+    /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written, or if the results that
+    /// are gone on with are of another version of this server.
     pub fn start(
         &mut self,
         subject: Subject,
@@ -94,7 +95,7 @@ impl Bench<'_> {
         point: &Point,
     ) -> Result<Option<StartedServer>, BenchError> {
         let name = subject.to_string();
-        let what = match plan::place(point) {
+        let what = match results::place(point) {
             place if place.is_empty() => name.clone(),
             place => format!("{name}, {place}"),
         };
@@ -118,14 +119,16 @@ impl Bench<'_> {
             }
             Err(error) => return self.absent(what, error).map(|()| None),
         };
-        (self.write)(&Line::Subject(results::SubjectLine {
+        let line = SubjectLine {
             scenario: self.scenario.to_owned(),
             name: name.clone(),
             point: point.clone(),
             version: running.version.clone(),
             command: running.command.clone(),
             config: running.config.clone(),
-        }))?;
+        };
+        same_version(self.earlier, &line).map_err(BenchError::Results)?;
+        (self.write)(&Line::Subject(line))?;
         Ok(Some(StartedServer { subject, name, point: point.clone(), setup, running }))
     }
 
@@ -215,9 +218,8 @@ impl Bench<'_> {
     ) -> Result<Measured, BenchError> {
         let broken = |error: MeasureError| BenchError::server(&server.name, error);
         let system = SystemUnderTest::of(&server.running.processes());
-        let disturbance = noise::begin();
         let first = system.snapshot().map_err(broken)?;
-        let place = plan::place(&key.point);
+        let place = results::place(&key.point);
         let mut window = Window::default();
         let outcome = {
             let (on_event, remaining) = (&mut self.on_event, &self.remaining);
@@ -254,19 +256,20 @@ impl Bench<'_> {
         }
         proven(server, kernel_connections)?;
         answered(server, &outcome)?;
-        let mut warnings = disturbance.warnings(&usage);
+        let mut warnings = noise::warnings(&usage);
         warnings.extend(window.misses_warm_up(load).map(str::to_owned));
-        warnings.extend(outcome.client_limited().or_else(|| busy_client(&outcome, &usage)));
         let mut measured = Measured {
             outcome,
             usage,
             is_whole,
             kernel_connections,
-            server_cpus: server.setup.cpus.len(),
+            server_cpus: server.setup.cpus_used(),
+            client_cpus: self.cores.client.len(),
             warnings,
             implausible: None,
             replaced: BTreeMap::new(),
         };
+        measured.warnings.extend(measured.client_limited());
         measured.implausible = implausible::why(load, &measured);
         Ok(measured)
     }
@@ -282,6 +285,20 @@ impl StartedServer {
     }
 }
 
+/// Samples of two versions of a server do not belong into one comparison.
+fn same_version(earlier: &[SubjectLine], now: &SubjectLine) -> Result<(), String> {
+    let is_same = |then: &&SubjectLine| {
+        (&then.scenario, &then.name, &then.point) == (&now.scenario, &now.name, &now.point)
+    };
+    match earlier.iter().filter(is_same).find(|then| then.version != now.version) {
+        Some(then) => {
+            let SubjectLine { name, version, .. } = now;
+            Err(format!("{name} is {version} and was {}{BEGIN_ANEW}", then.version))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The server's clocks at the edges of what the client counts.
 #[derive(Default)]
 struct Window {
@@ -290,8 +307,7 @@ struct Window {
 }
 
 impl Window {
-    /// Reads the clocks at the end of the warm-up and close to the load's end. Reading takes milliseconds, so it is not done
-    /// each time.
+    /// Reads the clocks at the end of the warm-up and at the load's end, where progress is told.
     fn look(&mut self, progress: &Progress, load: &Load, system: &SystemUnderTest) {
         if load.warm_up.is_zero() || progress.elapsed < load.warm_up {
             return;
@@ -303,7 +319,7 @@ impl Window {
             self.first = is_edge.then(|| system.snapshot().ok()).flatten();
             return;
         }
-        if progress.elapsed + EDGE >= end && progress.elapsed <= end {
+        if self.last.is_none() && progress.elapsed >= end {
             self.last = system.snapshot().ok();
         }
     }
@@ -353,14 +369,6 @@ fn answered(server: &StartedServer, outcome: &Outcome) -> Result<(), BenchError>
     Err(BenchError::server(&server.name, why))
 }
 
-/// Of a client that does not know how busy it was, the processes know.
-fn busy_client(outcome: &Outcome, usage: &Usage) -> Option<String> {
-    let busy = usage.client.as_secs_f64() / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-    (outcome.thread_busy.is_empty() && busy > BUSY_MAX).then(|| {
-        format!("the client used {:.0} % of a processor: the speed is the client's", busy * 100.0)
-    })
-}
-
 fn with_mend(subject: &Subject, why: &str) -> String {
     match subject.path.is_kernel() {
         true => format!("{why}; `kettle doctor` says what would help"),
@@ -368,6 +376,8 @@ fn with_mend(subject: &Subject, why: &str) -> String {
     }
 }
 
+/// What to do instead of going on.
+pub const BEGIN_ANEW: &str = "; begin a new run, and compare the two with `kettle bench diff`";
 /// What a configuration of the operator's own may ask for.
 const OTHER_OFFER: &str =
     "the client offers what --tls, --suite and --group say: choose what this configuration allows";
@@ -381,12 +391,8 @@ const HASH_ONE_IN: u32 = 1000;
 const SOURCES: u8 = 32;
 /// Before a steady load is counted.
 pub const WARM_UP: Duration = Duration::from_millis(500);
-/// A client without pauses uses nearly all of its processor.
-const BUSY_MAX: f64 = 0.9;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_MAX: Duration = Duration::from_secs(3);
-/// The clocks are read again this close to the end.
-const EDGE: Duration = Duration::from_millis(1100);
 
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,9 @@ use std::fmt::Write;
 
 use super::SCENARIOS;
 use super::measured::DOUBTED;
-use super::plan::place;
 use crate::figure::{self, Figure};
 use crate::results::read::Results;
-use crate::results::{Point, Sample};
+use crate::results::{Point, Sample, place};
 use crate::stats::Estimate;
 
 /// Tables of the figures that answer each scenario's question: medians with half their interval; where there is one point and

@@ -16,7 +16,7 @@ use cells::{Cell, Cells};
 use costs::Observation;
 use kettle_loadgen::load::{Arrivals, BodyUse, End, Load, LoadModel, Reuse};
 use planner::{Next, Planner, Slope};
-use reading::{CLIENT_LIMITED, forget_shares, rate_value, replace, time_taken};
+use reading::{CLIENT_LIMITED, forget_shares, rate_value, replace};
 use step::Step;
 use summary::{Ramp, RampSummary};
 
@@ -26,10 +26,10 @@ use super::error::BenchError;
 use super::heed::Takes;
 use super::measured::DOUBTED;
 use super::options::{Effort, Options};
-use super::plan::{self, Key};
+use super::plan::Key;
 use crate::figure::{self, Figure};
 use crate::peers::subject::Role;
-use crate::results::{Point, Sample};
+use crate::results::{self, Point, Sample};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "tps-ramp",
@@ -149,7 +149,7 @@ fn measure_cell(
         let (per_session, point) = (*per_session, cell.point(*per_session));
         let ramp = Under { server, per_session, point, round };
         let measured = ramp.measure(bench, steps, &mut seen);
-        let place = plan::place(&ramp.point);
+        let place = results::place(&ramp.point);
         bench.or_absent(format!("{}, {place}, round {round}", server.name), measured)?;
     }
     Ok(())
@@ -236,12 +236,8 @@ impl Under<'_> {
         let load = self.load(bench, rate, length);
         let measured = bench.measure_any_mix(self.server, &load, &key)?;
         let mut sample = measured.sample(&key);
-        let worked = measured.usage.cpu.div_f64(self.server.setup.workers.max(1) as f64);
-        let taken = time_taken(length, &measured.outcome, worked);
-        let busy = worked.as_secs_f64() / taken.as_secs_f64();
-        // Where both are at their end, the server's is found.
-        let may_be_limited = measured.outcome.client_limited().is_some() && busy < BUSY;
-        let step = Step::of(rate, taken, &measured.outcome, may_be_limited);
+        let workers = self.server.setup.workers;
+        let (step, busy) = Step::measured(rate, length, &measured, workers);
         forget_shares(&mut sample.figures);
         replace(&mut sample.figures, step.figures());
         replace(&mut sample.figures, [(figure::SERVER_BUSY.name, busy.min(1.0))]);
@@ -356,9 +352,6 @@ const WARM_UP: Duration = Duration::from_millis(500);
 
 /// No server does more on a machine of today, and no client of ours.
 const RATE_MAX: f64 = 500_000.0;
-
-/// A server this busy is at its end.
-const BUSY: f64 = 0.92;
 
 /// With more lost, failures begin sessions anew.
 const LOST_MAX: f64 = 0.001;

@@ -5,19 +5,23 @@ use crate::finding::Finding;
 use crate::machine::Machine;
 
 pub(crate) fn check(machine: &Machine) -> Option<Finding> {
-    let listed = machine.text("proc/sys/net/ipv4/tcp_available_ulp").unwrap_or_default();
-    let is_listed = listed.split_ascii_whitespace().any(|name| name == "tls");
-    let is_loaded = machine.has_loaded("tls");
-    if is_listed {
-        let how = if is_loaded { "loaded" } else { "part of the kernel" };
-        let all = listed.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-        return Some(Finding::good(NAME, format!("{how}; TCP offers: {all}")));
+    let how = || if machine.has_loaded("tls") { "loaded" } else { "part of the kernel" };
+    match machine.text(LIST) {
+        Some(listed) if names_tls(&listed) => {
+            let all = listed.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+            return Some(Finding::good(NAME, format!("{}; TCP offers: {all}", how())));
+        }
+        None if is_there(machine) => {
+            let how = if machine.carries_tx() { "in use" } else { how() };
+            return Some(Finding::good(NAME, format!("{how}; {UNLISTED}")));
+        }
+        _ => {}
     }
     // Without CONFIG_TLS there is no module to load, and the line above this one says so.
     if machine.kernel_config().is_some_and(|config| config.option("CONFIG_TLS").is_none()) {
         return None;
     }
-    let finding = if is_loaded {
+    let finding = if machine.has_loaded("tls") {
         Finding::warning(NAME, "loaded, but TCP does not list it in tcp_available_ulp")
     } else {
         Finding::bad(NAME, "not loaded")
@@ -37,5 +41,22 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     })
 }
 
+/// Whether the kernel has TLS now. Only the first network namespace has TCP's list: elsewhere, as in a container, the probe
+/// says so, or the module that is loaded or built in.
+pub(super) fn is_there(machine: &Machine) -> bool {
+    let is_built_in =
+        || machine.kernel_config().is_some_and(|config| config.option("CONFIG_TLS") == Some("y"));
+    match machine.text(LIST) {
+        Some(listed) => names_tls(&listed),
+        None => machine.carries_tx() || machine.has_loaded("tls") || is_built_in(),
+    }
+}
+
+fn names_tls(listed: &str) -> bool {
+    listed.split_ascii_whitespace().any(|name| name == "tls")
+}
+
 const NAME: &str = "tls module";
+const LIST: &str = "proc/sys/net/ipv4/tcp_available_ulp";
+const UNLISTED: &str = "this network namespace has no list of what TCP offers";
 const NO_MORE_MODULES: &str = "proc/sys/kernel/modules_disabled";

@@ -1,8 +1,9 @@
 //! What the probe found: each version with each cipher, sent and received.
 
-use kettle_kernel::ktls::{Cipher, Version};
-use kettle_kernel::probe::{Capabilities, ProbeOutcome};
+use kettle_kernel::ktls::{CIPHER_MISSING, Cipher, SUITE_UNSUPPORTED, Version};
+use kettle_kernel::probe::{Capabilities, ProbeOutcome, SuiteCapability};
 
+use super::module;
 use crate::finding::Finding;
 use crate::machine::Machine;
 
@@ -15,35 +16,56 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         format!("probed: {sent} of {tried} suites sent, {received} received by the kernel");
     if let Some(reason) = found.tx_reason() {
         // Six rows of the same cross would push the screen's useful lines away.
-        return Some(Finding::bad(NAME, format!("{counted}: {reason}")).fix(way_out(machine)));
+        let finding = Finding::bad(NAME, format!("{counted}: {reason}"));
+        return Some(ways_out(machine).into_iter().fold(finding, Finding::fix));
     }
     let finding = if sent == tried {
         Finding::good(NAME, counted)
     } else {
-        let refused = |cipher| Version::ALL.iter().any(|it| !found.carries_tx(*it, cipher));
-        let mut finding = Finding::warning(NAME, counted);
-        if refused(Cipher::Aes128Gcm) || refused(Cipher::Aes256Gcm) {
-            finding = finding.fix(machine.as_root(LOAD_AES_GCM));
-        }
-        if refused(Cipher::Chacha20Poly1305) {
-            finding = finding.fix(machine.as_root(LOAD_CHACHA));
-        }
-        finding
+        refusals(machine).into_iter().fold(Finding::warning(NAME, counted), Finding::fix)
     };
     Some(finding.table(table(found)))
 }
 
 /// What to do when no suite works at all.
-fn way_out(machine: &Machine) -> String {
-    let is_listed = machine.capabilities.ulp_listed == Some(true);
+fn ways_out(machine: &Machine) -> Vec<String> {
+    let is_there = machine.capabilities.ulp_listed.unwrap_or_else(|| module::is_there(machine));
     let is_impossible =
         machine.kernel_config().is_some_and(|config| config.option("CONFIG_TLS").is_none());
-    if is_listed {
-        machine.as_root(LOAD_AES_GCM)
+    if is_there {
+        refusals(machine)
     } else if is_impossible {
-        "needs CONFIG_TLS, see above".to_owned()
+        vec!["needs CONFIG_TLS, see above".to_owned()]
     } else {
-        "load the module, see above, and run this again".to_owned()
+        vec!["load the module, see above, and run this again".to_owned()]
+    }
+}
+
+/// What to do about each suite that is not sent, each thing once.
+fn refusals(machine: &Machine) -> Vec<String> {
+    let mut steps = Vec::new();
+    for suite in &machine.capabilities.suites {
+        let Err(reason) = &suite.tx else { continue };
+        let step = refusal(machine, suite, reason);
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+fn refusal(machine: &Machine, suite: &SuiteCapability, reason: &str) -> String {
+    let lacks = |what: &str, since: &str| {
+        format!("{what}: not known to this kernel; Linux {since} brings it")
+    };
+    match (reason, suite.version, suite.cipher) {
+        (CIPHER_MISSING, _, Cipher::Chacha20Poly1305) => machine.as_root(LOAD_CHACHA),
+        (CIPHER_MISSING, ..) => machine.as_root(LOAD_AES_GCM),
+        (SUITE_UNSUPPORTED, _, Cipher::Chacha20Poly1305) => lacks(suite.cipher.name(), "5.11"),
+        (SUITE_UNSUPPORTED, Version::Tls13, _) => lacks(suite.version.name(), "5.1"),
+        (SUITE_UNSUPPORTED, _, Cipher::Aes256Gcm) => lacks(suite.cipher.name(), "5.1"),
+        // The table says which, and the reason is the same for all of them.
+        _ => format!("refused: {reason}"),
     }
 }
 
@@ -53,11 +75,12 @@ fn table(found: &Capabilities) -> Vec<String> {
         "                     tx  rx      tx  rx  rekey".to_owned(),
     ];
     for cipher in Cipher::ALL {
-        let mark = |version, pick: fn(&kettle_kernel::probe::SuiteCapability) -> &ProbeOutcome| {
-            match found.suite(version, cipher).map(pick) {
-                Some(Ok(())) => '✓',
-                _ => '✗',
-            }
+        let mark = |version, pick: fn(&SuiteCapability) -> &ProbeOutcome| match found
+            .suite(version, cipher)
+            .map(pick)
+        {
+            Some(Ok(())) => '✓',
+            _ => '✗',
         };
         let [old, new] = Version::ALL;
         lines.push(format!(

@@ -1,9 +1,11 @@
 //! The checks on made-up machines, and the whole report.
 
+mod probed;
+
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
-use kettle_kernel::ktls::{Cipher, Version};
+use kettle_kernel::ktls::Version;
 use kettle_kernel::netlink::{NetworkCard, Offload};
 
 use super::*;
@@ -129,31 +131,6 @@ fn who_may_load_the_module_is_read_from_the_capabilities() {
 }
 
 #[test]
-fn a_missing_cipher_gets_its_modules_and_a_table() {
-    let without_chacha = |_, cipher| match cipher {
-        Cipher::Chacha20Poly1305 => Err("missing".to_owned()),
-        _ => Ok(()),
-    };
-    let fixture = Fixture::new("6.1.170", without_chacha, Some(true));
-    let finding = found(&fixture, "suites").unwrap();
-    assert_eq!(finding.state, Warning);
-    assert!(finding.message.contains("4 of 6"), "{}", finding.message);
-    assert_eq!(finding.fix.len(), 1);
-    assert!(finding.fix[0].contains("crypto-chacha20"));
-    assert_eq!(finding.table.len(), 5);
-    assert!(finding.table[4].contains('✗') && !finding.table[4].contains('✓'));
-    assert_eq!(Report::of(&fixture.machine).exit_code(), 0);
-}
-
-#[test]
-fn a_listed_protocol_without_any_cipher_asks_for_the_ciphers() {
-    let fixture = Fixture::new("6.1.170", |_, _| Err("missing".to_owned()), Some(true));
-    let (state, fix) = state_and_fix(&fixture, "suites");
-    assert_eq!(state, Bad);
-    assert!(fix.contains("crypto-gcm"), "{fix}");
-}
-
-#[test]
 fn key_updates_count_only_where_something_is_sent() {
     assert!(found(&Fixture::without_ktls("6.1.1"), "key updates").is_none());
     let mut fixture = Fixture::with_ktls("6.14.1");
@@ -271,6 +248,7 @@ fn the_last_word_on_page_clearing_wins() {
     for (command_line, expected) in [
         ("quiet init_on_alloc=1 init_on_alloc=0\n", "init_on_alloc=0"),
         ("quiet\n", "init_on_alloc=1"),
+        ("init_on_alloc=on\n", "init_on_alloc=1"),
     ] {
         let fixture = Fixture::with_ktls("6.12.120")
             .file("proc/cmdline", command_line)

@@ -54,9 +54,9 @@ impl KtlsError {
     pub fn in_words(&self) -> String {
         let words = match self.reason() {
             "ulp_missing" => "this kernel has no kTLS, or the tls module is not loaded",
-            "cipher_missing" => "the kernel's module for this cipher is not loaded",
+            "cipher_missing" => CIPHER_MISSING,
             "rekey_unsupported" => "this kernel cannot change keys (Linux 6.14 can)",
-            "suite_unsupported" => "this kernel does not know this version with this cipher",
+            "suite_unsupported" => SUITE_UNSUPPORTED,
             "denied" => "not allowed: a sandbox or a security module forbids it",
             _ => return self.to_string(),
         };
@@ -83,3 +83,8 @@ impl std::error::Error for KtlsError {
         Some(&self.error)
     }
 }
+
+/// [`KtlsError::in_words`] where a module would help.
+pub const CIPHER_MISSING: &str = "the kernel's module for this cipher is not loaded";
+/// Where only another kernel would.
+pub const SUITE_UNSUPPORTED: &str = "this kernel does not know this version with this cipher";

@@ -161,6 +161,21 @@ fn names_are_not_empty() {
 }
 
 #[test]
+fn page_clearing_is_read_as_the_kernel_reads_it() {
+    for (line, expected) in [
+        ("quiet init_on_alloc=1 init_on_alloc=0\n", Some(false)),
+        ("init_on_alloc=on quiet\n", Some(true)),
+        ("init_on_alloc=Off\n", Some(false)),
+        ("init_on_alloc=y\n", Some(true)),
+        ("init_on_alloc=\n", None),
+        ("init_on_alloc=maybe\n", None),
+        ("quiet\n", None),
+    ] {
+        assert_eq!(init_on_alloc(line), expected, "{line}");
+    }
+}
+
+#[test]
 fn an_unknown_user_or_group_is_named() {
     let user = Account::find("no-such-user-here", None).unwrap_err();
     assert!(matches!(&user, PrivilegeError::UnknownUser(name) if name == "no-such-user-here"));

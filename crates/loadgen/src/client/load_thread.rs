@@ -101,6 +101,22 @@ impl SharedLoad {
         if self.is_held { HELD_MAX } else { self.load.end.at_most() }
     }
 
+    /// When a load that began at `start` ends, where its end is a moment.
+    pub(super) fn planned_end(&self, start: Instant) -> Option<Instant> {
+        match self.load.end {
+            End::After(length) if !self.is_held => Some(start + length),
+            End::After(_) | End::Requests { .. } => None,
+        }
+    }
+
+    /// Until when answers of such a load come in time. Objects of a stream that were due are waited for: its load lasts until then.
+    fn answers_until(&self, start: Instant) -> Option<Instant> {
+        match self.load.model {
+            LoadModel::Streaming { .. } => None,
+            _ => self.planned_end(start),
+        }
+    }
+
     fn threads(&self) -> u32 {
         u32::try_from(self.load.cpus.len()).unwrap_or(u32::MAX).max(1)
     }
@@ -126,7 +142,7 @@ impl LoadThread {
         let mut recorder =
             Recorder::new(load.timeout).map_err(|_| LoadError::Senseless("its timeout"))?;
         if matches!(load.model, LoadModel::Idle { .. }) {
-            recorder.count_from(shared.created);
+            recorder.count_from(shared.created, None);
         }
         Ok(Self {
             index,
@@ -209,7 +225,7 @@ impl LoadThread {
     pub(super) fn begin(&self, start: Instant) {
         self.start.set(Some(start));
         if let Some(from) = self.counted_from() {
-            self.recorder.borrow_mut().count_from(from);
+            self.recorder.borrow_mut().count_from(from, self.shared.answers_until(start));
         }
         self.started.notify_waiters();
     }

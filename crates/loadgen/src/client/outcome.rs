@@ -20,6 +20,10 @@ pub struct Outcome {
     /// The same in words for people, and with the status where it was the wrong one.
     pub causes: BTreeMap<String, u64>,
     pub body_bytes: u64,
+    /// What came within `elapsed`: divided by it, this is a rate that the server delivered.
+    pub delivered: Delivered,
+    /// Of the transactions that succeeded, those whose answer came behind the end.
+    pub late_answers: u64,
     pub handshakes: Handshakes,
     /// Microseconds from when a transaction was due (open loop, streaming) or begun (closed loop) to its last byte.
     pub latency: Histogram<u64>,
@@ -49,6 +53,8 @@ impl Outcome {
             failures: BTreeMap::new(),
             causes: BTreeMap::new(),
             body_bytes: 0,
+            delivered: Delivered::default(),
+            late_answers: 0,
             handshakes: Handshakes::default(),
             latency: histogram.clone(),
             first_byte: histogram.clone(),
@@ -71,6 +77,14 @@ impl Outcome {
         });
         in_words.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Right answers by when they came, whenever they were due: those under way at the end of the warm-up are among them, those
+/// under way at the end are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    pub answers: u64,
+    pub body_bytes: u64,
 }
 
 /// How handshakes went, by what both sides agreed they were.

@@ -13,10 +13,12 @@ use super::outcome::{Outcome, Second};
 pub(super) struct Recorder {
     /// Only transactions that are due from here on count; nothing does before this is known.
     from: Option<Instant>,
+    /// Answers that come later are late ones, if this is known.
+    until: Option<Instant>,
     /// What has been counted, but for failures.
     counted: Outcome,
     failures: Vec<(Failure, u64)>,
-    /// When the last transaction that counts was over.
+    /// When the last transaction that counts was over, or the last answer came that does.
     last_end: Option<Instant>,
     live: Live,
 }
@@ -53,6 +55,7 @@ impl Recorder {
     pub(super) fn new(timeout: Duration) -> Result<Self, CreationError> {
         Ok(Self {
             from: None,
+            until: None,
             counted: Outcome::nothing(empty_histogram(timeout)?),
             failures: Vec::new(),
             last_end: None,
@@ -60,9 +63,10 @@ impl Recorder {
         })
     }
 
-    /// Counts what is due from this moment on.
-    pub(super) fn count_from(&mut self, from: Instant) {
+    /// Counts what is due from this moment on; answers behind `until` are late ones.
+    pub(super) fn count_from(&mut self, from: Instant, until: Option<Instant>) {
         self.from = Some(from);
+        self.until = until;
     }
 
     pub(super) fn live(&self) -> Live {
@@ -86,12 +90,19 @@ impl Recorder {
         let latency_us = microseconds(success.end.saturating_duration_since(success.due));
         self.live.succeeded += 1;
         self.live.latency_us += latency_us as f64;
+        let is_late = self.until.is_some_and(|until| success.end > until);
+        if self.counts(success.end) && !is_late {
+            self.counted.delivered.answers += 1;
+            self.counted.delivered.body_bytes += success.body_bytes;
+            self.last_end = self.last_end.max(Some(success.end));
+        }
         if !self.counts(success.due) {
             return;
         }
         let first_byte = success.first_byte.saturating_duration_since(success.due);
         let counted = &mut self.counted;
         counted.succeeded += 1;
+        counted.late_answers += u64::from(is_late);
         counted.body_bytes += success.body_bytes;
         counted.hashed += u64::from(success.is_hashed);
         counted.latency.saturating_record(latency_us);
@@ -152,8 +163,8 @@ impl Recorder {
         counts.early_data += u64::from(handshaken.early_data);
     }
 
-    fn counts(&self, due: Instant) -> bool {
-        self.from.is_some_and(|from| due >= from)
+    fn counts(&self, moment: Instant) -> bool {
+        self.from.is_some_and(|from| moment >= from)
     }
 
     fn second(&mut self, due: Instant) -> Option<&mut Second> {
@@ -200,6 +211,9 @@ pub(super) fn outcome(
 fn add(outcome: &mut Outcome, counted: &Outcome) {
     outcome.succeeded += counted.succeeded;
     outcome.body_bytes += counted.body_bytes;
+    outcome.delivered.answers += counted.delivered.answers;
+    outcome.delivered.body_bytes += counted.delivered.body_bytes;
+    outcome.late_answers += counted.late_answers;
     outcome.late_starts += counted.late_starts;
     outcome.stalls += counted.stalls;
     outcome.hashed += counted.hashed;

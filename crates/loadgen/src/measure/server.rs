@@ -1,6 +1,6 @@
 //! What a server used between two moments, on the clocks the kernel keeps for its processes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kettle_kernel::process::cpu_time_of;
@@ -8,6 +8,7 @@ use kettle_kernel::process::cpu_time_of;
 use super::background::{BackgroundProcess, Census};
 use super::process::{Stat, Switches};
 use super::system::{Counters, ticks};
+use super::throttled::Throttled;
 use super::{MeasureError, text};
 
 /// The processes of a server. The client is this process with all its children that are not the server's.
@@ -26,6 +27,7 @@ pub struct Snapshot {
     switches: Switches,
     counters: Counters,
     census: Census,
+    throttled: Throttled,
 }
 
 /// What was used between two snapshots.
@@ -50,6 +52,8 @@ pub struct Usage {
     pub others: Duration,
     /// The busiest of these, if they are still there; at most three.
     pub background: Vec<BackgroundProcess>,
+    /// What held processors back.
+    pub throttled: Throttled,
     /// TCP segments sent again, machine-wide.
     pub retransmits: u64,
     /// Connections software in the kernel encrypts for since; `None` without kernel TLS.
@@ -92,6 +96,7 @@ impl SystemUnderTest {
             switches,
             counters: Counters::read()?,
             census: Census::take(&self.processes, std::process::id()),
+            throttled: Throttled::read(Path::new("/")),
         })
     }
 
@@ -160,6 +165,7 @@ impl Snapshot {
             client: shares.client,
             others: seen.max(unseen),
             background: shares.background.into_iter().take(BACKGROUND_NAMED).collect(),
+            throttled: self.throttled.since(earlier.throttled),
             retransmits: counted(now.retransmits, then.retransmits),
             tls_tx_sw: some(now.tls_tx_sw, then.tls_tx_sw),
             tls_tx_device: some(now.tls_tx_device, then.tls_tx_device),

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -139,4 +140,39 @@ fn an_open_load_begins_every_transaction_that_is_due() {
     assert_eq!(outcome.elapsed, Duration::from_secs(1));
     assert_eq!(outcome.seconds.len(), 1);
     assert_eq!(outcome.seconds[0].succeeded, 200);
+}
+
+/// The server answers at most a hundred times a second, one request after the other.
+#[test]
+fn answers_behind_the_end_are_no_part_of_the_rate() {
+    static TURN: Mutex<()> = Mutex::new(());
+    let server = plain_server(|_| {
+        let _turn = TURN.lock().unwrap();
+        std::thread::park_timeout(Duration::from_millis(10));
+        Answer::Right
+    });
+    let end = End::After(Duration::from_secs(1));
+    let arrivals = Arrivals::Constant { per_second: 200.0 };
+    let open = LoadModel::Open { arrivals, transactions_max: 200 };
+    for model in [open, LoadModel::Closed { connections: 60 }] {
+        let outcome = run(&Load { model, end, ..plain_requests(&server, 1, 0) });
+        assert_eq!(outcome.elapsed, Duration::from_secs(1), "{model:?}");
+        assert!(outcome.delivered.answers <= 100, "{model:?}: {:?}", outcome.delivered);
+        assert!(outcome.late_answers > 0, "{model:?}");
+        assert_eq!(outcome.delivered.answers + outcome.late_answers, outcome.succeeded);
+        assert_eq!(outcome.delivered.body_bytes, outcome.delivered.answers * 1_024);
+    }
+}
+
+#[test]
+fn progress_is_told_at_the_end_of_the_warm_up_and_at_the_end() {
+    let server = plain_server(|_| Answer::Right);
+    let (warm_up, length) = (Duration::from_millis(50), Duration::from_millis(700));
+    let mut told = Vec::new();
+    let load = Load { end: End::After(length), warm_up, ..plain_requests(&server, 1, 0) };
+    client::run(&load, &mut |progress| told.push(progress.elapsed)).unwrap();
+    let first = |edge| told.iter().find(|elapsed| **elapsed >= edge);
+    // Without the edges, it is told twice a second.
+    assert!(first(warm_up).is_some_and(|elapsed| *elapsed < Duration::from_millis(500)), "{told:?}");
+    assert!(first(length).is_some(), "{told:?}");
 }

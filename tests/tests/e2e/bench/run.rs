@@ -258,6 +258,29 @@ fn results_of_another_machine_are_not_gone_on_with() {
 }
 
 #[test]
+fn results_of_another_build_of_a_server_are_not_gone_on_with() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let _ = Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", "1"])).succeed();
+    let results = folder.path().join("results.jsonl");
+    let mut before = lines(folder.path());
+    before.retain(|line| line["line"] != "complete" && line["line"] != "sample");
+    for line in before.iter_mut().filter(|line| line["line"] == "subject") {
+        line["version"] = "kettle 0.1.0 (of yesterday)".into();
+    }
+    let text: Vec<String> = before.iter().map(ToString::to_string).collect();
+    fs::write(&results, text.join("\n") + "\n").unwrap();
+    let ended = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).output();
+    assert!(!ended.status.success());
+    let said = ended.stderr;
+    assert!(said.contains("kettle user is kettle 0."), "{said}");
+    assert!(said.contains("and was kettle 0.1.0 (of yesterday)"), "{said}");
+    assert!(samples(&lines(folder.path())).is_empty());
+}
+
+#[test]
 fn a_refused_run_leaves_nothing() {
     let folder = TempDir::new().unwrap();
     let output = folder.path().join("new");

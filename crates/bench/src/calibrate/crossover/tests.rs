@@ -52,6 +52,13 @@ fn kernel_that_loses_at_the_largest_size_never_wins() {
 }
 
 #[test]
+fn a_draw_at_the_largest_size_decides_nothing() {
+    assert_eq!(verdict([1.4, 1.2, 1.1, 0.9, 0.7, 0.985]), CrossoverVerdict::Undecided);
+    assert_eq!(verdict([1.4, 1.2, 1.1, 0.9, 0.7, 1.015]), CrossoverVerdict::Undecided);
+    assert_eq!(verdict([1.0; 6]), CrossoverVerdict::Undecided);
+}
+
+#[test]
 fn hot_files_are_judged_by_kernel_write_and_others_by_sendfile() {
     let mut rows = rows([1.5; 6]);
     for row in &mut rows {

@@ -84,9 +84,8 @@ fn kernel_that_never_wins_is_turned_off() {
 
 #[test]
 fn doubtful_figures_give_no_line() {
-    for verdict in
-        [CrossoverVerdict::TooNoisy { body_bytes: vec![1024] }, CrossoverVerdict::TooShort]
-    {
+    let noisy = CrossoverVerdict::TooNoisy { body_bytes: vec![1024] };
+    for verdict in [noisy, CrossoverVerdict::TooShort, CrossoverVerdict::Undecided] {
         let calibration = calibration(verdict);
         assert_eq!(calibration.config_line(), None);
         assert!(!calibration.render().contains("crossover ="));
@@ -118,7 +117,9 @@ fn without_kernel_tls_the_reason_and_the_user_figures_stay() {
 fn every_line_fits_80_columns() {
     let mut noisy = calibration(CrossoverVerdict::TooNoisy { body_bytes: vec![1024] });
     noisy.rows[2].user.low = 0.0;
-    for calibration in [calibration(CrossoverVerdict::Never), noisy, without_kernel()] {
+    let [never, undecided] =
+        [CrossoverVerdict::Never, CrossoverVerdict::Undecided].map(calibration);
+    for calibration in [never, undecided, noisy, without_kernel()] {
         for line in calibration.render().lines() {
             assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
         }

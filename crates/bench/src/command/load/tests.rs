@@ -73,3 +73,16 @@ fn many_new_connections_come_from_many_addresses() {
     let many = planned(&["--rate", "5000", "--requests-per-connection", "1"]).unwrap().sources;
     assert!(few < many, "{few} {many}");
 }
+
+/// A server that answers 1,000 a second, asked for 1,400.
+#[test]
+fn the_rate_is_of_what_came_in_time() {
+    let mut outcome = Outcome::nothing(hdrhistogram::Histogram::new(3).unwrap());
+    outcome.elapsed = Duration::from_secs(10);
+    outcome.delivered.answers = 10_000;
+    (outcome.succeeded, outcome.late_answers) = (14_000, 4_000);
+    let said = render(&outcome, &planned(&[]).unwrap(), None);
+    assert!(said.starts_with("10,000 requests in 10.00 s: 1,000/s"), "{said}");
+    assert!(said.contains("4,000 more were answered after that"), "{said}");
+    assert_eq!(to_json(&outcome, None)["requests_per_second"], 1_000.0);
+}

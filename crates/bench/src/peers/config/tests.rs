@@ -7,7 +7,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use super::*;
-use crate::peers::subject::{CertificateKey, Role, SubjectPath};
+use crate::peers::subject::{CertificateKey, OwnConfig, Role, SubjectPath};
 use crate::word::Word;
 
 fn setup() -> Setup {
@@ -336,4 +336,12 @@ fn programs_without_a_setting_for_tickets_get_it_from_openssl() {
     for program in [Program::Kettle, Program::Nginx, Program::Stunnel] {
         assert_eq!(openssl_conf(program, &setup), None, "{program}");
     }
+}
+
+#[test]
+fn one_worker_keeps_one_processor_busy() {
+    let one = Setup { workers: 1, ..setup() };
+    assert_eq!((setup().cpus_used(), one.cpus_used()), (2, 1));
+    let own = OwnConfig::Template(PathBuf::from("/own.conf"));
+    assert_eq!(Setup { config: Some(own), ..one }.cpus_used(), 2);
 }

@@ -25,6 +25,7 @@ fn attempts(
         write: &mut write,
         on_event: &mut |_| {},
         samples: &mut samples,
+        earlier: &[],
         taken: Taken::default(),
         remaining: Remaining::default(),
         stop: &stop,

@@ -20,7 +20,6 @@ pub(in crate::scenario) fn measured() -> Measured {
         attempted: 1_010,
         succeeded: 1_000,
         failures: [("reset", 10)].into(),
-        causes: BTreeMap::new(),
         body_bytes: 1_000_000,
         handshakes: Handshakes {
             full: 25,
@@ -30,13 +29,8 @@ pub(in crate::scenario) fn measured() -> Measured {
             ..Handshakes::default()
         },
         latency: histogram(&[100, 200, 300]),
-        first_byte: histogram(&[]),
-        handshake: histogram(&[]),
-        late_starts: 0,
-        stalls: 0,
-        hashed: 0,
         thread_busy: vec![0.25, 0.5],
-        seconds: Vec::new(),
+        ..Outcome::nothing(histogram(&[]))
     };
     let usage = Usage {
         elapsed: Duration::from_secs(4),
@@ -52,6 +46,7 @@ pub(in crate::scenario) fn measured() -> Measured {
         is_whole: false,
         kernel_connections: Some(7),
         server_cpus: 2,
+        client_cpus: 2,
         warnings: Vec::new(),
         implausible: None,
         replaced: BTreeMap::new(),
@@ -100,6 +95,21 @@ fn a_window_that_covers_the_whole_load_is_not_scaled() {
     let whole = Measured { is_whole: true, ..measured() };
     assert_eq!(whole.cpu(), Duration::from_secs(2));
     assert_eq!(measured().cpu(), Duration::from_secs(1));
+}
+
+#[test]
+fn a_backend_on_the_clients_processors_is_part_of_its_side() {
+    let mut terminated = measured();
+    assert_eq!((terminated.client_busy(), terminated.client_limited()), (0.5, None));
+    // The threads have half of two processors, the backend the other half.
+    terminated.usage.client = Duration::from_secs_f64(7.8);
+    assert_eq!(terminated.figures()["client_busy"], 0.975);
+    let said = terminated.client_limited().unwrap();
+    assert!(said.contains("98 %"), "{said}");
+    // curl has one thread, however many processors there are.
+    terminated.outcome.thread_busy.clear();
+    terminated.usage.client = Duration::from_secs_f64(1.9);
+    assert_eq!(terminated.client_busy(), 0.95);
 }
 
 #[test]

@@ -11,10 +11,11 @@ use crate::scenario::error::BenchError;
 use crate::scenario::plan::Key;
 use crate::scenario::tps_ramp::new_connections;
 use crate::scenario::tps_ramp::planner::{Next, Planner, Slope};
-use crate::scenario::tps_ramp::points::Points;
+use crate::scenario::tps_ramp::reading::time_taken;
 use crate::scenario::tps_ramp::step::Step;
+use crate::stats::relative;
 
-/// The most new connections a second that every one of the servers served in a short ramp.
+/// The most new connections a second that every one of the servers kept up with in a short ramp.
 ///
 /// # Errors
 /// As [`Bench::interleave`].
@@ -50,13 +51,11 @@ fn held(
         let measured = bench.measure_any_mix(server, &load, &key);
         let what = format!("{}, flood", server.name);
         let Some(measured) = bench.or_absent(what, measured)? else { return Ok(None) };
-        let may_be_limited = measured.outcome.client_limited().is_some();
-        planner.record(Step::of(rate, LENGTH, &measured.outcome, may_be_limited));
+        let (step, _) = Step::measured(rate, LENGTH, &measured, server.setup.workers);
+        planner.record(step);
         last = Some(measured.sample(&key));
     }
-    // The most that was served in any step, not what kept a bound: shares of it are what is asked for. What the client could
-    // not make is no flood either.
-    let held = Points::of(planner.steps()).max;
+    let held = most(planner.steps());
     if let Some(sample) = last.filter(|_| held > 0.0) {
         let figures = [(FIGURE.to_owned(), held)].into();
         bench.record_part(Sample { figures, histogram: None, ..sample })?;
@@ -66,10 +65,18 @@ fn held(
     Ok(None)
 }
 
-/// What to say of a flood that was not the one planned.
-pub fn shortfall(rate: f64, outcome: &Outcome) -> Option<String> {
-    let seconds = outcome.elapsed.as_secs_f64();
-    let came = if seconds > 0.0 { outcome.succeeded as f64 / seconds } else { 0.0 };
+/// The most that was served in a step that the server kept up with, whatever the latency: shares of it are what is asked for.
+/// Steps in which the client gave way count for nothing: they do not tell what the server can do.
+fn most(steps: &[Step]) -> f64 {
+    let counting = steps.iter().filter(|step| step.keeps_up() && !step.is_client_limited);
+    counting.map(|step| step.succeeded_per_second).fold(0.0, f64::max)
+}
+
+/// What to say of a flood that was not the one planned, which new connections were due in for `length`.
+pub fn shortfall(rate: f64, length: Duration, outcome: &Outcome) -> Option<String> {
+    // The bulk transfers' work is in the server's processor time too, so only the queue tells.
+    let taken = time_taken(length, outcome, Duration::ZERO);
+    let came = relative(outcome.succeeded as f64, taken.as_secs_f64());
     (came < COMPLETE * rate).then(|| {
         format!("Of {rate:.0} new connections a second {came:.0} were served, so the flood was smaller than planned.")
     })

@@ -67,12 +67,3 @@ fn more_samples_than_planned_leave_no_time() {
     assert_eq!(remaining.left(Duration::ZERO), Duration::ZERO);
     assert_eq!(remaining.planned(), 2);
 }
-
-#[test]
-fn places_read_like_words() {
-    let mut point = Point::from([("size".to_owned(), Value::Number(65536.0))]);
-    assert_eq!(place(&point), "64 KiB");
-    point.insert("k".to_owned(), Value::Number(4.0));
-    point.insert("suite".to_owned(), Value::Word("aes-256-gcm".to_owned()));
-    assert_eq!(place(&point), "transactions per session 4, 64 KiB, aes-256-gcm");
-}

@@ -2,6 +2,42 @@ use super::*;
 use crate::scenario::implausible::tests::closed;
 
 #[test]
+fn another_version_of_a_server_may_not_go_on() {
+    let line = |name: &str, version: &str| SubjectLine {
+        scenario: "web-sizes".to_owned(),
+        name: name.to_owned(),
+        point: Point::new(),
+        version: version.to_owned(),
+        command: Vec::new(),
+        config: String::new(),
+    };
+    let earlier = [line("nginx user", "nginx 1.22.1"), line("kettle auto", "kettle 0.1.0 (a)")];
+    assert_eq!(same_version(&[], &earlier[0]), Ok(()));
+    assert_eq!(same_version(&earlier, &earlier[1]), Ok(()));
+    assert_eq!(same_version(&earlier, &line("kettle user", "kettle 0.1.0 (b)")), Ok(()));
+    let elsewhere = SubjectLine { scenario: "ciphers".to_owned(), ..line("nginx user", "1.30") };
+    assert_eq!(same_version(&earlier, &elsewhere), Ok(()));
+    let refused = same_version(&earlier, &line("kettle auto", "kettle 0.1.0 (b)")).unwrap_err();
+    assert!(refused.starts_with("kettle auto is kettle 0.1.0 (b) and was kettle 0.1.0 (a); "));
+}
+
+#[test]
+fn the_window_is_the_time_that_the_client_counts() {
+    let system = SystemUnderTest::of(&[std::process::id()]);
+    let load = Load { warm_up: WARM_UP, end: End::After(WARM_UP * 3), ..closed(1) };
+    let mut window = Window::default();
+    let (mut first, mut last) = (None, None);
+    // As far as half a second apart, and once more behind the end.
+    for half_seconds in [0, 1, 2, 3, 4] {
+        let elapsed = WARM_UP * half_seconds;
+        window.look(&Progress { elapsed, ..Progress::default() }, &load, &system);
+        first = first.or(window.first.is_some().then_some(half_seconds));
+        last = last.or(window.last.is_some().then_some(half_seconds));
+    }
+    assert_eq!((first, last), (Some(1), Some(3)));
+}
+
+#[test]
 fn a_window_that_missed_the_end_of_the_warm_up_says_so() {
     let system = SystemUnderTest::of(&[std::process::id()]);
     let load = Load { warm_up: WARM_UP, ..closed(1) };

@@ -6,8 +6,7 @@ use super::{Table, differing, places, render, values};
 use crate::figure::Figure;
 use crate::number::digits;
 use crate::peers::subject::OURS;
-use crate::results::{Point, Sample};
-use crate::scenario::plan::place;
+use crate::results::{Point, Sample, place};
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, rounds_to_decide};
 
 /// The tables and sentences; where only kettle was measured, how to have another beside it.

@@ -9,9 +9,25 @@ use super::costs::Observation;
 use super::step::Step;
 use crate::figure;
 use crate::results::{Sample, Value};
+use crate::scenario::measured::Measured;
 use crate::stats::relative;
 
 impl Step {
+    /// What came of a rate that was asked for during `length`, and how busy each of the workers was in the time they took.
+    pub fn measured(
+        rate: f64,
+        length: Duration,
+        measured: &Measured,
+        workers: usize,
+    ) -> (Self, f64) {
+        let worked = measured.usage.cpu.div_f64(workers.max(1) as f64);
+        let taken = time_taken(length, &measured.outcome, worked);
+        let busy = relative(worked.as_secs_f64(), taken.as_secs_f64());
+        // Where both are at their end, the server's is found.
+        let may_be_limited = measured.client_limited().is_some() && busy < BUSY;
+        (Self::of(rate, taken, &measured.outcome, may_be_limited), busy)
+    }
+
     /// What came of a rate, where the server needed `taken` for it. Where the client was late and every bound was kept
     /// nevertheless, it did not limit; `may_be_limited` counts where one was broken.
     pub fn of(rate: f64, taken: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
@@ -121,6 +137,9 @@ pub fn rate_value(rate: f64) -> Value {
 /// What makes a step useless for finding the server's limits, and not for its processor time.
 pub const CLIENT_LIMITED: &str = "The client gave way before the server did, so this step says nothing of the server's limits; the server's processor time \
      for each transaction holds.";
+
+/// A server this busy is at its end.
+const BUSY: f64 = 0.92;
 
 /// Latencies this much apart are no queue: on a machine with other work, a processor is away for so long.
 const SCHEDULING: Duration = Duration::from_millis(50);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::client::outcome::Handshakes;
+use crate::client::outcome::{Delivered, Handshakes};
 
 fn success(due: Instant, took: Duration) -> Success {
     let end = due + took;
@@ -12,7 +12,7 @@ fn what_was_due_in_the_warm_up_does_not_count() {
     let mut recorder = Recorder::new(Duration::from_secs(1)).unwrap();
     let took = Duration::from_millis(2);
     recorder.succeeded(&success(start, took));
-    recorder.count_from(start + Duration::from_secs(1));
+    recorder.count_from(start + Duration::from_secs(1), None);
     recorder.succeeded(&success(start + Duration::from_millis(999), took));
     recorder.succeeded(&success(start + Duration::from_millis(1_000), took));
     recorder.failed(start, Failure::Reset);
@@ -28,7 +28,7 @@ fn threads_add_up_and_seconds_go_by_due_times() {
     let from = Instant::now();
     let recorders = [100, 300].map(|milliseconds| {
         let mut recorder = Recorder::new(Duration::from_secs(1)).unwrap();
-        recorder.count_from(from);
+        recorder.count_from(from, None);
         // Due in the first second, over in the second.
         recorder.succeeded(&success(
             from + Duration::from_millis(950),
@@ -51,7 +51,7 @@ fn threads_add_up_and_seconds_go_by_due_times() {
 fn a_full_handshake_that_was_to_resume_is_noticed() {
     let from = Instant::now();
     let mut recorder = Recorder::new(Duration::from_secs(1)).unwrap();
-    recorder.count_from(from);
+    recorder.count_from(from, None);
     for (resumed, was_to_resume) in [
         (Resumption::Full, false),
         (Resumption::Full, true),
@@ -74,4 +74,19 @@ fn a_full_handshake_that_was_to_resume_is_noticed() {
         ..Handshakes::default()
     };
     assert_eq!(recorder.counted.handshakes, counts);
+}
+
+#[test]
+fn a_rate_is_of_answers_that_came_within_the_time() {
+    let [from, until] = [1, 2].map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let mut recorder = Recorder::new(Duration::from_secs(1)).unwrap();
+    recorder.count_from(from, Some(until));
+    let took = Duration::from_millis(100);
+    // Before the time, into it, within it, out of it.
+    for end in [from - took / 2, from + took / 2, from + took * 2, until + took / 2] {
+        recorder.succeeded(&success(end - took, took));
+    }
+    let outcome = outcome(&[recorder], vec![], from, Some(until), took).unwrap();
+    assert_eq!(outcome.delivered, Delivered { answers: 2, body_bytes: 20 });
+    assert_eq!((outcome.succeeded, outcome.late_answers), (2, 1));
 }

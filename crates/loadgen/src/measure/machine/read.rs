@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use kettle_kernel::probe::Capabilities;
-use kettle_kernel::process::kernel_release;
+use kettle_kernel::process::{init_on_alloc, kernel_release};
 
 use super::Machine;
 use crate::measure::kibibytes;
@@ -38,7 +38,7 @@ impl Machine {
             memory_bytes: kibibytes(&file("proc/meminfo"), "MemTotal:").unwrap_or(0),
             mitigations: mitigations(&root.join(VULNERABILITIES)),
             governor: line("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            init_on_alloc: asked_to_clear(&file("proc/cmdline"))
+            init_on_alloc: init_on_alloc(&file("proc/cmdline"))
                 .or_else(|| built_to_clear(&kernel_config(root, release)?)),
             kernel_tls,
             load_average: load_average(&file("proc/loadavg")).unwrap_or(0.0),
@@ -119,17 +119,6 @@ fn virtualization(cpu: &CpuInfo, line: impl Fn(&str) -> Option<String>) -> Optio
 
 fn load_average(text: &str) -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok().filter(|load: &f64| load.is_finite())
-}
-
-/// What the boot line asks for. The last word wins, as in the kernel.
-fn asked_to_clear(command_line: &str) -> Option<bool> {
-    let words = command_line.split_ascii_whitespace();
-    let value = words.filter_map(|word| word.strip_prefix("init_on_alloc=")).next_back()?;
-    match value {
-        "1" | "y" | "on" => Some(true),
-        "0" | "n" | "off" => Some(false),
-        _ => None,
-    }
 }
 
 /// What the kernel does without being asked; nothing if this is no configuration of a kernel.

@@ -1,6 +1,5 @@
 //! Disturbances, each seen and each left unsaid below its bound.
 
-use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::super::BackgroundProcess;
@@ -17,9 +16,10 @@ fn calm() -> Usage {
     Usage { elapsed: Duration::from_secs(10), ..Usage::default() }
 }
 
+/// On a machine without a governor.
 fn warnings(usage: &Usage) -> Vec<String> {
     let root = TempDir::new().unwrap();
-    Disturbance::beneath(root.path()).warnings(usage)
+    beneath(root.path(), usage)
 }
 
 #[test]
@@ -66,59 +66,19 @@ fn a_governor_that_saves_power_is_named() {
     let root = TempDir::new().unwrap();
     write(&root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
     write(&root, "sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil\n");
-    assert_eq!(Disturbance::beneath(root.path()).warnings(&calm()), [""; 0]);
+    assert_eq!(beneath(root.path(), &calm()), [""; 0]);
     write(&root, "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
-    let found = Disturbance::beneath(root.path()).warnings(&calm());
+    let found = beneath(root.path(), &calm());
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("`powersave`") && found[0].contains("1 of 2"), "{found:?}");
 }
 
 #[test]
-fn processors_that_become_too_hot_are_counted() {
-    let root = TempDir::new().unwrap();
-    let count = "sys/devices/system/cpu/cpu3/thermal_throttle/core_throttle_count";
-    write(&root, count, "40\n");
-    let watch = Disturbance::beneath(root.path());
-    assert_eq!(watch.warnings(&calm()), [""; 0], "what was before does not count");
-    write(&root, count, "42\n");
-    assert_eq!(
-        watch.warnings(&calm()),
-        ["processors slowed down 2 times because they were too hot"]
-    );
-}
-
-#[test]
-fn a_quota_of_either_kind_of_cgroup_is_seen() {
-    for (own, stat, before, after) in [
-        ("0::/a/b\n", "sys/fs/cgroup/a/cpu.stat", "throttled_usec 5\n", "throttled_usec 200005\n"),
-        (
-            "4:memory:/x\n3:cpu,cpuacct:/d\n0::/\n",
-            "sys/fs/cgroup/cpu/d/cpu.stat",
-            "nr_throttled 1\nthrottled_time 5000\n",
-            "nr_throttled 9\nthrottled_time 200005000\n",
-        ),
-    ] {
-        let root = TempDir::new().unwrap();
-        write(&root, "proc/self/cgroup", own);
-        write(&root, stat, before);
-        let watch = Disturbance::beneath(root.path());
-        assert_eq!(watch.warnings(&calm()), [""; 0]);
-        write(&root, stat, after);
-        let found = watch.warnings(&calm());
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("2.0 %"), "{found:?}");
-    }
-}
-
-#[test]
-fn this_machine_can_be_watched() {
-    let _ = begin().warnings(&calm());
-}
-
-proptest! {
-    #[test]
-    fn odd_text_is_no_panic(text in "(?s).{0,100}") {
-        let _ = (cpu_stat_places(&text), cpu_stat_places(&format!("0::{text}")));
-        let _ = (throttled_time(&text), throttled_time(&format!("throttled_usec {text}")));
-    }
+fn processors_that_are_held_back_are_told_over_the_same_stretch() {
+    let of = |by_heat, by_quota| Usage { throttled: Throttled { by_heat, by_quota }, ..calm() };
+    let hot = warnings(&of(2, Duration::ZERO));
+    assert_eq!(hot, ["processors slowed down 2 times because they were too hot"]);
+    let held_back = warnings(&of(0, Duration::from_millis(200)));
+    assert_eq!(held_back.len(), 1, "{held_back:?}");
+    assert!(held_back[0].contains("2.0 %"), "{held_back:?}");
 }

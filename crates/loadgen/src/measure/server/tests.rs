@@ -67,6 +67,7 @@ fn snapshot(at: Instant, cpu: u64, counters: Counters) -> Snapshot {
         switches: Switches { voluntary: cpu, involuntary: 2 * cpu },
         counters,
         census: Census::default(),
+        throttled: Throttled { by_heat: cpu, by_quota: Duration::ZERO },
     }
 }
 
@@ -85,7 +86,7 @@ fn every_counter_is_a_difference() {
     assert_eq!((usage.voluntary_switches, usage.involuntary_switches), (80, 160));
     assert_eq!(usage.softirq, Duration::from_millis(40));
     assert_eq!(usage.steal, Duration::from_millis(20));
-    assert_eq!(usage.retransmits, 1);
+    assert_eq!((usage.retransmits, usage.throttled.by_heat), (1, 80));
     assert_eq!((usage.tls_tx_sw, usage.tls_tx_device), (Some(9), Some(0)));
     // 400 ms of processes by the machine's ticks, 80 of them the server's; two ticks may be rounding.
     assert_eq!(usage.others, Duration::from_millis(300));

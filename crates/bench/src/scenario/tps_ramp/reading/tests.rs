@@ -1,5 +1,4 @@
 use hdrhistogram::Histogram;
-use kettle_loadgen::client::outcome::Handshakes;
 
 use super::*;
 
@@ -15,17 +14,7 @@ fn outcome(latencies_ms: impl Iterator<Item = u64>, failed: u64) -> Outcome {
         attempted: latency.len() + failed,
         succeeded: latency.len(),
         failures,
-        causes: BTreeMap::new(),
-        body_bytes: 0,
-        handshakes: Handshakes::default(),
-        first_byte: latency.clone(),
-        handshake: latency.clone(),
-        latency,
-        late_starts: 0,
-        stalls: 0,
-        hashed: 0,
-        thread_busy: Vec::new(),
-        seconds: Vec::new(),
+        ..Outcome::nothing(latency)
     }
 }
 

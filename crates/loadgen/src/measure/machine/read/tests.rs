@@ -112,7 +112,7 @@ proptest! {
     #[test]
     fn odd_text_is_no_panic(text in "(?s).{0,200}") {
         let _ = (CpuInfo::parse(&text), load_average(&text));
-        let _ = (kibibytes(&format!("MemTotal:{text}"), "MemTotal:"), asked_to_clear(&text));
+        let _ = (kibibytes(&format!("MemTotal:{text}"), "MemTotal:"), init_on_alloc(&text));
         let _ = built_to_clear(&text);
         let _ = CpuInfo::parse(&format!("processor: 0\nflags:{text}\nmodel name:{text}"));
     }
