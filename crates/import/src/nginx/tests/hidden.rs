@@ -1,4 +1,5 @@
-//! Locations for names with a dot, for what is closed already, and for files that lie elsewhere.
+//! Locations for names with a dot, for what is closed already, and for files that lie elsewhere; how nginx reads a location's
+//! sign.
 
 use super::guards::left;
 use super::*;
@@ -31,6 +32,21 @@ fn no_hidden_name_becomes_looser() {
             "location ^~ /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
             "/ /.well-known! /.well-known/a /open",
         ),
+    ]);
+}
+
+/// A space behind the sign changes nothing, and no other sign is one.
+#[test]
+fn a_sign_without_a_space_is_one_all_the_same() {
+    left(&[
+        ("location ~^/(there|x)/ { deny all; }", ""),
+        ("location ~*^/uploads/.*\\.php$ { deny all; }", ""),
+        ("location ~^/api(.*) { proxy_pass http://a; }", ""),
+        ("location ~/\\. { deny all; }", "/ /.well-known! /open"),
+        ("location ^~/there/ { deny all; }", "/ /open /there!"),
+        ("location =/there/key { deny all; }", "/ /open /there/key!"),
+        ("location ^~/there/ { location ~^/there/k { deny all; } }", ""),
+        ("location ~/x { alias /x/; location /x/b/ { expires 1h; } }", ""),
     ]);
 }
 
