@@ -207,10 +207,14 @@ impl Writer<'_> {
         let prefix = location.path.trim_end_matches('/');
         let above = nearest(routes, prefix).filter(|above| !above.is_closed);
         // A route is for whole names, and for what lies below them.
-        let is_more = above.is_some_and(|above| self.has_neighbours(above, location));
-        if is_more {
-            self.refuse(shut, what);
+        if let Some(above) = above.filter(|above| self.has_neighbours(above, location)) {
+            let is_passed = above.backend.is_some();
+            let serve = if is_passed { "be passed on" } else { "be served as files" };
+            self.refuse_to(serve, shut, what);
             return None;
+        }
+        if location.kind == LocationKind::Exact {
+            self.tell_of_below(location, above);
         }
         let is_served = above.is_some();
         self.leave_out(shut, what, is_served);
@@ -240,17 +244,23 @@ impl Writer<'_> {
     }
 
     pub(super) fn refuse(&mut self, shut: &Shut<'_>, what: &str) {
-        let message = format!(
-            "the server is left out: {what} must not be served as files because of `{}`",
-            spoken(shut.directive)
-        );
+        self.refuse_to("be served as files", shut, what);
+    }
+
+    pub(super) fn refuse_to(&mut self, serve: &str, shut: &Shut<'_>, what: &str) {
+        let cause = spoken(shut.directive);
+        let message =
+            format!("the server is left out: {what} must not {serve} because of `{cause}`");
         self.draft.warn(&shut.directive.origin, message, shut.why);
     }
 
     /// Whether a location without a slash at its end is for more that lies there than its own name.
     fn has_neighbours(&self, above: &Route, location: &Location<'_>) -> bool {
         if above.backend.is_some() {
-            return !location.path.ends_with('/') && location.kind == LocationKind::Prefix;
+            return match location.kind {
+                LocationKind::Exact => location.path.trim_end_matches('/') == above.prefix,
+                kind => kind == LocationKind::Prefix && !location.path.ends_with('/'),
+            };
         }
         let Some(file) = above.file(&location.path) else { return false };
         if location.kind == LocationKind::Exact {
