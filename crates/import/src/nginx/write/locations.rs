@@ -18,6 +18,7 @@ impl Writer<'_> {
     /// The routes of a server, or nothing where one of its places must not be served and cannot be left out.
     pub(super) fn routes(&mut self, server: &Scope<'_>) -> Option<Vec<Route>> {
         let mut locations = location::all(server);
+        self.open_well_known(&mut locations);
         locations.sort_by_key(|location| match location.kind {
             // Inner expressions come before outer ones, and beside each other the first decides.
             LocationKind::Pattern => (usize::MAX - location.scope.depth(), Position::default()),
@@ -53,7 +54,7 @@ impl Writer<'_> {
         let mut well_known = all.filter(|_| !locations.iter().any(is_open)).map(|it| it.directive);
         for location in locations.iter().filter(|location| location.kind == LocationKind::Prefix) {
             if location.path.starts_with(WELL_KNOWN) {
-                close_well_known(&mut well_known, &mut routes);
+                self.close_well_known(&mut well_known, &mut routes);
             }
             let is_hidden = location.yields && has_hidden_name(&location.path, hides_all);
             match hidden.first().filter(|_| is_hidden) {
@@ -64,7 +65,7 @@ impl Writer<'_> {
                 None => self.prefix(location, &mut routes, &mut common)?,
             }
         }
-        close_well_known(&mut well_known, &mut routes);
+        self.close_well_known(&mut well_known, &mut routes);
         self.exact(&locations, &mut routes, &mut common)?;
         // A location for one path comes before one for an expression, and behind what the server says.
         let before = common.rules.len();
@@ -450,15 +451,6 @@ impl Writer<'_> {
     }
 }
 
-/// Closes what a pattern for all names with a dot is for, and `dotfiles` never hides, before what is opened below it.
-fn close_well_known(pattern: &mut Option<&Directive>, routes: &mut Vec<Route>) {
-    if let Some(directive) = pattern.take()
-        && nearest(routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
-    {
-        routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, &directive.origin) });
-    }
-}
-
 /// Whether a path lies below a name with a dot that `dotfiles` hides no more, since it is the route's own.
 fn has_hidden_name(path: &str, hides_all: bool) -> bool {
     let mut names = path.split('/').filter(|name| !name.is_empty());
@@ -475,7 +467,7 @@ pub(super) fn is_own_root(directive: &Directive) -> bool {
     ["root", "alias"].contains(&directive.name.as_str())
 }
 
-const WELL_KNOWN: &str = "/.well-known";
+pub(super) const WELL_KNOWN: &str = "/.well-known";
 pub(super) const ELSEWHERE: &str = "files lie where `root` of their route says";
 pub(super) const NO_ROOT: &str =
     "nginx would look into the folder `html` that it was installed with";
