@@ -9,6 +9,7 @@ use kettle_config::Diagnostic;
 
 use crate::Surroundings;
 
+/// A folder named `closed` may not be listed.
 #[derive(Default)]
 pub(crate) struct Files(pub(crate) BTreeMap<PathBuf, String>);
 
@@ -35,6 +36,9 @@ impl Surroundings for Files {
     fn names_in(&self, folder: &Path) -> io::Result<Vec<String>> {
         if self.is_file(folder) {
             return Err(io::ErrorKind::NotADirectory.into());
+        }
+        if folder.ends_with("closed") {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
         let inside = self.0.keys().filter_map(|path| path.strip_prefix(folder).ok());
         let first = |path: &Path| Some(path.iter().next()?.to_string_lossy().into_owned());

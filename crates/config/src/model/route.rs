@@ -99,7 +99,8 @@ settings! {
         pub listing: bool = flag(false),
         /// What happens at a symbolic link.
         pub symlinks: Symlinks = word(Symlinks::Beneath),
-        /// Serves files and folders whose name begins with a dot. Such names are served, and never listed.
+        /// Serves files and folders whose name begins with a dot. Such names are served, and never listed. `/.well-known/` of a
+        /// site is served without it (RFC 8615).
         pub dotfiles: bool = flag(false),
         /// Compressed forms to look for next to a file. The client's choice decides, then this
         /// order. One that was last modified before its file is passed over.

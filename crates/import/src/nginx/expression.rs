@@ -131,6 +131,19 @@ pub(super) fn is_of_well_known(pattern: &str) -> bool {
     !is_excepted && !names.all(is_another)
 }
 
+/// The path with a slash at its end that an expression is for, with all that lies below it, if that is `/.well-known/` or one
+/// below it. Nothing where letters alone do not say it.
+pub(super) fn below_well_known(pattern: &str) -> Option<String> {
+    let plain = pattern.trim_start_matches('^');
+    let plain = plain.replace("\\/", "/").replace("\\.", ".").replace("\\-", "-");
+    let ends = ["/(.*)$", "/(.+)$", "/.*$", "/.+$", "/(.*)", "/(.+)", "/.*", "/.+", "/"];
+    let path = ends.iter().find_map(|end| plain.strip_suffix(end)).unwrap_or(&plain);
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || ".-_".contains(it);
+    let is_name = |it: &str| !it.is_empty() && !it.starts_with('.') && it.chars().all(is_plain);
+    let mut names = path.strip_prefix("/.well-known")?.split('/');
+    (names.next() == Some("") && names.all(is_name)).then(|| format!("{path}/"))
+}
+
 /// Whether all that an expression is for has what stood before this rest of it, inside `depth` groups.
 fn is_all_behind(rest: &str, depth: usize) -> bool {
     let (mut open, mut is_in_class) = (depth, false);
@@ -238,6 +251,29 @@ mod tests {
             ["/\\.(git|svn)", "(^|/)\\.(ht|git)", "(/\\.(git|svn))", "/\\.[|]", "/\\.ht\\|"]
         {
             assert!(is_of_dotfiles(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn an_expression_for_what_is_public_is_a_path() {
+        for (expression, expected) in [
+            ("/.well-known", Some("/.well-known/")),
+            ("^/\\.well-known/", Some("/.well-known/")),
+            ("^\\/\\.well\\-known/(.*)$", Some("/.well-known/")),
+            ("/\\.well-known/acme-challenge", Some("/.well-known/acme-challenge/")),
+            ("^/.well-known/a/b/.+", Some("/.well-known/a/b/")),
+            ("/.well-knownx", None),
+            ("/.well-known$", None),
+            ("/.well-known/\\d", None),
+            ("/.well-known/(a|b)", None),
+            ("/.well-known|/.git", None),
+            ("/.well-known/..", None),
+            ("/.well-known//a", None),
+            ("well-known", None),
+            ("/x/.well-known", None),
+        ] {
+            let expected = expected.map(str::to_owned);
+            assert_eq!(below_well_known(expression), expected, "{expression}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! A configuration with all the files that it includes: each in the place of its `include`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Diagnostic, Origin};
@@ -95,7 +96,7 @@ impl Includer<'_> {
             return Vec::new();
         };
         let mut all = Vec::new();
-        for path in self.matching(&self.folder.join(pattern)) {
+        for path in self.matching(&self.folder.join(pattern), origin) {
             if self.open.contains(&path) {
                 let message = format!("{} includes itself", path.display());
                 self.find(origin, message, "remove it");
@@ -118,7 +119,7 @@ impl Includer<'_> {
     }
 
     /// The files that a pattern stands for, in their order. One that fits none stands for none; a name must be there.
-    fn matching(&self, pattern: &Path) -> Vec<PathBuf> {
+    fn matching(&mut self, pattern: &Path, origin: &Origin) -> Vec<PathBuf> {
         let has_star = |part: &str| part.contains(['*', '?', '[']);
         if !has_star(&pattern.to_string_lossy()) {
             return vec![pattern.to_path_buf()];
@@ -132,7 +133,16 @@ impl Includer<'_> {
             }
             let mut next = Vec::new();
             for folder in found {
-                let mut names = self.surroundings.names_in(&folder).unwrap_or_default();
+                let mut names = match self.surroundings.names_in(&folder) {
+                    Ok(names) => names,
+                    Err(error) if is_no_folder(error.kind()) => continue,
+                    // Guards may stand in what nobody could look at.
+                    Err(error) => {
+                        let message = format!("{} cannot be listed: {error}", folder.display());
+                        self.find(origin, message, "name a folder that this user may list");
+                        return Vec::new();
+                    }
+                };
                 // As glob(3): what begins with a dot is meant only by its dot.
                 names.retain(|name| {
                     name.starts_with('.') == part.starts_with('.') && fits(&part, name)
@@ -145,6 +155,10 @@ impl Includer<'_> {
         }
         found
     }
+}
+
+fn is_no_folder(error: ErrorKind) -> bool {
+    [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error)
 }
 
 /// Files in each other.

@@ -35,6 +35,7 @@ pub(super) fn all<'t>(scope: &Scope<'t>) -> Vec<Location<'t>> {
     while let Some(scope) = open.pop() {
         for directive in scope.own().iter().filter(|directive| directive.name == "location") {
             let (kind, path) = kind_of(&directive.words);
+            let path = path.to_owned();
             let inner = scope.with_location(directive);
             open.push(inner.clone());
             let ignores_case = directive.word(0).starts_with("~*");
@@ -55,22 +56,24 @@ impl Location<'_> {
     }
 }
 
-fn kind_of(words: &[String]) -> (LocationKind, String) {
-    let (modifier, path) = match words {
-        [modifier, path, ..] => (modifier.as_str(), path.as_str()),
-        [one] => {
-            let signs = one.find(|letter| !"=^~*".contains(letter)).unwrap_or(one.len());
-            one.split_at_checked(signs).unwrap_or(("", one))
-        }
-        [] => ("", ""),
-    };
-    let kind = match modifier {
+/// Which requests a location is for, and its path or pattern. As nginx reads it, also where no space stands behind the sign.
+pub(super) fn kind_of(words: &[String]) -> (LocationKind, &str) {
+    let of_sign = |sign: &str| match sign {
         "=" => LocationKind::Exact,
         "~" | "~*" => LocationKind::Pattern,
-        _ if path.starts_with('@') => LocationKind::Named,
         _ => LocationKind::Prefix,
     };
-    (kind, path.to_owned())
+    let one = match words {
+        [sign, path, ..] => return (of_sign(sign), path.as_str()),
+        [one] => one.as_str(),
+        [] => "",
+    };
+    let mut signs = ["=", "^~", "~*", "~"].into_iter();
+    match signs.find_map(|sign| Some((sign, one.strip_prefix(sign)?))) {
+        Some((sign, path)) => (of_sign(sign), path),
+        None if one.starts_with('@') => (LocationKind::Named, one),
+        None => (LocationKind::Prefix, one),
+    }
 }
 
 /// Why no file may answer at a place.

@@ -297,7 +297,8 @@ fn sites_are_reached_where_their_servers_were() {
 
 #[test]
 fn includes_are_followed() {
-    let mut machine = Files::with("/n/nginx.conf", "http { include sites/*.conf; include one; }");
+    let mut machine =
+        Files::with("/n/nginx.conf", "http { include sites/*.conf; include one; include one/*; }");
     for (path, text) in [
         ("/n/sites/b.conf", "server { listen 443 ssl; server_name b; include ../tls; root /b; }"),
         ("/n/sites/a.conf", "server { listen 443 ssl; server_name a; include tls; root /a; }"),
@@ -339,6 +340,7 @@ fn mistakes_are_told_with_their_place() {
         ("http { server { root; } }", "1:17: `root` has no value"),
         ("include nothing;", "1:1: /etc/nginx/nothing cannot be read"),
         ("include;", "1:1: `include` takes one file"),
+        ("http { include closed/*.conf; }", "1:8: /etc/nginx/closed cannot be listed: permission"),
         ("worker_processes many;", "1:1: `worker_processes many` has no such value"),
         ("http { keepalive_timeout x; }", "1:8: `keepalive_timeout x` has no such value"),
         ("http { server { listen 443 ssl; root /a; } }", "1:8: this server speaks TLS and has no"),

@@ -85,6 +85,14 @@ fn each_option_of_a_client_does_what_stunnel_does_and_more_is_verified() {
     let tls = config.backends[0].tls.as_ref().unwrap();
     assert_eq!((tls.starttls, tls.certificate.is_some()), (StartTls::Smtp, true));
     assert!(matches!(&tls.roots, Roots::File(file) if file.value == Path::new("/ca.pem")));
+    let system = "[a]\nclient = yes\naccept = 1\nconnect = h:2\nverifyChain = yes\ncheckHost = h\n\
+                  CApath = /etc/ssl/certs/\n";
+    let made = from(system).unwrap();
+    assert!(made.warnings.is_empty(), "{}", made.toml);
+    assert!(matches!(
+        made.config().unwrap().backends[0].tls.as_ref().unwrap().roots,
+        Roots::System
+    ));
     let loose = from("[a]\nclient = yes\naccept = 1\nconnect = h:2\n").unwrap();
     assert!(loose.toml.contains("are verified here"), "{}", loose.toml);
 }
@@ -108,6 +116,8 @@ fn a_service_that_would_become_looser_is_left_out() {
         "verifyPeer = yes",
         "verify = 3",
         "verifyChain = yes\nCApath = /cas",
+        "client = yes\nverifyChain = yes\nCApath = /cas",
+        "client = yes\nverifyPeer = yes\nCApath = /etc/ssl/certs",
         "CAengine = pkcs11:x",
         "transparent = source",
     ] {

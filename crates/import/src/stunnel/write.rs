@@ -120,10 +120,11 @@ impl Writer<'_> {
                 }
                 ("checkHost", _) if !is_client => VOUCHED,
                 ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Peer => VOUCHED,
-                ("CApath", _) if !is_client && verifies != Verifies::Nothing => {
+                ("CApath", _) if verifies != Verifies::Nothing => {
+                    let is_system = is_client && verifies == Verifies::Chain && is_system(value);
                     match service.find("CAfile") {
-                        Some(_) => continue,
-                        None => NO_FOLDER,
+                        None if !is_system => NO_FOLDER,
+                        _ => continue,
                     }
                 }
                 ("socket", _) if binds_to_device(value) => {
@@ -225,7 +226,9 @@ impl Writer<'_> {
     }
 
     fn warn_of_folder(&mut self, service: &Both<'_>) {
-        if let Some(path) = service.find("CApath") {
+        let is_said =
+            |it: &&StunnelOption| service.find("CAfile").is_none() && is_system(&it.value);
+        if let Some(path) = service.find("CApath").filter(|it| !is_said(it)) {
             self.draft.warn(&path.origin, "`CApath` is not carried over", NO_FOLDER);
         }
     }
@@ -430,6 +433,11 @@ impl Writer<'_> {
 fn binds_to_device(socket: &str) -> bool {
     let socket = socket.to_ascii_lowercase();
     socket.strip_prefix("a:").is_some_and(|it| it.trim_start().starts_with("so_bindtodevice"))
+}
+
+/// Whether a folder is that of the system's authorities, as OpenSSL has it.
+fn is_system(folder: &str) -> bool {
+    folder.trim_end_matches('/') == "/etc/ssl/certs"
 }
 
 fn host_of(connect: &str) -> &str {

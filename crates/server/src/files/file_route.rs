@@ -8,7 +8,7 @@ use kettle_config::{CacheRule, Coding, Route, Site};
 use rustix::io::Errno;
 
 use super::mime::ContentTypes;
-use super::root::Root;
+use super::root::{Dotfiles, Root};
 use crate::response::ConfiguredFields;
 
 /// A prefix and the files that answer below it.
@@ -50,12 +50,18 @@ impl FileRoute {
     /// # Errors
     /// The kernel's, if that is not possible.
     pub fn open(site: &Site, route: &Route, root: &Path) -> Result<Self, Errno> {
-        let root = Root::open(root, route.symlinks, route.dotfiles)?;
+        let prefix = route.prefix.trim_end_matches('/');
+        let dotfiles = match (route.dotfiles, prefix) {
+            (true, _) => Dotfiles::Served,
+            (false, "") => Dotfiles::WellKnown,
+            (false, _) => Dotfiles::Hidden,
+        };
+        let root = Root::open(root, route.symlinks, dotfiles)?;
         let mut offered = route.precompressed.clone();
         offered.extend(route.compress.iter().filter(|it| !route.precompressed.contains(it)));
         Ok(Self {
             number: next_number(),
-            prefix: route.prefix.trim_end_matches('/').to_owned(),
+            prefix: prefix.to_owned(),
             root: Arc::new(root),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),

@@ -37,6 +37,15 @@ impl Reach {
     }
 }
 
+/// Which names that begin with a dot are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dotfiles {
+    Hidden,
+    /// `.well-known` in the root itself, and no other: RFC 8615 section 3 gives a site's own to the public.
+    WellKnown,
+    Served,
+}
+
 /// An opened root directory with its rules.
 #[derive(Debug)]
 pub struct Root {
@@ -46,7 +55,7 @@ pub struct Root {
     file_system: FileSystem,
     path: PathBuf,
     resolve: ResolveFlags,
-    allows_dotfiles: bool,
+    dotfiles: Dotfiles,
 }
 
 impl Root {
@@ -54,7 +63,7 @@ impl Root {
     ///
     /// # Errors
     /// If it is no folder that this process may open, or the kernel has no openat2(2).
-    pub fn open(path: &Path, symlinks: Symlinks, allows_dotfiles: bool) -> Result<Self, Errno> {
+    pub fn open(path: &Path, symlinks: Symlinks, dotfiles: Dotfiles) -> Result<Self, Errno> {
         let directory = open_folder(path, Wait::Allowed)?;
         let identity = identity_of(&directory)?;
         let resolve = ResolveFlags::NO_MAGICLINKS
@@ -66,7 +75,7 @@ impl Root {
             };
         let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
         let path = path.to_owned();
-        let root = Self { directory, identity, file_system, path, resolve, allows_dotfiles };
+        let root = Self { directory, identity, file_system, path, resolve, dotfiles };
         root.open_below("", OFlags::PATH | OFlags::DIRECTORY, Reach::Anywhere)?;
         Ok(root)
     }
@@ -91,14 +100,14 @@ impl Root {
             return Err(Errno::AGAIN);
         }
         let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
-        let Self { resolve, allows_dotfiles, .. } = **self;
+        let Self { resolve, dotfiles, .. } = **self;
         Ok(Arc::new(Self {
             directory,
             identity,
             file_system,
             path: self.path.clone(),
             resolve,
-            allows_dotfiles,
+            dotfiles,
         }))
     }
 
@@ -132,23 +141,16 @@ impl Root {
         Disclosure::of(self.as_fd(), self.file_system)
     }
 
-    /// Whether names beginning with a dot are served.
-    #[must_use]
-    pub fn allows_dotfiles(&self) -> bool {
-        self.allows_dotfiles
-    }
-
     /// Whether no component of this path is hidden.
-    ///
-    /// `.well-known` as the first component is always open: RFC 8615 gives it to the public.
     #[must_use]
     pub fn allows(&self, relative: &str) -> bool {
-        if self.allows_dotfiles || !relative.contains('.') {
+        if self.dotfiles == Dotfiles::Served || !relative.contains('.') {
             return true;
         }
         let mut names = relative.split('/').filter(|name| !name.is_empty());
         let first = names.next().unwrap_or("");
-        (!first.starts_with('.') || first == WELL_KNOWN) && names.all(|name| !name.starts_with('.'))
+        let is_public = first == WELL_KNOWN && self.dotfiles == Dotfiles::WellKnown;
+        (!first.starts_with('.') || is_public) && names.all(|name| !name.starts_with('.'))
     }
 
     /// Opens what a path below the root names. An empty path is the root itself.

@@ -1,5 +1,6 @@
 //! Backends: none answers for another, and none is asked for what nginx would not ask it for.
 
+use super::guards::left;
 use super::*;
 
 /// What stands in `http`, two targets of its routes, and where the requests of each go.
@@ -79,4 +80,73 @@ fn a_field_that_nginx_takes_away_is_told() {
     let made = imported(&server(words));
     let expected = "`proxy_set_header Accept-Encoding \"\"` is carried over as an empty field";
     assert!(made.toml.contains(expected), "{}", made.toml);
+}
+
+/// What is said beside a `proxy_pass` by HTTPS, the name that the certificate must show, and whether a comment says more.
+#[test]
+fn a_certificate_shows_one_name() {
+    for (words, expected, is_told) in [
+        ("", "a.example", false),
+        ("proxy_ssl_name $proxy_host;", "a.example", false),
+        ("proxy_ssl_name $host;", "a.example", true),
+        ("proxy_ssl_name b.example;", "b.example", false),
+        ("proxy_ssl_name b.example:444;", "b.example", false),
+    ] {
+        let words = format!("location / {{ {words} proxy_pass https://a.example:443; }}");
+        let made = imported(&server(&words));
+        let config = made.config().unwrap_or_else(|found| panic!("{words}\n{}", shown(&found)));
+        let tls = config.backends[0].tls.as_ref().unwrap();
+        assert_eq!(tls.name.as_deref(), Some(expected), "{}", made.toml);
+        let told = made.toml.contains("`proxy_ssl_name $host` is not carried over");
+        assert_eq!(told, is_told, "{}", made.toml);
+    }
+    let wrong = "location / {\nproxy_pass https://a;\nproxy_ssl_name 'a b';\n}";
+    let found = imported(&server(wrong)).config().unwrap_err();
+    assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [3], "{}", shown(&found));
+}
+
+/// A list of certificates that were revoked, and files that decide what is passed on.
+#[test]
+fn what_guards_a_backend_is_not_lost() {
+    let list = "proxy_ssl_crl c;";
+    left(&[
+        (
+            &format!(
+                "location /b/ {{ {list} proxy_ssl_verify on; proxy_pass https://a.example; }}"
+            ),
+            "/ /b! /open",
+        ),
+        (
+            &format!("location /b/ {{ {list} proxy_ssl_verify on; proxy_pass http://a.example; }}"),
+            "/ /b> /open",
+        ),
+        // nginx does not look at it then.
+        (&format!("location /b/ {{ {list} proxy_pass https://a.example; }}"), "/ /b> /open"),
+        ("location /b/ { try_files $uri @x; proxy_pass http://a; }", "/ /b! /open"),
+    ]);
+    let made = imported(&format!(
+        "stream {{ server {{ listen 1; proxy_ssl on; proxy_ssl_verify on; {list} \
+         proxy_pass 10.0.0.1:1; }} server {{ listen 2; proxy_pass 10.0.0.1:1; }} }}"
+    ));
+    assert!(made.toml.contains("is left out because of `proxy_ssl_crl c`"), "{}", made.toml);
+    assert_eq!(made.config().unwrap().listeners.len(), 1, "{}", made.toml);
+}
+
+/// What two locations say that ask one upstream, and whether its limit is told to hold for each of two backends.
+#[test]
+fn a_limit_of_an_upstream_that_is_asked_in_two_ways_is_told() {
+    for (one, other, is_told) in [
+        ("", "", false),
+        ("", "proxy_connect_timeout 5s;", true),
+        ("proxy_connect_timeout 5s;", "proxy_connect_timeout 5s;", false),
+    ] {
+        let words = format!(
+            "location /a/ {{ {one} proxy_pass http://app; }} \
+             location /b/ {{ {other} proxy_pass http://app; }}"
+        );
+        let upstream = "http { upstream app { server 10.0.0.1 max_conns=5; }";
+        let made = imported(&server(&words).replacen("http {", upstream, 1));
+        let told = made.toml.contains("`max_conns=5` holds for each of several backends");
+        assert_eq!(told, is_told, "{words}\n{}", made.toml);
+    }
 }

@@ -20,6 +20,16 @@ fn a_place_for_authorities_becomes_a_route() {
         ("location ~ /\\.well-known/acme-challenge { root /acme; }", name, "/acme"),
         ("location ^~ /.well-known/ { root /acme; } location ~ /\\. { deny all; }", name, "/acme"),
         ("root /acme; location /.well-known/acme-challenge/ { }", name, "/acme"),
+        (
+            "root /acme; location ~ /.well-known { allow all; } location ~ /\\. { deny all; }",
+            name,
+            "/acme",
+        ),
+        (
+            "location ~ /\\.well-known/acme-challenge { root /acme; } location ~ /\\. { deny all; }",
+            name,
+            "/acme",
+        ),
         ("location /.well-known/acme-challenge/ { alias /acme/; }", name, "/acme"),
         ("server_name a.example; location /.well-known/ { root /acme; }", name, "/acme"),
         ("server_name *.example; location /.well-known/ { root /acme; }", name, "/acme"),
@@ -74,6 +84,8 @@ fn a_place_for_authorities_that_cannot_be_said_is_told_with_what_to_write() {
         "location ~ ^/\\.well-known/acme-challenge/(.+)$ { return 200 \"$1.print\"; }",
         "location /.well-known/acme-challenge/ { allow 10.0.0.0/8; internal; root /acme; }",
         "location /.well-known/ { root /acme; } location ~ /\\. { deny all; }",
+        "root /acme; location ~ /\\. { deny all; } location ~ /.well-known { allow all; }",
+        "root /acme; location ~ /.well-known { deny all; }",
         // Another server is the default of port 80.
         "} server { listen 80; server_name b.example; location /.well-known/ { root /acme; }",
     ] {

@@ -191,7 +191,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
             "location /b/ { proxy_pass http://a; location /b/c { deny 1.2.3.4; proxy_pass http://b; } }",
             "",
         ),
-        ("location /b/ { try_files $uri =404; proxy_pass http://a; }", "/ /b> /open"),
+        ("location /b/ { try_files $uri =404; proxy_pass http://a; }", "/ /b! /open"),
     ]);
 }
 

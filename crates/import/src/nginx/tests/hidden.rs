@@ -1,4 +1,5 @@
-//! Locations for names with a dot, for what is closed already, and for files that lie elsewhere.
+//! Locations for names with a dot, for what is closed already, and for files that lie elsewhere; how nginx reads a location's
+//! sign.
 
 use super::guards::left;
 use super::*;
@@ -31,6 +32,46 @@ fn no_hidden_name_becomes_looser() {
             "location ^~ /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
             "/ /.well-known! /.well-known/a /open",
         ),
+    ]);
+}
+
+/// nginx takes the first expression that fits.
+#[test]
+fn what_an_expression_opens_before_names_with_a_dot_are_hidden_stays_open() {
+    let all = "location ~ /\\. { deny all; }";
+    for (before, behind, expected) in [
+        ("location ~ /.well-known { allow all; }", "", "/ /open"),
+        ("location ~* ^/\\.well-known/.*$ { allow all; }", "", "/ /open"),
+        ("location ~ /.well-known { deny 1.2.3.4; }", "", "/ /.well-known? /open"),
+        ("location ~ /.well-known { root /pub; }", "", "/ /.well-known /open"),
+        (
+            "location ~ ^/\\.well-known/acme-challenge/ { allow all; }",
+            "",
+            "/ /.well-known! /.well-known/acme-challenge /open",
+        ),
+        ("location ~ /.well-known/\\w+ { allow all; }", "", "/ /.well-known! /open"),
+        ("location /a/ { location ~ /.well-known { } }", "", "/ /.well-known! /open"),
+        ("", "location ~ /.well-known { allow all; }", "/ /.well-known! /open"),
+        ("location ~ /.well-known { deny all; }", "", ""),
+    ] {
+        left(&[(&format!("{before} {all} {behind}"), expected)]);
+    }
+    let made = imported(&server(&format!("root /srv; {all}")));
+    assert!(made.toml.contains("what lies below /.well-known/ gets 403"), "{}", made.toml);
+}
+
+/// A space behind the sign changes nothing, and no other sign is one.
+#[test]
+fn a_sign_without_a_space_is_one_all_the_same() {
+    left(&[
+        ("location ~^/(there|x)/ { deny all; }", ""),
+        ("location ~*^/uploads/.*\\.php$ { deny all; }", ""),
+        ("location ~^/api(.*) { proxy_pass http://a; }", ""),
+        ("location ~/\\. { deny all; }", "/ /.well-known! /open"),
+        ("location ^~/there/ { deny all; }", "/ /open /there!"),
+        ("location =/there/key { deny all; }", "/ /open /there/key!"),
+        ("location ^~/there/ { location ~^/there/k { deny all; } }", ""),
+        ("location ~/x { alias /x/; location /x/b/ { expires 1h; } }", ""),
     ]);
 }
 

@@ -1,5 +1,6 @@
 //! Locations for one path, and the routes that they become.
 
+use super::guards::left;
 use super::*;
 
 /// What a location says beside `root /srv`, and what its route says then.
@@ -103,5 +104,47 @@ fn a_network_that_is_enough_needs_no_password() {
             route.is_some_and(|it| !it.deny.is_empty()),
         ];
         assert_eq!(found, [asks, is_closed], "{words}");
+    }
+}
+
+/// A route is for all that lies below its path, so that one path of it cannot be closed; but a folder's is a redirect.
+#[test]
+fn one_path_is_not_answered_as_what_lies_below_it() {
+    let below = "location /b/ { proxy_pass http://a; }";
+    let all = "location / { proxy_pass http://a; }";
+    let file = "location /there/key { expires 1h; }";
+    for (around, words, expected) in [
+        ("location /b { proxy_pass http://a; }", "= /b { deny all; }", ""),
+        (below, "= /b { deny all; }", ""),
+        (below, "= /b { deny 1.2.3.4; }", ""),
+        (below, "= /b { return 200 ok; }", ""),
+        (below, "= /b/ { deny all; }", ""),
+        (below, "= /b { deny 1.2.3.4; proxy_pass http://a; }", ""),
+        (below, "= /b { deny host.example; proxy_pass http://a; }", ""),
+        (below, "= /b { limit_except GET { deny all; } proxy_pass http://a; }", ""),
+        (below, "= /b { access_log off; proxy_pass http://a; }", "/ /b> /open"),
+        ("location /b/ { return 301 /c; }", "= /b { deny all; }", ""),
+        ("location /there/ { deny 1.2.3.4; }", "= /there { deny all; }", "/ /open /there?"),
+        ("location /b/ { deny all; }", "= /b { deny all; }", "/ /b! /open"),
+        (file, "= /there/key { deny all; }", "/ /open /there/key!"),
+        (file, "= /there/key { deny 1.2.3.4; }", "/ /open /there/key!"),
+        (file, "= /there/key { root /pub; }", "/ /open /there/key!"),
+        (file, "= /there/key { }", "/ /open /there/key"),
+        (all, "= / { return 200 ok; }", ""),
+        (all, "= / { deny 1.2.3.4; }", ""),
+        (all, "= /x { deny all; }", "/> /open /x!"),
+        (all, "= /x/ { deny all; }", "/> /open /x!"),
+    ] {
+        left(&[(&format!("{around} location {words}"), expected)]);
+    }
+    for (words, told) in [
+        (
+            "= / { return 200 ok; }",
+            "`location = /` must not be passed on because of `return 200 ok`",
+        ),
+        ("= /x/ { deny all; }", "`location = /x/` is for what lies below /x/, too"),
+    ] {
+        let made = imported(&server(&format!("root /srv; {all} location {words}")));
+        assert!(made.toml.contains(told), "{words}\n{}", made.toml);
     }
 }

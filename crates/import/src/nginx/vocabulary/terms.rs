@@ -359,6 +359,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("proxy_ssl_name", "hsltd"),
     carried("proxy_ssl_verify", "hsltd"),
     carried("proxy_ssl_trusted_certificate", "hsltd"),
+    carried("proxy_ssl_crl", "hsltd"),
     carried("proxy_ssl_certificate", "hsltd"),
     carried("proxy_ssl_certificate_key", "hsltd"),
     told("proxy_ssl_server_name", "hsltd", "the name is asked for"),

@@ -5,11 +5,13 @@
 use std::net::SocketAddr;
 
 use super::Writer;
-use super::locations::{has_root, is_own_root};
-use super::route::{Common, Route};
+use super::locations::{WELL_KNOWN, has_root, is_own_root};
+use super::route::{Common, Route, nearest, spoken};
 use super::site::{ServerBlock, default_of};
+use crate::nginx::expression::{below_well_known, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Location, LocationKind};
 use crate::nginx::redirect::{Rule, RuleKind};
+use crate::nginx::syntax::Directive;
 
 impl Writer<'_> {
     /// Adds the route of the servers without TLS that are asked for a site's names, unless the site has its own.
@@ -36,6 +38,44 @@ impl Writer<'_> {
             self.challenges.push(origin.clone());
         }
         routes.iter_mut().filter(|route| route.prefix == PREFIX).for_each(look_from_above);
+    }
+
+    /// Takes an expression for what lies below `/.well-known` for a prefix, where it opens that before one for all names with a dot
+    /// refuses it. As a prefix it comes first, too.
+    pub(super) fn open_well_known(&self, locations: &mut [Location<'_>]) {
+        let is_open = |it: &Location<'_>| self.shut(&it.scope).is_none() && !it.has_rules();
+        let is_hiding = |it: &Location<'_>| {
+            let is_of_all = is_of_dotfiles(&it.path) && is_of_well_known(&it.path);
+            it.kind == LocationKind::Pattern && is_of_all && self.shut(&it.scope).is_some()
+        };
+        let Some(first) = locations.iter().position(is_hiding) else { return };
+        let Some(block) = locations.get(first).map(|it| it.scope.around()) else { return };
+        for it in locations.iter_mut().take(first) {
+            let is_before =
+                it.kind == LocationKind::Pattern && std::ptr::eq(it.scope.around(), block);
+            if let Some(path) = below_well_known(&it.path).filter(|_| is_before && is_open(it)) {
+                (it.kind, it.path, it.yields) = (LocationKind::Prefix, path, false);
+            }
+        }
+    }
+
+    /// Closes what a pattern for all names with a dot is for, and `dotfiles` never hides, before what is opened below it.
+    pub(super) fn close_well_known(
+        &mut self,
+        pattern: &mut Option<&Directive>,
+        routes: &mut Vec<Route>,
+    ) {
+        if let Some(directive) = pattern.take()
+            && nearest(routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
+        {
+            let message = format!("what lies below {WELL_KNOWN}/ gets 403");
+            let help = format!(
+                "`{}` refuses it in nginx, too, where no other location is for it",
+                spoken(directive)
+            );
+            self.draft.warn(&directive.origin, message, &help);
+            routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, &directive.origin) });
+        }
     }
 
     /// The route of a location for authorities, whose files everybody may have by plain HTTP.
@@ -97,11 +137,14 @@ fn of_challenges<'l, 't>(locations: &'l [Location<'t>]) -> Option<&'l Location<'
     };
     let longest = locations.iter().filter(is_above).max_by_key(|it| it.path.len());
     let patterns = locations.iter().filter(|it| it.kind == LocationKind::Pattern);
-    match patterns.collect::<Vec<_>>().as_slice() {
-        [] => longest,
-        [one] if is_about_challenges(one) && longest.is_none_or(|it| it.yields) => Some(one),
+    // Inner ones are looked at before outer ones.
+    match patterns.min_by_key(|it| usize::MAX - it.scope.depth()) {
+        None => longest,
+        Some(first) if is_about_challenges(first) && longest.is_none_or(|it| it.yields) => {
+            Some(first)
+        }
         // One of them may come first.
-        _ => longest.filter(|it| !it.yields),
+        Some(_) => longest.filter(|it| !it.yields),
     }
 }
 
@@ -110,7 +153,8 @@ pub(super) fn is_about_challenges(location: &Location<'_>) -> bool {
     match location.kind {
         LocationKind::Pattern => {
             let plain = location.path.trim_start_matches('^').replace('\\', "");
-            plain.starts_with(PREFIX)
+            let place = below_well_known(&location.path);
+            plain.starts_with(PREFIX) || place.is_some_and(|place| BELOW.starts_with(&place))
         }
         LocationKind::Prefix => {
             location.path.starts_with("/.well-known") && BELOW.starts_with(&location.path)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::Writer;
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
+use super::pass::kept_from_passing;
 use super::route::{Common, Route, nearest};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
 use crate::nginx::location::{Location, LocationKind, Shut};
@@ -42,12 +43,7 @@ impl Writer<'_> {
                 let shut = shut.or_else(|| is_rootless(location, above?));
                 let shut = shut.or_else(|| is_unlisted(location, above?));
                 if let Some(shut) = shut {
-                    if self.is_folder(&location.path, routes) {
-                        // By its name alone a folder gets a redirect.
-                        self.leave_out(&shut, &what, false);
-                        continue;
-                    }
-                    self.close(location, routes, &shut, &what)?;
+                    self.close_path(location, routes, &shut, &what)?;
                     continue;
                 }
                 if let Some(rules) = rules.ok().filter(|rules| !rules.is_empty()) {
@@ -72,6 +68,39 @@ impl Writer<'_> {
             }
         }
         Some(())
+    }
+
+    /// Leaves out a location for one path, with what would be served there without it.
+    fn close_path(
+        &mut self,
+        location: &Location<'_>,
+        routes: &mut Vec<Route>,
+        shut: &Shut<'_>,
+        what: &str,
+    ) -> Option<()> {
+        let above = nearest(routes, &location.path);
+        let is_file = above.is_some_and(|it| it.files.is_some() && it.alone.is_some());
+        if is_file || !self.is_folder(&location.path, routes) {
+            return self.close(location, routes, shut, what);
+        }
+        // By its name alone a folder of files gets a redirect. A backend is asked for it.
+        let is_asked = above.filter(|it| it.files.is_none() && !it.is_closed);
+        if is_asked.is_some_and(|it| self.is_more_than_passed(location, it)) {
+            self.refuse_to("be passed on", shut, what);
+            return None;
+        }
+        self.leave_out(shut, what, false);
+        Some(())
+    }
+
+    /// Whether more than another backend is lost with a location, where a route has its path.
+    fn is_more_than_passed(&self, location: &Location<'_>, above: &Route) -> bool {
+        let scope = &location.scope;
+        let is_passed = location.directive.inner().iter().any(|it| it.name == "proxy_pass");
+        !is_passed
+            || kept_from_passing(scope).is_some()
+            || self.access(scope).is_err()
+            || self.stricter(location, above).is_some()
     }
 
     /// The route of one path, where it is not answered as the route around it answers and can be said.
@@ -147,10 +176,7 @@ impl Writer<'_> {
         let to = format!("{path}{}", route.alone.as_deref().unwrap_or_default());
         let origin = location.directive.origin.clone();
         let kind = redirect::RuleKind::Rewrite { keeps_query: true };
-        if above.is_some_and(|above| above.backend.is_some()) {
-            let message = format!("`location = {path}` is for what lies below {path}/, too");
-            self.draft.warn(&origin, message, "all of it is answered as that one path");
-        }
+        self.tell_of_below(location, above);
         route.rules.push(Rule {
             from: None,
             to,
@@ -162,6 +188,17 @@ impl Writer<'_> {
         // There are no folders.
         route.settings.retain(|(key, ..)| !["index", "listing", "fallback"].contains(key));
         route
+    }
+
+    /// Says that a route for one path takes others from a backend.
+    pub(super) fn tell_of_below(&mut self, location: &Location<'_>, above: Option<&Route>) {
+        if above.is_some_and(|above| above.backend.is_some()) {
+            let path = location.path.trim_end_matches('/');
+            let message =
+                format!("`location = {}` is for what lies below {path}/, too", location.path);
+            let help = "all of it is answered as that one path";
+            self.draft.warn(&location.directive.origin, message, help);
+        }
     }
 
     /// The folder of `root` and the file below it that one path stands for.

@@ -18,6 +18,7 @@ impl Writer<'_> {
     /// The routes of a server, or nothing where one of its places must not be served and cannot be left out.
     pub(super) fn routes(&mut self, server: &Scope<'_>) -> Option<Vec<Route>> {
         let mut locations = location::all(server);
+        self.open_well_known(&mut locations);
         locations.sort_by_key(|location| match location.kind {
             // Inner expressions come before outer ones, and beside each other the first decides.
             LocationKind::Pattern => (usize::MAX - location.scope.depth(), Position::default()),
@@ -53,7 +54,7 @@ impl Writer<'_> {
         let mut well_known = all.filter(|_| !locations.iter().any(is_open)).map(|it| it.directive);
         for location in locations.iter().filter(|location| location.kind == LocationKind::Prefix) {
             if location.path.starts_with(WELL_KNOWN) {
-                close_well_known(&mut well_known, &mut routes);
+                self.close_well_known(&mut well_known, &mut routes);
             }
             let is_hidden = location.yields && has_hidden_name(&location.path, hides_all);
             match hidden.first().filter(|_| is_hidden) {
@@ -64,7 +65,7 @@ impl Writer<'_> {
                 None => self.prefix(location, &mut routes, &mut common)?,
             }
         }
-        close_well_known(&mut well_known, &mut routes);
+        self.close_well_known(&mut well_known, &mut routes);
         self.exact(&locations, &mut routes, &mut common)?;
         // A location for one path comes before one for an expression, and behind what the server says.
         let before = common.rules.len();
@@ -207,10 +208,14 @@ impl Writer<'_> {
         let prefix = location.path.trim_end_matches('/');
         let above = nearest(routes, prefix).filter(|above| !above.is_closed);
         // A route is for whole names, and for what lies below them.
-        let is_more = above.is_some_and(|above| self.has_neighbours(above, location));
-        if is_more {
-            self.refuse(shut, what);
+        if let Some(above) = above.filter(|above| self.has_neighbours(above, location)) {
+            let is_passed = above.backend.is_some();
+            let serve = if is_passed { "be passed on" } else { "be served as files" };
+            self.refuse_to(serve, shut, what);
             return None;
+        }
+        if location.kind == LocationKind::Exact {
+            self.tell_of_below(location, above);
         }
         let is_served = above.is_some();
         self.leave_out(shut, what, is_served);
@@ -240,17 +245,23 @@ impl Writer<'_> {
     }
 
     pub(super) fn refuse(&mut self, shut: &Shut<'_>, what: &str) {
-        let message = format!(
-            "the server is left out: {what} must not be served as files because of `{}`",
-            spoken(shut.directive)
-        );
+        self.refuse_to("be served as files", shut, what);
+    }
+
+    pub(super) fn refuse_to(&mut self, serve: &str, shut: &Shut<'_>, what: &str) {
+        let cause = spoken(shut.directive);
+        let message =
+            format!("the server is left out: {what} must not {serve} because of `{cause}`");
         self.draft.warn(&shut.directive.origin, message, shut.why);
     }
 
     /// Whether a location without a slash at its end is for more that lies there than its own name.
     fn has_neighbours(&self, above: &Route, location: &Location<'_>) -> bool {
         if above.backend.is_some() {
-            return !location.path.ends_with('/') && location.kind == LocationKind::Prefix;
+            return match location.kind {
+                LocationKind::Exact => location.path.trim_end_matches('/') == above.prefix,
+                kind => kind == LocationKind::Prefix && !location.path.ends_with('/'),
+            };
         }
         let Some(file) = above.file(&location.path) else { return false };
         if location.kind == LocationKind::Exact {
@@ -440,15 +451,6 @@ impl Writer<'_> {
     }
 }
 
-/// Closes what a pattern for all names with a dot is for, and `dotfiles` never hides, before what is opened below it.
-fn close_well_known(pattern: &mut Option<&Directive>, routes: &mut Vec<Route>) {
-    if let Some(directive) = pattern.take()
-        && nearest(routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
-    {
-        routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, &directive.origin) });
-    }
-}
-
 /// Whether a path lies below a name with a dot that `dotfiles` hides no more, since it is the route's own.
 fn has_hidden_name(path: &str, hides_all: bool) -> bool {
     let mut names = path.split('/').filter(|name| !name.is_empty());
@@ -465,7 +467,7 @@ pub(super) fn is_own_root(directive: &Directive) -> bool {
     ["root", "alias"].contains(&directive.name.as_str())
 }
 
-const WELL_KNOWN: &str = "/.well-known";
+pub(super) const WELL_KNOWN: &str = "/.well-known";
 pub(super) const ELSEWHERE: &str = "files lie where `root` of their route says";
 pub(super) const NO_ROOT: &str =
     "nginx would look into the folder `html` that it was installed with";

@@ -4,7 +4,7 @@ use super::Writer;
 use super::locations::is_own_root;
 use super::route::{Route, nearest};
 use crate::nginx::expression::expressed;
-use crate::nginx::location::{Location, LocationKind, Shut};
+use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
 
@@ -66,8 +66,8 @@ impl Writer<'_> {
         if location.kind == LocationKind::Pattern
             && let Some(outer) = location.scope.outer_location()
         {
-            let path = outer.words.last().map_or("", String::as_str);
-            let is_prefix = path.starts_with('/') && !outer.word(0).starts_with(['~', '=']);
+            let (kind, path) = kind_of(&outer.words);
+            let is_prefix = kind == LocationKind::Prefix && path.starts_with('/');
             let patterns = below(path, &at.patterns).filter(|_| is_prefix);
             let patterns = patterns.ok_or(Shut { directive, why: UNSAID })?;
             // A star that begins further in stands for less than the group it was made of.

@@ -5,6 +5,7 @@ use kettle_config::{Origin, is_own_header, is_own_request_header, quoted};
 use super::route::{Route, Setting, spoken};
 use super::settings::{OF_SITES, table};
 use super::target::Kind;
+use super::tls::laxer_backend;
 use super::{Writer, moved};
 use crate::nginx::location::{self, Location, Shut};
 use crate::nginx::measure;
@@ -29,7 +30,7 @@ impl Writer<'_> {
         directive: &'t Directive,
     ) -> Result<Route, Shut<'t>> {
         let scope = &location.scope;
-        if let Some(shut) = location::shut_but_for_passing(scope).or_else(|| by_method(scope)) {
+        if let Some(shut) = kept_from_passing(scope) {
             return Err(shut);
         }
         let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
@@ -217,6 +218,22 @@ fn lengthened<'t>(
     }))
 }
 
+/// What decides that no request of a place is passed on, but for networks and passwords.
+pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let mut own = scope.own().iter();
+    let is_tls = own.any(|it| it.name == "proxy_pass" && it.word(0).starts_with("https://"));
+    location::shut_but_for_passing(scope)
+        .or_else(|| by_method(scope))
+        .or_else(|| by_file(scope))
+        .or_else(|| laxer_backend(scope).filter(|_| is_tls))
+}
+
+/// Where files are tried first, backends are asked for those that are there, and for others another place is.
+fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let directive = scope.own().iter().find(|it| it.name == "try_files")?;
+    Some(Shut { directive, why: THERE })
+}
+
 /// Backends are asked with all methods, and for what is no file: conditions that leave GET of a file alone hold for others.
 fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let is_about = |it: &&Directive| match it.name.as_str() {
@@ -225,9 +242,10 @@ fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
         _ => false,
     };
     let directive = scope.outwards().flatten().find(is_about)?;
-    Some(Shut { directive, why: "methods, and what there is, are the backend's matter" })
+    Some(Shut { directive, why: THERE })
 }
 
+const THERE: &str = "methods, and what there is, are the backend's matter";
 const VARIABLES: &str = "`backend` of a route has a name, and no variables";
 const PATHS: &str =
     "a backend is asked for the path that the client asks for, or for one below the same prefix";

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
+use crate::nginx::location::{LocationKind, kind_of};
 use crate::nginx::redirect::Rule;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -222,8 +223,10 @@ fn aliased<'p>(scope: &Scope<'_>, alias: &Directive, prefix: &'p str) -> Option<
     };
     // That of the innermost location is in none of the blocks around it but its own.
     let Some(location) = scope.outwards().flatten().find(is_own) else { return Some(prefix) };
-    let path = location.words.last().map_or("", |path| path.trim_end_matches('/'));
-    prefix.get(..path.len()).filter(|beginning| *beginning == path)
+    let (kind, path) = kind_of(&location.words);
+    let path = path.trim_end_matches('/');
+    let is_path = kind != LocationKind::Pattern;
+    prefix.get(..path.len()).filter(|beginning| is_path && *beginning == path)
 }
 
 /// A directive as it is named in a comment.

@@ -10,7 +10,7 @@ use super::route::spoken;
 use super::tls::{Pair, laxer_client_auth};
 use crate::nginx::expression::{Expressed, expressed};
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::{self, Location, LocationKind};
+use crate::nginx::location::{self, Location, LocationKind, kind_of};
 use crate::nginx::redirect;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -67,7 +67,8 @@ impl<'t> ServerBlock<'t> {
 
 /// Whether a location is for all paths that no other one is for.
 fn is_whole(words: &[String]) -> bool {
-    words.last().is_some_and(|path| path == "/") && words.first().is_some_and(|it| it != "=")
+    let (kind, path) = kind_of(words);
+    path == "/" && kind != LocationKind::Exact
 }
 
 /// The server that answers on an address for names that nobody has.

@@ -5,7 +5,7 @@ use kettle_config::{Origin, quoted};
 use super::Writer;
 use super::route::spoken;
 use super::target::{Kind, Target, with_port};
-use super::tls::laxer_client_auth;
+use super::tls::{laxer_backend, laxer_client_auth};
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{denied, guarded};
 use crate::nginx::measure;
@@ -25,8 +25,11 @@ impl Writer<'_> {
             for limit in scope.all("limit_conn") {
                 self.tell_of_limit(limit);
             }
-            let shut =
-                guarded(&scope).or_else(|| denied(&scope)).or_else(|| laxer_client_auth(&scope));
+            let is_tls = scope.is_on("proxy_ssl");
+            let shut = guarded(&scope)
+                .or_else(|| denied(&scope))
+                .or_else(|| laxer_client_auth(&scope))
+                .or_else(|| laxer_backend(&scope).filter(|_| is_tls));
             if let Some(shut) = shut {
                 let message =
                     format!("the server is left out because of `{}`", spoken(shut.directive));
@@ -229,13 +232,20 @@ impl Writer<'_> {
         let servers: Vec<&Directive> = upstream.iter().filter(|it| it.name == "server").collect();
         self.fails(&servers);
         if target.is_tls {
-            self.backend_tls(scope, &target);
+            self.backend_tls(scope, &target, origin);
         }
         if target.upstream.is_none() {
             self.draft.text.table("[[backend.server]]", Some(origin));
             self.draft.text.set("address", quoted(&target.address), Some(origin));
         }
         for server in servers {
+            let limit =
+                server.words.iter().find(|it| it.starts_with("max_conns=") && *it != "max_conns=0");
+            if let Some(limit) = limit.filter(|_| target.is_shared) {
+                let message = format!("`{limit}` holds for each of several backends");
+                let help = "this upstream is asked in several ways, and each has connections of its own: lower `connections` of all";
+                self.draft.warn(&server.origin, message, help);
+            }
             self.backend_server(server);
         }
     }
@@ -322,21 +332,30 @@ impl Writer<'_> {
         }
     }
 
-    fn backend_tls(&mut self, scope: &Scope<'_>, target: &Target<'_>) {
-        let place = scope.find("proxy_ssl").map_or_else(Origin::default, |it| it.origin.clone());
-        self.draft.text.table("[backend.tls]", Some(&place));
-        let named = scope.find("proxy_ssl_name").map(|it| it.word(0).to_owned());
-        let host = named.unwrap_or_else(|| {
-            let host = target.address.rsplit_once(':').map_or(target.address.as_str(), |it| it.0);
-            target.upstream.map_or(host, |upstream| upstream.word(0)).to_owned()
-        });
-        if host.parse::<std::net::IpAddr>().is_err() && !host.starts_with("unix") {
-            self.draft.text.set("name", quoted(&host), Some(&place));
+    fn backend_tls(&mut self, scope: &Scope<'_>, target: &Target<'_>, origin: &Origin) {
+        let place = scope.find("proxy_ssl").map_or(origin, |it| &it.origin);
+        self.draft.text.table("[backend.tls]", Some(place));
+        let named = scope.find("proxy_ssl_name").filter(|it| it.word(0) != "$proxy_host");
+        if let Some(named) = named.filter(|it| it.word(0).contains('$')) {
+            let message = format!("`{}` is not carried over", spoken(named));
+            let help = "a backend shows a certificate for one name, that of `proxy_pass` where no other is written";
+            self.draft.warn(&named.origin, message, help);
+        }
+        let named = named.filter(|it| !it.word(0).contains('$'));
+        let host = match (named, target.upstream) {
+            (Some(named), _) => without_port(named.word(0)),
+            (None, Some(upstream)) => upstream.word(0),
+            (None, None) => without_port(&target.address),
+        };
+        let bare = host.trim_matches(['[', ']']);
+        if bare.parse::<std::net::IpAddr>().is_err() && !host.starts_with("unix:") {
+            let origin = named.map_or(place, |it| &it.origin);
+            self.draft.text.set("name", quoted(host), Some(origin));
         }
         if !scope.is_on("proxy_ssl_verify") {
             let message = "the certificate of the server is verified here";
             let help = "nginx does not without proxy_ssl_verify; `roots` or `pins` below [backend.tls] say whom to trust";
-            self.draft.warn(&place, message, help);
+            self.draft.warn(place, message, help);
         }
         let path = |writer: &Self, name: &str| {
             let file = scope.find(name)?;
@@ -352,5 +371,12 @@ impl Writer<'_> {
             let pair = format!("{{ chain = {chain}, key = {key} }}");
             self.draft.text.set("certificate", pair, Some(&origin));
         }
+    }
+}
+
+fn without_port(address: &str) -> &str {
+    match address.rsplit_once(':') {
+        Some((host, _)) if !address.starts_with("unix:") => host,
+        _ => address,
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Target<'t> {
     /// An address, where there is no such `upstream`.
     pub(super) address: String,
     pub(super) is_tls: bool,
+    /// Whether its `upstream` is another backend's, too.
+    pub(super) is_shared: bool,
 }
 
 impl Writer<'_> {
@@ -44,8 +46,10 @@ impl Writer<'_> {
         let said = said.map(|it| format!("{:?}", (&it.name, &it.words)));
         let words = said.collect::<Vec<_>>().join(";");
         let identity = format!("{is_stream} {end} {place} {words}");
+        let is_other = |it: &String| *it != identity && it.contains(&place);
+        let is_shared = upstream.is_some() && self.draft.backend_names.values().any(is_other);
         let name = self.draft.backend_name(to, end, &identity);
-        Target { name, upstream, address, is_tls }
+        Target { name, upstream, address, is_tls, is_shared }
     }
 }
 

@@ -251,9 +251,17 @@ pub(super) fn laxer_client_auth<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     ocsp.or(depth.map(|directive| Shut { directive, why: LONG_CHAINS }))
 }
 
+/// What makes a backend's certificate harder to get than kettle does. nginx looks at the list where it verifies.
+pub(super) fn laxer_backend<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let directive = scope.find("proxy_ssl_crl").filter(|_| scope.is_on("proxy_ssl_verify"))?;
+    Some(Shut { directive, why: NO_CRL })
+}
+
 /// Authorities between a certificate and its root, as kettle takes them.
 const CHAIN_MAX: u32 = 6;
 const NO_OCSP: &str = "nobody is asked whether a client's certificate was revoked: write `ssl_crl` for those that were";
+const NO_CRL: &str =
+    "nobody is asked whether a backend's certificate was revoked: `pins` of it say whose is taken";
 const LONG_CHAINS: &str =
     "chains of clients may have six authorities below their root: leave it out if that is as good";
 

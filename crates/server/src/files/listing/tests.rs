@@ -7,6 +7,7 @@ use kettle_config::Symlinks;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
+use crate::files::root::Dotfiles;
 
 fn read(root: &Root, relative: &str, view: &View) -> Result<Listing, Errno> {
     Listing::read(root, relative, view, Reach::Anywhere, &Abandoned::default())
@@ -158,7 +159,7 @@ fn only_what_can_be_fetched_is_listed() {
     symlink("file", root.join("sub/link")).unwrap();
     symlink("nowhere", root.join("sub/dangling")).unwrap();
     mkfifoat(CWD, root.join("sub/fifo"), Mode::RUSR).unwrap();
-    let opened = Root::open(&root, Symlinks::Beneath, false).unwrap();
+    let opened = Root::open(&root, Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     symlink(root.join("sub/folder"), root.join("sub/absolute")).unwrap();
     for query in ["", "sort=size"] {
         let listing = read(&opened, "sub/", &view(query)).unwrap();
@@ -170,9 +171,9 @@ fn only_what_can_be_fetched_is_listed() {
     let filtered = read(&opened, "sub/", &view("filter=LIN")).unwrap();
     assert_eq!((names(&filtered), filtered.total()), (vec!["link"], 1));
 
-    let strict = Root::open(&root, Symlinks::Never, false).unwrap();
+    let strict = Root::open(&root, Symlinks::Never, Dotfiles::Hidden).unwrap();
     assert_eq!(read(&strict, "sub/", &view("")).unwrap().items.len(), 2);
-    let serves_hidden = Root::open(&root, Symlinks::Never, true).unwrap();
+    let serves_hidden = Root::open(&root, Symlinks::Never, Dotfiles::Served).unwrap();
     assert_eq!(read(&serves_hidden, "sub/", &view("")).unwrap().items.len(), 2);
 }
 
@@ -180,7 +181,7 @@ fn only_what_can_be_fetched_is_listed() {
 fn a_listing_that_nobody_waits_for_any_more_ends() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let abandoned = Abandoned::already();
     let listing = Listing::read(&root, "", &view(""), Reach::Device, &abandoned);
     assert_eq!(listing.unwrap_err(), Errno::CANCELED);
@@ -191,7 +192,7 @@ fn a_folder_with_links_that_lead_further_is_left_to_who_may_follow_them() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     symlink("file", folder.path().join("near")).unwrap();
-    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let read = |reach| Listing::read(&root, "", &view(""), reach, &Abandoned::default());
     assert_eq!(names(&read(Reach::Device).unwrap()), ["file", "near"]);
     symlink(folder.path().join("file"), folder.path().join("far")).unwrap();
@@ -205,7 +206,7 @@ fn a_large_folder_is_sorted_before_it_is_cut_into_pages() {
     for number in (1..=2_500).rev() {
         fs::write(folder.path().join(format!("file{number}")), "").unwrap();
     }
-    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let mut view = view("");
     for expected in [1..=1_000, 1_001..=2_000, 2_001..=2_500] {
         let listing = read(&root, "", &view).unwrap();
@@ -225,7 +226,7 @@ fn names_that_can_only_be_refused_are_shown_without_a_link() {
         fs::write(folder.path().join(OsStr::from_bytes(name)), "x").unwrap();
     }
     fs::write(folder.path().join("plain"), "x").unwrap();
-    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let listing = read(&root, "", &view("")).unwrap();
     assert_eq!(listing.items.len(), 6);
     let text = write_html(&listing, "/", &view(""));

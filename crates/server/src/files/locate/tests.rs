@@ -6,9 +6,10 @@ use kettle_config::Symlinks;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
+use crate::files::root::Dotfiles;
 
 fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference) -> LocateOutcome {
-    let root = Root::open(folder, Symlinks::Beneath, false).unwrap();
+    let root = Root::open(folder, Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
     locate(
         &root,

@@ -7,7 +7,7 @@ use kettle_config::{Route, Site, Symlinks};
 use super::super::OpenFile;
 use super::super::file_route::FileRoute;
 use super::super::locate::{self, Sought, locate};
-use super::super::root::{Reach, Root};
+use super::super::root::{Dotfiles, Reach, Root};
 use super::*;
 use crate::disk::Device;
 
@@ -24,7 +24,7 @@ impl Maker {
         fs::write(folder.path().join("file"), "x").unwrap();
         let route = Route::default();
         let route = FileRoute::open(&Site::default(), &route, folder.path()).unwrap();
-        let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+        let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
         Self { _folder: folder, route, root }
     }
 

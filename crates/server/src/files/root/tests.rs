@@ -20,7 +20,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn open(folder: &tempfile::TempDir, symlinks: Symlinks, path: &str) -> Result<OwnedFd, Errno> {
-    let root = Root::open(&folder.path().join("root"), symlinks, false).unwrap();
+    let root = Root::open(&folder.path().join("root"), symlinks, Dotfiles::Hidden).unwrap();
     root.open_below(path, READING, Reach::Anywhere)
 }
 
@@ -92,7 +92,7 @@ fn absolute_symlinks_out_of_the_root_look_like_nothing() {
 fn an_absolute_link_that_changes_all_the_time_lets_nothing_out() {
     let folder = folder();
     let path = folder.path().join("root");
-    let root = Root::open(&path, Symlinks::Beneath, false).unwrap();
+    let root = Root::open(&path, Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -147,7 +147,8 @@ fn magic_links_are_never_followed() {
 #[test]
 fn opening_without_waiting_decides_like_opening_with_waiting() {
     let folder = folder();
-    let root = Root::open(&folder.path().join("root"), Symlinks::Beneath, false).unwrap();
+    let root =
+        Root::open(&folder.path().join("root"), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     for path in ["file", "out", "absolute", "sub/inside", "none", "", "sub"] {
         let waiting = root.open_below(path, READING, Reach::Anywhere).map(|_| ());
         let at_once = root.open_below(path, READING, Reach::Cached).map(|_| ());
@@ -158,7 +159,7 @@ fn opening_without_waiting_decides_like_opening_with_waiting() {
 #[test]
 fn hidden_names_are_refused_wherever_they_stand() {
     let folder = folder();
-    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::WellKnown).unwrap();
     for path in [".git", ".git/config", "a/.env", "a/.git/config", "a/.well-known/x", "...", "a/."]
     {
         assert!(!root.allows(path), "{path}");
@@ -168,12 +169,14 @@ fn hidden_names_are_refused_wherever_they_stand() {
     }
     assert!(!root.allows(".well-known/.git/config"));
     assert!(!root.allows(".well-known-not"));
+    let below_a_prefix = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
+    assert!(below_a_prefix.allows("a") && !below_a_prefix.allows(".well-known/x"));
 }
 
 #[test]
 fn hidden_names_are_allowed_where_the_route_says_so() {
     let folder = folder();
-    let root = Root::open(folder.path(), Symlinks::Beneath, true).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Served).unwrap();
     assert!(root.allows("a/.git/config"));
 }
 
@@ -181,7 +184,7 @@ fn hidden_names_are_allowed_where_the_route_says_so() {
 fn a_root_must_be_a_folder() {
     let folder = folder();
     let file = folder.path().join("secret");
-    assert_eq!(Root::open(&file, Symlinks::Beneath, false).err(), Some(Errno::NOTDIR));
+    assert_eq!(Root::open(&file, Symlinks::Beneath, Dotfiles::Hidden).err(), Some(Errno::NOTDIR));
     let none = folder.path().join("none");
-    assert_eq!(Root::open(&none, Symlinks::Beneath, false).err(), Some(Errno::NOENT));
+    assert_eq!(Root::open(&none, Symlinks::Beneath, Dotfiles::Hidden).err(), Some(Errno::NOENT));
 }

@@ -122,8 +122,10 @@ async fn a_prefix_is_replaced_by_its_root() {
     let server = Stage::new()
         .file("a.txt", "a")
         .file("index.html", "index")
+        .file(".well-known/token", "not the site's")
         .route(|route| route.prefix = "/img".to_owned())
         .open();
+    assert_eq!(server.get("/img/.well-known/token", &[]).await.status, 404);
     assert_eq!(server.get("/img/a.txt", &[]).await.text(), "a");
     assert_eq!(server.get("/img/", &[]).await.text(), "index");
     assert_eq!(server.get("/img?q", &[]).await.header("location"), Some("/img/?q"));
