@@ -190,7 +190,7 @@ impl Delivery<'_> {
         let received = room.lend(|slices| {
             socket.try_receive(wanted_bytes, |fd| transfer::receive_vectored(fd, slices))
         });
-        let bytes = match received.map_err(|error| cut_short(error))? {
+        let bytes = match received.map_err(cut_short)? {
             Some(bytes) => bytes,
             None => return Ok(room.commit(0)?),
         };
@@ -214,7 +214,7 @@ impl Delivery<'_> {
         let wanted_bytes = at_most(pipe.capacity_bytes(), left_bytes);
         let Some((socket, _)) = body.direct() else { return Ok(()) };
         let filled = socket.try_receive_part(|fd| pipe.fill(fd, wanted_bytes));
-        let Some(bytes) = filled.map_err(|error| cut_short(error))? else { return Ok(()) };
+        let Some(bytes) = filled.map_err(cut_short)? else { return Ok(()) };
         body.took(bytes).map_err(cut_short)?;
         self.keep_pace(body);
         (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);

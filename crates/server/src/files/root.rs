@@ -40,9 +40,11 @@ impl Reach {
 /// Which names that begin with a dot are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dotfiles {
+    /// None.
     Hidden,
     /// `.well-known` in the root itself, and no other: RFC 8615 section 3 gives a site's own to the public.
     WellKnown,
+    /// All.
     Served,
 }
 
