@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ pub(super) struct TunnelEnds {
     pub(super) peers: Peers,
     pub(super) connected: Connected<Opened>,
     /// The place among the requests of its client, until it ends.
-    pub(super) in_use: Option<Box<dyn fmt::Debug>>,
+    pub(super) in_use: Option<Rc<dyn fmt::Debug>>,
 }
 
 impl Connection {
