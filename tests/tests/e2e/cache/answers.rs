@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
 
+use kettle_tests::client::Dialer;
 use kettle_tests::environment::wait_until;
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::setup::{Setup, unused_address};
@@ -209,17 +210,15 @@ fn joined_ahead(meanwhile: impl FnOnce(&Cached, &mut Option<TcpStream>)) -> (Cac
     let mut server = None;
     let ahead = "Cache-Control: max-age=0, stale-while-revalidate=3\r\nETag: \"a\"\r\n";
     cached.get_through(&mut server, "/app/x", "", &ok(ahead, "old"));
-    let response = thread::scope(|threads| {
-        let joined = threads.spawn(|| {
-            let mut responses = std::iter::repeat_with(|| cached.get("/app/x"));
-            responses.find(|response| response.body != b"old").unwrap()
-        });
-        let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
-        wait_until("another waits for it", || scrape(metrics).contains(has_joined));
-        meanwhile(&cached, &mut server);
-        joined.join().unwrap()
+    let address = cached.kettle.address();
+    let joined = thread::spawn(move || {
+        let ask = || Dialer::default().connect(address).get("/app/x");
+        std::iter::repeat_with(ask).find(|response| response.body != b"old").unwrap()
     });
-    (cached, response)
+    let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
+    wait_until("another waits for it", || scrape(metrics).contains(has_joined));
+    meanwhile(&cached, &mut server);
+    (cached, joined.join().unwrap())
 }
 
 #[test]
