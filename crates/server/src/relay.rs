@@ -307,6 +307,12 @@ impl Relay {
             && self.to_client.stage == DirectionStage::Closing(CloseKind::Cut)
     }
 
+    /// Whether the backend has said all, and the client was told so.
+    pub(crate) fn has_told_backend_end(&self) -> bool {
+        self.to_client.stage == DirectionStage::Finished
+            && self.to_client.source == SourceState::Closed
+    }
+
     /// The client's and the backend's connection, for what is to be told of them.
     pub(crate) fn sides(&self) -> [&Side; 2] {
         [&self.client, &self.backend]

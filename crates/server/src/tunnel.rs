@@ -394,9 +394,10 @@ struct Time {
 
 impl Time {
     /// How long it may last if nothing happens from now on.
-    fn left(&self) -> Duration {
-        self.end
-            .map_or(self.idle, |end| self.idle.min(end.saturating_duration_since(Instant::now())))
+    fn left(&self, relay: &Relay) -> Duration {
+        let most = if relay.has_told_backend_end() { HALF_CLOSED_MAX } else { Duration::MAX };
+        let idle = self.idle.min(most);
+        self.end.map_or(idle, |end| idle.min(end.saturating_duration_since(Instant::now())))
     }
 
     /// Whether it is over in all, or will be so soon.
@@ -428,7 +429,7 @@ async fn run(
     let Carried { relay, slot, .. } = carried;
     let mut progress = relay.progress();
     shown.carried(relay.flows(), deadline.ticks());
-    deadline.extend(time.left());
+    deadline.extend(time.left(relay));
     let carry = |context: &mut Context<'_>| {
         let polled = relay.poll(context);
         // A client that takes slowly what came before keeps nobody else from a server that has none of it.
@@ -442,7 +443,7 @@ async fn run(
             }
             progress = relay.progress();
             shown.carried(relay.flows(), deadline.ticks());
-            deadline.extend(time.left());
+            deadline.extend(time.left(relay));
         }
         polled.map(Some)
     };
@@ -463,8 +464,16 @@ const SESSION_REFUSED: &str = "session_refused";
 /// A close_notify in a record: header, alert, and what TLS 1.2 and 1.3 add to it (24 and 17 bytes).
 const CLOSE_NOTIFY_BYTES_MAX: usize = 31;
 
+        // Its client was told so, and neither ends nor says anything.
+        Ok(None) | Err(Interrupt::Expired) if relay.has_told_backend_end() => {
+            TunnelEnd::BackendClosed
+        }
 /// How long peers may take to receive our last words and to close their sides.
 const LINGER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests;
+/// How long a client may say nothing once its backend has said all: many that keep connections for later close them when they
+/// want the next one, and until then each has a place at its server. As stunnel's `TIMEOUTclose`.
+const HALF_CLOSED_MAX: Duration = Duration::from_mins(1);
+
