@@ -149,7 +149,14 @@ impl Backend {
         let same: Vec<_> = same.collect();
         let server = |(it, same): (&BackendServer, Option<Arc<Server>>)| {
             let same = same.or_else(|| take(&|known| is_at(known, it)));
-            Arc::new(Server::new(it, same.as_deref(), settings.check.is_some()))
+            let at_its_address =
+                settings.servers.iter().filter(|other| other.address == it.address);
+            // What clients know by its address alone stays theirs; of two with one key, one would have all.
+            let key = match at_its_address.count() {
+                1 => it.address.value.to_string(),
+                _ => format!("{} {}", it.address.value, name_of(it)),
+            };
+            Arc::new(Server::new(it, &key, same.as_deref(), settings.check.is_some()))
         };
         let servers: Vec<_> = settings.servers.iter().zip(same).map(server).collect();
         Self {
@@ -193,7 +200,7 @@ impl Backend {
 }
 
 impl Server {
-    fn new(settings: &BackendServer, known: Option<&Self>, is_checked: bool) -> Self {
+    fn new(settings: &BackendServer, key: &str, known: Option<&Self>, is_checked: bool) -> Self {
         let address = settings.address.value.clone();
         let state = match known {
             Some(known) => Arc::clone(&known.state),
@@ -201,7 +208,7 @@ impl Server {
         };
         Self {
             name: name_of(settings).into(),
-            key: balance::key_of(&address.to_string()),
+            key: balance::key_of(key),
             address,
             state,
             weight: settings.weight,

@@ -278,11 +278,11 @@ impl Relay {
     }
 
     /// Sends the last words that are due, then takes in what peers still send until they close too: to close with
-    /// bytes unread would reset the connection under what was sent last. The caller does not wait long, unless
+    /// bytes unread would reset the connection under what was sent last. A backend is left as soon as it has all that. The caller does not wait long, unless
     /// [`unacknowledged_bytes`](Self::unacknowledged_bytes) become fewer.
     pub(crate) fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let client = self.client.poll_leave(context);
-        let backend = self.backend.poll_leave(context);
+        let client = self.client.poll_leave(Party::Client, context);
+        let backend = self.backend.poll_leave(Party::Backend, context);
         ready!(client);
         backend
     }
@@ -305,6 +305,12 @@ impl Relay {
     pub(crate) fn has_lost_backend(&self) -> bool {
         self.to_backend.stage == DirectionStage::Finished
             && self.to_client.stage == DirectionStage::Closing(CloseKind::Cut)
+    }
+
+    /// Whether the backend has said all, and the client was told so.
+    pub(crate) fn has_told_backend_end(&self) -> bool {
+        self.to_client.stage == DirectionStage::Finished
+            && self.to_client.source == SourceState::Closed
     }
 
     /// The client's and the backend's connection, for what is to be told of them.

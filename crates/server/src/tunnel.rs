@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use kettle_preamble::proxy;
 use tokio::io::Interest;
+use tokio::net::TcpStream;
 
 use crate::access_log::TunnelEntry;
 use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
@@ -37,8 +38,8 @@ pub(crate) struct Peers {
     pub(crate) socket: SocketAddr,
     /// Where it listens.
     pub(crate) listener: SocketAddr,
-    /// What the client connected to.
-    pub(crate) destination: SocketAddr,
+    /// What the client connected to, by its PROXY header where that says so.
+    pub(crate) destination: Option<SocketAddr>,
     /// In which version a load balancer said so, if one did.
     pub(crate) header: Option<proxy::Version>,
 }
@@ -222,13 +223,7 @@ impl Tunnel {
 
     /// Waits until a client is gone: it was reset, or, where it `is_silent`, ended before it said anything.
     async fn departure(&self, is_silent: bool) -> TunnelEnd {
-        let socket = match &self.client {
-            Side::Tls(stream) => stream.tcp(),
-            Side::Plain(Socket::Tcp(socket)) => socket,
-            Side::Plain(Socket::Unix(_)) | Side::Stream(_) | Side::Closed => {
-                return pending().await;
-            }
-        };
+        let Some(socket) = self.client_socket() else { return pending().await };
         if is_silent {
             // Priority, because that is also "its side is closed", without "there is something to read".
             let ready = socket.ready(Interest::PRIORITY | Interest::ERROR).await;
@@ -243,6 +238,22 @@ impl Tunnel {
         }
         let _ = socket.ready(Interest::ERROR).await;
         TunnelEnd::ClientReset
+    }
+
+    fn client_socket(&self) -> Option<&TcpStream> {
+        match &self.client {
+            Side::Tls(stream) => Some(stream.tcp()),
+            Side::Plain(Socket::Tcp(socket)) => Some(socket),
+            Side::Plain(Socket::Unix(_)) | Side::Stream(_) | Side::Closed => None,
+        }
+    }
+
+    /// What the client connected to.
+    fn destination(&self) -> SocketAddr {
+        let listener = self.peers.listener;
+        let ask = || self.client_socket()?.local_addr().ok();
+        let asked = || if listener.ip().is_unspecified() { ask() } else { None };
+        self.peers.destination.or_else(asked).unwrap_or(listener)
     }
 
     /// Its listener by the configuration in force, if that has it.
@@ -307,6 +318,7 @@ impl Tunnel {
         let introduction = introduction(
             &self.settings.upstream.backend.settings,
             &self.peers,
+            || self.destination(),
             self.client.session(),
             self.shown.server_name.get().map(|name| &**name),
             self.shown.number,
@@ -394,9 +406,10 @@ struct Time {
 
 impl Time {
     /// How long it may last if nothing happens from now on.
-    fn left(&self) -> Duration {
-        self.end
-            .map_or(self.idle, |end| self.idle.min(end.saturating_duration_since(Instant::now())))
+    fn left(&self, relay: &Relay) -> Duration {
+        let most = if relay.has_told_backend_end() { HALF_CLOSED_MAX } else { Duration::MAX };
+        let idle = self.idle.min(most);
+        self.end.map_or(idle, |end| idle.min(end.saturating_duration_since(Instant::now())))
     }
 
     /// Whether it is over in all, or will be so soon.
@@ -428,7 +441,7 @@ async fn run(
     let Carried { relay, slot, .. } = carried;
     let mut progress = relay.progress();
     shown.carried(relay.flows(), deadline.ticks());
-    deadline.extend(time.left());
+    deadline.extend(time.left(relay));
     let carry = |context: &mut Context<'_>| {
         let polled = relay.poll(context);
         // A client that takes slowly what came before keeps nobody else from a server that has none of it.
@@ -442,7 +455,7 @@ async fn run(
             }
             progress = relay.progress();
             shown.carried(relay.flows(), deadline.ticks());
-            deadline.extend(time.left());
+            deadline.extend(time.left(relay));
         }
         polled.map(Some)
     };
@@ -451,6 +464,10 @@ async fn run(
         Err(Interrupt::Draining) => TunnelEnd::Draining,
         // A deadline is kept in whole ticks.
         Ok(None) | Err(Interrupt::Expired) if time.is_over_within(TICK) => TunnelEnd::TooLong,
+        // Its client was told so, and neither ends nor says anything.
+        Ok(None) | Err(Interrupt::Expired) if relay.has_told_backend_end() => {
+            TunnelEnd::BackendClosed
+        }
         Ok(None) | Err(Interrupt::Expired) => TunnelEnd::Idle,
     };
     relay.cut(end);
@@ -462,6 +479,10 @@ const SESSION_REFUSED: &str = "session_refused";
 
 /// A close_notify in a record: header, alert, and what TLS 1.2 and 1.3 add to it (24 and 17 bytes).
 const CLOSE_NOTIFY_BYTES_MAX: usize = 31;
+
+/// How long a client may say nothing once its backend has said all: many that keep connections for later close them when they
+/// want the next one, and until then each has a place at its server. As stunnel's `TIMEOUTclose`.
+const HALF_CLOSED_MAX: Duration = Duration::from_mins(1);
 
 /// How long peers may take to receive our last words and to close their sides.
 const LINGER: Duration = Duration::from_secs(5);

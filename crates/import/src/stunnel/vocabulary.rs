@@ -92,7 +92,7 @@ static TERMS: &[Term] = &[
     carried("sessionCacheSize"),
     flag("delay"),
     told("TIMEOUTbusy", "`handshake_timeout` below [tls] is the nearest"),
-    told("TIMEOUTclose", "a connection that is done is closed"),
+    told("TIMEOUTclose", "a client that is silent once its server has ended is closed in a minute"),
     told("TIMEOUTocsp", NO_OCSP),
     told("sessionCacheTimeout", "`ticket_rotation` below [tls] is the nearest"),
     flag_told("sessionResume", "sessions are resumed"),

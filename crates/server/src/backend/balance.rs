@@ -89,7 +89,7 @@ pub fn first(candidates: &[Candidate]) -> Option<usize> {
     candidates.iter().position(|it| it.is_eligible)
 }
 
-/// What [`source_hash`] knows a server by: FNV-1a of its address as text.
+/// What [`source_hash`] knows a server by: FNV-1a of its address as text, with its name behind that of one of several there.
 #[must_use]
 pub fn key_of(text: &str) -> u64 {
     hash(text.as_bytes())

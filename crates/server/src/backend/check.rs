@@ -9,8 +9,9 @@ use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
 use kettle_preamble::proxy;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+    copy, sink,
 };
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::failure::{Failure, Outcome};
 use super::socket::{self, Socket};
@@ -51,12 +52,15 @@ pub(super) async fn keep_checking<H: Handshake>(watched: impl Fn() -> Watched<H>
             let asked = ask(&backend, &server, &check, &*handshake, now + check.timeout);
             let outcome = timeout_at(now + check.timeout, asked).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::timed_out()));
-            take_note(&backend, &server, &check, outcome);
+            take_note(&backend, &server, &check, outcome.as_ref().map(drop));
+            if let Ok(stream) = outcome {
+                let _ = timeout(LEAVE_MAX.min(check.interval / 4), leave(stream)).await;
+            }
         }
     }
 }
 
-fn take_note(backend: &Backend, server: &Server, check: &Check, outcome: Result<(), Failure>) {
+fn take_note(backend: &Backend, server: &Server, check: &Check, outcome: Result<(), &Failure>) {
     match outcome {
         Ok(()) if server.state.check_passed(check.rise) => {
             tracing::info!(backend = %backend.name, server = %server.name, "a server is back: checks pass");
@@ -64,11 +68,11 @@ fn take_note(backend: &Backend, server: &Server, check: &Check, outcome: Result<
         }
         Ok(()) => {}
         // Our own want says nothing of the server.
-        Err(failure) if !failure.outcome.is_against_server() => {
+        Err(failure) if matches!(failure.outcome, Outcome::NoResources | Outcome::Abandoned) => {
             tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server cannot be checked");
         }
         Err(failure) => {
-            if server.state.check_failed(&failure, check.fall) {
+            if server.state.check_failed(failure, check.fall) {
                 tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server is out: checks fail");
                 // Those that wait for it may have another now.
                 backend.shared.queue.call_front();
@@ -83,15 +87,20 @@ async fn ask(
     check: &Check,
     handshake: &impl Handshake,
     deadline: Instant,
-) -> Result<(), Failure> {
+) -> Result<Box<dyn ServerStream>, Failure> {
     let make = async |socket| begin(backend, server, check, handshake, socket).await;
     let mut stream = socket::connect(server, deadline, make).await?;
     if check.kind == CheckKind::Http {
         get(&mut *stream, &check.path, &host(check, server)).await?;
     }
-    // With TLS it would be a cut else, which servers note. How that goes says nothing of the server.
-    let _ = stream.shutdown().await;
-    Ok(())
+    Ok(stream)
+}
+
+/// Without it, TLS would be cut, and to close with bytes unread, tickets most often, would be a reset: servers note both. How it goes
+/// says nothing of the server.
+async fn leave(mut stream: Box<dyn ServerStream>) -> io::Result<u64> {
+    stream.shutdown().await?;
+    copy(&mut stream.take(ANSWER_BYTES_MAX), &mut sink()).await
 }
 
 /// What a client's connection begins with, too: of a name's addresses the next is tried where it fails.
@@ -217,7 +226,10 @@ fn fraction(seed: u64) -> f64 {
 /// The first checks of all servers are spread over this time.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 
-/// The most that is read of an answer: interim heads and the status behind them.
+/// How long a server may take to end, too; at most a quarter of the time between two checks.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
+
+/// The most that is read of an answer: interim heads and the status behind them. And of what comes when nothing is wanted any more.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
 /// `HTTP/1.1 200` and what must follow it.

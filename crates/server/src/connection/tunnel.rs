@@ -28,14 +28,11 @@ impl Connection {
         let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
             return;
         };
-        // Also where nobody is told now: a reload may change that while the client waits for a server.
-        let is_any = routes.address.ip().is_unspecified();
-        let local = if is_any { socket.local_addr().ok() } else { None };
         let peers = Peers {
             client: self.remote,
             socket: peer,
             listener: routes.address,
-            destination: self.destination.or(local).unwrap_or(routes.address),
+            destination: self.destination,
             header: self.proxy_header,
         };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;

@@ -66,7 +66,7 @@ impl Connection {
             client: self.remote,
             socket: peer,
             listener: address,
-            destination: self.destination.unwrap_or(address),
+            destination: self.destination,
             header: self.proxy_header,
         };
         let side = match link {

@@ -11,6 +11,7 @@ use kettle_tls::{Session, Version};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use super::Party;
 use crate::backend::Socket;
 use crate::http2::TunnelStream;
 
@@ -84,22 +85,34 @@ impl Side {
         }
     }
 
-    /// Sends what TLS still has to say, waits for the peer to close too, and closes. A peer without TLS is waited for only
-    /// until it has all that went to it.
-    pub(super) fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    /// Sends what TLS still has to say, waits for the peer to close too, and closes. A peer without TLS and a backend are waited
+    /// for only until they have all that went to them: what a backend still sends is for nobody.
+    pub(super) fn poll_leave(&mut self, party: Party, context: &mut Context<'_>) -> Poll<()> {
+        let is_backend = party == Party::Backend;
         match self {
             Self::Tls(stream) => {
-                if ready!(stream.poll_close(context)).is_ok()
-                    && let Ok(false) = ready!(stream.poll_drain(context))
-                {
-                    // It talks on. That is not answered by a reset, which would take from it what it has not read.
-                    context.waker().wake_by_ref();
-                    return Poll::Pending;
+                if ready!(stream.poll_close(context)).is_ok() {
+                    match stream.poll_drain(context) {
+                        Poll::Ready(Ok(true) | Err(_)) => {}
+                        _ if is_backend && has_all(stream.socket()) => {}
+                        // It talks on. That is not answered by a reset, which would take from it what it has not read.
+                        Poll::Ready(Ok(false)) => {
+                            context.waker().wake_by_ref();
+                            return Poll::Pending;
+                        }
+                        Poll::Pending if is_backend => {
+                            if poll_end_arrived(stream.tcp(), context).is_ready() {
+                                context.waker().wake_by_ref();
+                            }
+                            return Poll::Pending;
+                        }
+                        Poll::Pending => return Poll::Pending,
+                    }
                 }
             }
             // However it ends, it has ended.
             Self::Plain(socket) => {
-                let _ = ready!(socket.poll_drain(context));
+                let _ = ready!(socket.poll_drain(is_backend, context));
             }
             Self::Stream(stream) => ready!(stream.poll_leave(context)),
             Self::Closed => {}
@@ -214,8 +227,9 @@ impl Socket {
     }
 
     /// Throws away what still comes, until the peer ends or has everything: to close with bytes unread would reset the connection
-    /// (RFC 9293 §3.10.4), and take from the peer what it has not read.
-    fn poll_drain(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// (RFC 9293 §3.10.4), and take from the peer what it has not read. A backend that has everything and does not stop is reset all
+    /// the same.
+    fn poll_drain(&self, is_backend: bool, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut thrown_away = [0; DRAINED_BYTES];
         for _ in 0..DRAIN_READS_MAX {
             match self.try_receive_part(|fd| transfer::receive(fd, &mut thrown_away))? {
@@ -227,6 +241,9 @@ impl Socket {
                 None if self.poll_end_arrived(context).is_ready() => {}
                 None => ready!(self.poll_readable(context))?,
             }
+        }
+        if is_backend && has_all(self.as_fd()) {
+            return Poll::Ready(Ok(()));
         }
         context.waker().wake_by_ref();
         Poll::Pending
@@ -282,6 +299,17 @@ impl Socket {
             }
         }
     }
+}
+
+/// Whether what was sent has arrived, as far as the kernel can tell.
+fn has_all(socket: BorrowedFd<'_>) -> bool {
+    socket::pending_output_bytes(socket).is_ok_and(|bytes| bytes == 0)
+}
+
+/// As [`Socket::poll_end_arrived`], for the socket below TLS.
+fn poll_end_arrived(socket: &TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    let _ = socket.try_io(Interest::WRITABLE, || Err::<(), _>(would_block()));
+    socket.poll_write_ready(context)
 }
 
 /// What is thrown away at once, and how often before others have their turn.

@@ -1,6 +1,6 @@
 //! What a server is told of a connection before its first byte: the PROXY header.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::LazyLock;
 
 use kettle_config::{Backend, ProxyTlv, SendProxy};
@@ -14,18 +14,19 @@ use super::Peers;
 pub(super) fn introduction(
     backend: &Backend,
     peers: &Peers,
+    destination: impl FnOnce() -> SocketAddr,
     session: Option<&Session>,
     server_name: Option<&str>,
     number: u64,
 ) -> Vec<u8> {
     let mut header = Vec::new();
-    let (source, destination) = (peers.client, peers.destination);
+    let source = peers.client;
     let is_v1_received = peers.header == Some(proxy::Version::V1);
     match backend.send_proxy {
         SendProxy::Off => {}
         SendProxy::Ip => header = ip_header(source.ip()),
-        SendProxy::V1 => write_v1(source, destination, &mut header),
-        SendProxy::AsReceived if is_v1_received => write_v1(source, destination, &mut header),
+        SendProxy::V1 => write_v1(source, destination(), &mut header),
+        SendProxy::AsReceived if is_v1_received => write_v1(source, destination(), &mut header),
         SendProxy::AsReceived | SendProxy::V2 => {
             let says = |tlv| backend.proxy_tlvs.contains(&tlv);
             let unique_id = format!("{:016x}-{number}", *PROCESS);
@@ -54,7 +55,7 @@ pub(super) fn introduction(
             .into_iter()
             .flatten()
             .collect();
-            write_v2(Some((source, destination)), &tlvs, &mut header);
+            write_v2(Some((source, destination())), &tlvs, &mut header);
         }
     }
     header
@@ -106,7 +107,7 @@ fn openssl_suite(session: &Session) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv6Addr, SocketAddr};
+    use std::net::Ipv6Addr;
 
     use kettle_preamble::proxy::{Endpoints, Parse, parse};
     use kettle_tls::{Alpn, Cipher};
@@ -155,11 +156,12 @@ mod tests {
         let (client, destination) = (address(1, 1000), address(2, 443));
         let listener = destination;
         let socket = address(3, 9);
-        let peers = Peers { client, socket, listener, destination, header: None };
+        let peers = Peers { client, socket, listener, destination: None, header: None };
+        let to = || destination;
         let backend = |send_proxy| Backend { send_proxy, ..Backend::default() };
         let session = session(Version::Tls13, "TLS13_AES_128_GCM_SHA256");
         let name = Some("a.example");
-        let header = introduction(&backend(SendProxy::V2), &peers, Some(&session), name, 1234);
+        let header = introduction(&backend(SendProxy::V2), &peers, to, Some(&session), name, 1234);
         let Ok(Parse::Complete { header, bytes }) = parse(&header) else { panic!() };
         assert!(bytes > 16);
         assert_eq!(header.endpoints, Endpoints::Inet { source: client, destination });
@@ -179,14 +181,14 @@ mod tests {
         });
         let (process, number) = unique_id.unwrap();
         assert_eq!((process.len(), number), (16, "1234"), "the number as the log has it");
-        assert!(introduction(&backend(SendProxy::Off), &peers, None, None, 9).is_empty());
-        let v1 = introduction(&backend(SendProxy::V1), &peers, None, None, 9);
+        assert!(introduction(&backend(SendProxy::Off), &peers, to, None, None, 9).is_empty());
+        let v1 = introduction(&backend(SendProxy::V1), &peers, to, None, None, 9);
         assert_eq!(v1, b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n");
-        let ip = introduction(&backend(SendProxy::Ip), &peers, None, None, 9);
+        let ip = introduction(&backend(SendProxy::Ip), &peers, to, None, None, 9);
         assert_eq!(ip, [2, 192, 0, 2, 1]);
         assert_eq!(ip_header(Ipv6Addr::LOCALHOST.into())[..2], [10, 0]);
         let from_v1 = Peers { header: Some(proxy::Version::V1), ..peers };
-        assert_eq!(introduction(&backend(SendProxy::AsReceived), &from_v1, None, None, 9), v1);
+        assert_eq!(introduction(&backend(SendProxy::AsReceived), &from_v1, to, None, None, 9), v1);
     }
 
     #[test]
@@ -196,7 +198,7 @@ mod tests {
             client: address,
             socket: address,
             listener: address,
-            destination: address,
+            destination: None,
             header: None,
         };
         let session = session(Version::Tls13, "TLS13_AES_128_GCM_SHA256");
@@ -206,7 +208,8 @@ mod tests {
             ..Backend::default()
         };
         let kinds = |tlvs: &[ProxyTlv]| {
-            let bytes = introduction(&backend(tlvs), &peers, Some(&session), Some("a.example"), 1);
+            let name = Some("a.example");
+            let bytes = introduction(&backend(tlvs), &peers, || address, Some(&session), name, 1);
             let Ok(Parse::Complete { header, .. }) = parse(&bytes) else { panic!() };
             header.tlvs.raw().map(|(kind, _)| kind).collect::<Vec<_>>()
         };

@@ -1,4 +1,9 @@
+use tokio::task::yield_now;
+
 use super::*;
+use crate::backend::Backends;
+use crate::deadlines::Deadlines;
+use crate::relay::tests::stage::{Peer, Seen, Setup, Tcp, Tls13, locally};
 
 const UNLIMITED: Time = Time { idle: LINGER, end: None };
 
@@ -22,4 +27,75 @@ fn a_tunnel_that_ends_in_time_lingers_no_longer_than_its_time() {
         let time = Time { idle: LINGER, end: Some(end) };
         assert_eq!(goes_on_lingering(TunnelEnd::BackendClosed, &time, 100_000, 98_552), goes_on);
     }
+}
+
+/// A tunnel that may be idle for half a day, and the time until its end if `talk` is all that its peers do.
+async fn minutes_until_end(
+    talk: impl AsyncFnOnce(&mut Peer, &mut Peer, &Deadlines),
+) -> (TunnelEnd, u32) {
+    let (relay, _pipes, mut client, mut backend) = Setup::new(Tls13, Tcp).build().await;
+    let deadlines = Deadlines::default();
+    let mut carried = Carried { relay, connect_time: Duration::ZERO, slot: None };
+    let time = Time { idle: Duration::from_hours(12), end: None };
+    let settings = kettle_config::Backend::default();
+    let backends = Backends::new(&[settings], None);
+    let address = SocketAddr::from(([127, 0, 0, 1], 9));
+    let app = Arc::clone(backends.iter().next().unwrap());
+    let shown = OpenTunnel::new(1, Instant::now(), [address; 2], app, 0);
+    let deadline = deadlines.register();
+    let story = async {
+        talk(&mut client, &mut backend, &deadlines).await;
+        pass(&deadlines, u32::MAX).await;
+    };
+    let end = tokio::select! {
+        biased;
+        end = run(&mut carried, &deadline, &time, &shown) => end,
+        () = story => unreachable!(),
+    };
+    (end, deadlines.ticks() / 60)
+}
+
+/// Lets seconds pass.
+async fn pass(deadlines: &Deadlines, seconds: u32) {
+    for _ in 0..seconds {
+        deadlines.tick();
+        yield_now().await;
+    }
+}
+
+/// As clients do that keep a connection for later.
+#[tokio::test]
+async fn a_client_that_does_not_end_keeps_a_backend_that_has_for_a_minute() {
+    let talk = async |client: &mut Peer, backend: &mut Peer, _: &Deadlines| {
+        backend.send(b"all").await;
+        backend.close().await;
+        assert_eq!(client.rest().await, (b"all".to_vec(), Seen::Closed));
+    };
+    assert_eq!(locally(minutes_until_end(talk)).await, (TunnelEnd::BackendClosed, 1));
+}
+
+#[tokio::test]
+async fn a_client_that_goes_on_after_its_backend_s_end_has_its_time() {
+    let talk = async |client: &mut Peer, backend: &mut Peer, deadlines: &Deadlines| {
+        backend.close().await;
+        assert_eq!(client.rest().await, (vec![], Seen::Closed));
+        for _ in 0..10 {
+            pass(deadlines, 58).await;
+            client.send(b"more").await;
+            assert_eq!(backend.receive(4).await, b"more");
+        }
+    };
+    assert_eq!(locally(minutes_until_end(talk)).await, (TunnelEnd::BackendClosed, 10));
+}
+
+#[tokio::test]
+async fn a_backend_that_goes_on_after_its_client_s_end_has_all_the_time() {
+    let talk = async |client: &mut Peer, backend: &mut Peer, deadlines: &Deadlines| {
+        client.close().await;
+        assert_eq!(backend.rest().await, (vec![], Seen::Closed));
+        pass(deadlines, 11 * 3_600).await;
+        backend.send(b"late").await;
+        assert_eq!(client.receive(4).await, b"late");
+    };
+    assert_eq!(locally(minutes_until_end(talk)).await, (TunnelEnd::Idle, 23 * 60));
 }

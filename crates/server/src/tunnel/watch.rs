@@ -44,8 +44,10 @@ impl Handshake for AsUsed {
     ) -> Result<Box<dyn ServerStream>, Failure> {
         let unknown = || Failure::new(Outcome::Tls, "nothing says how TLS is spoken to it");
         let connector = self.0.connector(backend, server).ok_or_else(unknown)?;
+        // The sessions are for clients. A full handshake, in which the certificate is verified, says more, too.
+        let connector = connector.forget_sessions();
         let starttls = backend.settings.starttls();
-        let (mut stream, _) = begin_tls(socket, connector, starttls, Outcome::Tls).await?;
+        let (mut stream, _) = begin_tls(socket, &connector, starttls, Outcome::Tls).await?;
         let time_max = backend.settings.check.as_ref().map_or(VERDICT_MAX, |it| it.timeout / 4);
         let verdict = timeout(time_max.min(VERDICT_MAX), verdict_on_us(&mut stream)).await;
         // A server that says nothing in this time has taken the certificate.

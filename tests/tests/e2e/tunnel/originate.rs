@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend, read_to_end};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
 use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get};
@@ -47,6 +47,25 @@ fn a_verified_server_is_spoken_to() {
         assert_eq!(entry.text("server_tls_version"), "TLSv1.3");
         assert_eq!(entry.text("server_resumed"), resumed);
         assert_eq!(inner.entry("/a").text("server_name"), "localhost");
+    }
+}
+
+#[test]
+fn checks_leave_sessions_to_tunnels() {
+    let inner = terminator("", &[Backend::echoing()]);
+    let check = "[backend.check]\nkind = \"tls\"\ninterval = \"50ms\"";
+    let outer =
+        originator(&inner, &format!("name = \"localhost\"\nroots = \"authority.pem\"\n{check}"));
+    for resumed in ["full", "ticket"] {
+        let mut client = TcpStream::connect(outer.address()).unwrap();
+        client.write_all(b"ping").unwrap();
+        assert_eq!(read_exactly(&mut client, 4), b"ping");
+        drop(client);
+        assert_eq!(outer.tunnel().text("server_resumed"), resumed);
+        // More than there are tickets.
+        for _ in 0..12 {
+            assert_eq!(inner.tunnel().text("end"), "client_closed");
+        }
     }
 }
 

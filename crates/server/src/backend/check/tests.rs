@@ -59,7 +59,7 @@ async fn asked(backend: &Backend, handshake: &impl Handshake) -> Result<(), Fail
     let check = backend.settings.check.as_ref().unwrap();
     let deadline = Instant::now() + Duration::from_secs(30);
     let asked = ask(backend, &backend.servers[0], check, handshake, deadline);
-    timeout_at(deadline, asked).await.unwrap()
+    timeout_at(deadline, asked).await.unwrap().map(drop)
 }
 
 /// Asks a server that answers so and then closes; returns what it was sent.
@@ -159,6 +159,20 @@ async fn tls_that_fails_is_a_failed_check() {
 }
 
 #[tokio::test]
+async fn all_but_our_own_want_is_a_failed_check() {
+    let check = Check { fall: 1, ..Check::default() };
+    for (outcome, health) in [
+        (Outcome::Tls, Health::Down),
+        (Outcome::StartTls, Health::Down),
+        (Outcome::NoResources, Health::Up),
+    ] {
+        let backend = backend(settings(([127, 0, 0, 1], 9).into(), check.clone()));
+        take_note(&backend, &backend.servers[0], &check, Err(&Failure::new(outcome, "no")));
+        assert_eq!(backend.status()[0].health, health, "{outcome:?}");
+    }
+}
+
+#[tokio::test]
 async fn of_a_name_s_addresses_a_check_tries_the_next_too() {
     struct NotAt(SocketAddr);
 
@@ -245,6 +259,24 @@ async fn reload_again_and_again(
         backends.put_in_force();
     }
     backends.find("app").unwrap().status()[0].health
+}
+
+/// To close with its words unread would reset it.
+#[tokio::test]
+async fn a_server_that_speaks_first_and_last_is_left_in_order() {
+    let listener = listener().await;
+    let check = Check { interval: Duration::from_mins(1), ..Check::default() };
+    let backends = Backends::new(&[settings(listener.local_addr().unwrap(), check)], None);
+    let mut watching = BackendTasks::default();
+    watching.adopt(&backends, NoTls);
+    let story = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.write_all(b"220 welcome\r\n").await.unwrap();
+        assert_eq!(socket.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+        socket.write_all(b"421 goodbye\r\n").await.unwrap();
+        assert_eq!(socket.read(&mut [0]).await.unwrap(), 0);
+    };
+    during(&mut watching, story).await;
 }
 
 #[tokio::test(start_paused = true)]

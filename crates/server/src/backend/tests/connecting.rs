@@ -140,6 +140,25 @@ async fn each_balance_finds_a_server() {
     }
 }
 
+/// By their addresses alone, one of them would get nobody, and clients of the others keep their server.
+#[tokio::test]
+async fn of_two_servers_at_one_address_each_has_clients_by_their_hash() {
+    let listeners = some_listeners(2).await;
+    let servers = servers_of(&listeners);
+    let named = |name: &str| BackendServer { name: Some(name.to_owned()), ..servers[0].clone() };
+    let balance = kettle_config::Balance::SourceHash;
+    let servers = vec![named("a"), named("b"), servers[1].clone()];
+    let app = app(&kettle_config::Backend { balance, ..settings(servers) });
+    let mut held = Vec::new();
+    for last in 0..64 {
+        held.push(app.connect(Ipv4Addr::new(192, 0, 2, last).into()).await.unwrap());
+    }
+    let connections = app.servers.iter().map(|it| it.state.connections()).collect::<Vec<_>>();
+    assert!(connections.iter().all(|count| *count > 0), "{connections:?}");
+    let address = listeners[1].local_addr().unwrap().to_string();
+    assert_eq!(app.servers[2].key, balance::key_of(&address));
+}
+
 #[tokio::test]
 async fn each_server_is_tried_once_and_the_last_failure_is_told() {
     let app = app(&settings(vec![refusing().await, refusing().await, at("unix:/nobody/here")]));

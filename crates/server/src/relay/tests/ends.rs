@@ -72,6 +72,8 @@ const CASES: &[Case] = &[
     (Tls13, Tls12, ByReset, Client, Resets, Reset, None, "client_reset"),
     (Tcp, Tcp, Fin, Client, Resets, Reset, None, "client_reset"),
     (Tcp, Tls13, Fin, Client, Resets, Reset, None, "client_reset"),
+    (Tls13, Tls13, Fin, Client, Resets, Cut, None, "client_reset"),
+    (Tls12, Tls12, Fin, Client, Resets, Cut, None, "client_reset"),
     (Tls13, Tcp, Fin, Backend, Resets, Cut, None, "backend_reset"),
     (Tls12, Tcp, Fin, Backend, Resets, Cut, None, "backend_reset"),
     (Tls13, Tls12, Fin, Backend, Resets, Cut, None, "backend_reset"),
@@ -388,7 +390,7 @@ async fn who_is_left_talking_receives_all_that_was_sent() {
     }
     far.write_all(b"and one more thing").await.expect("sent");
     let mut side = Side::from(near);
-    let leave = poll_fn(|context| side.poll_leave(context));
+    let leave = poll_fn(|context| side.poll_leave(Party::Client, context));
     let receive = async {
         let mut received = vec![0; sent_bytes];
         far.read_exact(&mut received).await.expect("nothing is taken back");
@@ -398,13 +400,33 @@ async fn who_is_left_talking_receives_all_that_was_sent() {
     tokio::join!(leave, receive);
 }
 
+/// To read on would be to pull it in at full speed, for nobody.
+#[tokio::test]
+async fn a_backend_that_does_not_stop_is_left_when_its_client_is_reset() {
+    for backend in [Tls13, Tls12, Tcp] {
+        locally(async {
+            let (mut client, mut backend, tunnel) = Setup::new(Tls13, backend).open().await;
+            client.send(b"up").await;
+            assert_eq!(backend.receive(2).await, b"up");
+            let writing = async { while backend.stream().write_all(&[7; 65_536]).await.is_ok() {} };
+            let leaving = async {
+                client.receive(1_000_000).await;
+                client.reset();
+                assert_eq!(tunnel.await.expect("ended").end, TunnelEnd::ClientReset);
+            };
+            tokio::join!(writing, leaving);
+        })
+        .await;
+    }
+}
+
 /// It keeps its side open, and tells by nothing but an acknowledgement that it has the end.
 #[tokio::test]
 async fn who_has_everything_is_not_waited_for() {
     let (mut side, peer) = connection(Tcp, true).await;
     let Side::Plain(socket) = &side else { panic!("no TCP") };
     kettle_kernel::socket::shutdown_write(socket.as_fd()).expect("open");
-    let leave = poll_fn(|context| side.poll_leave(context));
+    let leave = poll_fn(|context| side.poll_leave(Party::Client, context));
     timeout(Duration::from_secs(5), leave).await.expect("in time");
     drop(peer);
 }

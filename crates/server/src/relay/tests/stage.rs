@@ -37,18 +37,18 @@ pub(crate) enum Kind {
 pub(crate) use Kind::{Tcp, Tls12, Tls13, Unix};
 
 /// The far end of one of the tunnel's connections.
-pub(super) enum Peer {
+pub(crate) enum Peer {
     Tls(Box<TlsStream>),
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 /// How a connection ended, as its peer saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     /// With close_notify, or FIN without TLS.
     Closed,
     /// With FIN and without close_notify.
@@ -67,7 +67,7 @@ pub(super) struct Ended {
 
 /// How a tunnel is set up.
 #[derive(Clone)]
-pub(super) struct Setup {
+pub(crate) struct Setup {
     pub(super) client: Kind,
     pub(super) backend: Kind,
     pub(super) received: Vec<u8>,
@@ -75,7 +75,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn new(client: Kind, backend: Kind) -> Self {
+    pub(crate) fn new(client: Kind, backend: Kind) -> Self {
         let settings = RelaySettings {
             path: TunnelPathChoice::User,
             crossover: 0,
@@ -85,7 +85,7 @@ impl Setup {
     }
 
     /// The tunnel, not yet under way, and its peers.
-    pub(super) async fn build(self) -> (Relay, Rc<Pipes>, Peer, Peer) {
+    pub(crate) async fn build(self) -> (Relay, Rc<Pipes>, Peer, Peer) {
         let (client, client_peer) = connection(self.client, true).await;
         let (backend, backend_peer) = connection(self.backend, false).await;
         let (pipes, offloads) = (Rc::new(Pipes::default()), Rc::new(offloads()));
@@ -225,13 +225,13 @@ impl Peer {
         }
     }
 
-    pub(super) async fn send(&mut self, bytes: &[u8]) {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.stream().write_all(bytes).await.expect("sent");
         self.stream().flush().await.expect("sent");
     }
 
     /// Ends its side as it should.
-    pub(super) async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         self.stream().shutdown().await.expect("ended");
     }
 
@@ -252,14 +252,14 @@ impl Peer {
         kettle_kernel::socket::reset_on_close(self.fd()).expect("set");
     }
 
-    pub(super) async fn receive(&mut self, bytes: usize) -> Vec<u8> {
+    pub(crate) async fn receive(&mut self, bytes: usize) -> Vec<u8> {
         let mut received = vec![0; bytes];
         self.stream().read_exact(&mut received).await.expect("as many bytes");
         received
     }
 
     /// What comes until the end, and how it ends.
-    pub(super) async fn rest(&mut self) -> (Vec<u8>, Seen) {
+    pub(crate) async fn rest(&mut self) -> (Vec<u8>, Seen) {
         rest(self.stream()).await
     }
 }
