@@ -173,6 +173,9 @@ fn progress_is_told_at_the_end_of_the_warm_up_and_at_the_end() {
     client::run(&load, &mut |progress| told.push(progress.elapsed)).unwrap();
     let first = |edge| told.iter().find(|elapsed| **elapsed >= edge);
     // Without the edges, it is told twice a second.
-    assert!(first(warm_up).is_some_and(|elapsed| *elapsed < Duration::from_millis(500)), "{told:?}");
+    assert!(
+        first(warm_up).is_some_and(|elapsed| *elapsed < Duration::from_millis(500)),
+        "{told:?}"
+    );
     assert!(first(length).is_some(), "{told:?}");
 }
