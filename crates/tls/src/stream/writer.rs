@@ -361,7 +361,8 @@ impl TlsWriter {
         self.has_fatal_alert = false;
         self.sending = Sending::Ended;
         if let Some(output) = &mut self.kernel_output {
-            output.written_at_look = Some(0);
+            // What looks behind an earlier cut have seen stays seen.
+            output.written_at_look.get_or_insert(0);
         }
     }
 

@@ -106,6 +106,26 @@ async fn what_the_kernel_is_given_is_sent_and_counted() {
     assert!(received == expected.concat());
 }
 
+/// Whoever relays a tunnel cuts it each time that the end of it is polled.
+#[tokio::test]
+async fn a_record_left_open_is_given_up_however_often_a_connection_is_cut() {
+    let (mut stream, mut peer) = in_kernel(KERNEL);
+    let keys = keys_of(Version::Tls13, Cipher::Aes128Gcm, [7; SECRET_BYTES]).expect("a suite");
+    let sealer = RecordSealer::new(keys).expect("a suite");
+    // More than TCP will ever be given.
+    stream.writer.kernel_output = Some(Box::new(KernelOutput::new(&sealer, 1 << 20)));
+    assert_eq!(write(&mut stream, b"sent").await.expect("sent"), 4);
+    peer.socket.read_exact(&mut [0; 4]).expect("received");
+    // Until it is acknowledged nothing can be said.
+    while kettle_kernel::socket::pending_output_bytes(stream.socket()).expect("known") > 0 {}
+    let mut given_up = [false; 3].map(|_| {
+        stream.cut();
+        stream.writer.keeps_open_record(&stream.socket)
+    });
+    given_up.sort_unstable();
+    assert_eq!(given_up, [false, true, true], "the first look has nothing to compare");
+}
+
 /// Where nobody answers the question, the answer is an error.
 #[tokio::test]
 async fn the_kernel_is_asked_for_its_number_near_the_limit_and_not_before() {
