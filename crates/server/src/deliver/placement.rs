@@ -1,6 +1,7 @@
 //! Where records are encrypted: what is wanted, what is possible, and why not.
 
 use kettle_config::TxPathChoice;
+use kettle_tls::stream::StreamError;
 
 use super::{Delivery, DeliveryError};
 use crate::tx_path::{Reason, TxPath};
@@ -58,11 +59,18 @@ impl Delivery<'_> {
         demand: Demand,
         preference: PathPreference,
     ) -> Result<(), DeliveryError> {
-        if !self.stream.is_offloaded() && preference.wants_kernel(demand) {
+        // While a backend was waited for, the peer may have asked for a key that the kernel cannot change to.
+        if self.stream.is_key_refused() {
+            return Err(StreamError::KeyExhausted.into());
+        }
+        if self.stream.is_offloaded() {
+            let is_unwanted = preference.choice == TxPathChoice::User;
+            self.delivered.reason = is_unwanted.then_some(Reason::AlreadyOffloaded);
+        } else if preference.wants_kernel(demand) {
             self.delivered.reason = self.offload().await?;
-            if let Some(reason) = self.delivered.reason {
-                self.worker.metrics.not_preferred(reason);
-            }
+        }
+        if let Some(reason) = self.delivered.reason {
+            self.worker.metrics.not_preferred(reason);
         }
         if !self.stream.is_offloaded() {
             return Ok(());
