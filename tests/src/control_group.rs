@@ -33,6 +33,31 @@ impl ControlGroup {
         Ok(made)
     }
 
+    /// A group whose threads can be [bounded](Self::bound_threads); the reason if none can be made here.
+    ///
+    /// # Errors
+    /// As text for a person.
+    pub fn of_threads() -> Result<Self, String> {
+        let name = format!("kettle-test-{}-threads", std::process::id());
+        let (root, mut made) = (Path::new(ROOT), Self(Vec::new()));
+        if root.join("cgroup.controllers").exists() {
+            let _ = fs::write(root.join("cgroup.subtree_control"), "+pids");
+            made.folder(root.join(name))?;
+        } else {
+            made.folder(root.join("pids").join(name))?;
+        }
+        made.bound_threads("max")?;
+        Ok(made)
+    }
+
+    /// Lets it begin no thread beyond this many, or as many as it likes (`max`).
+    ///
+    /// # Errors
+    /// As text for a person.
+    pub fn bound_threads(&self, max: &str) -> Result<(), String> {
+        self.0.iter().try_for_each(|group| write(group, "pids.max", max))
+    }
+
     fn folder(&mut self, path: PathBuf) -> Result<PathBuf, String> {
         fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         self.0.push(path.clone());

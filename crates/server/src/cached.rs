@@ -36,6 +36,7 @@ use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
 use kettle_http::conditional::SelectionError;
+use rustix::io::Errno;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
@@ -252,6 +253,9 @@ impl CachedRoute {
         match why {
             WaitError::TimedOut => self.failed(&StoreError::Slow),
             WaitError::Crowded => self.failed(&StoreError::Crowded),
+            WaitError::NoThread => {
+                self.failed(&StoreError::Disk { action: "start a thread", errno: Errno::AGAIN });
+            }
             WaitError::Ended => {}
         }
     }

@@ -5,6 +5,7 @@
 
 mod later;
 mod pace;
+mod thread;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,15 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kettle_kernel::file_system::FileSystem;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use later::Later;
 use pace::ReadPace;
 
 pub use pace::waited;
+pub(crate) use thread::on_thread;
+#[cfg(test)]
+pub(crate) use thread::runtime_without_threads;
 
 /// The devices one worker has met, and how long it waits for them.
 #[derive(Debug)]
@@ -78,6 +80,8 @@ pub enum WaitError {
     TimedOut,
     /// Too many wait for this device already.
     Crowded,
+    /// The system has no thread for it.
+    NoThread,
     /// The worker is ending.
     Ended,
 }
@@ -87,6 +91,7 @@ impl fmt::Display for WaitError {
         formatter.write_str(match self {
             WaitError::TimedOut => "the disk did not answer in time",
             WaitError::Crowded => "too many wait for this disk already",
+            WaitError::NoThread => "no thread can be started to wait for the disk",
             WaitError::Ended => "the server is ending",
         })
     }
@@ -191,11 +196,12 @@ async fn wait_with<T: Send + 'static>(
     let _queued = Queued::behind(&device.waiting)?;
     let asking = Asking(Abandoned::default());
     let waiting = async {
+        let ended = |_| WaitError::Ended;
         let turn = match turns {
-            Some(turns) => Some(Arc::clone(turns).acquire_owned().await.ok()?),
+            Some(turns) => Some(Arc::clone(turns).acquire_owned().await.map_err(ended)?),
             None => None,
         };
-        let place = Arc::clone(&device.places).acquire_owned().await.ok()?;
+        let place = Arc::clone(&device.places).acquire_owned().await.map_err(ended)?;
         let (device, abandoned) = (Arc::clone(device), asking.0.clone());
         let held = move || {
             device.close_left();
@@ -206,12 +212,10 @@ async fn wait_with<T: Send + 'static>(
             drop((turn, place));
             outcome
         };
-        spawn_blocking(held).await.ok().flatten()
+        let made = on_thread(held).ok_or(WaitError::NoThread)?;
+        made.await.flatten().ok_or(WaitError::Ended)
     };
-    match timeout_at(deadline.0, waiting).await {
-        Ok(outcome) => outcome.ok_or(WaitError::Ended),
-        Err(_) => Err(WaitError::TimedOut),
-    }
+    timeout_at(deadline.0, waiting).await.unwrap_or(Err(WaitError::TimedOut))
 }
 
 /// Something files lie on that answers quickly, slowly or never: what a worker knows about it.
@@ -304,13 +308,13 @@ impl Device {
         }
         self.left().push(Box::new(file));
         // Without a runtime or a free thread, the next call closes it.
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        if let (Ok(runtime), Ok(place)) = (Handle::try_current(), place) {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             let device = Arc::clone(self);
-            runtime.spawn_blocking(move || {
+            let closing = on_thread(move || {
                 device.close_left();
                 drop(place);
             });
+            drop(closing);
         }
     }
 

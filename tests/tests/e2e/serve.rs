@@ -12,6 +12,7 @@ mod handshake;
 mod handshake_end;
 mod hosts;
 mod limit;
+mod no_thread;
 mod pairing;
 mod proxy_header;
 mod range;

@@ -9,11 +9,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::failure::{Failure, Outcome};
 use super::{Backend, Server, Watched};
+use crate::disk::on_thread;
 
 /// How names are looked up.
 #[derive(Clone, Copy)]
@@ -44,15 +44,24 @@ pub(super) async fn keep_looking_up<H>(
     };
     let mut pause = PAUSE_MIN;
     loop {
-        let asked = name.clone();
+        let (asked, name) = (name.clone(), &name);
         let mut lookup = pin!(async move {
             // A caller that gives up leaves the permit with the thread: threads are what is scarce.
-            let permit = resolver.lookups.acquire().await.ok()?;
-            let lookup = spawn_blocking(move || {
+            let permit = resolver.lookups.acquire().await;
+            let lookup = on_thread(move || {
                 let _permit = permit;
                 (resolver.look_up)(&asked, port)
             });
-            lookup.await.ok()
+            match lookup {
+                Some(lookup) => match lookup.await {
+                    Some(found) => found.map_err(Failure::from),
+                    None => Err(Failure::new(Outcome::Other, "the lookup broke off")),
+                },
+                None => {
+                    let no_thread = format!("no thread can be started to look up {name}");
+                    Err(Failure::new(Outcome::NoResources, no_thread))
+                }
+            }
         });
         // Lookups of other names that hang may hold this one up: to its server it is the same.
         let found = match timeout(LOOKUP_TIME_MAX, &mut lookup).await {
@@ -64,8 +73,7 @@ pub(super) async fn keep_looking_up<H>(
                 lookup.await
             }
         };
-        let Some(found) = found else { return };
-        take_note(found.map_err(Failure::from));
+        take_note(found);
         if watched().server.has_address() {
             sleep(interval).await;
         } else {

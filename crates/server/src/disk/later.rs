@@ -10,9 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::task::spawn_blocking;
 
-use super::{Device, Disks};
+use super::{Device, Disks, on_thread};
 
 /// The calls of a device that are still to be made.
 #[derive(Debug, Default)]
@@ -35,7 +34,8 @@ impl Device {
     /// Whether a call that holds this many bytes still fits. Only threads that have made one make room, so it stays true until this
     /// worker hands one over.
     #[must_use]
-    pub fn has_room(&self, bytes: usize) -> bool {
+    pub fn has_room(self: &Arc<Self>, bytes: usize) -> bool {
+        self.run_queue();
         let queue = self.later.lock();
         queue.bytes.saturating_add(bytes) <= BYTES_MAX && queue.calls.len() < CALLS_MAX
     }
@@ -46,19 +46,32 @@ impl Device {
         let mut queue = self.later.lock();
         queue.bytes += bytes;
         queue.calls.push_back((bytes, Box::new(call)));
-        if !std::mem::replace(&mut queue.is_running, true) {
-            drop(queue);
-            let device = Arc::clone(self);
-            spawn_blocking(move || device.later.run());
+        drop(queue);
+        self.run_queue();
+    }
+
+    /// Begins with the calls that wait, unless that was done. Where no thread can be started, they wait for the next question
+    /// whether there is room.
+    fn run_queue(self: &Arc<Self>) {
+        let mut queue = self.later.lock();
+        if queue.calls.is_empty() || std::mem::replace(&mut queue.is_running, true) {
+            return;
+        }
+        drop(queue);
+        let device = Arc::clone(self);
+        if on_thread(move || device.later.run()).is_none() {
+            self.later.lock().is_running = false;
+            self.later.emptied.notify_waiters();
         }
     }
 }
 
 impl Disks {
-    /// Waits until all calls were made that nobody waits for.
+    /// Waits until all calls were made that nobody waits for, where a thread can be had for them.
     pub async fn have_run_all(&self) {
         let devices: Vec<_> = self.devices.borrow().values().map(Arc::clone).collect();
         for device in devices {
+            device.run_queue();
             device.later.has_run_all().await;
         }
     }

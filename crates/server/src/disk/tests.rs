@@ -282,3 +282,25 @@ fn devices_are_remembered_by_number_and_kind_up_to_a_bound() {
     assert!(Arc::ptr_eq(&kept, &disks.device(0, kind)), "it was in use");
     assert!(disks.devices.borrow().len() <= DEVICES_MAX);
 }
+
+#[test]
+fn without_a_thread_waits_end_at_once_and_what_is_closed_waits_for_the_next() {
+    let (disks, device) = (Disks::new(LONG), remote());
+    let (reader, writer) = std::io::pipe().unwrap();
+    runtime_without_threads().block_on(async {
+        // More than there are places: none is held by a call that was not made.
+        for _ in 0..=2 * PLACES {
+            assert_eq!(disks.wait_for(&device, || ()).await, Err(WaitError::NoThread));
+        }
+        device.close(writer, 0);
+    });
+    assert_eq!((device.left().len(), device.places.available_permits()), (1, PLACES));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Another thread than this, which asks for none for a while.
+    std::thread::spawn(move || {
+        runtime.block_on(async { disks.wait_for(&device, || ()).await.unwrap() });
+    })
+    .join()
+    .unwrap();
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "");
+}

@@ -13,6 +13,7 @@ use super::protocol::Reply;
 
 /// Those under way, each on a thread.
 pub(crate) struct Purges {
+    /// Each waits for one.
     tasks: JoinSet<()>,
     room: Arc<Semaphore>,
 }
@@ -46,11 +47,23 @@ impl Purges {
             let _ = asker.send(Reply::refused(STILL_WAITING));
             return;
         };
-        self.tasks.spawn_blocking(move || {
+        let (answer, answered) = oneshot::channel();
+        let purge = move || {
             let reply = purge();
             drop(place);
-            // The caller may be gone.
-            let _ = asker.send(reply);
+            let _ = answer.send(reply);
+        };
+        // Not one of the runtime's threads: it panics where it gets none.
+        let thread = std::thread::Builder::new().name("kettle-purge".to_owned()).spawn(purge);
+        if let Err(error) = thread {
+            let _ = asker.send(Reply::refused(format_args!("no thread can be started: {error}")));
+            return;
+        }
+        self.tasks.spawn(async move {
+            if let Ok(reply) = answered.await {
+                // The caller may be gone.
+                let _ = asker.send(reply);
+            }
         });
     }
 }

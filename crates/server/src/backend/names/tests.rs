@@ -9,6 +9,7 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 use crate::backend::{Backends, Health};
+use crate::disk::runtime_without_threads;
 
 fn backend() -> Arc<Backend> {
     let address = Located::not_written(ServerAddress::parse("db.example:5432").unwrap());
@@ -141,6 +142,24 @@ async fn a_name_that_waits_for_other_lookups_is_not_found_in_time_either() {
         until(|| health() == Health::Up).await;
     };
     local.run_until(story).await;
+}
+
+#[test]
+fn a_name_that_no_thread_can_look_up_is_not_given_up() {
+    static LOOKUPS: Semaphore = Semaphore::const_new(1);
+    let (backend, local) = (backend(), LocalSet::new());
+    begin_among(&local, &backend, Resolver { look_up, lookups: &LOOKUPS });
+    let story = async {
+        let failure = || backend.servers[0].state.last_failure().map(|it| it.outcome);
+        until(|| failure() == Some(Outcome::NoResources)).await;
+        // No call that was not made holds up other lookups, and the next is only a pause away.
+        assert_eq!(LOOKUPS.available_permits(), 1);
+        backend.servers[0].state.not_found(&Failure::timed_out());
+        // What is left of the call in the runtime's queue keeps time from passing by itself.
+        advance(2 * PAUSE_MIN).await;
+        until(|| failure() == Some(Outcome::NoResources)).await;
+    };
+    local.block_on(&runtime_without_threads(), story);
 }
 
 #[test]

@@ -42,3 +42,26 @@ async fn after_a_call_that_panics_others_are_made() {
     is_made.try_recv().unwrap();
     assert!(device.has_room(BYTES_MAX));
 }
+
+#[test]
+fn calls_wait_for_a_thread_where_none_can_be_started() {
+    let (device, (made, is_made)) = (device(), mpsc::channel());
+    let keeps = Arc::clone(&device);
+    crate::disk::runtime_without_threads().block_on(async move {
+        keeps.run_later(BYTES_MAX, move || made.send(()).unwrap());
+        keeps.later.has_run_all().await;
+        assert!(!keeps.has_room(1));
+    });
+    is_made.try_recv().unwrap_err();
+    // Another thread than this, which asks for none for a while.
+    let asking = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let _asked = device.has_room(1);
+            device.later.has_run_all().await;
+            assert!(device.has_room(BYTES_MAX));
+        });
+    });
+    asking.join().unwrap();
+    is_made.try_recv().unwrap();
+}
