@@ -4,7 +4,7 @@
 //! need the hardware counter, so reading them is no system call on any machine.
 
 use std::cell::Cell;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kettle_http::date::write_imf_fixdate;
 use kettle_kernel::process::{monotonic_time_coarse, wall_time_coarse};
@@ -68,6 +68,21 @@ impl DateLine {
 impl Default for DateLine {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Keeps a message that comes again and again from filling a log.
+#[derive(Debug, Default)]
+pub struct OnceASecond(Cell<Option<Instant>>);
+
+impl OnceASecond {
+    /// Whether a second has passed since this last said yes.
+    pub fn is_due(&self, now: Instant) -> bool {
+        let is_due = self.0.get().is_none_or(|last| now - last >= Duration::from_secs(1));
+        if is_due {
+            self.0.set(Some(now));
+        }
+        is_due
     }
 }
 

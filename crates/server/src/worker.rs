@@ -1,5 +1,6 @@
 //! A worker: one thread, one runtime, its own listening sockets, and the connections it accepts.
 
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -13,9 +14,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
+use tokio::task::{AbortHandle, JoinError, JoinSet, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::clock::OnceASecond;
 use crate::connection::Connection;
 use crate::deadlines::TICK;
 use crate::disk;
@@ -68,11 +70,12 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
         setup.capabilities,
     );
     let worker = Rc::new(state);
-    let ticking = spawn_local(tick(Rc::clone(&worker)));
+    let mut duties = JoinSet::new();
+    duties.spawn_local(tick(Rc::clone(&worker)));
     let state = Rc::clone(&worker);
-    let turning = spawn_local(async move { state.handshake_turns.run().await });
+    duties.spawn_local(async move { state.handshake_turns.run().await });
     let (state, questions) = (Rc::clone(&worker), setup.questions);
-    let answering = spawn_local(async move {
+    duties.spawn_local(async move {
         state.open_tunnels.answer(questions, || state.deadlines.ticks()).await;
     });
     // Where nobody is left to say so, the loop below ends at once.
@@ -112,12 +115,22 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 }
                 break;
             }
+            // Without them nothing would ever be given up, and no handshake go on.
+            panic = first_panic(&mut duties) => return Err(io::Error::other(panic)),
         }
     }
-    ticking.abort();
-    turning.abort();
-    answering.abort();
     Ok(())
+}
+
+/// Waits for a task that panics. That others end, as they do when nobody is left to ask them, is no matter.
+async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
+    loop {
+        match tasks.join_next().await {
+            Some(Ok(())) => {}
+            Some(Err(panic)) => return panic,
+            None => pending().await,
+        }
+    }
 }
 
 /// The worker's clock for deadlines, and the witness of turns that took too long.
@@ -228,8 +241,13 @@ impl AcceptLoop {
     fn retire(self, worker: &Rc<WorkerState>) {
         self.task.abort();
         let socket = self.listening.socket.as_fd();
-        let waiting = take_waiting(|| socket::accept(socket));
-        let waiting: Vec<_> = waiting.map(|accepted| (accepted, worker.waits_for_room())).collect();
+        let (waiting, end) = take_waiting(|| socket::accept(socket));
+        if let Some(error) = end {
+            tracing::warn!(%error, "connections that wait in a socket that retires are lost");
+            worker.metrics.connection_rejected(ACCEPT_FAILED);
+        }
+        let begun = |accepted| (accepted, worker.waits_for_room());
+        let waiting: Vec<_> = waiting.into_iter().map(begun).collect();
         let (worker, snapshot) = (Rc::clone(worker), Arc::clone(&self.snapshot));
         let index = self.listening.index;
         let mut begin_all = Box::pin(async move {
@@ -237,6 +255,7 @@ impl AcceptLoop {
                 worker.room_for_waiting().await;
                 if let Err(error) = begin(&worker, &snapshot, index, accepted) {
                     tracing::warn!(%error, "a waiting connection is lost");
+                    worker.metrics.connection_rejected(ACCEPT_FAILED);
                 }
                 drop(place);
             }
@@ -259,6 +278,7 @@ async fn accept(
     socket: Rc<ListeningSocket>,
 ) {
     let connections_max = snapshot.config.limits.connections_per_worker;
+    let complaint = OnceASecond::default();
     loop {
         worker.room_for(connections_max).await;
         let accepted = socket.async_io(Interest::READABLE, |socket| socket::accept(socket.as_fd()));
@@ -267,19 +287,28 @@ async fn accept(
             Err(error) if is_of_client(&error) => {}
             // Out of descriptors or memory: trying again at once would only burn the CPU.
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                worker.metrics.connection_rejected("accept_failed");
+                if complaint.is_due(Instant::now()) {
+                    tracing::warn!(%error, "cannot accept a connection");
+                }
+                worker.metrics.connection_rejected(ACCEPT_FAILED);
                 worker.something_freed().await;
             }
         }
     }
 }
 
-/// What waits in a socket, up to the first error that is not the matter of one connection.
-fn take_waiting<T>(mut accept: impl FnMut() -> io::Result<T>) -> impl Iterator<Item = T> {
-    let accepted = (0..BACKLOG_TAKEN_MAX).map(move |_| accept());
-    let accepted = accepted.filter(|it| !it.as_ref().is_err_and(is_of_client));
-    accepted.map_while(Result::ok)
+/// What waits in a socket, up to the first error that is not the matter of one connection; that error, if it leaves some behind.
+fn take_waiting<T>(mut accept: impl FnMut() -> io::Result<T>) -> (Vec<T>, Option<io::Error>) {
+    let mut waiting = Vec::new();
+    for _ in 0..BACKLOG_TAKEN_MAX {
+        match accept() {
+            Ok(accepted) => waiting.push(accepted),
+            Err(error) if is_of_client(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return (waiting, Some(error)),
+        }
+    }
+    (waiting, None)
 }
 
 /// Whether a client is gone again before it was accepted.
@@ -302,6 +331,9 @@ fn begin(
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
 const BACKLOG_TAKEN_MAX: usize = 65_535;
 
+/// Why a connection came to nothing, in the metrics.
+const ACCEPT_FAILED: &str = "accept_failed";
+
 /// A tick this late means that other connections waited as long.
 const STALL_MIN: Duration = Duration::from_millis(50);
 
@@ -313,11 +345,26 @@ mod tests {
 
     #[test]
     fn clients_that_are_gone_leave_none_behind_them_in_a_socket_that_retires() {
-        let waiting = [Ok(1), Err(ConnectionAborted), Err(NotConnected), Ok(2), Err(WouldBlock)];
-        let mut waiting = waiting.into_iter().chain([Ok(3)]);
-        let accept = || waiting.next().unwrap().map_err(io::Error::from);
-        assert_eq!(take_waiting(accept).collect::<Vec<_>>(), [1, 2]);
+        let no_descriptor = io::Error::from(rustix::io::Errno::MFILE);
+        for (last, is_said) in [(WouldBlock.into(), false), (no_descriptor, true)] {
+            let gone = [ConnectionAborted, NotConnected].map(|it| Err(it.into()));
+            let waiting = [Ok(1)].into_iter().chain(gone).chain([Ok(2), Err(last), Ok(3)]);
+            let mut waiting = waiting.into_iter();
+            let (taken, error) = take_waiting(|| waiting.next().unwrap());
+            assert_eq!((taken, error.is_some()), (vec![1, 2], is_said));
+        }
         let never_ends = || Err::<(), _>(ConnectionAborted.into());
-        assert_eq!(take_waiting(never_ends).count(), 0);
+        assert!(matches!(take_waiting(never_ends), (none, None) if none.is_empty()));
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_noticed_behind_one_that_ends() {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async {});
+        tasks.spawn(async {
+            yield_now().await;
+            panic!("as a test wants it");
+        });
+        assert!(first_panic(&mut tasks).await.is_panic());
     }
 }

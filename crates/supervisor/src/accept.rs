@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::time::{Duration, Instant};
 
+use kettle_server::clock::OnceASecond;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -26,7 +27,7 @@ where
     Answering: Future<Output = io::Result<()>> + Send + 'static,
 {
     let mut connections = JoinSet::new();
-    let mut complained: Option<Instant> = None;
+    let complaint = OnceASecond::default();
     loop {
         // Finished connections make room before the next is accepted.
         while connections.len() >= bounds.connections_max {
@@ -37,9 +38,8 @@ where
             // A client that goes away or dawdles has nobody to tell.
             Ok(stream) => drop(connections.spawn(timeout(bounds.lifetime, answer(stream)))),
             Err(error) => {
-                if complained.is_none_or(|at| at.elapsed() >= SILENCE) {
+                if complaint.is_due(Instant::now()) {
                     tracing::warn!(%error, "{what} cannot accept a connection");
-                    complained = Some(Instant::now());
                 }
                 tokio::time::sleep(PAUSE).await;
             }
@@ -49,5 +49,3 @@ where
 
 /// Keeps a lack of descriptors from becoming a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
-/// And its messages from filling a log.
-const SILENCE: Duration = Duration::from_secs(1);

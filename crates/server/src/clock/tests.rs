@@ -28,3 +28,13 @@ fn coarse_clocks_move_with_the_precise_ones() {
     let earlier = CoarseClock.monotonic();
     assert!(CoarseClock.monotonic() >= earlier);
 }
+
+#[test]
+fn a_message_is_due_once_a_second() {
+    let (message, begun) = (OnceASecond::default(), Instant::now());
+    let is_due = |milliseconds| message.is_due(begun + Duration::from_millis(milliseconds));
+    assert_eq!(
+        [0, 1, 999, 1_000, 1_999, 5_000].map(is_due),
+        [true, false, false, true, false, true]
+    );
+}
