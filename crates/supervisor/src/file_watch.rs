@@ -53,27 +53,32 @@ impl FileWatch {
         (Self { shared, alive: None, changes }, changed)
     }
 
-    /// Watches the files of a configuration that was put in force, as they were before they were read.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the thread cannot be started.
-    pub(crate) fn watch(&mut self, read: FileStates) -> io::Result<()> {
-        let is_idle = read.is_empty();
+    /// Takes the files of a configuration that was put in force, as they were before they were read. They are looked at from the
+    /// [begin](Self::begin) on.
+    pub(crate) fn watch(&mut self, read: FileStates) {
+        if read.is_empty() {
+            self.alive = None;
+        }
         let mut shared = lock(&self.shared);
         shared.watched = Watched::since(read);
         shared.generation += 1;
-        drop(shared);
-        if is_idle {
-            self.alive = None;
-        } else if self.alive.is_none() {
-            let (alive, ended) = channel();
-            let (shared, changes) = (Arc::clone(&self.shared), self.changes.clone());
-            std::thread::Builder::new()
-                .name("kettle-watch".to_owned())
-                .spawn(move || run(&shared, &ended, &changes))?;
-            self.alive = Some(alive);
+    }
+
+    /// Begins to look at files, where there are any and that was not done.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the thread cannot be started. What is watched stays: it may be tried again.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        if self.alive.is_some() || lock(&self.shared).watched.read.is_empty() {
+            return Ok(());
         }
+        let (alive, ended) = channel();
+        let (shared, changes) = (Arc::clone(&self.shared), self.changes.clone());
+        std::thread::Builder::new()
+            .name("kettle-watch".to_owned())
+            .spawn(move || run(&shared, &ended, &changes))?;
+        self.alive = Some(alive);
         Ok(())
     }
 

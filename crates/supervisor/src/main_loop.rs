@@ -48,7 +48,7 @@ pub(super) async fn run(
     let control = serve_control(supervisor.admin.take(), sender);
     let scrapes = serve_scrapes(&mut supervisor);
     tokio::pin!(control, scrapes);
-    let mut rotation = interval(TICKET_KEY_CHECK);
+    let mut minute = interval(MINUTE);
     let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop {
@@ -101,7 +101,7 @@ pub(super) async fn run(
                 tracing::warn!("{open} connections did not finish in time and are cut off");
                 return Ok(ExitCode::SUCCESS);
             }
-            _ = rotation.tick() => main_loop.supervisor.live.rotate_ticket_keys(),
+            _ = minute.tick() => main_loop.on_minute(),
             _ = counting.tick() => {
                 let open = main_loop.supervisor.metrics.total().connections.now();
                 let most = main_loop.supervisor.metrics.take_most_connections();
@@ -289,9 +289,18 @@ impl MainLoop {
 
     /// Watches what the configuration in force names, if it says so.
     fn watch_files(&mut self) {
-        let file_states = self.supervisor.live.prepared().file_states.clone();
-        if let Err(error) = self.files.watch(file_states) {
-            tracing::error!(%error, "no thread can be started, so no file is watched");
+        self.files.watch(self.supervisor.live.prepared().file_states.clone());
+        self.look_at_files();
+    }
+
+    fn on_minute(&mut self) {
+        self.supervisor.live.rotate_ticket_keys();
+        self.look_at_files();
+    }
+
+    fn look_at_files(&mut self) {
+        if let Err(error) = self.files.begin() {
+            tracing::error!(%error, "no thread can be started, so no file is watched for now");
         }
     }
 
@@ -451,8 +460,8 @@ const RELOAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// Requests of `kettle ctl` waiting for the main thread.
 const REQUESTS_MAX: usize = 16;
 
-/// How often an idle server looks whether its ticket key must change.
-const TICKET_KEY_CHECK: Duration = Duration::from_secs(60);
+/// How often an idle server looks whether its ticket key must change, and tries again to watch files.
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// What workers get beyond the deadline they know, to close what is left themselves.
 const DRAIN_GRACE: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
 use tokio::sync::oneshot;
@@ -29,12 +29,32 @@ pub(super) fn note_processors() {
 
 /// Whether a password fits a hash.
 pub(super) async fn fits(hash: Arc<Hash>, password: Zeroizing<Vec<u8>>) -> Result<bool, Busy> {
-    let queue = QUEUE.get_or_init(start).as_ref().ok_or(Busy)?;
     let (answer, answered) = oneshot::channel();
+    let queue = THREADS.lock().unwrap_or_else(PoisonError::into_inner).queue(start).ok_or(Busy)?;
     queue.try_send(Job { hash, password, answer }).map_err(|_| Busy)?;
     match timeout(TIME_MAX, answered).await {
         Ok(Ok(fits)) => Ok(fits),
         Ok(Err(_)) | Err(_) => Err(Busy),
+    }
+}
+
+/// The threads, which the first starts that needs them and finds the system willing.
+struct Threads {
+    queue: Option<SyncSender<Job>>,
+    tried: Option<Instant>,
+}
+
+impl Threads {
+    fn queue(
+        &mut self,
+        start: impl FnOnce() -> Option<SyncSender<Job>>,
+    ) -> Option<SyncSender<Job>> {
+        let may_start = self.tried.is_none_or(|tried| tried.elapsed() >= TRIED_AGAIN);
+        if self.queue.is_none() && may_start {
+            self.tried = Some(Instant::now());
+            self.queue = start();
+        }
+        self.queue.clone()
     }
 }
 
@@ -71,7 +91,7 @@ fn run(jobs: &Mutex<Receiver<Job>>, processors: &[usize]) {
 }
 
 static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
-static QUEUE: OnceLock<Option<SyncSender<Job>>> = OnceLock::new();
+static THREADS: Mutex<Threads> = Mutex::new(Threads { queue: None, tried: None });
 
 /// Passwords that wait for a thread.
 const QUEUE_MAX: usize = 64;
@@ -80,3 +100,21 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 /// Of this many processors one checks passwords while they are guessed.
 const PROCESSORS_PER_THREAD: usize = 4;
 const THREADS_MAX: usize = 4;
+/// After none could be started: who guesses passwords fills no log.
+const TRIED_AGAIN: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_could_not_be_started_are_started_later() {
+        let mut threads = Threads { queue: None, tried: None };
+        assert!(threads.queue(|| None).is_none());
+        assert!(threads.queue(|| panic!("at once")).is_none());
+        threads.tried = None;
+        let way = sync_channel(1).0;
+        assert!(threads.queue(|| Some(way)).is_some());
+        assert!(threads.queue(|| panic!("they run")).is_some());
+    }
+}

@@ -129,10 +129,16 @@ fn the_thread_tells_and_ends() {
     let fixture = Fixture::new();
     let (mut watch, mut changed) = FileWatch::new();
     fixture.replace("chain", "new");
-    watch.watch(fixture.watched.read.clone()).unwrap();
+    watch.watch(fixture.watched.read.clone());
+    assert!(watch.alive.is_none());
+    // The second time it has begun, and is not begun again.
+    [(); 2].map(|()| watch.begin().unwrap());
+    assert_eq!(Arc::strong_count(&watch.shared), 2);
     let told = changed.blocking_recv().unwrap();
     assert_eq!(told, [fixture.path("chain")]);
-    watch.watch(FileStates::default()).unwrap();
+    watch.watch(FileStates::default());
+    watch.begin().unwrap();
+    assert!(watch.alive.is_none());
     let shared = Arc::downgrade(&watch.shared);
     drop(watch);
     let deadline = Instant::now() + Duration::from_secs(60);
