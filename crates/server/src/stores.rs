@@ -305,6 +305,10 @@ impl KeptStore {
     /// Counts an object that the store has now, so long after it was asked for.
     pub(crate) fn filled(&self, time: Duration) {
         self.fill_times.observe(time);
+        if let Some(open) = self.get() {
+            // Where there was no thread for it, it is time to: the store grows.
+            open.count();
+        }
         let is_disk_full = || self.get().is_some_and(|open| open.store.full_disks() > 0);
         if !self.is_full_disk_said.load(Ordering::Relaxed)
             && is_disk_full()

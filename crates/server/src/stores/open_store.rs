@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::fstat;
 
-use super::Arrivals;
+use super::{Arrivals, TRIED_AGAIN, is_long_ago};
 
 /// A store that could be opened, and where it lies. There is one for a folder, however often that is named and whatever
 /// reloads do: what arrives would be known to nobody else, and would count for nobody.
@@ -22,6 +23,17 @@ pub struct OpenStore {
     /// What lies on that.
     pub file_system: FileSystem,
     inode: u64,
+    counting: Arc<Mutex<Counting>>,
+}
+
+/// Whether what is in a store is being counted, or was.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Counting {
+    /// There was no thread for it when it was tried.
+    Unbegun {
+        tried: Option<Instant>,
+    },
+    Begun,
 }
 
 impl OpenStore {
@@ -38,7 +50,8 @@ impl OpenStore {
         let stat = fstat(store.directory()).map_err(disk)?;
         let file_system = FileSystem::of(store.directory()).unwrap_or_default();
         let (arrivals, device, inode) = (Arc::default(), stat.st_dev, stat.st_ino);
-        let open = Self { store, arrivals, device, file_system, inode };
+        let counting = Arc::new(Mutex::new(Counting::Unbegun { tried: None }));
+        let open = Self { store, arrivals, device, file_system, inode, counting };
         {
             let mut living = living();
             // Two may have come at once.
@@ -47,9 +60,10 @@ impl OpenStore {
             }
             living.retain(|it| it.store.strong_count() > 0);
             let (store, arrivals) = (Arc::downgrade(&open.store), Arc::downgrade(&open.arrivals));
-            living.push(Living { store, arrivals, device, file_system, inode });
+            let counting = Arc::clone(&open.counting);
+            living.push(Living { store, arrivals, device, file_system, inode, counting });
         }
-        open.scan();
+        open.count();
         Ok(open)
     }
 
@@ -71,19 +85,47 @@ impl OpenStore {
         there.is_ok_and(|there| (there.st_dev, there.st_ino) == (self.device, self.inode))
     }
 
-    /// Begins to count what is in it.
-    fn scan(&self) {
+    /// Begins to count what is in it, unless that was done, or was tried in vain a moment ago. Until then the store may grow larger
+    /// than its size.
+    pub(super) fn count(&self) {
+        let mut counting = self.counting();
+        match *counting {
+            Counting::Unbegun { tried } if is_long_ago(tried, TRIED_AGAIN) => {}
+            Counting::Unbegun { .. } | Counting::Begun => return,
+        }
         let store = Arc::clone(&self.store);
         // Ends early when nobody has the store any more.
-        let scan = move || {
+        let count = move || {
             let is_ended = || Arc::strong_count(&store) == 1;
-            if let Err(error) = store.scan(&is_ended) {
-                tracing::warn!(%error, "the objects of a cache are not all counted");
+            let pause = || {
+                let seconds = std::iter::repeat_n(Duration::from_secs(1), COUNT_PAUSE_SECONDS);
+                seconds.take_while(|_| !is_ended()).for_each(std::thread::park_timeout);
+            };
+            until_counted(|| store.scan(&is_ended), pause);
+        };
+        let thread = std::thread::Builder::new().name("cache-scan".to_owned()).spawn(count);
+        *counting = match thread {
+            Ok(_) => Counting::Begun,
+            Err(error) => {
+                tracing::warn!(%error, "the objects of a cache are not counted for now");
+                Counting::Unbegun { tried: Some(Instant::now()) }
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("cache-scan".to_owned()).spawn(scan) {
-            tracing::warn!(%error, "the objects of a cache are not counted");
+    }
+
+    pub(super) fn counting(&self) -> MutexGuard<'_, Counting> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts until nothing is left out.
+fn until_counted(mut count: impl FnMut() -> Result<(), StoreError>, mut pause: impl FnMut()) {
+    let mut is_said = false;
+    while let Err(error) = count() {
+        if !std::mem::replace(&mut is_said, true) {
+            tracing::warn!(%error, "the objects of a cache are not all counted; that is tried again");
         }
+        pause();
     }
 }
 
@@ -94,18 +136,20 @@ struct Living {
     device: u64,
     file_system: FileSystem,
     inode: u64,
+    counting: Arc<Mutex<Counting>>,
 }
 
 fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
     let of_folder = |it: &&mut Living| (it.device, it.inode) == folder;
-    let Living { store, arrivals, device, file_system, inode } =
+    let Living { store, arrivals, device, file_system, inode, counting } =
         living.iter_mut().find(|it| of_folder(it) && it.store.strong_count() > 0)?;
     let store = store.upgrade()?;
     // What is remembered of objects may be all that has the store.
     let known = arrivals.upgrade().unwrap_or_default();
     *arrivals = Arc::downgrade(&known);
     let (device, file_system, inode) = (*device, *file_system, *inode);
-    Some(OpenStore { store, arrivals: known, device, file_system, inode })
+    let counting = Arc::clone(counting);
+    Some(OpenStore { store, arrivals: known, device, file_system, inode, counting })
 }
 
 /// All that somebody has.
@@ -119,3 +163,21 @@ fn living() -> MutexGuard<'static, Vec<Living>> {
 }
 
 static LIVING: Mutex<Vec<Living>> = Mutex::new(Vec::new());
+
+/// Between two tries to count a store: what was in the way may last for seconds, such as a lack of descriptors.
+const COUNT_PAUSE_SECONDS: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_store_is_counted_again_until_nothing_was_in_the_way() {
+        let failed = || Err(StoreError::Disk { action: "list a folder", errno: Errno::MFILE });
+        let (mut outcomes, mut pauses) = ([failed(), failed(), Ok(())].into_iter(), 0);
+        until_counted(|| outcomes.next().unwrap(), || pauses += 1);
+        assert_eq!((outcomes.next().is_none(), pauses), (true, 2));
+    }
+}

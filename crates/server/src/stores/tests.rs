@@ -1,6 +1,7 @@
 use kettle_cache::ObjectHead;
 use tempfile::TempDir;
 
+use super::open_store::Counting;
 use super::*;
 
 fn kept_store(folder: &TempDir) -> KeptStore {
@@ -38,6 +39,18 @@ fn what_is_written_to_before_a_store_is_open_is_not_there_when_it_is() {
         drop(store);
         let store = kept_store(&folder);
         assert_eq!(keys.map(|key| has(store.open().unwrap(), key)), [false, is_other_there]);
+    }
+}
+
+#[test]
+fn a_store_that_no_thread_could_count_is_counted_when_it_grows() {
+    let folder = TempDir::new().unwrap();
+    let store = kept_store(&folder);
+    let open = store.open().unwrap();
+    for (tried, is_begun) in [(Some(Instant::now()), false), (None, true)] {
+        *open.counting() = Counting::Unbegun { tried };
+        store.filled(Duration::ZERO);
+        assert_eq!(matches!(*open.counting(), Counting::Begun), is_begun);
     }
 }
 
