@@ -51,7 +51,8 @@ fn take_name() {
 /// A process that serves in the background or writes its messages to a file.
 #[derive(Default)]
 pub(crate) struct Background {
-    has_left: bool,
+    /// Where output goes once nobody waits for it, if the terminal was left. Opened before clients can take the last descriptor.
+    nothing: Option<File>,
     messages: Option<File>,
 }
 
@@ -60,16 +61,18 @@ impl Background {
     /// user that serves.
     ///
     /// # Errors
-    /// That the file for messages cannot be opened.
+    /// That the file for messages cannot be opened, or `/dev/null`.
     pub(crate) fn begin(log_file: Option<&Path>, owner: Option<u32>) -> io::Result<Self> {
         let has_left = has_left();
+        let nothing = || OpenOptions::new().write(true).open("/dev/null");
+        let nothing = has_left.then(nothing).transpose()?;
         if has_left {
             // The parent is no group's leader's child yet, so this cannot fail; and if it does, it costs nothing.
             let _ = rustix::process::setsid();
             take_name();
         }
         let open = |path| files::open(path, OpenOptions::new().append(true).mode(0o640), owner);
-        Ok(Self { has_left, messages: log_file.map(open).transpose()? })
+        Ok(Self { nothing, messages: log_file.map(open).transpose()? })
     }
 
     /// Writes the number of this process.
@@ -94,17 +97,13 @@ impl Background {
 
     /// Called once it serves: the parent may end.
     pub(crate) fn settle(&self) {
-        if !self.has_left {
-            return;
-        }
+        let Some(nothing) = &self.nothing else { return };
         let mut stdout = io::stdout().lock();
         // A parent that is gone waits for nothing.
         let _ = stdout.write_all(b"1").and_then(|()| stdout.flush());
-        if let Ok(nothing) = OpenOptions::new().write(true).open("/dev/null") {
-            let _ = rustix::stdio::dup2_stdout(&nothing);
-            if self.messages.is_none() {
-                let _ = rustix::stdio::dup2_stderr(&nothing);
-            }
+        let _ = rustix::stdio::dup2_stdout(nothing);
+        if self.messages.is_none() {
+            let _ = rustix::stdio::dup2_stderr(nothing);
         }
     }
 }

@@ -66,9 +66,10 @@ pub(super) async fn run(
     main_loop.watch_backends(&mut watching);
     main_loop.log_warnings(&[]);
     main_loop.watch_files();
+    // Before the first client, who may take the last descriptor: that takes one. The sockets are listened on.
+    notify(State::Ready);
     main_loop.supervisor.workers.serve();
     ready(&main_loop.supervisor);
-    notify(State::Ready);
     loop {
         let cut_off = main_loop.cut_off();
         let MainLoop { reloads, supervisor, .. } = &mut main_loop;
