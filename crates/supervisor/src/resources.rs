@@ -1,5 +1,5 @@
-//! How many workers there are and how much memory they keep, where the operator leaves that to kettle: as many and as
-//! much as the processors and the control groups of this process allow.
+//! How many workers there are, how much memory they keep and how many connections they accept, where the operator leaves that to
+//! kettle: as the processors, the control groups and the limit of open files of this process allow.
 
 use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
@@ -10,38 +10,39 @@ use kettle_kernel::process;
 pub struct Resources {
     processors: usize,
     limits: Limits,
+    descriptors: Option<u64>,
 }
 
 impl Resources {
     /// Those of this process.
     #[must_use]
     pub fn of_this_process() -> Self {
-        Self { processors: process::cpus_allowed().len(), limits: Limits::of_this_process() }
+        Self {
+            processors: process::cpus_allowed().len(),
+            limits: Limits::of_this_process(),
+            descriptors: process::open_files_limit().current,
+        }
     }
 
-    /// Fills in what the configuration leaves open. The memory is shared by the workers that run, where there are any:
+    /// Fills in what the configuration leaves open. Memory and descriptors are shared by the workers that run, where there are any:
     /// another number of them takes effect at the next start.
     pub fn fill_in(&self, config: &mut Config, workers_running: Option<usize>) {
-        let is_open = |setting: &str| !config.position_of(setting).is_written();
-        let (keeps_files, keeps_memory) =
-            (is_open("limits.open_files"), is_open("limits.hot_memory"));
         let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / MEMORY_SHARE);
         let workers = *config.server.workers.get_or_insert_with(|| {
             let fitting = share_bytes.map_or(u64::MAX, |bytes| bytes / WORKER_BYTES_MIN);
             let processors = self.processors_granted();
             processors.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
         });
-        let workers = workers_running.unwrap_or(workers);
-        let Some(share_bytes) = share_bytes else { return };
-        let worker_bytes = usize::try_from(share_bytes).unwrap_or(usize::MAX) / workers.max(1);
-        let limits = &mut config.limits;
-        if keeps_files {
-            limits.open_files = limits.open_files.min(worker_bytes / 4 / OPEN_FILE_BYTES);
+        let workers = workers_running.unwrap_or(workers).max(1);
+        if let Some(share_bytes) = share_bytes {
+            share_memory(config, usize::try_from(share_bytes).unwrap_or(usize::MAX) / workers);
         }
-        if keeps_memory {
-            let others_bytes = BUFFER_BYTES + limits.open_files * OPEN_FILE_BYTES;
-            let left_bytes = worker_bytes.saturating_sub(others_bytes);
-            limits.hot_memory_bytes = limits.hot_memory_bytes.min(left_bytes);
+        if let Some(descriptors) = self.descriptors {
+            let taken = DESCRIPTORS_KEPT
+                + workers * (WORKER_DESCRIPTORS + config.listeners.len())
+                + config.backends.len();
+            let left = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(taken);
+            share_descriptors(config, left / workers);
         }
     }
 
@@ -56,7 +57,7 @@ impl Resources {
         self.processors.min(granted).max(1)
     }
 
-    /// What came of it, in one line, where a control group limits this process.
+    /// What came of it, in one line, where something limits this process.
     #[must_use]
     pub fn line(&self, config: &Config) -> Option<String> {
         let Limits { processors, memory_bytes } = self.limits;
@@ -67,20 +68,67 @@ impl Resources {
         if let Some(bytes) = memory_bytes {
             limits.push(format!("{} MiB of memory", bytes / MIB));
         }
+        let most = Config::default().limits.connections_per_worker;
+        if let Some(descriptors) = self.descriptors
+            && is_open(config, CONNECTIONS)
+            && config.limits.connections_per_worker < most
+        {
+            limits.push(format!("{descriptors} descriptors (ulimit -n)"));
+        }
         if limits.is_empty() {
             return None;
         }
         let workers = config.server.workers.unwrap_or(1);
         let limits = limits.join(" and ");
         let (files, memory) = (config.limits.open_files, config.limits.hot_memory_bytes as u64);
+        let connections = config.limits.connections_per_worker;
         Some(format!(
-            "the control group allows {limits}: {workers} worker{}, each with up to {files} open files and {} MiB of files \
-             in memory",
+            "this process may use {limits}: {workers} worker{}, each with up to {connections} connections, {files} open \
+             files and {} MiB of files in memory",
             if workers == 1 { "" } else { "s" },
             memory / MIB,
         ))
     }
 }
+
+fn share_memory(config: &mut Config, worker_bytes: usize) {
+    if is_open(config, FILES) {
+        let most = worker_bytes / 4 / OPEN_FILE_BYTES;
+        config.limits.open_files = config.limits.open_files.min(most);
+    }
+    if is_open(config, "limits.hot_memory") {
+        let others_bytes = BUFFER_BYTES + config.limits.open_files * OPEN_FILE_BYTES;
+        let left_bytes = worker_bytes.saturating_sub(others_bytes);
+        config.limits.hot_memory_bytes = config.limits.hot_memory_bytes.min(left_bytes);
+    }
+}
+
+/// A connection needs a second descriptor where it may get a server.
+fn share_descriptors(config: &mut Config, worker_descriptors: usize) {
+    if is_open(config, FILES) {
+        config.limits.open_files = config.limits.open_files.min(worker_descriptors / 4);
+    }
+    if is_open(config, CONNECTIONS) {
+        let left = worker_descriptors.saturating_sub(config.limits.open_files);
+        let most = if config.backends.is_empty() { left } else { left / 2 };
+        let connections = &mut config.limits.connections_per_worker;
+        *connections = (*connections).min(most).max(1);
+    }
+}
+
+fn is_open(config: &Config, setting: &str) -> bool {
+    !config.position_of(setting).is_written()
+}
+
+const FILES: &str = "limits.open_files";
+const CONNECTIONS: &str = "limits.connections_per_worker";
+
+/// Descriptors that are kept from connections: for what every process has, for `kettle ctl` and scrapes, for what a reload opens
+/// and the roots of routes, for files that are sent and not kept,
+const DESCRIPTORS_KEPT: usize = 64;
+
+/// and for a worker, beside its listening sockets: its runtime, and pipes for splicing.
+const WORKER_DESCRIPTORS: usize = 8;
 
 /// By default, all that workers keep takes at most the memory the control group allows divided by this: the rest
 /// is for connections, and for the page cache, which counts as well.

@@ -98,7 +98,8 @@ settings! {
 settings! {
     /// Bounds on time, memory and work.
     pub struct Limits {
-        /// Connections a worker holds at once; further ones wait in the kernel.
+        /// Connections a worker holds at once; further ones wait in the kernel. By default fewer where the limit of open files
+        /// (`ulimit -n`) would not do: each takes one, and where there is a `[[backend]]` two; some are kept for all else.
         pub connections_per_worker: usize = number(65_536, 1, 1_048_576, "connections"),
         /// Handshake steps a worker takes before it turns to established connections again.
         pub handshakes_per_turn: usize = number(8, 1, 1024, "handshakes"),
@@ -126,7 +127,7 @@ settings! {
         /// Requests on one connection before it is closed.
         pub requests_per_connection: u64 = number(100_000, 1, 1_000_000_000, "requests"),
         /// Open files a worker keeps for later requests. All that workers keep takes at most half of what a control group
-        /// allows (`memory.max`), unless this and `hot_memory` say otherwise.
+        /// allows (`memory.max`), unless this and `hot_memory` say otherwise; these a quarter of the descriptors (`ulimit -n`).
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),
         /// Files up to this size are kept in memory as ready bytes.
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),

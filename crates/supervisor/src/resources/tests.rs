@@ -10,7 +10,8 @@ impl Resources {
         memory_mib: Option<u64>,
     ) -> Self {
         let memory_bytes = memory_mib.map(|mib| mib * MIB);
-        Self { processors, limits: Limits { processors: quota, memory_bytes } }
+        let limits = Limits { processors: quota, memory_bytes };
+        Self { processors, limits, descriptors: None }
     }
 }
 
@@ -71,7 +72,41 @@ fn the_line_names_both_limits_and_what_came_of_them() {
     let both = Resources::in_a_group(8, Some(2.0), Some(128));
     assert_eq!(
         both.line(&filled_in(both, "")).unwrap(),
-        "the control group allows the time of 2 of 8 processors and 128 MiB of memory: 2 workers, each with up to 1024 \
-         open files and 22 MiB of files in memory"
+        "this process may use the time of 2 of 8 processors and 128 MiB of memory: 2 workers, each with up to 65536 \
+         connections, 1024 open files and 22 MiB of files in memory"
     );
+}
+
+#[test]
+fn connections_leave_descriptors_to_all_else() {
+    let with = |descriptors, workers: usize, text: &str| {
+        let descriptors = Some(descriptors);
+        let resources = Resources { descriptors, ..Resources::in_a_group(workers, None, None) };
+        filled_in(resources, text)
+    };
+    let backend = "[[backend]]\nname = \"app\"\nservers = [\"127.0.0.1:1\"]";
+    for descriptors in [256, 1_024, 4_096, 65_536, 524_288, 1 << 30] {
+        for (workers, text, each) in [(1, "", 1), (2, "", 1), (8, backend, 2)] {
+            let config = with(descriptors, workers, text);
+            let limits = &config.limits;
+            let taken = workers * (limits.connections_per_worker * each + limits.open_files);
+            let left = descriptors - taken as u64;
+            assert!(left >= 64 + 8 * workers as u64, "{descriptors} {workers}: {left}");
+            let (is_least, is_most) = (left < 256, limits == &Config::default().limits);
+            assert!(is_least || is_most, "{descriptors} {workers}: {left} lie idle");
+        }
+    }
+    let few = with(64, 4, "");
+    assert_eq!((few.limits.connections_per_worker, few.limits.open_files), (1, 0));
+    let written = "[limits]\nconnections_per_worker = 1000\nopen_files = 500";
+    let limits = with(256, 1, written).limits;
+    assert_eq!((limits.connections_per_worker, limits.open_files), (1_000, 500));
+
+    let resources = Resources { descriptors: Some(256), ..Resources::in_a_group(1, None, None) };
+    assert_eq!(
+        resources.line(&filled_in(resources, "")).unwrap(),
+        "this process may use 256 descriptors (ulimit -n): 1 worker, each with up to 138 connections, 45 open files and \
+         64 MiB of files in memory"
+    );
+    assert_eq!(resources.line(&filled_in(resources, written)), None);
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -91,8 +92,7 @@ fn a_connection_beyond_the_limit_waits_until_another_ends() {
 
 #[test]
 fn a_server_out_of_descriptors_neither_spins_nor_dies() {
-    let setup = with_a_file().launched_by(&["prlimit", "--nofile=64:64"]);
-    let kettle = Kettle::start(setup);
+    let kettle = Kettle::start(out_of_descriptors(with_a_file(), &[]));
     let crowd: Vec<_> = (0..80).map(|_| Wire::connect(kettle.address())).collect();
     kettle.messages().wait_for("cannot accept a connection");
     let (before, began) = (processor_time(&kettle), Instant::now());
@@ -111,8 +111,19 @@ fn a_server_out_of_descriptors_neither_spins_nor_dies() {
 
 #[test]
 fn a_crowd_at_the_start_leaves_the_server_the_descriptors_to_start_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let systemd = UnixDatagram::bind(&path).unwrap();
+    systemd.set_read_timeout(Some(patience())).unwrap();
+    let hears_ready = || {
+        let mut message = [0; 16];
+        let bytes = systemd.recv(&mut message).unwrap();
+        assert_eq!(&message[..bytes], b"READY=1");
+    };
+    let socket = format!("NOTIFY_SOCKET={}", path.display());
     let setup = with_a_file().set("server", "workers = 4");
-    let mut kettle = Kettle::start(setup.launched_by(&["prlimit", "--nofile=64:64"]));
+    let mut kettle = Kettle::start(out_of_descriptors(setup, &["env", &socket]));
+    hears_ready();
     kettle.kill();
     let address = kettle.address();
     let (serves, is_serving) = mpsc::channel::<()>();
@@ -124,9 +135,31 @@ fn a_crowd_at_the_start_leaves_the_server_the_descriptors_to_start_with() {
     });
     kettle.start_again();
     kettle.messages().wait_for("cannot accept a connection");
+    hears_ready();
     drop(serves);
     coming.join().unwrap();
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn descriptors_are_left_for_ctl_and_reloads_unless_the_operator_says_otherwise() {
+    let setup = with_a_file().set("server", "workers = 1");
+    let setup = setup.set("tls", "handshake_timeout = \"5m\"");
+    let kettle = Kettle::start(setup.launched_by(&["prlimit", "--nofile=200:200"]));
+    kettle.messages().wait_for("200 descriptors (ulimit -n): 1 worker, each with up to 96 connec");
+    let crowd: Vec<_> = (0..250).map(|_| Wire::connect(kettle.address())).collect();
+    kettle.wait_for_status("/total/connections_open", 96);
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    let messages = kettle.messages().text();
+    assert!(!messages.contains("cannot accept"), "{messages}");
+    drop(crowd);
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+/// A server that accepts more than it has descriptors for.
+fn out_of_descriptors(setup: Setup, launcher: &[&str]) -> Setup {
+    let setup = setup.set("limits", "connections_per_worker = 1000");
+    setup.launched_by(&[launcher, &["prlimit", "--nofile=64:64"]].concat())
 }
 
 #[test]
