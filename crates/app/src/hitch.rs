@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kettle_config::{Config, Diagnostic, Origin};
 use kettle_import::Imported;
 use kettle_import::hitch::{Asked, Dialect, command_line, usage};
-use kettle_supervisor::{Loader, hold_commands, prepare};
+use kettle_supervisor::{Loader, prepare};
 
 use crate::daemon::{Background, has_left, leave_terminal};
 use crate::import::ThisMachine;
@@ -54,9 +54,9 @@ pub(crate) fn hitch(dialect: Dialect, words: &[OsString], arguments: &[OsString]
     if imported.process.is_daemon && !has_left() {
         return leave_terminal(words);
     }
-    match start(dialect, *imported, arguments) {
+    run::holding_commands(|| match start(dialect, *imported, arguments) {
         Ok(code) | Err(code) => code,
-    }
+    })
 }
 
 /// Loads all that a start loads.
@@ -77,8 +77,6 @@ fn start(
     imported: Imported,
     arguments: Vec<String>,
 ) -> Result<ExitCode, ExitCode> {
-    // Whoever reads the number of this process may tell it to reload.
-    hold_commands().map_err(|error| fail(format_args!("signals cannot be held: {error}")))?;
     let is_root = rustix::process::geteuid().is_root();
     let mut config = without_user_unless(is_root, imported.config().map_err(|it| fail_with(&it))?);
     config.removed_at_end.extend(imported.process.pid_file.clone());

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
+use run::holding_commands;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -36,10 +37,10 @@ fn main() -> ExitCode {
     }
     let asked = Cli::try_parse().unwrap_or_else(|error| cli::with_advice(error).exit());
     let code = match asked.command {
-        Command::Serve(arguments) => serve::serve(&arguments),
-        Command::Terminate(arguments) => tunnel::terminate(&arguments),
-        Command::Originate(arguments) => tunnel::originate(&arguments),
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Serve(arguments) => holding_commands(|| serve::serve(&arguments)),
+        Command::Terminate(arguments) => holding_commands(|| tunnel::terminate(&arguments)),
+        Command::Originate(arguments) => holding_commands(|| tunnel::originate(&arguments)),
+        Command::Run(arguments) => holding_commands(|| run::run(&arguments)),
         Command::Check(arguments) => check::check(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         // Taken above: what follows is not ours to read.

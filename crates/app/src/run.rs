@@ -10,11 +10,17 @@ use crate::cli::ConfigArgument;
 use crate::output::{fail, fail_for_good_with, fail_with};
 use crate::{doctor, logging};
 
+/// Does what a command does that serves, whose signals wait until it does: whoever knows the number of this process may tell it
+/// to reload.
+pub(crate) fn holding_commands(serve: impl FnOnce() -> ExitCode) -> ExitCode {
+    match hold_commands() {
+        Ok(()) => serve(),
+        Err(error) => fail(format_args!("signals cannot be held: {error}")),
+    }
+}
+
 /// Serves until told to stop.
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
-    if let Err(error) = hold_commands() {
-        return fail(format_args!("signals cannot be held: {error}"));
-    }
     let config = match read(argument.path()) {
         Ok(config) => config,
         Err(diagnostics) => return fail_for_good_with(&diagnostics),
