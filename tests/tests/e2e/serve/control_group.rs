@@ -27,7 +27,8 @@ fn a_small_group_holds_a_server_of_many_files_and_connections() {
     let launcher: Vec<_> = launcher.iter().map(String::as_str).collect();
     let kettle = Kettle::start(Setup::paths(paths_here()).launched_by(&launcher));
     kettle.messages().wait_for("this process may use the time of 0.5 of ");
-    kettle.messages().wait_for("128 MiB of memory: 1 worker, ");
+    kettle.messages().wait_for("128 MiB of memory");
+    kettle.messages().wait_for(": 1 worker, ");
     for number in 0..FILES {
         kettle.folder.write(&format!("www/{number}"), content(FILE_BYTES));
     }
