@@ -84,7 +84,7 @@ fn connections_leave_descriptors_to_all_else() {
         let resources = Resources { descriptors, ..Resources::in_a_group(workers, None, None) };
         filled_in(resources, text)
     };
-    let backend = "[[backend]]\nname = \"app\"\nservers = [\"127.0.0.1:1\"]";
+    let backend = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:1\"\n";
     for descriptors in [256, 1_024, 4_096, 65_536, 524_288, 1 << 30] {
         for (workers, text, each) in [(1, "", 1), (2, "", 1), (8, backend, 2)] {
             let config = with(descriptors, workers, text);
