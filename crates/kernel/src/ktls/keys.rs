@@ -92,11 +92,11 @@ impl Cipher {
 /// The keys of one direction: key, 12-byte IV and the number of the next record.
 ///
 /// For TLS 1.2 AES-GCM the IV is the 4-byte salt followed by the 8 bytes whose XOR with the record number gave user space
-/// its explicit nonces. The bytes are zeroed on drop.
+/// its explicit nonces. The bytes are zeroed on drop, and the key is on the heap, since what is moved leaves its bytes behind.
 pub struct TrafficKeys {
     version: Version,
     cipher: Cipher,
-    key: Zeroizing<[u8; KEY_BYTES_MAX]>,
+    key: Zeroizing<Vec<u8>>,
     iv: Zeroizing<[u8; IV_BYTES]>,
     sequence: u64,
 }
@@ -134,11 +134,8 @@ impl TrafficKeys {
         if key.len() != cipher.key_bytes() {
             return Err(KeyLengthError { cipher, bytes: key.len() });
         }
-        let mut copy = Zeroizing::new([0_u8; KEY_BYTES_MAX]);
-        for (to, from) in copy.iter_mut().zip(key) {
-            *to = *from;
-        }
-        Ok(Self { version, cipher, key: copy, iv: Zeroizing::new(iv), sequence })
+        let (key, iv) = (Zeroizing::new(key.to_vec()), Zeroizing::new(iv));
+        Ok(Self { version, cipher, key, iv, sequence })
     }
 
     /// The protocol version.
@@ -155,23 +152,21 @@ impl TrafficKeys {
 
     /// The kernel's structure: version and cipher, IV, key, salt and record number, in this order for each cipher.
     pub(super) fn crypto_info(&self, direction: RecordDirection) -> CryptoInfo {
-        let mut info =
-            CryptoInfo { content: Zeroizing::new([0; CRYPTO_INFO_BYTES_MAX]), length: 0 };
+        let mut info = CryptoInfo(Zeroizing::new(Vec::with_capacity(CRYPTO_INFO_BYTES_MAX)));
         info.push(&self.version.code().to_ne_bytes());
         info.push(&self.cipher.code().to_ne_bytes());
         let (salt, explicit) = self.iv.split_at(SALT_BYTES);
-        let key = self.key.iter().take(self.cipher.key_bytes());
         if self.cipher.is_gcm() {
             // The record number lives in the last eight bytes, so its highest bit is the first bit of `explicit`.
             let flip = direction == RecordDirection::Tx && self.version == Version::Tls12;
             let mask = if flip { EXPLICIT_NONCE_FLIP } else { 0 };
             explicit.iter().take(1).for_each(|byte| info.push(&[byte ^ mask]));
             explicit.iter().skip(1).for_each(|byte| info.push(&[*byte]));
-            key.for_each(|byte| info.push(&[*byte]));
+            info.push(&self.key);
             info.push(salt);
         } else {
             info.push(self.iv.as_slice());
-            key.for_each(|byte| info.push(&[*byte]));
+            info.push(&self.key);
         }
         info.push(&self.sequence.to_be_bytes());
         info
@@ -188,22 +183,17 @@ impl fmt::Debug for TrafficKeys {
     }
 }
 
-/// One `tls12_crypto_info_*` as bytes; they hold the key and are zeroed on drop.
-pub(super) struct CryptoInfo {
-    content: Zeroizing<[u8; CRYPTO_INFO_BYTES_MAX]>,
-    length: usize,
-}
+/// One `tls12_crypto_info_*` as bytes; they hold the key and are zeroed on drop. There is room for the largest from the start:
+/// a vector that grows leaves its bytes behind.
+pub(super) struct CryptoInfo(Zeroizing<Vec<u8>>);
 
 impl CryptoInfo {
     pub(super) fn bytes(&self) -> &[u8] {
-        self.content.get(..self.length).unwrap_or_default()
+        &self.0
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        for (to, from) in self.content.iter_mut().skip(self.length).zip(bytes) {
-            *to = *from;
-            self.length += 1;
-        }
+        self.0.extend_from_slice(bytes);
     }
 }
 
@@ -221,7 +211,6 @@ pub(super) fn sequence_in(crypto_info: &[u8], version: Version, cipher: Cipher) 
 
 pub(super) const IV_BYTES: usize = 12;
 pub(super) const SALT_BYTES: usize = 4;
-pub(super) const KEY_BYTES_MAX: usize = 32;
 pub(super) const CRYPTO_INFO_BYTES_MAX: usize = 56;
 const HEADER_BYTES: usize = 4;
 const SEQUENCE_BYTES: usize = 8;

@@ -44,20 +44,16 @@ impl TicketSecret {
     pub(super) fn key(&self, period: Duration, number: u64) -> Option<TicketKey> {
         let name = self.expand(b"kettle ticket key name", period, number)?;
         let key = self.expand(b"kettle ticket key", period, number)?;
-        TicketKey::new(*name.first_chunk()?, &key)
+        TicketKey::new(*name.first_chunk()?, key.first_chunk()?)
     }
 
-    fn expand(
-        &self,
-        label: &[u8],
-        period: Duration,
-        number: u64,
-    ) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+    /// On the heap, since what is moved leaves its bytes behind.
+    fn expand(&self, label: &[u8], period: Duration, number: u64) -> Option<Zeroizing<Vec<u8>>> {
         let pseudorandom_key = Salt::new(HKDF_SHA256, SALT).extract(&self.0);
         let (period, number) = (nanoseconds(period).to_be_bytes(), number.to_be_bytes());
         let info = [label, &period, &number];
-        let mut output = Zeroizing::new([0; KEY_BYTES]);
-        pseudorandom_key.expand(&info, HKDF_SHA256).ok()?.fill(output.as_mut()).ok()?;
+        let mut output = Zeroizing::new(vec![0; KEY_BYTES]);
+        pseudorandom_key.expand(&info, HKDF_SHA256).ok()?.fill(&mut output).ok()?;
         Some(output)
     }
 }
