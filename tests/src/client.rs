@@ -17,7 +17,7 @@ use rustls_pki_types::{PrivateKeyDer, ServerName};
 use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::certificate::{Issued, roots};
-use crate::environment::patience;
+use crate::environment::{patience, wait_until};
 use crate::http::Connection;
 use crate::record::{Record, records};
 use crate::suite::Suite;
@@ -33,6 +33,7 @@ pub struct Dialer {
     server_name: String,
     key_log: Option<Arc<dyn KeyLog>>,
     receive_buffer_bytes: Option<usize>,
+    segment_bytes: Option<u32>,
     resumption: Resumption,
     certificate: Option<Issued>,
     config: OnceLock<Arc<ClientConfig>>,
@@ -50,6 +51,7 @@ impl Default for Dialer {
             server_name: "localhost".to_owned(),
             key_log: None,
             receive_buffer_bytes: None,
+            segment_bytes: None,
             resumption: Resumption::disabled(),
             certificate: None,
             config: OnceLock::new(),
@@ -100,6 +102,12 @@ impl Dialer {
         Self { receive_buffer_bytes: Some(SLOW_READERS_BUFFER_BYTES), ..self }
     }
 
+    /// Takes segments of this size at most: the server's kernel keeps no more than a few of them for it.
+    #[must_use]
+    pub fn segments(self, bytes: u32) -> Self {
+        Self { segment_bytes: Some(bytes), ..self }
+    }
+
     /// Remembers sessions as `resumption` says.
     #[must_use]
     pub fn resuming(self, resumption: Resumption) -> Self {
@@ -134,7 +142,8 @@ impl Dialer {
         let config = self.config.get_or_init(|| self.make_config());
         let name = ServerName::try_from(self.server_name.clone()).unwrap();
         let tls = ClientConnection::new(Arc::clone(config), name).unwrap();
-        Client { tls, wire: Wire::dial(address, self.receive_buffer_bytes), beyond: Vec::new() }
+        let wire = Wire::dial(address, self.receive_buffer_bytes, self.segment_bytes);
+        Client { tls, wire, beyond: Vec::new() }
     }
 
     fn make_config(&self) -> Arc<ClientConfig> {
@@ -334,20 +343,23 @@ impl Wire {
     /// Connects.
     #[must_use]
     pub fn connect(address: SocketAddr) -> Self {
-        Self::dial(address, None)
+        Self::dial(address, None, None)
     }
 
     /// Connects, and takes in only little before somebody reads: the server soon has to wait.
     #[must_use]
     pub fn connect_reading_slowly(address: SocketAddr) -> Self {
-        Self::dial(address, Some(SLOW_READERS_BUFFER_BYTES))
+        Self::dial(address, Some(SLOW_READERS_BUFFER_BYTES), None)
     }
 
-    fn dial(address: SocketAddr, receive_buffer_bytes: Option<usize>) -> Self {
+    fn dial(address: SocketAddr, buffer_bytes: Option<usize>, segment_bytes: Option<u32>) -> Self {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
-        if let Some(bytes) = receive_buffer_bytes {
+        if let Some(bytes) = buffer_bytes {
             // The window is agreed on when the connection is made.
             socket.set_recv_buffer_size(bytes).unwrap();
+        }
+        if let Some(bytes) = segment_bytes {
+            socket.set_tcp_mss(bytes).unwrap();
         }
         socket.connect_timeout(&address.into(), patience()).unwrap();
         let socket = TcpStream::from(socket);
@@ -369,6 +381,15 @@ impl Wire {
             self.socket.write_all(&[0]).expect("the server reset the connection");
         }
         assert!(self.socket.take_error().unwrap().is_none(), "the server reset the connection");
+    }
+
+    /// Waits until the server, on this machine and by IPv4, has read all that was sent.
+    pub fn wait_until_read(&self) {
+        let client = self.socket.local_addr().unwrap().port();
+        let server = self.socket.peer_addr().unwrap().port();
+        // What has come is what is acknowledged, so that is looked at first (`tx_queue:rx_queue` in /proc/net/tcp).
+        wait_until("it has come", || tcp_queues(client, server).0 == "00000000");
+        wait_until("it is read", || tcp_queues(server, client).1 == "00000000");
     }
 
     /// Reads until the server closes its side, cleanly or with a reset.
@@ -401,6 +422,16 @@ impl Write for Wire {
     fn flush(&mut self) -> io::Result<()> {
         self.socket.flush()
     }
+}
+
+/// What the end of a TCP connection that has the first port has sent and not received, in hexadecimal digits.
+fn tcp_queues(here: u16, there: u16) -> (String, String) {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let (here, there) = (format!(":{here:04X}"), format!(":{there:04X}"));
+    let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut ours = rows.filter(|row| row[1].ends_with(&here) && row[2].ends_with(&there));
+    let (sent, received) = ours.next().unwrap()[4].split_once(':').unwrap();
+    (sent.to_owned(), received.to_owned())
 }
 
 /// Plain HTTP, as the redirect listener and the metrics endpoint speak it.

@@ -199,8 +199,18 @@ impl Kettle {
     /// How often it has read files, whether it got anything or not. Who may see it: as with descriptors.
     #[must_use]
     pub fn reads(&self) -> u64 {
+        self.input("syscr: ")
+    }
+
+    /// How many bytes it has read of files, by whatever call, and however often the same. Who may see it: as with descriptors.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.input("rchar: ")
+    }
+
+    fn input(&self, name: &str) -> u64 {
         let text = std::fs::read_to_string(format!("/proc/{}/io", self.server_process)).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("syscr: "));
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().parse().unwrap()
     }
 

@@ -45,6 +45,8 @@ pub struct Delivery<'d> {
     request: Option<Beside<'d, OfConnection<'d>>>,
     /// Whether anything of it went out, which begins with the head.
     has_begun: bool,
+    /// What of the body went out since others had a turn.
+    turn_bytes: u64,
     delivered: Delivered,
 }
 
@@ -95,7 +97,7 @@ impl<'d> Delivery<'d> {
     ) -> Self {
         let delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        let (pace, request, has_begun) = (None, None, false);
+        let (pace, request, has_begun, turn_bytes) = (None, None, false, 0);
         Self {
             worker,
             stream,
@@ -105,6 +107,7 @@ impl<'d> Delivery<'d> {
             pace,
             request,
             has_begun,
+            turn_bytes,
             delivered,
         }
     }
@@ -193,6 +196,16 @@ impl<'d> Delivery<'d> {
         if let Some(pace) = &mut self.pace {
             pace.took(bytes as u64);
         }
+    }
+
+    /// Adds what was sent to the turn, and says whether that ends it: when it has been this much, in however many parts.
+    fn ends_turn(&mut self, sent_bytes: u64, turn_bytes_max: u64) -> bool {
+        self.turn_bytes += sent_bytes;
+        let is_over = self.turn_bytes >= turn_bytes_max;
+        if is_over {
+            self.turn_bytes = 0;
+        }
+        is_over
     }
 
     async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod reloads;
+mod turns;
 
 use std::collections::HashSet;
 use std::future::poll_fn;

@@ -7,7 +7,7 @@ use kettle_kernel::transfer::{self, Residency, Wait};
 use kettle_tls::buffers::{self, WRITE_BYTES};
 
 use super::{Delivery, DeliveryError};
-use crate::clock::Clock;
+use crate::clock::{Clock, CoarseClock};
 use crate::disk::{self, ReadMode};
 use crate::open_file::OpenFile;
 use crate::worker_state::WorkerState;
@@ -126,7 +126,7 @@ pub(crate) fn read_here(
     if reading(worker, file) != ReadMode::AtOnce {
         return Ok(None);
     }
-    held_up_by(worker, file, || FileBytes::read(file, offset, bytes, Wait::Allowed)).map(Some)
+    held_up_by(worker.clock, file, || FileBytes::read(file, offset, bytes, Wait::Allowed)).map(Some)
 }
 
 /// Reads a piece on a thread that may wait for the disk.
@@ -169,12 +169,16 @@ fn access(worker: &WorkerState, file: &OpenFile, offset: u64, bytes: u64) -> Acc
             Residency::Unknown => return Access::OnThread,
         }
     }
-    if reading(worker, file) != ReadMode::AtOnce {
-        return Access::OnThread;
+    access_at_once(worker.clock, file, || transfer::touch(file.file(), offset, bytes))
+}
+
+/// The same where the device has to be tried: what it was slow with is in memory now, but only the few bytes that were touched.
+fn access_at_once(clock: CoarseClock, file: &OpenFile, touch: impl FnOnce()) -> Access {
+    let is_quick = || file.device().reading(clock.monotonic()) == ReadMode::AtOnce;
+    if is_quick() {
+        held_up_by(clock, file, touch);
     }
-    // What was slow has been waited for, and is in memory now.
-    held_up_by(worker, file, || transfer::touch(file.file(), offset, bytes));
-    Access::Here
+    if is_quick() { Access::Here } else { Access::OnThread }
 }
 
 async fn wait_for<T: Send + 'static>(
@@ -188,11 +192,14 @@ async fn wait_for<T: Send + 'static>(
 }
 
 /// Reads a file on the worker, and notes how long that held it up.
-pub(super) fn held_up_by<T>(worker: &WorkerState, file: &OpenFile, read: impl FnOnce() -> T) -> T {
+pub(super) fn held_up_by<T>(clock: CoarseClock, file: &OpenFile, read: impl FnOnce() -> T) -> T {
     let (outcome, waited) = disk::waited(read);
-    file.device().held_up(waited, worker.clock.monotonic());
+    file.device().held_up(waited, clock.monotonic());
     outcome
 }
 
 /// How long a file that was wholly in the page cache is taken to be there still.
 const RESIDENCE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,13 @@
 //! Responses whose records the kernel encrypts.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::Context;
 
 use kettle_http::range::ByteRange;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::{StreamError, TlsStream};
 
 use super::{Delivery, DeliveryError, cut_short};
 use crate::open_file::OpenFile;
@@ -22,12 +22,18 @@ impl Delivery<'_> {
     ) -> Result<(), DeliveryError> {
         let (mut head, mut body) = (head, body);
         while !head.is_empty() || !body.is_empty() {
-            let sent_bytes = self.kernel_write(head, body, false).await?;
+            // A whole number of records, as long as the kernel takes all.
+            let room = usize::try_from(CALL_BYTES).unwrap_or(usize::MAX).saturating_sub(head.len());
+            let now = body.get(..room).unwrap_or(body);
+            let sent_bytes = self.kernel_write(head, now, false).await?;
             let of_head = sent_bytes.min(head.len());
             let of_body = sent_bytes - of_head;
             head = head.get(of_head..).unwrap_or_default();
             body = body.get(of_body..).unwrap_or_default();
             self.delivered.body_bytes += of_body as u64;
+            if self.ends_turn(sent_bytes as u64, CALL_BYTES) {
+                self.worker.send_turns.end().await;
+            }
         }
         Ok(())
     }
@@ -46,11 +52,11 @@ impl Delivery<'_> {
         let end = span.start + span.bytes;
         let mut call_end = end.min(offset + first_call_bytes(head.len(), span));
         let mut head = head;
-        let mut resident_until = offset;
-        let mut turn_bytes = 0;
+        let (mut resident_until, mut looked_at) = (offset, self.deadline.ticks());
         while offset < end {
-            // What a call reads is made sure of before it: after the first, a whole call at a time.
-            if resident_until < call_end {
+            // What a call reads is made sure of before it: after the first, a whole call at a time. What was in memory a tick ago
+            // may have left it.
+            if resident_until < call_end || looked_at != self.deadline.ticks() {
                 let ahead_bytes = warm_end(call_end, offset == span.start).min(end) - offset;
                 if !self.warm(file, offset, ahead_bytes).await? {
                     let read = self.read_ahead(file, offset, ahead_bytes).await?;
@@ -58,39 +64,65 @@ impl Delivery<'_> {
                         (TxPath::KernelWrite, Some(Reason::SlowDisk));
                     self.kernel_memory(std::mem::take(&mut head), read.bytes()).await?;
                     offset += read.bytes().len() as u64;
-                    call_end = end.min(offset + CALL_BYTES);
+                    (call_end, resident_until) = (end.min(offset + CALL_BYTES), offset);
                     continue;
                 }
-                resident_until = offset + ahead_bytes;
+                (resident_until, looked_at) = (offset + ahead_bytes, self.deadline.ticks());
             }
             while !head.is_empty() {
                 let sent_bytes = self.kernel_write(head, &[], true).await?;
                 head = head.get(sent_bytes..).unwrap_or_default();
             }
-            let fd = file.file();
-            let count = usize::try_from(call_end - offset).unwrap_or(usize::MAX);
-            let sent_bytes = self
-                .deadline
-                .within(self.write_timeout, |context| {
-                    self.stream.poll_kernel_sendfile(context, fd, &mut offset, count)
-                })
-                .await??;
-            if sent_bytes == 0 {
-                // What the head's record waited for does not come.
-                self.client_takes(TlsStream::poll_kernel_push).await??;
-                return Err(cut_short());
-            }
-            self.delivered.body_bytes += sent_bytes as u64;
-            turn_bytes += sent_bytes as u64;
+            let begin = offset;
+            self.sendfile(file, &mut offset, call_end, looked_at).await?;
+            self.delivered.body_bytes += offset - begin;
             if offset >= call_end {
                 call_end = end.min(call_end + CALL_BYTES);
             }
-            if turn_bytes >= CALL_BYTES {
-                turn_bytes = 0;
+            if self.ends_turn(offset - begin, CALL_BYTES) {
                 self.worker.send_turns.end().await;
             }
         }
         Ok(())
+    }
+
+    /// One call, from where was looked at this tick what is in memory. If it has to wait until a later one, nothing is sent.
+    async fn sendfile(
+        &mut self,
+        file: &OpenFile,
+        offset: &mut u64,
+        end: u64,
+        looked_at: u32,
+    ) -> Result<(), DeliveryError> {
+        let count = usize::try_from(end - *offset).unwrap_or(usize::MAX);
+        let deadline = self.deadline;
+        let call = |context: &mut Context<'_>| {
+            if deadline.ticks() == looked_at {
+                return self
+                    .stream
+                    .poll_kernel_sendfile(context, file.file(), offset, count)
+                    .map(Some);
+            }
+            // Whoever looks again waits no longer for that: there is room now.
+            self.stream.tcp().poll_write_ready(context).map(|_| None)
+        };
+        match deadline.within(self.write_timeout, call).await? {
+            Some(Ok(0)) => Err(self.end_early(cut_short()).await),
+            Some(Err(StreamError::Io(error))) if !is_of_socket(&error) => {
+                Err(self.end_early(DeliveryError::BodyCutShort(error)).await)
+            }
+            Some(Err(error)) => Err(error.into()),
+            Some(Ok(_)) | None => Ok(()),
+        }
+    }
+
+    /// What the head's record waited for does not come: it goes without.
+    async fn end_early(&mut self, cut: DeliveryError) -> DeliveryError {
+        match self.client_takes(TlsStream::poll_kernel_push).await {
+            Ok(Ok(())) => cut,
+            Ok(Err(error)) => error.into(),
+            Err(interrupt) => interrupt.into(),
+        }
     }
 
     /// Body read into memory and written: what `kernel-write` means for a file.
@@ -112,7 +144,7 @@ impl Delivery<'_> {
             let read = self.read(file, offset, room_bytes.min(end - offset)).await?;
             self.kernel_memory(head, read.bytes()).await?;
             offset += read.bytes().len() as u64;
-            head = &[];
+            (head, self.turn_bytes) = (&[], 0);
             self.worker.send_turns.end().await;
         }
         Ok(())
@@ -133,6 +165,22 @@ impl Delivery<'_> {
         self.has_begun |= sent_bytes > 0;
         Ok(sent_bytes)
     }
+}
+
+/// Whether sendfile failed for the connection's sake; otherwise it is the file that cannot be read.
+fn is_of_socket(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::BrokenPipe
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::ConnectionRefused
+            | Kind::TimedOut
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+    )
 }
 
 /// How much of a file goes with the head by the first sendfile call. Each call ends a record, and this one ends it with a page of

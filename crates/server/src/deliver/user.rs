@@ -52,7 +52,6 @@ impl Delivery<'_> {
         }
         let mut head = head;
         let mut sent_bytes = 0;
-        let mut turn_bytes = 0;
         while sent_bytes < span.bytes {
             let (offset, left_bytes) = (span.start + sent_bytes, span.bytes - sent_bytes);
             let read_bytes = match self.seal_from(head, file, offset, left_bytes)? {
@@ -75,9 +74,7 @@ impl Delivery<'_> {
             };
             sent_bytes += read_bytes as u64;
             head = &[];
-            turn_bytes += read_bytes;
-            if turn_bytes >= TURN_BYTES {
-                turn_bytes = 0;
+            if self.ends_turn(read_bytes as u64, TURN_BYTES) {
                 self.worker.send_turns.end().await;
             }
         }
@@ -104,7 +101,7 @@ impl Delivery<'_> {
             return Ok(None);
         }
         let seal = || self.stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
-        match held_up_by(self.worker, file, seal)? {
+        match held_up_by(self.worker.clock, file, seal)? {
             FileRecords::Sealed(read_bytes) => Ok(Some(read_bytes)),
             FileRecords::Cold | FileRecords::Untold => Ok(None),
             FileRecords::Failed(error) => Err(DeliveryError::BodyCutShort(error)),
@@ -123,4 +120,4 @@ impl Delivery<'_> {
 }
 
 /// How much one connection sends before it lets the others have a turn.
-const TURN_BYTES: usize = 4 * WRITE_BYTES;
+const TURN_BYTES: u64 = 4 * WRITE_BYTES as u64;

@@ -27,6 +27,12 @@ impl SendTurns {
         let _round = Round(self);
         yield_now().await;
     }
+
+    /// Whether a connection has ended its turn, and others have theirs.
+    #[cfg(test)]
+    pub fn is_led(&self) -> bool {
+        self.is_led.get()
+    }
 }
 
 /// A round, held by the connection that ended its turn first.

@@ -6,7 +6,7 @@ use rustix::fs::{Advice, fadvise};
 
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::paths_here;
+use kettle_tests::environment::{kernel_tls_or_skip, paths_here};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -74,12 +74,45 @@ fn a_file_that_is_not_in_the_page_cache_is_sent_all_the_same() {
     for path in paths_here() {
         let mut client = kettle.connect_by(path, TLS13_AES_128);
         for bytes in sizes {
-            let file = File::open(kettle.folder.path(&format!("www/{bytes}"))).unwrap();
-            file.sync_all().unwrap();
-            fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+            forget_content(&kettle, &format!("www/{bytes}"));
             assert_same(&client.get(&format!("/{bytes}")).body, &content(bytes), path);
         }
     }
+}
+
+/// All that is read of the file is counted: by sendfile, and by the thread that brings it back before.
+#[test]
+fn what_left_memory_while_a_client_took_nothing_is_brought_back_by_a_thread() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    // So many are made sure of at once.
+    const BYTES: usize = 1_000_000;
+    let setup = Setup::path("kernel-sendfile").sizes(&[1, BYTES]).without_memory();
+    let kettle = Kettle::start(setup.set("limits", "idle_timeout = \"1s\""));
+    let begin = kettle.bytes_read();
+    let dialer = Dialer::suite(TLS13_AES_128).reading_slowly().segments(1_400);
+    let mut slow = dialer.connect(kettle.address());
+    slow.send(&get(&format!("/{BYTES}"))).unwrap();
+    assert_eq!(slow.response_head().announced_bytes(), BYTES);
+    // The tick that ends this one has come after the file was looked at.
+    let mut idle = kettle.connect(TLS13_AES_128);
+    assert_same(&idle.get("/1").body, &content(1), "idle");
+    assert_eq!(idle.end(), End::Orderly);
+    forget_content(&kettle, &format!("www/{BYTES}"));
+    let paused = kettle.bytes_read();
+    let left_bytes = (BYTES as u64).saturating_sub(paused - begin);
+    assert!(left_bytes > 300_000, "only {left_bytes} bytes wait for the client");
+    assert_same(&slow.receive_exactly(BYTES), &content(BYTES), "slow");
+    let read_bytes = kettle.bytes_read() - paused;
+    assert!(read_bytes >= 2 * left_bytes, "{read_bytes} bytes were read for {left_bytes}");
+}
+
+/// Takes a file out of the page cache.
+fn forget_content(kettle: &Kettle, path: &str) {
+    let file = File::open(kettle.folder.path(path)).unwrap();
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
 }
 
 /// Reads the head of a response that is too large for the buffers between server and client.

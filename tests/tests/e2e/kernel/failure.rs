@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use kettle_tests::client::End;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, skip};
 use kettle_tests::http::{Connection, get};
@@ -77,6 +78,25 @@ fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
         assert_eq!(kettle.entry("/70000").path(), path, "{}", suite.name);
     }
     assert!(kettle.messages().text().contains("this suite stays in user space until restart"));
+}
+
+#[test]
+fn a_disk_that_fails_under_sendfile_is_blamed_and_the_head_arrives() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let setup = Setup::path("kernel-sendfile").sizes(&[70_000]).without_memory();
+    let kettle = Kettle::start(setup);
+    drop(kettle.connect(TLS13_AES_128));
+    let saboteur = fail_nth_call(&kettle, "sendfile", "EIO", 1);
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&get("/70000")).unwrap();
+    assert_eq!(client.response_head().announced_bytes(), 70_000);
+    assert_eq!(client.end(), End::Cut);
+    drop(saboteur);
+    assert!(!kettle.entry("/70000").is_complete());
+    let file = kettle.folder.path("www/70000");
+    kettle.messages().wait_for(&format!("file={file:?}"));
 }
 
 #[test]

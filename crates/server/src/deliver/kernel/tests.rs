@@ -1,3 +1,5 @@
+use rustix::io::Errno;
+
 use super::*;
 
 fn first(head_bytes: usize, start: u64, bytes: u64) -> u64 {
@@ -21,6 +23,23 @@ fn a_larger_body_goes_on_where_a_page_begins() {
 fn a_head_that_leaves_no_whole_page_fills_its_record() {
     assert_eq!(first(16_000, 100, 1 << 20), 384);
     assert_eq!(first(20_000, 0, 1 << 20), 12_288);
+}
+
+#[test]
+fn what_a_disk_says_is_no_failure_of_the_connection() {
+    for (error, is_the_clients) in [
+        (Errno::PIPE, true),
+        (Errno::CONNRESET, true),
+        (Errno::TIMEDOUT, true),
+        (Errno::HOSTUNREACH, true),
+        (Errno::NETUNREACH, true),
+        (Errno::IO, false),
+        (Errno::INVAL, false),
+        (Errno::STALE, false),
+        (Errno::NODATA, false),
+    ] {
+        assert_eq!(is_of_socket(&error.into()), is_the_clients, "{error}");
+    }
 }
 
 proptest::proptest! {
