@@ -302,15 +302,21 @@ impl Connection {
         if let Err(DeliveryError::BodyCutShort(error)) = &outcome {
             response.note_cut(error);
         }
-        let head_bytes = if delivery.has_begun() { head.len() as u64 } else { 0 };
+        let has_begun = delivery.has_begun();
+        let head_bytes = if has_begun { head.len() as u64 } else { 0 };
         let bytes_sent = head_bytes + delivered.body_bytes;
         let session = stream.session();
         self.log(session, request, response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
-            // A client that broke TLS meanwhile is told. As little as a cut, the alert says that this was all.
-            if stream.has_fatal_alert() { End::Violation } else { End::CutShort }
+            match stream.has_fatal_alert() {
+                // A client that broke TLS meanwhile is told. As little as a cut, the alert says that this was all.
+                true => End::Violation,
+                // Of a response that never began nothing can be taken for the whole.
+                false if stream.is_key_refused() && !has_begun => End::Quiet,
+                false => End::CutShort,
+            }
         })
     }
 

@@ -1,6 +1,7 @@
 //! Where records are encrypted: what is wanted, what is possible, and why not.
 
 use kettle_config::TxPathChoice;
+use kettle_tls::stream::StreamError;
 
 use super::{Delivery, DeliveryError};
 use crate::tx_path::{Reason, TxPath};
@@ -58,6 +59,10 @@ impl Delivery<'_> {
         demand: Demand,
         preference: PathPreference,
     ) -> Result<(), DeliveryError> {
+        // While a backend was waited for, the peer may have asked for a key that the kernel cannot change to.
+        if self.stream.is_key_refused() {
+            return Err(StreamError::KeyExhausted.into());
+        }
         if !self.stream.is_offloaded() && preference.wants_kernel(demand) {
             self.delivered.reason = self.offload().await?;
             if let Some(reason) = self.delivered.reason {

@@ -7,11 +7,11 @@ use std::thread;
 use kettle_tests::backend::{Backend, read_to_end};
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip};
+use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip, skip};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_session::{RawSession, Received};
-use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
+use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
 use super::{answer, before, chunked_response};
@@ -153,6 +153,38 @@ fn a_body_that_breaks_off_for_a_key_has_no_close_notify() {
         }
     }
     assert!(!kettle.entry("/app").is_complete());
+}
+
+/// Before Linux 6.14 nothing may follow but a close_notify where the client asks for a key while the backend is waited for.
+#[test]
+fn a_response_that_a_key_is_asked_for_before_ends_with_close_notify() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    if kernel_changes_keys() {
+        return skip("this kernel changes keys");
+    }
+    let backend = Backend::listen();
+    let setup = before("", "", &[backend.address()]).file("www/file", content(200_000));
+    let kettle = Kettle::start(setup);
+    for bytes in [5, 200_000] {
+        let mut session = RawSession::connect(kettle.address());
+        session.send(APPLICATION_DATA, &get("/file"));
+        let mut received = 0;
+        while received < 200_000 {
+            received += data(&mut session).unwrap().len();
+        }
+        session.send(APPLICATION_DATA, &get("/app"));
+        let mut server = backend.accept();
+        session.update_key(true);
+        session.wire.wait_until_read();
+        let body = String::from_utf8(vec![b'x'; bytes]).unwrap();
+        answer(&mut server, &super::ok(&body));
+        assert_eq!(session.receive_beyond(&[HANDSHAKE]), Received::Record(ALERT, vec![1, 0]));
+        assert_eq!(session.receive(), Received::Closed);
+        let entry = kettle.entry("/app");
+        assert!(!entry.is_complete() && entry.number("bytes_sent") == 0, "{entry:?}");
+    }
 }
 
 /// What comes next, but for tickets; or the end, which must not be said.
