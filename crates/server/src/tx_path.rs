@@ -56,6 +56,8 @@ pub enum Reason {
     CircuitOpen,
     /// The operator turned offload off while running (`kettle ctl path user`).
     KillSwitch,
+    /// An earlier response moved the connection into the kernel, out of which it does not come back.
+    AlreadyOffloaded,
     /// The body is in memory, so there is no file to send from.
     NotAFile,
     /// It goes over HTTP/2, whose frames are made here.
@@ -81,6 +83,7 @@ impl Reason {
             Reason::Refused(label) => label,
             Reason::CircuitOpen => "circuit_open",
             Reason::KillSwitch => "kill_switch",
+            Reason::AlreadyOffloaded => "already_offloaded",
             Reason::NotAFile => "not_a_file",
             Reason::Http2 => "http2",
             Reason::SlowDisk => "slow_disk",

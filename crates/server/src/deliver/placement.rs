@@ -63,11 +63,14 @@ impl Delivery<'_> {
         if self.stream.is_key_refused() {
             return Err(StreamError::KeyExhausted.into());
         }
-        if !self.stream.is_offloaded() && preference.wants_kernel(demand) {
+        if self.stream.is_offloaded() {
+            let is_unwanted = preference.choice == TxPathChoice::User;
+            self.delivered.reason = is_unwanted.then_some(Reason::AlreadyOffloaded);
+        } else if preference.wants_kernel(demand) {
             self.delivered.reason = self.offload().await?;
-            if let Some(reason) = self.delivered.reason {
-                self.worker.metrics.not_preferred(reason);
-            }
+        }
+        if let Some(reason) = self.delivered.reason {
+            self.worker.metrics.not_preferred(reason);
         }
         if !self.stream.is_offloaded() {
             return Ok(());

@@ -57,6 +57,23 @@ fn the_kernel_encrypts_what_the_configuration_gives_it() {
     }
 }
 
+#[test]
+fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(by("user").sizes(&[1]).site("path = \"kernel-write\""));
+    let mut frames = begin(Dialer::default(), &kettle);
+    frames.send(&get(1, "/1"));
+    assert_same(&frames.body(1), &content(1), "before");
+    assert_eq!(kettle.entry("/1").path(), "kernel-write");
+    kettle.folder.change_config("path = \"kernel-write\"", "path = \"user\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    frames.send(&get(3, "/1"));
+    assert_same(&frames.body(3), &content(1), "behind");
+    assert_eq!(kettle.entry("/1").path(), "kernel-write (already_offloaded)");
+}
+
 /// A large body is half-way when another response moves the connection.
 #[test]
 fn a_body_under_way_goes_on_in_the_kernel() {

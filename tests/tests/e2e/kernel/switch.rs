@@ -79,6 +79,24 @@ fn a_site_may_choose_another_path_than_its_listener() {
 }
 
 #[test]
+fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("user").sizes(&[1]).site("path = \"kernel-write\""));
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.get("/1");
+    assert_eq!(kettle.entry("/1").path(), "kernel-write");
+    kettle.folder.change_config("path = \"kernel-write\"", "path = \"user\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    client.get("/1");
+    assert_eq!(kettle.entry("/1").path(), "kernel-write (already_offloaded)");
+    assert_eq!(kettle.status("/total/not_preferred/already_offloaded"), 1);
+    kettle.connect(TLS13_AES_128).get("/1");
+    assert_eq!(kettle.entry("/1").path(), "user");
+}
+
+#[test]
 fn a_body_in_memory_is_written_to_the_kernel_where_sendfile_was_wanted() {
     if !kernel_tls_or_skip() {
         return;

@@ -224,6 +224,7 @@ impl Shared {
             (TxPath::User, TxPathChoice::Auto) => obstacle,
             (TxPath::User, TxPathChoice::User) => None,
             (TxPath::User, _) => obstacle.or(self.channel.refusal()),
+            (_, TxPathChoice::User) => Some(PathReason::AlreadyOffloaded),
             (_, TxPathChoice::KernelSendfile) if demand.is_file => Some(PathReason::Http2),
             (_, TxPathChoice::KernelSendfile) if demand.bytes > 0 => Some(PathReason::NotAFile),
             _ => None,
