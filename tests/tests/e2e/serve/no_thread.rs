@@ -43,7 +43,7 @@ fn without_a_further_thread_a_server_refuses_what_needs_one_and_goes_on() {
         assert_eq!(get("/mounted/remote").status, 503);
         let refused = purge();
         assert!(!refused.status.success());
-        assert!(refused.text().contains("no thread can be started"), "{}", refused.text());
+        assert!(refused.stderr.contains("no thread can be started"), "{}", refused.stderr);
     }
     assert_eq!(get("/a").body, b"content");
 
