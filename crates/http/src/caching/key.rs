@@ -5,8 +5,8 @@ use crate::host::Authority;
 use crate::target::split_absolute;
 
 /// The one spelling of a URL that people or backends write: its host in lower case without a final dot, without the usual port, with
-/// a path that leads nowhere back and has no slashes in a row, without a fragment. What is kept was asked for over TLS, whichever scheme is written. `None` if it
-/// is no URL of HTTP with a host.
+/// a path that leads nowhere back and has no slashes in a row, without a fragment. What is kept was asked for over TLS, whichever
+/// scheme is written. `None` if it is no URL of HTTP with a host.
 #[must_use]
 pub fn key_of(url: &str) -> Option<String> {
     let url = url.split('#').next()?;
