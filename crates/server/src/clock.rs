@@ -71,6 +71,11 @@ impl Default for DateLine {
     }
 }
 
+/// Whether something was never done, or this long ago.
+pub(crate) fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
+    moment.is_none_or(|moment| moment.elapsed() >= time)
+}
+
 /// Keeps a message that comes again and again from filling a log.
 #[derive(Debug, Default)]
 pub struct OnceASecond(Cell<Option<Instant>>);

@@ -16,6 +16,7 @@ use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 
+use crate::clock::is_long_ago;
 use crate::disk::Device;
 use crate::metrics::{By, Durations, Label};
 pub use arrival::{ArrivalState, Arrivals, Arriving, ArrivingBody, ArrivingObject};
@@ -390,10 +391,6 @@ impl WrittenTo {
     fn remove(&self, store: &Store) -> Result<(), StoreError> {
         self.purges().try_for_each(|purge| store.purge(&purge).map(|_| ()))
     }
-}
-
-fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
-    moment.is_none_or(|moment| moment.elapsed() >= time)
 }
 
 /// How all keys begin.

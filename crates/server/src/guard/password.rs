@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use super::users::Hash;
+use crate::clock::is_long_ago;
 
 /// Why nobody knows whether a password is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,7 @@ impl Threads {
         &mut self,
         start: impl FnOnce() -> Option<SyncSender<Job>>,
     ) -> Option<SyncSender<Job>> {
-        let may_start = self.tried.is_none_or(|tried| tried.elapsed() >= TRIED_AGAIN);
-        if self.queue.is_none() && may_start {
+        if self.queue.is_none() && is_long_ago(self.tried, TRIED_AGAIN) {
             self.tried = Some(Instant::now());
             self.queue = start();
         }

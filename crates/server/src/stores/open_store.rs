@@ -8,7 +8,8 @@ use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::fstat;
 
-use super::{Arrivals, TRIED_AGAIN, is_long_ago};
+use super::{Arrivals, TRIED_AGAIN};
+use crate::clock::is_long_ago;
 
 /// A store that could be opened, and where it lies. There is one for a folder, however often that is named and whatever
 /// reloads do: what arrives would be known to nobody else, and would count for nobody.
