@@ -5,6 +5,7 @@ mod arguments;
 pub mod busybox;
 pub mod cache;
 pub mod disk;
+mod emulator;
 pub mod guest;
 pub mod image;
 mod initramfs;

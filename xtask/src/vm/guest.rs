@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::cache::{Cache, at, create_folder, remove_folder};
+use super::emulator::Emulator;
 use super::image::Image;
 use super::kernel::Kernel;
 use super::qemu::{self, Access, Files, Machine, Terminal};
@@ -83,11 +84,13 @@ impl Guest {
         let archive = initramfs::build(&busybox::obtain(cache)?, &boot_modules, in_memory)?;
         fs::write(&files.initramfs, archive).map_err(|error| at(&files.initramfs, &error))?;
 
+        let emulator =
+            if self.machine.icount { Emulator::OfThisMachine } else { Emulator::obtain(cache)? };
+        let command = |terminal| qemu::command(&emulator, &self.machine, &files, terminal);
         let failure = if self.command.is_empty() {
-            let mut command = qemu::command(&self.machine, &files, Terminal::Interactive);
-            interact(&mut command)?
+            interact(&mut command(Terminal::Interactive))?
         } else {
-            self.follow(&files, on_line)?
+            self.follow(&mut command(Terminal::Output), on_line)?
         };
         let (status, complaints) = self.collect(&work)?;
         // A kernel that panics ends its machine, and QEMU ends well.
@@ -102,12 +105,11 @@ impl Guest {
     /// Runs the command without a terminal and says what went wrong with the machine, if something did.
     fn follow(
         &self,
-        files: &Files,
+        command: &mut Command,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<Option<String>, String> {
-        let mut command = qemu::command(&self.machine, files, Terminal::Output);
         let shown = &mut std::io::stdout();
-        Ok(match process::follow(&mut command, self.limit, shown, on_line)? {
+        Ok(match process::follow(command, self.limit, shown, on_line)? {
             Exit::Exited(status) if status.success() => None,
             Exit::Exited(status) => Some(format!("QEMU failed ({status})")),
             Exit::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::emulator::Emulator;
+
 /// What differs from guest to guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -67,8 +69,13 @@ pub enum Terminal {
 }
 
 /// The command that runs the guest.
-pub fn command(machine: &Machine, files: &Files, terminal: Terminal) -> Command {
-    let mut command = Command::new("qemu-system-x86_64");
+pub fn command(
+    emulator: &Emulator,
+    machine: &Machine,
+    files: &Files,
+    terminal: Terminal,
+) -> Command {
+    let mut command = emulator.command();
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     // From 7.2 on the newest machine gives the kernel a random seed, whatever `-seed` says. Firmware waits for SATA as for any drive.
     let board = if machine.icount { "pc-q35-7.1,sata=off" } else { "q35" };
@@ -118,9 +125,6 @@ fn processor(machine: &Machine) -> Vec<String> {
         words.push(machine.cpus.to_string());
         // Emulation even where KVM seems to be there: a nested host may offer it and still not run a stock kernel.
         words.extend(["-accel", "tcg,thread=multi"].map(str::to_owned));
-        // Linux allocates memory by CMPXCHG16B, behind which QEMU before 8.0 may keep another number than the flags; an interrupt
-        // right there saves that number, and to return to it is a panic.
-        model.push_str(",-cx16");
     }
     if !machine.erms {
         model.push_str(",-erms,-fsrm");

@@ -8,7 +8,7 @@ fn arguments(machine: &Machine) -> String {
         console: "console".into(),
         out: None,
     };
-    let command = command(machine, &files, Terminal::Output);
+    let command = command(&Emulator::OfThisMachine, machine, &files, Terminal::Output);
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     words.join(" ")
 }
@@ -16,7 +16,7 @@ fn arguments(machine: &Machine) -> String {
 #[test]
 fn a_test_guest_has_two_cpus_and_threads() {
     let line = arguments(&Machine::default());
-    assert!(line.contains("-smp 2 -accel tcg,thread=multi -cpu max,-cx16 "), "{line}");
+    assert!(line.contains("-smp 2 -accel tcg,thread=multi -cpu max "), "{line}");
     assert!(!line.contains("icount"), "{line}");
 }
 
