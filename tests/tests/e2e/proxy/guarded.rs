@@ -90,6 +90,8 @@ fn an_encoded_slash_leads_around_no_other_route() {
         ("/app/%2fadm/x", 400),
         ("/app/x%2F..%2Fadm/x", 400),
         ("/app/..%2F..%2Fadm", 400),
+        ("/app/adm;x%2F..%2Fpub/users", 400),
+        ("/app/adm%2F..%2Fx", 400),
     ] {
         assert_eq!(client.get(path).status, status, "{path}");
     }
