@@ -94,6 +94,14 @@ fn responses_differ_by_what_servers_see() {
             "kettle.toml:5:14: no server sees the `x_user` of a client, so no response differs by it",
         ),
         (
+            "X.User",
+            "kettle.toml:5:14: no server sees the `X.User` of a client, so no response differs by it",
+        ),
+        (
+            "Client-Cert",
+            "kettle.toml:5:14: no server sees the `Client-Cert` of a client, so no response differs by it",
+        ),
+        (
             "If-None-Match",
             "kettle.toml:5:14: `If-None-Match` is answered from what is kept, which is always the whole",
         ),
