@@ -28,6 +28,12 @@ fn routes_have_files_or_a_backend() {
             "kettle.toml:6:8: `root` is about files, and the route has a backend",
         ),
         (
+            "backend = \"app\"\nprefix = \"/a;b\"\n",
+            "",
+            "kettle.toml:6:10: servers may read a path with `;` in another way, so a backend gets no request for it",
+        ),
+        ("root = \"/srv\"\nprefix = \"/a;b\"\n", "", "nothing"),
+        (
             "backend = \"app\"\nlisting = true\n",
             "",
             "kettle.toml:6:11: `listing` is about files, and the route has a backend",
