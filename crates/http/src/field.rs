@@ -72,6 +72,31 @@ pub(crate) fn connection_options<'v>(connection: impl Iterator<Item = &'v [u8]>)
     connection.flat_map(members).count()
 }
 
+/// Whether no client's field of this name may reach a server, because only a proxy can know what it says, or because programs
+/// behind gateways (CGI) take it for another: with any other mark `a-b` is one name there (lighttpd, PHP), and `Proxy` is a setting.
+#[must_use]
+pub fn is_of_proxies(name: &[u8]) -> bool {
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    let begins = name.get(..FORWARDED_PREFIX.len());
+    !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+        || OF_PROXIES.into_iter().any(is)
+        || begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FORWARDED_PREFIX))
+}
+
+/// Whether programs behind gateways (CGI) take two names for one: of their bytes they see letters and digits.
+#[must_use]
+pub fn are_one_to_gateways(name: &[u8], other: &[u8]) -> bool {
+    let seen =
+        |byte: &u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' };
+    name.len() == other.len() && name.iter().map(seen).eq(other.iter().map(seen))
+}
+
+/// Besides those that begin with [`FORWARDED_PREFIX`].
+const OF_PROXIES: [&str; 6] =
+    ["client-cert", "client-cert-chain", "early-data", "forwarded", "proxy", "x-real-ip"];
+
+const FORWARDED_PREFIX: &[u8] = b"x-forwarded-";
+
 const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "keep-alive",

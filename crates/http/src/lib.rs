@@ -11,7 +11,7 @@ pub mod caching;
 pub mod conditional;
 pub mod date;
 pub mod error;
-mod field;
+pub mod field;
 mod fields;
 pub mod h1;
 pub mod h2;

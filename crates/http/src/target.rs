@@ -19,6 +19,8 @@ pub struct Target<'t> {
     /// Whether the path was sent with an encoded slash, which is no separator and stays `%2F` in `path`. Other programs take
     /// it for one, so whoever has not asked for it refuses such a target.
     pub has_encoded_slash: bool,
+    /// Whether a `%2F` in `path` was sent in another way, such as `%252F`: an encoded slash in its place gives the same text.
+    pub has_lookalike_slash: bool,
     /// What follows the first `?`, as it was sent.
     pub query: Option<&'t str>,
     /// The authority of an absolute target, as it was sent.
@@ -48,7 +50,14 @@ pub(crate) struct TargetParts {
 #[derive(Clone)]
 enum TargetPath {
     AsSent(Extent),
-    Decoded { path: Box<str>, has_encoded_slash: bool },
+    Decoded { path: Box<str>, slashes: Slashes },
+}
+
+/// Where each `%2F` of a decoded path comes from.
+#[derive(Clone, Copy, Default)]
+struct Slashes {
+    has_encoded: bool,
+    has_lookalike: bool,
 }
 
 impl TargetParts {
@@ -61,7 +70,7 @@ impl TargetParts {
             return Err(RequestError::ConnectUnsupported);
         }
         if raw == "*" {
-            let path = TargetPath::Decoded { path: "/".into(), has_encoded_slash: false };
+            let path = TargetPath::Decoded { path: "/".into(), slashes: Slashes::default() };
             return match method {
                 Method::Options => {
                     Ok(Self { form: Form::Asterisk, path, query: None, authority: None })
@@ -95,14 +104,15 @@ impl TargetParts {
     /// The target, with the head it stands in.
     #[inline]
     pub(crate) fn of<'t>(&'t self, head: &'t [u8]) -> Target<'t> {
-        let (path, has_encoded_slash) = match &self.path {
-            TargetPath::AsSent(extent) => (extent.text(head), false),
-            TargetPath::Decoded { path, has_encoded_slash } => (&**path, *has_encoded_slash),
+        let (path, slashes) = match &self.path {
+            TargetPath::AsSent(extent) => (extent.text(head), Slashes::default()),
+            TargetPath::Decoded { path, slashes } => (&**path, *slashes),
         };
         Target {
             form: self.form,
             path,
-            has_encoded_slash,
+            has_encoded_slash: slashes.has_encoded,
+            has_lookalike_slash: slashes.has_lookalike,
             query: self.query.map(|extent| extent.text(head)),
             authority: self.authority.map(|extent| extent.text(head)),
         }
@@ -146,7 +156,7 @@ fn is_normal(raw: &str) -> Result<bool, RequestError> {
 /// of stopped there: clients resolve dot segments themselves, only attackers send that.
 fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
     let mut path = Vec::with_capacity(raw.len() + 1);
-    let mut has_encoded_slash = false;
+    let mut slashes = Slashes::default();
     let mut ends_with_slash = true;
     for segment in raw.split('/').skip(1) {
         ends_with_slash = matches!(segment, "" | "." | "..");
@@ -159,7 +169,7 @@ fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
             segment => {
                 path.push(b'/');
                 let start = path.len();
-                has_encoded_slash |= decode_segment(segment.as_bytes(), &mut path)?;
+                decode_segment(segment.as_bytes(), &mut path, &mut slashes)?;
                 if matches!(path.get(start..), Some(b"." | b"..")) {
                     return Err(RequestError::PathTraversal);
                 }
@@ -170,12 +180,14 @@ fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
         path.push(b'/');
     }
     let path = String::from_utf8(path).map_err(|_| RequestError::PathNotUtf8)?;
-    Ok(TargetPath::Decoded { path: path.into(), has_encoded_slash })
+    Ok(TargetPath::Decoded { path: path.into(), slashes })
 }
 
-/// Returns whether there was an encoded slash in it.
-fn decode_segment(mut segment: &[u8], path: &mut Vec<u8>) -> Result<bool, RequestError> {
-    let mut has_encoded_slash = false;
+fn decode_segment(
+    mut segment: &[u8],
+    path: &mut Vec<u8>,
+    slashes: &mut Slashes,
+) -> Result<(), RequestError> {
     while let [byte, rest @ ..] = segment {
         let (decoded, rest) = match (byte, rest) {
             (b'%', [high, low, rest @ ..]) => (hexadecimal(*high, *low)?, rest),
@@ -184,17 +196,21 @@ fn decode_segment(mut segment: &[u8], path: &mut Vec<u8>) -> Result<bool, Reques
         };
         segment = rest;
         if decoded == b'/' {
-            has_encoded_slash = true;
-            path.extend_from_slice(b"%2F");
+            slashes.has_encoded = true;
+            path.extend_from_slice(ENCODED_SLASH);
             continue;
         }
         if is_refused(decoded) {
             return Err(RequestError::PathCharacter);
         }
         path.push(decoded);
+        slashes.has_lookalike |= path.ends_with(ENCODED_SLASH);
     }
-    Ok(has_encoded_slash)
+    Ok(())
 }
+
+/// As decoded paths have it.
+const ENCODED_SLASH: &[u8] = b"%2F";
 
 /// Whether no file name may hold this byte, however it is encoded. An encoded slash is no separator (RFC 3986 §2.2).
 fn is_refused(decoded: u8) -> bool {

@@ -51,14 +51,14 @@ impl TrailerFilter {
     fn drops(&self, name: &str) -> bool {
         let is_of_content = name.starts_with("content-") && !DIGESTS.contains(&name);
         let only_in_head = name.starts_with("if-") || is_of_content || IN_HEADS.contains(&name);
-        let is_of_proxies = self.is_request
-            && (name.contains('_')
-                || name.starts_with("x-forwarded-")
-                || OF_PROXIES.contains(&name));
+        let is_dropped = |dropped: &String| match self.is_request {
+            true => field::are_one_to_gateways(dropped.as_bytes(), name.as_bytes()),
+            false => dropped == name,
+        };
         only_in_head
-            || is_of_proxies
+            || self.is_request && field::is_of_proxies(name.as_bytes())
             || field::is_hop_by_hop(name.as_bytes(), std::iter::empty())
-            || self.dropped.iter().any(|dropped| dropped == name)
+            || self.dropped.iter().any(is_dropped)
     }
 }
 
@@ -117,9 +117,6 @@ const IN_HEADS: [&str; 22] = [
     "warning",
     "www-authenticate",
 ];
-
-/// Fields of requests that only proxies can know, or programs take for others (CGI).
-const OF_PROXIES: [&str; 4] = ["early-data", "forwarded", "proxy", "x-real-ip"];
 
 #[cfg(test)]
 mod tests;

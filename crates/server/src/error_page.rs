@@ -1,7 +1,9 @@
 //! Error responses: the site's own page where there is one, a few words where there is not.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::conditional::SelectionError;
@@ -97,6 +99,45 @@ impl ErrorPage {
     }
 }
 
+/// Pages that a worker has read, so that responses with the same page have one copy of it.
+#[derive(Debug, Default)]
+pub struct ErrorPages(HashMap<PathBuf, KnownPage>);
+
+#[derive(Debug)]
+struct KnownPage {
+    page: ErrorPage,
+    checked: Duration,
+}
+
+impl ErrorPages {
+    /// A page that was read no longer ago than `age_max`.
+    #[must_use]
+    pub fn find(&self, path: &Path, now: Duration, age_max: Duration) -> Option<ErrorPage> {
+        let known = self.0.get(path)?;
+        (now.saturating_sub(known.checked) < age_max).then(|| known.page.clone())
+    }
+
+    /// Remembers what was read, and returns it, or the copy that responses have already.
+    pub fn remember(&mut self, path: &Path, page: ErrorPage, now: Duration) -> ErrorPage {
+        if let Some(known) = self.0.get_mut(path)
+            && known.page.bytes == page.bytes
+        {
+            known.checked = now;
+            return known.page.clone();
+        }
+        if self.0.len() >= PAGES_MAX {
+            self.0.clear();
+        }
+        self.0.insert(path.to_owned(), KnownPage { page: page.clone(), checked: now });
+        page
+    }
+
+    /// Forgets all: the next ones may be another configuration's.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// The type of an error page, from its name.
 #[must_use]
 pub fn content_type_of(path: &Path) -> String {
@@ -121,8 +162,10 @@ pub fn plain(error: &HttpError) -> Response {
     response(error, ErrorPage::plain(error.status), &ConfiguredFields::default())
 }
 
-/// The largest error page. It is read anew for each error response.
+/// The largest error page.
 pub const PAGE_BYTES_MAX: u64 = 256 * 1024;
+/// Pages that a worker remembers.
+const PAGES_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,7 @@ impl Guard {
             signed: route
                 .signed_urls
                 .as_ref()
-                .map(|settings| SignedUrls::load(settings, route.backend.is_some()))
+                .map(|settings| SignedUrls::load(settings, route))
                 .transpose()?,
             basic: route.basic_auth.as_ref().map(BasicAuth::load).transpose()?,
         };

@@ -3,6 +3,7 @@
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
+use tokio::sync::Semaphore;
 
 use crate::deadlines::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
@@ -92,6 +94,15 @@ impl<'c> Request<'c> {
             BodySource::Nothing { server_name } => *server_name,
             BodySource::Tls(source) => source.stream.session().server_name.as_deref(),
             BodySource::Stream(source, ..) => source.session.server_name.as_deref(),
+        }
+    }
+
+    /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
+    #[must_use]
+    pub fn body_places(&self) -> Option<&Arc<Semaphore>> {
+        match &self.body.source {
+            BodySource::Nothing { .. } | BodySource::Tls(_) => None,
+            BodySource::Stream(source, ..) => Some(source.stream.channel().body_places()),
         }
     }
 

@@ -187,7 +187,7 @@ async fn respond_by_route(
             };
             match ready {
                 Some(response) => Ok(response),
-                None => files.respond(files_route, target, asked, head).await,
+                None => files.respond(files_route, target, asked, request).await,
             }
         }
         Handler::Proxy(proxied) => {
@@ -233,15 +233,10 @@ async fn error_response(
     configured: &ConfiguredFields,
     error: &HttpError,
 ) -> Response {
-    let mut page = None;
-    if let Some(path) = site.error_pages.get(&error.status) {
-        match files.error_page(path).await {
-            Ok(read) => page = Some(read),
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "cannot read the error page");
-            }
-        }
-    }
+    let page = match site.error_pages.get(&error.status) {
+        Some(path) => files.error_page(path).await,
+        None => None,
+    };
     error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)
 }
 

@@ -50,7 +50,7 @@ fn check_vary(trail: &str, cache: &RouteCache, reader: &mut Reader<'_>) {
         let lower = name.to_ascii_lowercase();
         let message = if is_own_request_header(&lower)
             || OF_PROXIES.contains(&&*lower)
-            || lower.contains('_')
+            || lower.contains(|it: char| !it.is_ascii_alphanumeric() && it != '-')
             || lower.starts_with("x-forwarded-")
         {
             format!("no server sees the `{name}` of a client, so no response differs by it")
@@ -85,4 +85,5 @@ fn check_unlike(index: usize, cache: &Cache, config: &Config, reader: &mut Reade
 }
 
 /// What only a proxy can know of a client, or is part of what responses are kept by anyway.
-const OF_PROXIES: &[&str] = &["early-data", "forwarded", "host", "x-real-ip"];
+const OF_PROXIES: &[&str] =
+    &["client-cert", "client-cert-chain", "early-data", "forwarded", "host", "x-real-ip"];

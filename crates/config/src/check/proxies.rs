@@ -12,6 +12,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     });
     for (trail, route) in routes {
         check_settings(&trail, route, reader);
+        check_prefix(&trail, route, reader);
         check_headers(&trail, route, reader);
     }
     let is_asked = |backend: &Backend| {
@@ -34,6 +35,21 @@ fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             let message = format!("`{name}` {what}");
             reader.report_at(&place, message, Help::act("remove it"));
         }
+    }
+}
+
+/// Servers may read a path without its parameters, or with slashes for encoded ones, and only one that is of the same route then
+/// is passed on.
+fn check_prefix(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let read_otherwise = [";", "%2F"].into_iter().find(|mark| route.prefix.contains(mark));
+    if route.backend.is_some()
+        && let Some(mark) = read_otherwise
+        && let Some(place) = reader.place(&format!("{trail}.prefix"))
+    {
+        let message = format!(
+            "servers may read a path with `{mark}` in another way, so a backend gets no request for it"
+        );
+        reader.report_at(&place, message, Help::act("write the part before it"));
     }
 }
 

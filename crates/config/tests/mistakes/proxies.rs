@@ -28,6 +28,12 @@ fn routes_have_files_or_a_backend() {
             "kettle.toml:6:8: `root` is about files, and the route has a backend",
         ),
         (
+            "backend = \"app\"\nprefix = \"/a;b\"\n",
+            "",
+            "kettle.toml:6:10: servers may read a path with `;` in another way, so a backend gets no request for it",
+        ),
+        ("root = \"/srv\"\nprefix = \"/a;b\"\n", "", "nothing"),
+        (
             "backend = \"app\"\nlisting = true\n",
             "",
             "kettle.toml:6:11: `listing` is about files, and the route has a backend",
@@ -92,6 +98,14 @@ fn responses_differ_by_what_servers_see() {
         (
             "x_user",
             "kettle.toml:5:14: no server sees the `x_user` of a client, so no response differs by it",
+        ),
+        (
+            "X.User",
+            "kettle.toml:5:14: no server sees the `X.User` of a client, so no response differs by it",
+        ),
+        (
+            "Client-Cert",
+            "kettle.toml:5:14: no server sees the `Client-Cert` of a client, so no response differs by it",
         ),
         (
             "If-None-Match",

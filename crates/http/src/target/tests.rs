@@ -83,14 +83,19 @@ fn a_path_that_is_normal_already_is_borrowed() {
 
 #[test]
 fn an_encoded_slash_is_told_and_an_encoded_percent_is_none() {
-    for (raw, has_one) in [
-        ("/a%2Fb", true),
-        ("/a%2f", true),
-        ("/a%252Fb", false),
-        ("/a/b", false),
-        ("/%2F/../a", true),
+    for (raw, has_one, has_lookalike) in [
+        ("/a%2Fb", true, false),
+        ("/a%2f", true, false),
+        ("/a%252Fb", false, true),
+        ("/a%25%32%46b", false, true),
+        ("/a%2Fb%252F", true, true),
+        ("/a%252fb", false, false),
+        ("/a/b", false, false),
+        ("/%2F/../a", true, false),
     ] {
-        assert_eq!(target(raw).unwrap().has_encoded_slash, has_one, "{raw}");
+        let target = target(raw).unwrap();
+        assert_eq!(target.has_encoded_slash, has_one, "{raw}");
+        assert_eq!(target.has_lookalike_slash, has_lookalike, "{raw}");
     }
 }
 

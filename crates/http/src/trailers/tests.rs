@@ -49,7 +49,19 @@ fn what_counts_in_a_head_only_does_not() {
 
 #[test]
 fn requests_say_nothing_that_only_proxies_know() {
-    for name in ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Proxy", "a_b", "X-Named", "X-Own"] {
+    for name in [
+        "X-Forwarded-For",
+        "X-Forwarded.For",
+        "Forwarded",
+        "X-Real-IP",
+        "X-Real.IP",
+        "Proxy",
+        "Client-Cert",
+        "Client-Cert-Chain",
+        "a_b",
+        "X-Named",
+        "X-Own",
+    ] {
         assert_eq!(of_request(&format!("{name}: 1\r\n")), "", "{name}");
         assert_ne!(of_response(&format!("{name}: 1\r\n")), "", "{name}");
     }

@@ -33,6 +33,26 @@ fn a_page_larger_than_the_bound_is_refused() {
 }
 
 #[test]
+fn responses_have_one_copy_of_a_page_until_it_is_another() {
+    let (mut pages, path) = (ErrorPages::default(), Path::new("/x/404.html"));
+    let page =
+        |text: &str| ErrorPage { bytes: text.to_owned().into(), content_type: String::new() };
+    let (now, age_max) = (Duration::from_secs(9), Duration::from_secs(1));
+    let first = pages.remember(path, page("first"), now);
+    // Many streams may have read it at the same time.
+    assert_eq!(pages.remember(path, page("first"), now).bytes.as_ptr(), first.bytes.as_ptr());
+    let found = pages.find(path, now, age_max).unwrap();
+    assert_eq!(found.bytes.as_ptr(), first.bytes.as_ptr());
+    assert!(pages.find(path, now + age_max, age_max).is_none());
+    assert_eq!(pages.remember(path, page("second"), now + age_max).bytes, "second");
+    assert_eq!(pages.find(path, now + age_max, age_max).unwrap().bytes, "second");
+    for number in 0..2 * PAGES_MAX {
+        pages.remember(&path.join(number.to_string()), page(""), now);
+        assert!(pages.0.len() <= PAGES_MAX);
+    }
+}
+
+#[test]
 fn a_page_has_the_type_its_name_says() {
     assert_eq!(content_type_of(Path::new("/x/404.html")), "text/html; charset=utf-8");
     assert_eq!(content_type_of(Path::new("/x/404.json")), "application/json");

@@ -2,18 +2,20 @@
 
 mod objects;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use kettle_config::Limits;
 use kettle_http::target::Target;
 use kettle_http::{Method, negotiate, range};
 use rustix::io::Errno;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use super::current_roots::Sighting;
 use super::entry::Entry;
@@ -25,12 +27,12 @@ use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
 use super::respond;
 use super::root::Root;
-use crate::clock::{Clock, CoarseClock};
+use crate::clock::{Clock, CoarseClock, is_long_ago};
 use crate::disk::Disks;
-use crate::error_page::{self, ErrorPage, HttpError};
+use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
-use crate::request::Head;
+use crate::request::{Head, Request};
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
 /// The files of a worker. All its connections share them.
@@ -39,6 +41,11 @@ pub struct Files {
     cache: RefCell<OpenCache>,
     finder: Finder,
     revalidate: Duration,
+    error_pages: RefCell<ErrorPages>,
+    /// When it was last said that one cannot be read: clients choose how often that is.
+    warned: Cell<Option<Instant>>,
+    /// How long a listing may wait for others that its client does not take.
+    patience: Duration,
     metrics: Arc<WorkerMetrics>,
 }
 
@@ -62,6 +69,9 @@ impl Files {
                 limits.revalidate,
             ),
             revalidate: limits.revalidate,
+            error_pages: RefCell::default(),
+            warned: Cell::default(),
+            patience: limits.write_timeout,
             metrics,
         }
     }
@@ -76,6 +86,7 @@ impl Files {
     pub fn forget(&self) {
         self.forget_entries();
         self.finder.forget_roots();
+        self.error_pages.borrow_mut().forget();
     }
 
     fn forget_entries(&self) {
@@ -122,8 +133,9 @@ impl Files {
         route: &Arc<FileRoute>,
         target: Target<'_>,
         asked: &str,
-        head: &Head,
+        request: &Request<'_>,
     ) -> Result<Response, HttpError> {
+        let head = &*request.head;
         if let Some(answer) = allow(head.method(), &route.configured) {
             return answer;
         }
@@ -146,7 +158,7 @@ impl Files {
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
             LocateOutcome::SlashMissing => Ok(add_slash(route, target)),
             LocateOutcome::Directory if route.listing && !is_rewritten => {
-                self.list(route, relative, target, head, now).await
+                self.list(route, relative, target, request, now).await
             }
             LocateOutcome::Directory if route.fallback.is_some() => {
                 self.fall_back(route, head).await
@@ -207,12 +219,25 @@ impl Files {
         Ok(sighting)
     }
 
-    /// Reads a site's own page for an error.
-    ///
-    /// # Errors
-    /// If the file cannot be read or is too large.
-    pub async fn error_page(&self, path: &Path) -> io::Result<ErrorPage> {
-        self.finder.page(path.to_owned(), error_page::content_type_of(path)).await
+    /// A site's own page for an error, if it can be read. As long as it stays the same, all responses have one copy of it.
+    pub async fn error_page(&self, path: &Path) -> Option<ErrorPage> {
+        let now = self.clock.monotonic();
+        let known = self.error_pages.borrow().find(path, now, self.revalidate);
+        if known.is_some() {
+            return known;
+        }
+        match self.finder.page(path.to_owned(), error_page::content_type_of(path)).await {
+            Ok(page) => Some(self.error_pages.borrow_mut().remember(path, page, now)),
+            Err(error) if is_long_ago(self.warned.get(), WARNED_AGAIN) => {
+                self.warned.set(Some(Instant::now()));
+                tracing::warn!(path = %path.display(), %error, "cannot read the error page");
+                None
+            }
+            Err(error) => {
+                tracing::debug!(path = %path.display(), %error, "cannot read the error page");
+                None
+            }
+        }
     }
 
     /// The remembered entry if it is still the file that was found, otherwise a new one.
@@ -253,19 +278,27 @@ impl Files {
         route: &Arc<FileRoute>,
         relative: &str,
         target: Target<'_>,
-        head: &Head,
+        request: &Request<'_>,
         now: Duration,
     ) -> Result<Response, HttpError> {
+        // Of a client that takes none of them, no more than a few lie in memory.
+        let place = match request.body_places() {
+            Some(places) => {
+                let place = timeout(self.patience, Arc::clone(places).acquire_owned()).await;
+                Some(place.ok().and_then(Result::ok).ok_or(503_u16)?)
+            }
+            None => None,
+        };
         let view = View::from_query(target.query);
         let path = target.path.to_owned();
-        let is_json = negotiate::prefers_json(head.header_values("accept"));
+        let is_json = negotiate::prefers_json(request.head.header_values("accept"));
         let (write, content_type): (fn(&Listing, &str, &View) -> String, _) = match is_json {
             true => (write_json, "application/json"),
             false => (write_html, "text/html; charset=utf-8"),
         };
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
         let page = self.finder.list(route, relative, now, view, listed).await;
-        let page = page.map_err(locate::status_of)?;
+        let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };
         let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);
         for (name, value) in LISTING_FIELDS {
@@ -273,7 +306,19 @@ impl Files {
                 fields = fields.with(name, value);
             }
         }
-        Ok(Response::new(200, fields.with("vary", "accept"), Body::Memory(page.into())))
+        Ok(Response::new(200, fields.with("vary", "accept"), Body::Memory(Bytes::from_owner(page))))
+    }
+}
+
+/// A listing, with its place among those that are in memory for one client.
+struct Page {
+    text: Box<str>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Page {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 }
 
@@ -328,5 +373,7 @@ fn add_slash(route: &FileRoute, target: Target<'_>) -> Response {
 /// What keeps the names in a listing from doing anything, unless the operator says otherwise.
 const LISTING_FIELDS: [(&str, &str); 2] =
     [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
+/// How often it is said that an error page cannot be read.
+const WARNED_AGAIN: Duration = Duration::from_mins(1);
 /// What a file can be asked.
 const METHODS: &str = "GET, HEAD, OPTIONS";

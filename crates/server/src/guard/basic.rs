@@ -1,9 +1,9 @@
 //! Names and passwords (RFC 7617): credentials that were right a moment ago are taken again, others are checked on another thread.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -106,43 +106,6 @@ impl Drop for Check<'_> {
     }
 }
 
-/// A check's place in the queue. All workers count together: they share the threads that check.
-struct Pending(IpAddr);
-
-impl Pending {
-    /// Counts a check for a client; none if it has too many under way.
-    fn begin(client: IpAddr) -> Option<Self> {
-        let client = match client.to_canonical() {
-            // One subscriber has as many addresses as fit into a /64.
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-            client => client,
-        };
-        let mut pending = pending();
-        let count = pending.entry(client).or_default();
-        (*count < PENDING_PER_CLIENT_MAX).then(|| {
-            *count += 1;
-            Self(client)
-        })
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        let mut pending = pending();
-        if let Some(count) = pending.get_mut(&self.0) {
-            *count -= 1;
-            if *count == 0 {
-                pending.remove(&self.0);
-            }
-        }
-    }
-}
-
-/// How many checks are under way for each client. Locked for a few instructions, and no longer than the queue of checks.
-fn pending() -> MutexGuard<'static, BTreeMap<IpAddr, u32>> {
-    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl BasicAuth {
     /// Reads the users of a route.
     pub(super) fn load(settings: &kettle_config::BasicAuth) -> Result<Self, UsersMistake> {
@@ -197,9 +160,8 @@ impl BasicAuth {
 
     async fn verify(&self, name: &str, password: &str, client: IpAddr) -> Verdict {
         let (hash, is_known) = self.users.hash(name);
-        let Some(_pending) = Pending::begin(client) else { return Verdict::Busy };
         let password = Zeroizing::new(password.as_bytes().to_vec());
-        match fits(hash, password).await {
+        match fits(hash, password, client).await {
             Ok(is_right) if is_right & is_known => Verdict::Right(name.into()),
             Ok(_) => Verdict::Wrong,
             Err(_) => Verdict::Busy,
@@ -215,15 +177,11 @@ fn decode(value: &[u8]) -> Option<Zeroizing<String>> {
     String::from_utf8(decoded).ok().map(Zeroizing::new)
 }
 
-static PENDING: Mutex<BTreeMap<IpAddr, u32>> = Mutex::new(BTreeMap::new());
-
 const SCHEME: &[u8] = b"Basic";
 /// How long a right password is believed. A reload forgets at once.
 const VERDICT_AGE_MAX: Duration = Duration::from_mins(5);
 /// Right passwords that a worker remembers.
 const VERDICTS_MAX: usize = 4096;
-/// A browser has six connections to a host.
-const PENDING_PER_CLIENT_MAX: u32 = 8;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,10 @@
 //! Checking passwords, which is slow by design: on a few threads for the whole process, in a bounded queue and for a
 //! bounded time. No worker waits for one.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
@@ -21,6 +23,45 @@ struct Job {
     hash: Arc<Hash>,
     password: Zeroizing<Vec<u8>>,
     answer: oneshot::Sender<bool>,
+    /// For as long as the job is here, whether or not the request still waits for it.
+    pending: Pending,
+}
+
+/// A check's place in the queue. All workers count together: they share the threads that check.
+struct Pending(IpAddr);
+
+impl Pending {
+    /// Counts a check for a client; none if it has too many under way.
+    fn begin(client: IpAddr) -> Option<Self> {
+        let client = match client.to_canonical() {
+            // One subscriber has as many addresses as fit into a /64.
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+            client => client,
+        };
+        let mut pending = pending();
+        let count = pending.entry(client).or_default();
+        (*count < PENDING_PER_CLIENT_MAX).then(|| {
+            *count += 1;
+            Self(client)
+        })
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let mut pending = pending();
+        if let Some(count) = pending.get_mut(&self.0) {
+            *count -= 1;
+            if *count == 0 {
+                pending.remove(&self.0);
+            }
+        }
+    }
+}
+
+/// How many checks are under way for each client. Locked for a few instructions, and no longer than the queue of checks.
+fn pending() -> MutexGuard<'static, BTreeMap<IpAddr, u32>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Notes on which processors such threads may run: workers are kept to one each, and they start them.
@@ -28,11 +69,25 @@ pub(super) fn note_processors() {
     PROCESSORS.get_or_init(process::cpus_allowed);
 }
 
-/// Whether a password fits a hash.
-pub(super) async fn fits(hash: Arc<Hash>, password: Zeroizing<Vec<u8>>) -> Result<bool, Busy> {
-    let (answer, answered) = oneshot::channel();
+/// Whether a password that a client sent fits a hash.
+pub(super) async fn fits(
+    hash: Arc<Hash>,
+    password: Zeroizing<Vec<u8>>,
+    client: IpAddr,
+) -> Result<bool, Busy> {
     let queue = THREADS.lock().unwrap_or_else(PoisonError::into_inner).queue(start).ok_or(Busy)?;
-    queue.try_send(Job { hash, password, answer }).map_err(|_| Busy)?;
+    answer(&queue, hash, password, client).await
+}
+
+async fn answer(
+    queue: &SyncSender<Job>,
+    hash: Arc<Hash>,
+    password: Zeroizing<Vec<u8>>,
+    client: IpAddr,
+) -> Result<bool, Busy> {
+    let pending = Pending::begin(client).ok_or(Busy)?;
+    let (answer, answered) = oneshot::channel();
+    queue.try_send(Job { hash, password, answer, pending }).map_err(|_| Busy)?;
     match timeout(TIME_MAX, answered).await {
         Ok(Ok(fits)) => Ok(fits),
         Ok(Err(_)) | Err(_) => Err(Busy),
@@ -82,19 +137,25 @@ fn run(jobs: &Mutex<Receiver<Job>>, processors: &[usize]) {
     }
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { hash, password, answer }) = job else { return };
+        let Ok(Job { hash, password, answer, pending }) = job else { return };
         // Who asked may be gone.
-        if !answer.is_closed() {
-            let _ = answer.send(hash.fits(&password));
+        let fits = (!answer.is_closed()).then(|| hash.fits(&password));
+        // Before the answer: whoever gets it may ask again.
+        drop(pending);
+        if let Some(fits) = fits {
+            let _ = answer.send(fits);
         }
     }
 }
 
 static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
 static THREADS: Mutex<Threads> = Mutex::new(Threads { queue: None, tried: None });
+static PENDING: Mutex<BTreeMap<IpAddr, u32>> = Mutex::new(BTreeMap::new());
 
 /// Passwords that wait for a thread.
 const QUEUE_MAX: usize = 64;
+/// A browser has six connections to a host.
+const PENDING_PER_CLIENT_MAX: u32 = 8;
 /// How long a request waits for its turn and its answer.
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// Of this many processors one checks passwords while they are guessed.
@@ -104,17 +165,4 @@ const THREADS_MAX: usize = 4;
 const TRIED_AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_that_could_not_be_started_are_started_later() {
-        let mut threads = Threads { queue: None, tried: None };
-        assert!(threads.queue(|| None).is_none());
-        assert!(threads.queue(|| panic!("at once")).is_none());
-        threads.tried = None;
-        let way = sync_channel(1).0;
-        assert!(threads.queue(|| Some(way)).is_some());
-        assert!(threads.queue(|| panic!("they run")).is_some());
-    }
-}
+mod tests;

@@ -21,6 +21,8 @@ pub(super) struct SignedUrls {
     client: bool,
     /// Whether a signature is for a request that says nothing but its path.
     is_strict: bool,
+    /// Whether a path with an encoded slash may be asked for. No other with the same text is, then: it is the text that is signed.
+    takes_encoded_slashes: bool,
 }
 
 impl SignedUrls {
@@ -28,8 +30,9 @@ impl SignedUrls {
     /// give.
     pub(super) fn load(
         settings: &kettle_config::SignedUrls,
-        is_strict: bool,
+        route: &kettle_config::Route,
     ) -> Result<Self, UsersMistake> {
+        let (is_strict, takes_encoded_slashes) = (route.backend.is_some(), route.encoded_slashes);
         let path = &settings.secret.value;
         let mistake = |line, message: String| UsersMistake {
             path: path.clone(),
@@ -55,7 +58,7 @@ impl SignedUrls {
         }
         match keys.is_empty() {
             true => Err(mistake(0, "there is no secret in it".to_owned())),
-            false => Ok(Self { keys, client: settings.client, is_strict }),
+            false => Ok(Self { keys, client: settings.client, is_strict, takes_encoded_slashes }),
         }
     }
 
@@ -63,6 +66,9 @@ impl SignedUrls {
     pub(super) fn check(&self, request: &Request<'_>, now: SystemTime) -> Result<(), &'static str> {
         let target = request.head.target().map_err(|_| "no-signature")?;
         if self.is_strict && !says_no_more(request, target.query.unwrap_or_default()) {
+            return Err("not-signed");
+        }
+        if self.takes_encoded_slashes && target.has_lookalike_slash {
             return Err("not-signed");
         }
         let value = |name: &str| {

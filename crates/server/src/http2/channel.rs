@@ -1,15 +1,17 @@
 //! A connection that speaks HTTP/2 over TLS, between its streams and its socket: frames that are due are gathered, sealed as
 //! full records, and sent together. Once a response has asked for it, the kernel makes the records.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use kettle_http::h2;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use tokio::sync::Semaphore;
 
 use super::priority::Line;
 use super::written::{StreamProgress, Written};
@@ -35,6 +37,8 @@ pub(crate) struct Channel {
     turn_bytes_left: Cell<usize>,
     /// What threads read, or have read, and is not sent yet.
     pub(super) read_bytes: Cell<usize>,
+    /// Room for bodies that are made as a whole, once a stream asks for it.
+    body_places: OnceCell<Arc<Semaphore>>,
     /// Bytes of bodies that were written, of all streams.
     pub(super) written_bytes: Cell<u64>,
     is_blocked: Cell<bool>,
@@ -79,6 +83,7 @@ impl Channel {
             ticks: Cell::default(),
             turn_bytes_left: Cell::default(),
             read_bytes: Cell::default(),
+            body_places: OnceCell::new(),
             written_bytes: Cell::default(),
             is_blocked: Cell::default(),
             unheard_ticks: Cell::default(),
@@ -88,6 +93,12 @@ impl Channel {
             refusal: Cell::default(),
             failure: Cell::default(),
         }
+    }
+
+    /// What a stream takes a permit of before a body is made for it as a whole, and holds until that is sent: its client may open
+    /// no window for it.
+    pub(crate) fn body_places(&self) -> &Arc<Semaphore> {
+        self.body_places.get_or_init(|| Arc::new(Semaphore::new(BODY_PLACES)))
     }
 
     /// Begins a turn, at the end of which other connections have theirs.
@@ -439,3 +450,5 @@ const SMALL_BYTES_MAX: usize = 4_096;
 
 /// What one connection receives before it lets the others have a turn.
 const TURN_BYTES: usize = 4 * HELD_BYTES_MAX;
+/// Bodies that were made as a whole and are not sent yet.
+const BODY_PLACES: usize = 2;

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
+use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::target::Target;
 use kettle_http::trailers::TrailerFilter;
 
@@ -97,10 +98,10 @@ impl ProxyRoute {
         self.names.iter().any(is_it)
     }
 
-    /// Whether the operator says a field of this name.
+    /// Whether the operator says a field of this name, or one that servers may take for it.
     pub(super) fn is_own(&self, name: &[u8]) -> bool {
         let mut names = self.request_headers.iter();
-        names.any(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes()))
+        names.any(|(own, _)| are_one_to_gateways(own.as_bytes(), name))
     }
 
     /// Names the client, by both sets of fields in use (RFC 7239, and what came before it), unless the operator says it.
@@ -125,20 +126,11 @@ impl ProxyRoute {
     }
 }
 
-/// Whether a field of a client's is not passed on, because we say it ourselves, because only a proxy can know it, or because
-/// programs behind gateways (CGI) take it for another: `a_b` and `a-b` are one name there, and `Proxy` is a setting.
+/// Whether a field of a client's is not passed on, because we say it ourselves or because it is none of a client's.
 fn is_ours(name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    let begins = name.get(..FORWARDED_PREFIX.len());
-    name.contains(&b'_')
-        || OURS.into_iter().any(is)
-        || begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FORWARDED_PREFIX))
+    is_of_proxies(name) || ["host", "content-length", "expect"].into_iter().any(is)
 }
-
-const OURS: [&str; 7] =
-    ["host", "content-length", "expect", "forwarded", "x-real-ip", "early-data", "proxy"];
-
-const FORWARDED_PREFIX: &[u8] = b"x-forwarded-";
 
 #[cfg(test)]
 mod tests;

@@ -3,33 +3,41 @@
 
 use std::borrow::Cow;
 
-/// A decoded path as a server may see it that cuts each segment at its first semicolon, or that takes an encoded slash for one and
-/// then puts the segments in order. `None` if a parameter leaves a segment empty or a dot segment, or if the path leads out of the
-/// root: what is behind that is for the server to find, and no longer what a route was chosen by.
+/// A decoded path as a server may see it that cuts each segment at its first semicolon, or that takes an encoded slash for one.
+/// `None` if such servers would not agree on it: a parameter leaves a segment empty, there is a dot segment, which some resolve and
+/// others look for, or a slash is encoded in a parameter, which ends there for those who decode first. Only the server knows then
+/// what is asked for, and a route was chosen by something else.
 #[must_use]
 pub fn as_read_otherwise(path: &str) -> Option<Cow<'_, str>> {
     let has_slash = path.contains(ENCODED_SLASH);
     if !has_slash && !path.contains(';') {
         return Some(Cow::Borrowed(path));
     }
+    let has_slash_in_parameter = |segment: &str| {
+        segment.split_once(';').is_some_and(|(_, parameter)| parameter.contains(ENCODED_SLASH))
+    };
+    if path.split('/').any(has_slash_in_parameter) {
+        return None;
+    }
     let decoded = path.replace(ENCODED_SLASH, "/");
-    let mut plain: Vec<&str> = Vec::new();
-    for (number, segment) in decoded.split('/').enumerate() {
+    let mut plain = String::with_capacity(decoded.len());
+    for segment in decoded.split('/').skip(1) {
         let (name, is_cut) = match segment.split_once(';') {
             Some((name, _)) => (name, true),
             None => (segment, false),
         };
         match name {
-            "" | "." | ".." if is_cut => return None,
-            // Only an encoded slash brings them here.
-            "" | "." if has_slash && number > 0 => {}
-            ".." if has_slash => {
-                plain.pop().filter(|parent| !parent.is_empty())?;
+            "." | ".." => return None,
+            "" if is_cut => return None,
+            // Slashes in a row come from encoded ones, and servers take them for one.
+            "" if has_slash => {}
+            name => {
+                plain.push('/');
+                plain.push_str(name);
             }
-            name => plain.push(name),
         }
     }
-    Some(Cow::Owned(plain.join("/")))
+    Some(Cow::Owned(plain))
 }
 
 /// As decoded paths have it.

@@ -6,6 +6,7 @@ use kettle_tests::backend::{Backend, backend, read_until};
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::scaled;
+use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
@@ -219,4 +220,44 @@ fn a_client_that_was_told_to_go_and_does_not_is_left() {
     let refused = busy.next_of(RST_STREAM);
     assert_eq!((refused.stream, code(&refused.payload)), (7, REFUSED_STREAM));
     assert_ne!(kettle.status("/total/http2_refused/late"), 0);
+}
+
+#[test]
+fn listings_that_a_client_does_not_take_are_made_two_at_a_time() {
+    let mut setup = Setup::default().listener("http2 = true").route("listing = true");
+    for number in 0..1_000 {
+        // The longest names that there are, and of a page the longest.
+        setup = setup.file(&format!("www/long/{number:04}{}", "\"".repeat(251)), "");
+    }
+    let setup = setup.set("server", "workers = 1").set("server", "dumpable = true");
+    let kettle = Kettle::start(setup);
+    let mut other = Dialer::default().connect(kettle.address());
+    let page = other.get("/long/").body;
+    assert!(page.len() > 2 << 20, "{} bytes", page.len());
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    let before_bytes = kettle.memory_bytes();
+    let streams: Vec<u32> = (0..128).map(|number| 2 * number + 1).collect();
+    frames.send(&streams.iter().flat_map(|stream| get(*stream, "/long/")).collect::<Vec<u8>>());
+    kettle.wait_for_status("/total/http2_streams", 128);
+    // A worker reads folders one behind the other: by now all are read that may be.
+    assert!(other.get("/long/").body == page, "another page");
+    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
+    assert!(grown < 32 << 20, "{grown} bytes more");
+    // What is given up makes room, made or not.
+    let given_up = streams.iter().filter(|stream| ![3, 127, 255].contains(*stream));
+    let resets = given_up.flat_map(|stream| frame(RST_STREAM, 0, *stream, &CANCEL.to_be_bytes()));
+    frames.send(&resets.collect::<Vec<u8>>());
+    open_connection(&mut frames);
+    frames.send(&settings(WINDOW_MAX));
+    let mut bodies = [(3, Vec::new()), (127, Vec::new()), (255, Vec::new())];
+    let mut ended = 0;
+    while ended < bodies.len() {
+        let frame = frames.next_of(DATA);
+        let (_, body) = bodies.iter_mut().find(|(stream, _)| *stream == frame.stream).unwrap();
+        body.extend_from_slice(&frame.payload);
+        ended += usize::from(frame.flags & END_STREAM != 0);
+    }
+    for (stream, body) in bodies {
+        assert!(body == page, "stream {stream} got {} bytes of {}", body.len(), page.len());
+    }
 }

@@ -12,6 +12,8 @@ use super::{answer, before, ok, read_head};
 pub const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// HMAC-SHA-256 by it of `4102444800`, a line feed and `/app/a`.
 pub const SIGNATURE: &str = "63e471dc6cee1211168e1c756bf0f20ce57ab604341063c0eaed32a1f2da2efd";
+/// The same for `/app/x%2Fsecret`.
+const SIGNATURE_OF_SLASH: &str = "5c4e83217a8c4cb0f34e03b6123fd82b74e00e611e290c09f2e511f35d751899";
 
 #[test]
 fn a_parameter_in_a_path_leads_around_no_rule() {
@@ -63,6 +65,24 @@ fn a_signature_is_for_reading_its_path_and_for_nothing_else() {
     assert_eq!(client.response_head().status, 204);
 }
 
+/// Decoded once, `%252F` is the text that an encoded slash stays.
+#[test]
+fn a_signature_for_an_encoded_slash_is_for_no_other_path() {
+    let backend = Backend::listen();
+    let rules = "encoded_slashes = true\nsigned_urls = { secret = \"secret\" }";
+    let kettle = Kettle::start(before(rules, "", &[backend.address()]).file("secret", SECRET));
+    let mut client = Dialer::default().connect(kettle.address());
+    let query = format!("expires=4102444800&signature={SIGNATURE_OF_SLASH}");
+    for path in ["/app/x%252Fsecret", "/app/x%25%32%46secret"] {
+        assert_eq!(client.get(&format!("{path}?{query}")).status, 403, "{path}");
+        assert_eq!(kettle.entry(&format!("{path}?{query}")).text("refused"), "not-signed");
+    }
+    client.send(&get(&format!("/app/x%2Fsecret?{query}"))).unwrap();
+    let head = answer(&mut backend.accept(), &ok("signed"));
+    assert!(head.starts_with("GET /app/x%2Fsecret?"), "{head}");
+    assert_eq!(client.response().body, b"signed");
+}
+
 #[test]
 fn a_slash_that_stays_encoded_is_filled_into_no_redirect() {
     let backend = Backend::listen();
@@ -90,6 +110,8 @@ fn an_encoded_slash_leads_around_no_other_route() {
         ("/app/%2fadm/x", 400),
         ("/app/x%2F..%2Fadm/x", 400),
         ("/app/..%2F..%2Fadm", 400),
+        ("/app/adm;x%2F..%2Fpub/users", 400),
+        ("/app/adm%2F..%2Fx", 400),
     ] {
         assert_eq!(client.get(path).status, status, "{path}");
     }

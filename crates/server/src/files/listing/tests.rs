@@ -145,6 +145,8 @@ fn the_filter_is_for_any_part_of_a_name_in_any_case() {
     }
     assert!(View::from_query(Some("filter=%&x")).fits(b"\xff"));
     assert!(view.query_by(view.sort).ends_with("&filter=b.t%C3%A4"));
+    let long = View::from_query(Some(&format!("filter={}", "%C3%84".repeat(500))));
+    assert_eq!(long.filter, "ä".repeat(127), "of 255 bytes what is whole");
 }
 
 #[test]

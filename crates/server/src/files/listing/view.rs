@@ -15,7 +15,7 @@ use super::order::compare_names;
 pub struct View {
     /// In which order.
     pub sort: Sort,
-    /// What a name must contain, in lower case; empty for anything.
+    /// What a name must contain, in lower case; empty for anything. No longer than a name: pages say it again and again.
     pub filter: String,
     /// Which page.
     pub start: PageStart,
@@ -102,6 +102,7 @@ impl View {
                 "filter" => {
                     let text = decode_query_value(value).unwrap_or_default();
                     filter = String::from_utf8_lossy(&text).trim().to_lowercase();
+                    filter.truncate(filter.floor_char_boundary(NAME_BYTES_MAX));
                 }
                 "after" | "before" | "last" => cursor = Some((name, value)),
                 _ => {}
@@ -148,6 +149,9 @@ impl View {
         query
     }
 }
+
+/// NAME_MAX of Linux.
+const NAME_BYTES_MAX: usize = 255;
 
 /// An entry's place in the order, as text: `f` or `d`, what it is sorted by, its name.
 fn cursor(key: SortKey, item: &Item) -> String {

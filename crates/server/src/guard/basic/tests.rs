@@ -11,20 +11,3 @@ fn credentials_are_read_in_one_way() {
         assert_eq!(decoded(value).filter(|text| !text.is_empty()), None, "{value}");
     }
 }
-
-/// Whichever workers its connections are on.
-#[test]
-fn one_client_does_not_take_all_turns_of_those_who_check_passwords() {
-    let (client, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-    let workers: Vec<_> = (0..4)
-        .map(|_| std::thread::spawn(move || (0..8).map(|_| Pending::begin(client)).collect()))
-        .collect();
-    let begun: Vec<Vec<Option<Pending>>> =
-        workers.into_iter().map(|worker| worker.join().unwrap()).collect();
-    assert_eq!(begun.iter().flatten().flatten().count(), 8);
-    assert!(Pending::begin(client).is_none());
-    assert!(Pending::begin(other).is_some());
-    drop(begun);
-    assert!(Pending::begin(client).is_some());
-    assert!(!pending().contains_key(&client), "nobody is remembered for that");
-}

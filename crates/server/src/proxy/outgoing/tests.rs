@@ -24,15 +24,19 @@ fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> P
     ProxyRoute::new(&site, &route, upstream)
 }
 
-/// What a server gets for a request; nothing where that is refused before anybody is asked.
-fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
+fn head_of(request: &str) -> Option<Box<Head>> {
     let bytes = request.as_bytes().to_vec();
     let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &HeadLimits::default())
     else {
         return None;
     };
     body_framing(&head).ok()?;
-    let head = Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone())));
+    Some(Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone()))))
+}
+
+/// What a server gets for a request; nothing where that is refused before anybody is asked.
+fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
+    let head = head_of(request)?;
     let path = head.target().ok()?.path.to_owned();
     let mut request = Request::without_body(head, Some("sni.example"));
     request.client = "2001:db8::1".parse().unwrap();
@@ -63,6 +67,7 @@ fn what_is_for_one_hop_and_what_only_a_proxy_knows_is_not_passed_on() {
     let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: X-Named, keep-alive\r\nX-Named: 1\r\n\
         Keep-Alive: 5\r\nTE: trailers\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\nProxy-Connection: x\r\n\
         Proxy-Authorization: Basic x\r\nProxy: http://evil\r\nX-Forwarded-For: 1.2.3.4\r\n\
+        X.Forwarded-For: 1.2.3.4\r\nX-Real.IP: 1.2.3.4\r\nX-Real|IP: 1.2.3.4\r\nClient-Cert: :AA==:\r\nclient-cert-chain: :AA==:\r\n\
         x-forwarded-anything: 1\r\nForwarded: for=1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\nX_Under: 1\r\n\
         Expect: 100-continue\r\nEarly-Data: 1\r\nTrailer: x\r\nX-Other: 1\r\n\r\n";
     let head = written(&route(|_| {}), request, None).unwrap();
@@ -117,6 +122,21 @@ fn operators_say_host_and_fields() {
     let head = written(&route, request, None).unwrap();
     assert!(head.contains("host: app.internal\r\n") && head.contains("X-Team: blue\r\n"));
     assert!(!head.contains("red") && head.contains("x-forwarded-host: a\r\n"), "{head}");
+}
+
+#[test]
+fn what_an_operator_says_with_an_underscore_no_client_says_with_a_hyphen() {
+    let route = route(|route| {
+        let own = [("X_User", "nobody"), ("Client-Cert", ":AA==:")];
+        route.request_headers = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    });
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nX-User: root\r\nClient-Cert: :BB==:\r\n\r\n";
+    let head = written(&route, request, None).unwrap();
+    assert!(head.contains("X_User: nobody\r\n") && head.contains("Client-Cert: :AA==:\r\n"));
+    assert!(!head.contains("root") && !head.contains("BB"), "{head}");
+    let trailers = "x-user: root\r\nx-sum: 1\r\n";
+    let head = head_of(request).unwrap();
+    assert_eq!(route.request_trailers(&head).passed_on(trailers.as_bytes()), b"x-sum: 1\r\n");
 }
 
 #[test]

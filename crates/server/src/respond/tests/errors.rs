@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 use kettle_config::{ClientAuth, Located, Site};
 
 use super::stage::{Reply, Stage};
+
+/// As long as what was looked at is believed.
+const PERIOD: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn other_methods_get_405_with_those_there_are() {
@@ -42,7 +46,7 @@ async fn a_missing_file_gets_a_short_page() {
 }
 
 #[tokio::test]
-async fn a_sites_own_page_is_read_at_each_error() {
+async fn a_sites_own_page_is_looked_at_again_after_a_while() {
     let stage = Stage::new();
     let path = stage.folder.path().join("404.html");
     fs::write(&path, "first").unwrap();
@@ -50,10 +54,13 @@ async fn a_sites_own_page_is_read_at_each_error() {
     let server = stage.site(|site| site.error_pages = pages).open();
     assert_eq!(server.get("/none", &[]).await.text(), "first");
     fs::write(&path, "second").unwrap();
+    assert_eq!(server.get("/none", &[]).await.text(), "first");
+    server.clock.pass(PERIOD);
     let reply = server.get("/none", &[]).await;
     assert_eq!((reply.status, reply.text()), (404, "second"));
     assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
     fs::remove_file(&path).unwrap();
+    server.clock.pass(PERIOD);
     let reply = server.get("/none", &[]).await;
     assert!(reply.text().contains("Not Found"), "{}", reply.text());
     assert_eq!(server.ask("POST", "/none", &[]).await.status, 405, "has no page of its own");
