@@ -76,6 +76,13 @@ fn change_mask(how: libc::c_int, signals: &libc::sigset_t) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
+/// Lets writes beyond the limit of file sizes fail with EFBIG: SIGXFSZ, which ends a process that does not expect it, is ignored
+/// from now on (setrlimit(2)). Called before there are other threads.
+pub fn ignore_file_size_signal() {
+    // SAFETY: no handler is installed. It cannot fail for a signal that there is (signal(2)).
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Whether SIGHUP is ignored, as `nohup` leaves it to what it starts.
 #[must_use]
 pub fn is_hangup_ignored() -> bool {
