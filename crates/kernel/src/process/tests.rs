@@ -278,6 +278,17 @@ fn whoever_is_the_user_already_keeps_its_group_where_none_is_named() {
 }
 
 #[test]
+fn names_beside_a_path_differ_within_a_process() {
+    let path = Path::new("/run/some.sock");
+    let names = [name_beside(path), name_beside(path)];
+    assert_ne!(names[0], names[1]);
+    for name in names {
+        assert_eq!(name.as_os_str().len(), path.as_os_str().len() + BYTES_BESIDE);
+        assert_eq!(name.parent(), path.parent());
+    }
+}
+
+#[test]
 fn a_user_brings_the_groups_it_belongs_to() {
     let root = Account::find("root", None).unwrap();
     assert_eq!((root.gid(), group_name(root.gid()).as_str()), (0, "root"));
