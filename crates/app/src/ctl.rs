@@ -1,5 +1,6 @@
 //! `kettle ctl`: asks something of a running server over its control socket.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,7 +9,9 @@ use kettle_supervisor::admin::client::{ask, stop};
 use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
-use crate::cli::{CacheCommand, CtlArguments, CtlCommand, PurgeArgument, ServerArgument};
+use crate::cli::{
+    CacheCommand, CtlArguments, CtlCommand, DEFAULT_SOCKET, PurgeArgument, ServerArgument,
+};
 use crate::output::{fail, fail_with, print, print_line, say};
 use crate::watch::watch;
 
@@ -104,14 +107,36 @@ fn print_json(reply: &Reply) -> ExitCode {
     }
 }
 
+/// Where the server is asked. That a configuration is half edited must not keep anybody from asking, and whether it will do is
+/// for the server to say: where it does not help, the usual socket is taken if it is there.
 fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
     let Some(path) = &arguments.config else { return Ok(arguments.socket.clone()) };
-    let config = read(path).map_err(|diagnostics| fail_with(&diagnostics))?;
-    config.admin.socket.ok_or_else(|| {
-        let path = path.display();
-        fail(format_args!(
-            "{path} sets no control socket; add `socket = \"/run/kettle/admin.sock\"` below \
-             `[admin]` and start the server again"
-        ))
-    })
+    let (shown, usual) = (path.display(), &arguments.socket);
+    let usual_because = |why: &str| {
+        usual.exists().then(|| {
+            say(format_args!("{why}: asking the server behind {}", usual.display()));
+            usual.clone()
+        })
+    };
+    if path.metadata().is_ok_and(|it| it.file_type().is_fifo()) {
+        let why = format!("{shown} is a pipe, and what it brings is for the server");
+        return usual_because(&why).ok_or_else(|| fail(format_args!("{why}; use --socket")));
+    }
+    match read(path).map(|config| config.admin.socket) {
+        Ok(Some(socket)) if socket.exists() => Ok(socket),
+        Ok(Some(socket)) => {
+            let why = format!("{}, which {shown} names, is not there", socket.display());
+            Ok(usual_because(&why).unwrap_or(socket))
+        }
+        Ok(None) => usual_because(&format!("{shown} sets no control socket")).ok_or_else(|| {
+            fail(format_args!(
+                "{shown} sets no control socket; add `socket = \"{DEFAULT_SOCKET}\"` below \
+                 `[admin]` and start the server again"
+            ))
+        }),
+        Err(mistakes) => {
+            let first = mistakes.first().map_or("", |mistake| mistake.message.as_str());
+            usual_because(&format!("{shown}: {first}")).ok_or_else(|| fail_with(&mistakes))
+        }
+    }
 }

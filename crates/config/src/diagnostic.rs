@@ -13,7 +13,7 @@ const SHOWN_LINE_CHARACTERS_MAX: usize = 120;
 const SHOWN_BEFORE_CARET: usize = 40;
 
 /// One mistake: where it stands, the text that is wrong, why, and what to write instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// The configuration file.
     pub path: PathBuf,

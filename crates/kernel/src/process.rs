@@ -13,8 +13,10 @@ pub use clocks::{
 pub(crate) use fork::{Fork, exit_at_once, forget_children, fork, keep_only};
 pub use privileges::{Account, PrivilegeError, group_name};
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{
     DumpableBehavior, Pid, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
@@ -75,6 +77,26 @@ fn change_mask(how: libc::c_int, signals: &libc::sigset_t) -> io::Result<()> {
     let error = unsafe { libc::pthread_sigmask(how, signals, old) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
+
+/// Lets writes beyond the limit of file sizes fail with EFBIG: SIGXFSZ, which ends a process that does not expect it, is ignored
+/// from now on (setrlimit(2)). Called before there are other threads.
+pub fn ignore_file_size_signal() {
+    // SAFETY: no handler is installed. It cannot fail for a signal that there is (signal(2)).
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// A name beside a path that nobody guesses and no other process takes, not even one of the same number in another container.
+#[must_use]
+pub fn name_beside(path: &Path) -> PathBuf {
+    let random = RandomState::new().hash_one(std::process::id());
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{:0DIGITS_BESIDE$x}", random >> (64 - 4 * DIGITS_BESIDE)));
+    name.into()
+}
+
+/// By how much it is longer.
+pub const BYTES_BESIDE: usize = 1 + DIGITS_BESIDE;
+const DIGITS_BESIDE: usize = 6;
 
 /// Whether SIGHUP is ignored, as `nohup` leaves it to what it starts.
 #[must_use]

@@ -182,7 +182,7 @@ pub async fn respond(
                     let (keys, device, route) = (keys.clone(), device.clone(), route.clone());
                     spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
                 };
-                let _ = invalidate(None, Disks::new(ANSWER_TIME_MAX)).await;
+                let _ = invalidate(None, files.disks().within(ANSWER_TIME_MAX)).await;
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it.
                     let (held, over) = oneshot::channel();
@@ -270,7 +270,7 @@ async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenSto
     }
     // Whoever begins it has patience, since much may be read; those who come meanwhile are answered past it.
     let disks = match route.store.is_opening() {
-        true => Disks::new(ANSWER_TIME_MAX),
+        true => files.disks().within(ANSWER_TIME_MAX),
         false => files.disks().again(),
     };
     let store = Arc::clone(&route.store);

@@ -31,6 +31,8 @@ pub(crate) use thread::runtime_without_threads;
 pub struct Disks {
     timeout: Duration,
     devices: RefCell<HashMap<DeviceKey, Arc<Device>>>,
+    /// Has no permits, and is closed when the time to drain is over.
+    drain: Arc<Semaphore>,
 }
 
 /// What is known of where a device is.
@@ -103,13 +105,24 @@ impl Disks {
     /// Disks that are waited for at most so long.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
-        Self { timeout, devices: RefCell::default() }
+        Self { timeout, devices: RefCell::default(), drain: Arc::new(Semaphore::new(0)) }
     }
 
     /// Others that are waited for as long, for a task that does not end with its answer.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self::new(self.timeout)
+        self.within(self.timeout)
+    }
+
+    /// Others of this worker, that are waited for at most so long.
+    #[must_use]
+    pub fn within(&self, timeout: Duration) -> Self {
+        Self { drain: Arc::clone(&self.drain), ..Self::new(timeout) }
+    }
+
+    /// From now on nobody waits for a disk.
+    pub fn end_drain(&self) {
+        self.drain.close();
     }
 
     /// The device of this number (`st_dev`), which files of this kind lie on.
@@ -169,7 +182,7 @@ impl Disks {
         deadline: DiskDeadline,
         call: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WaitError> {
-        wait_with(device, None, deadline, |_| call()).await
+        self.wait_with(device, None, deadline, |_| call()).await
     }
 
     /// The same for calls that take much work or memory, such as listing a folder: fewer at a time. They end when they
@@ -183,39 +196,45 @@ impl Disks {
         deadline: DiskDeadline,
         call: impl FnOnce(&Abandoned) -> T + Send + 'static,
     ) -> Result<T, WaitError> {
-        wait_with(device, Some(&device.turns), deadline, call).await
+        self.wait_with(device, Some(&device.turns), deadline, call).await
     }
-}
 
-async fn wait_with<T: Send + 'static>(
-    device: &Arc<Device>,
-    turns: Option<&Arc<Semaphore>>,
-    deadline: DiskDeadline,
-    call: impl FnOnce(&Abandoned) -> T + Send + 'static,
-) -> Result<T, WaitError> {
-    let _queued = Queued::behind(&device.waiting)?;
-    let asking = Asking(Abandoned::default());
-    let waiting = async {
-        let ended = |_| WaitError::Ended;
-        let turn = match turns {
-            Some(turns) => Some(Arc::clone(turns).acquire_owned().await.map_err(ended)?),
-            None => None,
+    async fn wait_with<T: Send + 'static>(
+        &self,
+        device: &Arc<Device>,
+        turns: Option<&Arc<Semaphore>>,
+        deadline: DiskDeadline,
+        call: impl FnOnce(&Abandoned) -> T + Send + 'static,
+    ) -> Result<T, WaitError> {
+        let _queued = Queued::behind(&device.waiting)?;
+        let asking = Asking(Abandoned::default());
+        let waiting = async {
+            let ended = |_| WaitError::Ended;
+            let turn = match turns {
+                Some(turns) => Some(Arc::clone(turns).acquire_owned().await.map_err(ended)?),
+                None => None,
+            };
+            let place = Arc::clone(&device.places).acquire_owned().await.map_err(ended)?;
+            let (device, abandoned) = (Arc::clone(device), asking.0.clone());
+            let held = move || {
+                device.close_left();
+                // Every thread may have been taken until now.
+                let outcome = (!abandoned.is_so()).then(|| call(&abandoned));
+                // Closed while every place was taken.
+                device.close_left();
+                drop((turn, place));
+                outcome
+            };
+            let made = on_thread(held).ok_or(WaitError::NoThread)?;
+            made.await.flatten().ok_or(WaitError::Ended)
         };
-        let place = Arc::clone(&device.places).acquire_owned().await.map_err(ended)?;
-        let (device, abandoned) = (Arc::clone(device), asking.0.clone());
-        let held = move || {
-            device.close_left();
-            // Every thread may have been taken until now.
-            let outcome = (!abandoned.is_so()).then(|| call(&abandoned));
-            // Closed while every place was taken.
-            device.close_left();
-            drop((turn, place));
-            outcome
-        };
-        let made = on_thread(held).ok_or(WaitError::NoThread)?;
-        made.await.flatten().ok_or(WaitError::Ended)
-    };
-    timeout_at(deadline.0, waiting).await.unwrap_or(Err(WaitError::TimedOut))
+        tokio::select! {
+            biased;
+            done = timeout_at(deadline.0, waiting) => done.unwrap_or(Err(WaitError::TimedOut)),
+            // What is left of the drain is for the answer that says so.
+            _ = self.drain.acquire() => Err(WaitError::Ended),
+        }
+    }
 }
 
 /// Something files lie on that answers quickly, slowly or never: what a worker knows about it.

@@ -3,7 +3,8 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,6 +148,7 @@ impl Router {
                 .filter(|site| config.sites.get(*site).is_some_and(kettle_config::Site::is_served)),
         };
         let client_auth = client_auth_groups(config);
+        let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
         for (number, site) in config.sites.iter().enumerate() {
             for name in site.names.iter().filter(|_| site.is_served()) {
@@ -160,15 +162,6 @@ impl Router {
                     router.exact.entry(name.into_bytes().into()).or_insert(number);
                 }
             }
-            let chains = |site: &kettle_config::Site| -> Vec<PathBuf> {
-                site.certificates
-                    .iter()
-                    .map(|certificate| certificate.chain.value.clone())
-                    .collect()
-            };
-            let own = chains(site);
-            let first_like =
-                config.sites.iter().position(|other| !own.is_empty() && chains(other) == own);
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
             let routes = build_routes(config, site, (upstreams, stores), open, &mut diagnostics);
@@ -185,7 +178,7 @@ impl Router {
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
                 routes,
-                certificates: first_like.unwrap_or(number),
+                certificates: certificates.get(number).copied().flatten().unwrap_or(number),
                 client_auth: client_auth.get(number).copied().flatten(),
                 is_certificate_optional: site.client_auth.as_ref().is_some_and(|client_auth| {
                     client_auth.mode == kettle_config::ClientAuthMode::Optional
@@ -333,17 +326,25 @@ impl Rules {
 /// For each site that asks clients for certificates, the first site that asks for the same.
 #[must_use]
 pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
-    let files = |site: &kettle_config::Site| {
+    first_alike(config.sites.iter().map(|site| {
         let client_auth = site.client_auth.as_ref()?;
-        let crl = client_auth.crl.as_ref().map(|crl| crl.value.clone());
-        Some((client_auth.mode, client_auth.roots.value.clone(), crl))
-    };
-    let all: Vec<_> = config.sites.iter().map(files).collect();
-    let first_like = |own: &Option<_>| {
-        own.as_ref()?;
-        all.iter().position(|other| other == own)
-    };
-    all.iter().map(first_like).collect()
+        let crl = client_auth.crl.as_ref().map(|crl| &crl.value);
+        Some((client_auth.mode, &client_auth.roots.value, crl))
+    }))
+}
+
+/// For each site that has certificates, the first site that shows the same.
+fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
+    first_alike(config.sites.iter().map(|site| {
+        let chains: Vec<_> = site.certificates.iter().map(|it| &it.chain.value).collect();
+        (!chains.is_empty()).then_some(chains)
+    }))
+}
+
+/// For each that has a key, the number of the first with the same. There may be ten thousand.
+fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
+    let mut first = HashMap::new();
+    keys.enumerate().map(|(number, key)| Some(*first.entry(key?).or_insert(number))).collect()
 }
 
 /// A site's routes, longest prefix first. Of those that are `open` it takes what cannot be opened again, and what clients have

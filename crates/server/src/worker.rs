@@ -81,7 +81,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
     // Where nobody is left to say so, the loop below ends at once.
     let _ = shutdown.wait_for(|state| *state != Shutdown::Starting).await;
     let mut accepting = Listeners::default();
-    accepting.follow(&worker, &first)?;
+    accepting.follow(&worker, &first, &mut duties)?;
     drop(first);
     loop {
         tokio::select! {
@@ -94,7 +94,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 }
                 let next = Arc::clone(&snapshot.borrow_and_update());
                 worker.adopt(Arc::clone(&next));
-                if let Err(error) = accepting.follow(&worker, &next) {
+                if let Err(error) = accepting.follow(&worker, &next, &mut duties) {
                     tracing::error!(%error, "a listening socket cannot be used");
                 }
             }
@@ -115,19 +115,19 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 }
                 break;
             }
-            // Without them nothing would ever be given up, and no handshake go on.
+            // Without them nothing would ever be given up, no handshake go on, and nobody be accepted.
             panic = first_panic(&mut duties) => return Err(io::Error::other(panic)),
         }
     }
     Ok(())
 }
 
-/// Waits for a task that panics. That others end, as they do when nobody is left to ask them, is no matter.
+/// Waits for a task that panics. That others end, as they do when nobody is left to ask them or a reload ends them, is no matter.
 async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
     loop {
         match tasks.join_next().await {
-            Some(Ok(())) => {}
-            Some(Err(panic)) => return panic,
+            Some(Err(error)) if error.is_panic() => return error,
+            Some(_) => {}
             None => pending().await,
         }
     }
@@ -165,8 +165,8 @@ struct AcceptLoop {
 type ListeningSocket = AsyncFd<Arc<std::net::TcpListener>>;
 
 impl Listeners {
-    /// Accepts from a snapshot's listeners, and from no others. One that cannot be used keeps none of the others from
-    /// following.
+    /// Accepts from a snapshot's listeners, and from no others, by tasks among these. One that cannot be used keeps none of the
+    /// others from following.
     ///
     /// # Errors
     /// If a new listener cannot be registered with the runtime.
@@ -174,6 +174,7 @@ impl Listeners {
         &mut self,
         worker: &Rc<WorkerState>,
         snapshot: &Arc<Snapshot>,
+        tasks: &mut JoinSet<()>,
     ) -> io::Result<()> {
         let mut outcome = Ok(());
         let mut before = std::mem::take(&mut self.sources);
@@ -189,7 +190,7 @@ impl Listeners {
             };
             match socket {
                 Ok(socket) => {
-                    self.sources.push(AcceptLoop::begin(worker, snapshot, listening, socket))
+                    self.sources.push(AcceptLoop::begin(worker, snapshot, listening, socket, tasks))
                 }
                 Err(error) => {
                     // Its clients are for the other workers.
@@ -227,11 +228,12 @@ impl AcceptLoop {
         snapshot: &Arc<Snapshot>,
         listening: &Listening,
         socket: Rc<ListeningSocket>,
+        tasks: &mut JoinSet<()>,
     ) -> Self {
         let (listening, snapshot) = (listening.clone(), Arc::clone(snapshot));
         let accept =
             accept(Rc::clone(worker), Arc::clone(&snapshot), listening.index, Rc::clone(&socket));
-        let task = spawn_local(accept).abort_handle();
+        let task = tasks.spawn_local(accept);
         Self { listening, snapshot, socket, task }
     }
 
@@ -358,9 +360,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_panics_is_noticed_behind_one_that_ends() {
+    async fn a_task_that_panics_is_noticed_behind_those_that_end_or_are_ended() {
         let mut tasks = JoinSet::new();
         tasks.spawn(async {});
+        tasks.spawn(pending()).abort();
         tasks.spawn(async {
             yield_now().await;
             panic!("as a test wants it");

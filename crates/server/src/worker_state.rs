@@ -212,8 +212,9 @@ impl WorkerState {
 
     /// Interrupts what the drain left, so that it is logged as what it is: a response that was cut off.
     pub(crate) async fn cut_off(&self) {
-        // Who waits for a server has time for an answer that says so.
+        // Who waits for a server or a disk has time for an answer that says so.
         self.responder.pool.end_drain();
+        self.responder.files.disks().end_drain();
         for _ in 0..ANSWER_TURNS {
             yield_now().await;
         }

@@ -3,13 +3,13 @@
 //! Connections are answered on the main thread, beside the workers. `protocol` has the messages,
 //! `status` the live numbers, `client` the other end.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener as Listener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kettle_kernel::process::{BYTES_BESIDE, name_beside};
 use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
 use rustix::io::Errno;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -62,7 +62,7 @@ impl AdminSocket {
     /// cannot be written.
     pub fn bind(path: &Path) -> io::Result<Self> {
         refuse_long(path)?;
-        let unplaced = Unplaced::beside(path);
+        let unplaced = Unplaced(name_beside(path));
         let listener = unplaced.listen()?;
         let metadata = std::fs::symlink_metadata(&unplaced.0)?;
         unplaced.place(path)?;
@@ -104,14 +104,6 @@ pub fn refuse_long(path: &Path) -> io::Result<()> {
 struct Unplaced(PathBuf);
 
 impl Unplaced {
-    /// A name that nobody guesses and no other server takes.
-    fn beside(path: &Path) -> Self {
-        let random = RandomState::new().hash_one(std::process::id());
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{:0NAME_DIGITS$x}", random >> (64 - 4 * NAME_DIGITS)));
-        Self(name.into())
-    }
-
     /// Binds the socket and listens: in its place, a socket that does not listen yet would look like one left behind.
     fn listen(&self) -> io::Result<Listener> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -226,10 +218,7 @@ async fn forward(request: Request, asked: &mpsc::Sender<Asked>) -> Reply {
 }
 
 /// The longest path: `sun_path` holds 108 bytes with the zero at its end, and the name before the last is longer.
-const PATH_BYTES_MAX: usize = 107 - 1 - NAME_DIGITS;
-
-/// Hexadecimal digits that make a name one nobody else takes.
-const NAME_DIGITS: usize = 6;
+const PATH_BYTES_MAX: usize = 107 - BYTES_BESIDE;
 
 /// How often a socket left behind may vanish and come back while ours takes its place.
 const PLACE_ATTEMPTS: usize = 8;

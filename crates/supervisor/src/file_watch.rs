@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -20,8 +21,8 @@ mod file_states;
 /// Looks at files while there are any to look at. The thread ends with this.
 pub(crate) struct FileWatch {
     shared: Arc<Mutex<Shared>>,
-    /// The thread that waits at its other end learns when this is gone.
-    alive: Option<Sender<Infallible>>,
+    /// The thread, which waits at the other end of this and learns when it is gone.
+    alive: Option<(Sender<Infallible>, JoinHandle<()>)>,
     changes: mpsc::Sender<Change>,
 }
 
@@ -70,15 +71,16 @@ impl FileWatch {
     ///
     /// Fails if the thread cannot be started. What is watched stays: it may be tried again.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
-        if self.alive.is_some() || lock(&self.shared).watched.read.is_empty() {
+        let is_done = self.alive.as_ref().is_some_and(|(_, thread)| !thread.is_finished());
+        if is_done || lock(&self.shared).watched.read.is_empty() {
             return Ok(());
         }
         let (alive, ended) = channel();
         let (shared, changes) = (Arc::clone(&self.shared), self.changes.clone());
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("kettle-watch".to_owned())
             .spawn(move || run(&shared, &ended, &changes))?;
-        self.alive = Some(alive);
+        self.alive = Some((alive, thread));
         Ok(())
     }
 

@@ -124,6 +124,7 @@ impl Supervisor {
         if let Err(error) = process::raise_open_files_limit() {
             tracing::warn!(%error, "the limit of open files cannot be raised");
         }
+        process::ignore_file_size_signal();
         protect_memory(&config);
         let terminal = main_loop::terminal_in_front();
         keeper::start(&config, loader.as_ref());

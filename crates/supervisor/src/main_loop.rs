@@ -1,5 +1,6 @@
 //! The main thread while the workers serve: signals, `kettle ctl`, scrapes, and the orderly end.
 
+use std::collections::HashSet;
 use std::future::{Future, pending};
 use std::io;
 use std::path::PathBuf;
@@ -364,10 +365,11 @@ impl MainLoop {
 
     /// What was said at the start or at an earlier reload is not said again.
     fn log_warnings(&self, known: &[Diagnostic]) {
-        let is_known =
-            |warning: &Diagnostic| known.iter().any(|known| known.message == warning.message);
-        for warning in self.supervisor.warnings().iter().filter(|warning| !is_known(warning)) {
-            tracing::warn!(target: CONFIGURATION_TARGET, "{warning}");
+        let known: HashSet<&str> = known.iter().map(|known| known.message.as_str()).collect();
+        for warning in self.supervisor.warnings() {
+            if !known.contains(warning.message.as_str()) {
+                tracing::warn!(target: CONFIGURATION_TARGET, "{warning}");
+            }
         }
     }
 

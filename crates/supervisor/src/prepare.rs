@@ -3,6 +3,7 @@
 //! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
 //! question and get the same answer: ready, or every mistake with its place.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -253,13 +254,9 @@ fn resumption(config: &Config) -> Result<SharedResumption, Vec<Diagnostic>> {
 /// What was not carried over from another program's configuration, and these; each once: several listeners may show one
 /// file, and a file may hold chain and key.
 fn all_warnings(config: &Config, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut warnings: Vec<Diagnostic> = Vec::new();
-    for warning in config.not_carried_over.iter().cloned().chain(found) {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
-    }
-    warnings
+    let mut seen = HashSet::new();
+    let all = config.not_carried_over.iter().cloned().chain(found);
+    all.filter(|warning| seen.insert(warning.clone())).collect()
 }
 
 /// Whether a message is about this file, and no other whose name begins like it.
@@ -289,6 +286,8 @@ struct Diagnostics {
     serious: Vec<Diagnostic>,
     /// It can, and works.
     warnings: Vec<Diagnostic>,
+    /// What was said of certificates. Sites may share one.
+    of_certificates: HashSet<String>,
 }
 
 impl Diagnostics {
@@ -365,13 +364,11 @@ impl Diagnostics {
     /// In the order of the file, and each only once: several stages may see the same.
     fn into_mistakes(mut self, config: &Config) -> Vec<Diagnostic> {
         self.mistakes.sort_by_key(Diagnostic::position);
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         self.mistakes.retain(|mistake| {
             let message = config.is_made().then(|| mistake.message.clone());
             let place = (mistake.position(), mistake.offending.clone(), message);
-            let is_new = mistake.offending.is_empty() || !seen.contains(&place);
-            seen.push(place);
-            is_new
+            seen.insert(place) || mistake.offending.is_empty()
         });
         self.mistakes
     }

@@ -38,9 +38,15 @@ impl Resources {
             share_memory(config, usize::try_from(share_bytes).unwrap_or(usize::MAX) / workers);
         }
         if let Some(descriptors) = self.descriptors {
+            let routes = config.sites.iter().flat_map(|site| &site.routes);
+            let roots = routes.filter(|route| route.root.is_some()).count();
             let taken = DESCRIPTORS_KEPT
                 + workers * (WORKER_DESCRIPTORS + config.listeners.len())
-                + config.backends.len();
+                + config.backends.len()
+                // A reload opens all roots while those in force are open.
+                + 2 * roots
+                + config.own_access_logs().len()
+                + config.caches.len();
             let left = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(taken);
             share_descriptors(config, left / workers);
         }
@@ -123,8 +129,8 @@ fn is_open(config: &Config, setting: &str) -> bool {
 const FILES: &str = "limits.open_files";
 const CONNECTIONS: &str = "limits.connections_per_worker";
 
-/// Descriptors that are kept from connections: for what every process has, for `kettle ctl` and scrapes, for what a reload opens
-/// and the roots of routes, for files that are sent and not kept,
+/// Descriptors that are kept from connections: for what every process has, for `kettle ctl` and scrapes, for what a reload reads,
+/// for files that are sent and not kept,
 const DESCRIPTORS_KEPT: usize = 64;
 
 /// and for a worker, beside its listening sockets: its runtime, and pipes for splicing.

@@ -1,7 +1,7 @@
 //! Least rights: what the serving process can still do once it has started, so that a fault in it is worth little. Decision
 //! 0004 has the reasons. The keeper is another process and has bounds of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -91,7 +91,7 @@ impl Sandbox {
     /// files that are read anew.
     pub(crate) fn refusals(&self, config: &Config, is_renewal: bool) -> Vec<Diagnostic> {
         let Some(files) = &self.files else { return Vec::new() };
-        let files = &self.still_there(files);
+        let allowed = self.still_there(files);
         let is_the_keepers = |need: &Need<'_>| {
             keeper::is_there() && need.is_of_reload() && is_chosen_by_root(need.path)
         };
@@ -103,7 +103,7 @@ impl Sandbox {
         let refused = needs(config).into_iter().filter(is_asked);
         let refused = refused.filter(|need| !is_the_keepers(need));
         let mut diagnostics: Vec<Diagnostic> = refused
-            .filter(|need| !files_have(files, need))
+            .filter(|need| !allowed.has(need))
             .map(|need| {
                 let path = need.path.display().to_string();
                 let message = format!("this server cannot open {path}: {SINCE_THE_START}");
@@ -113,7 +113,7 @@ impl Sandbox {
         if is_renewal {
             return diagnostics;
         }
-        let reads = |path: &str| files.read.iter().any(|read| Path::new(path).starts_with(read));
+        let reads = |path: &str| is_below(Path::new(path), &allowed.read);
         for (is_out_of_reach, what) in [
             (has_backends(config) && !files.connect, "connect to backends"),
             (looks_up_names(config) && !reads("/etc"), "look up the names of backends for long"),
@@ -131,12 +131,13 @@ impl Sandbox {
 
 impl Sandbox {
     /// What may be opened, without what another file or folder has taken the place of: that one may not.
-    fn still_there(&self, files: &Files) -> Files {
+    fn still_there<'f>(&self, files: &'f Files) -> Allowed<'f> {
         let is_the_same = |path: &&PathBuf| {
             self.known.get(*path).is_none_or(|known| identity(path) == Some(*known))
         };
-        let still = |list: &[PathBuf]| list.iter().filter(is_the_same).cloned().collect();
-        Files { read: still(&files.read), write: still(&files.write), ..files.clone() }
+        let still = |list: &'f [PathBuf]| list.iter().filter(is_the_same).map(PathBuf::as_path);
+        let write: HashSet<&Path> = still(&files.write).collect();
+        Allowed { read: still(&files.read).chain(write.iter().copied()).collect(), write }
     }
 }
 
@@ -242,23 +243,33 @@ fn is_own(folder: &Path) -> bool {
     !is_home && !NOT_OWN.iter().any(|of_system| folder == Path::new(of_system))
 }
 
-fn files_have(files: &Files, need: &Need<'_>) -> bool {
-    let is_among = |lists: &[&Vec<PathBuf>], path: &Path| {
-        lists.iter().flat_map(|list| list.iter()).any(|allowed| path.starts_with(allowed))
-    };
-    // What is not there is said elsewhere, and pipes have no place.
-    match (need.path.canonicalize(), need.act) {
-        (Ok(path), Act::Append | Act::Keep) => is_among(&[&files.write], &path),
-        (Ok(path), Act::Read | Act::Search | Act::List) => {
-            is_among(&[&files.read, &files.write], &path)
+/// What may be opened. Sets: of ten thousand sites each asks whether its files are among those of all.
+struct Allowed<'f> {
+    read: HashSet<&'f Path>,
+    /// These may be read as well.
+    write: HashSet<&'f Path>,
+}
+
+impl Allowed<'_> {
+    fn has(&self, need: &Need<'_>) -> bool {
+        // What is not there is said elsewhere, and pipes have no place.
+        match (need.path.canonicalize(), need.act) {
+            (Ok(path), Act::Append | Act::Keep) => is_below(&path, &self.write),
+            (Ok(path), Act::Read | Act::Search | Act::List) => is_below(&path, &self.read),
+            (Err(_), Act::Append | Act::Keep) => {
+                let mut above = need.path.ancestors().skip(1);
+                let above = above.find_map(|above| above.canonicalize().ok());
+                above
+                    .is_none_or(|above| above == Path::new("/dev") || is_below(&above, &self.write))
+            }
+            (Err(_), Act::Read | Act::Search | Act::List) => true,
         }
-        (Err(_), Act::Append | Act::Keep) => {
-            let above = need.path.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
-            above
-                .is_none_or(|above| above == Path::new("/dev") || is_among(&[&files.write], &above))
-        }
-        (Err(_), Act::Read | Act::Search | Act::List) => true,
     }
+}
+
+/// Whether a path is one of these, or lies below one.
+fn is_below(path: &Path, allowed: &HashSet<&Path>) -> bool {
+    path.ancestors().any(|above| allowed.contains(above))
 }
 
 fn has_backends(config: &Config) -> bool {

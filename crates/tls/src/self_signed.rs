@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::Ed25519KeyPair;
+use kettle_kernel::process::name_beside;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256,
@@ -182,11 +183,7 @@ fn generate_ed25519() -> Result<KeyPair, rcgen::Error> {
 /// Writes beside the target and renames, so that a reader or a crash never meets half a file.
 fn write_private(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut temporary_name = OsString::from(FILE_NAME);
-    temporary_name.push(format!(".{}", std::process::id()));
-    let temporary = directory.join(temporary_name);
-    // What a crashed process of the same number left behind.
-    _ = fs::remove_file(&temporary);
+    let temporary = name_beside(path);
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)

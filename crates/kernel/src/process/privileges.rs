@@ -6,7 +6,9 @@ use std::io;
 use std::ptr;
 
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, dumpable_behavior, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, dumpable_behavior, getegid, geteuid, set_dumpable_behavior,
+};
 
 /// Why privileges could not be dropped.
 #[derive(Debug)]
@@ -53,13 +55,18 @@ pub struct Account {
 }
 
 impl Account {
-    /// Looks a user up by name or number, in `group` or else the user's own.
+    /// Looks a user up by name or number, in `group` or else the user's own; that of this process, where it runs as the user.
     ///
     /// # Errors
     /// If the machine knows no such user or group, or its list of them cannot be read.
     pub fn find(user: &str, group: Option<&str>) -> Result<Self, PrivilegeError> {
         let entry = find_user(user)?;
-        let gid = group.map_or(Ok(entry.gid), find_group)?;
+        let gid = match group {
+            Some(group) => find_group(group)?,
+            // Whoever started it may have chosen another one (systemd.exec(5), `Group=`).
+            None if geteuid().as_raw() == entry.uid => getegid().as_raw(),
+            None => entry.gid,
+        };
         let groups = group_list(&entry.name, gid)
             .map_err(|error| PrivilegeError::Call("getgrouplist", error))?;
         Ok(Self { uid: entry.uid, gid, groups })
@@ -68,7 +75,6 @@ impl Account {
     /// Whether this process runs as that user and group already.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        use rustix::process::{getegid, geteuid};
         geteuid().as_raw() == self.uid && getegid().as_raw() == self.gid
     }
 

@@ -265,6 +265,30 @@ fn a_question_is_asked_as_another_user_and_nothing_else_is() {
 }
 
 #[test]
+fn whoever_is_the_user_already_keeps_its_group_where_none_is_named() {
+    if !is_root() {
+        return skip("only root can become somebody else");
+    }
+    let in_group = Account::find("nobody", Some("4711")).unwrap();
+    let find = |group| Account::find("nobody", group).unwrap();
+    let (unnamed, own) = in_group.ask(|| (find(None), find(None).is_current())).unwrap();
+    assert!(own && unnamed.gid() == 4_711, "{unnamed:?}");
+    let others = find(None).gid().to_string();
+    assert!(!in_group.ask(|| find(Some(&others)).is_current()).unwrap());
+}
+
+#[test]
+fn names_beside_a_path_differ_within_a_process() {
+    let path = Path::new("/run/some.sock");
+    let names = [name_beside(path), name_beside(path)];
+    assert_ne!(names[0], names[1]);
+    for name in names {
+        assert_eq!(name.as_os_str().len(), path.as_os_str().len() + BYTES_BESIDE);
+        assert_eq!(name.parent(), path.parent());
+    }
+}
+
+#[test]
 fn a_user_brings_the_groups_it_belongs_to() {
     let root = Account::find("root", None).unwrap();
     assert_eq!((root.gid(), group_name(root.gid()).as_str()), (0, "root"));

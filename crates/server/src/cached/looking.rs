@@ -287,7 +287,7 @@ impl Looking<'_> {
             Ok(if this.is_others(names) { Found::Others } else { Found::Nothing })
         };
         let device = device(self.disks, self.open);
-        let found = Disks::new(ANSWER_TIME_MAX).wait_for(&device, look).await;
+        let found = self.disks.within(ANSWER_TIME_MAX).wait_for(&device, look).await;
         match found {
             Ok(Ok(Found::Object(mut found))) => {
                 if let Cow::Owned(head) = self.as_passed_on(found.head()) {

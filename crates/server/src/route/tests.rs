@@ -1,3 +1,5 @@
+use std::cell::Cell;
+use std::hash::Hasher;
 use std::path::Path;
 
 use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Site as SiteConfig};
@@ -234,4 +236,28 @@ fn site_that_asks_for_certificates_takes_only_connections_that_were_asked_for_th
     assert_eq!(number(&router, Some("one.example"), None), Some(1));
     assert_eq!(number(&router, Some("one.example"), Some("nobody.example")), Some(1));
     assert_eq!(number(&router, Some("two.example"), None), None);
+}
+
+#[test]
+fn ten_thousand_sites_are_not_each_compared_with_all_before() {
+    struct Counted<'c>(usize, &'c Cell<usize>);
+    impl PartialEq for Counted<'_> {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.update(|compared| compared + 1);
+            self.0 == other.0
+        }
+    }
+    impl Eq for Counted<'_> {}
+    impl Hash for Counted<'_> {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+    let compared = Cell::new(0);
+    let keys = |number: usize| (number % 3 != 2).then_some(Counted(number % 7_000, &compared));
+    let first = first_alike((0..10_000).map(keys));
+    assert_eq!((first[0], first[2], first[6_999]), (Some(0), None, Some(6_999)));
+    // The second has no key, so the first with that of 7,002 is this one itself.
+    assert_eq!((first[7_000], first[7_002]), (Some(0), Some(7_002)));
+    assert!(compared.get() < 10_000, "{compared:?}");
 }

@@ -150,3 +150,19 @@ fn the_thread_tells_and_ends() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn a_thread_that_ended_is_begun_again() {
+    let fixture = Fixture::new();
+    let (mut watch, _changes) = FileWatch::new();
+    watch.watch(fixture.watched.read.clone());
+    let (alive, ended) = channel();
+    drop(ended);
+    let thread = std::thread::spawn(|| {});
+    while !thread.is_finished() {
+        std::thread::yield_now();
+    }
+    watch.alive = Some((alive, thread));
+    watch.begin().unwrap();
+    assert!(!watch.alive.as_ref().unwrap().1.is_finished());
+}

@@ -1,5 +1,6 @@
 //! The acceptors of each listener: for the sites that ask clients for nothing, and for each group that asks for the same.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kettle_config::{ClientAuth as ConfigClientAuth, Config, Listener, Located, Site};
@@ -148,15 +149,15 @@ impl AcceptorSource<'_> {
         let groups = client_auth_groups(self.config);
         let identities = self.loaded.shown_by(self.config, &is_reached);
         // One for all sites that want the same.
-        let mut known: Vec<((Option<usize>, Protocols<'p>), Acceptor)> = Vec::new();
+        let mut known: HashMap<(Option<usize>, Protocols<'p>), Acceptor> = HashMap::new();
         let mut of = |site: Option<usize>| {
             let group = site.and_then(|site| groups.get(site).copied().flatten());
             let key = (group, protocols(site.and_then(|site| self.config.sites.get(site))));
-            if let Some((_, acceptor)) = known.iter().find(|(other, _)| *other == key) {
+            if let Some(acceptor) = known.get(&key) {
                 return Ok(acceptor.clone());
             }
             let acceptor = self.acceptor(policy, service, &identities, group, &key.1)?;
-            known.push((key, acceptor.clone()));
+            known.insert(key, acceptor.clone());
             Ok(acceptor)
         };
         let reached = |number: &usize| self.config.sites.get(*number).is_some_and(&is_reached);
@@ -179,9 +180,9 @@ impl AcceptorSource<'_> {
         let client_auth = match group {
             None => None,
             Some(group) => {
-                let known = self.client_auth.by_site.iter().find(|(number, _)| *number == group);
+                let known = self.client_auth.by_site.get(&group);
                 // A client that cannot be asked is not let in.
-                Some(&known.ok_or_else(|| unread("roots"))?.1)
+                Some(known.ok_or_else(|| unread("roots"))?)
             }
         };
         let group = SiteGroup { service, client_auth, alpn, is_alpn_required: *is_alpn_required };

@@ -1,5 +1,7 @@
 //! Sites that ask clients for certificates.
 
+use std::collections::BTreeMap;
+
 use kettle_config::{ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config};
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode};
@@ -11,7 +13,7 @@ use kettle_server::route::client_auth_groups;
 #[derive(Default)]
 pub(super) struct LoadedClientAuth {
     /// By each group of sites, by the number of its first site.
-    pub(super) by_site: Vec<(usize, ClientAuth)>,
+    pub(super) by_site: BTreeMap<usize, ClientAuth>,
     /// By certificates of listeners, by their settings.
     pub(super) of_listeners: Vec<(ConfigClientAuth, ClientAuth)>,
 }

@@ -1,5 +1,6 @@
 //! The certificates a configuration names, and the one that is generated for it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -115,10 +116,8 @@ pub(super) fn load_identity(
             for warning in warnings {
                 let (at, offending) = place(warning.path());
                 let diagnostic = config.diagnostic(at, &offending, warning.to_string(), None);
-                let found = diagnostics.of_identity(&warning);
-                // Sites may share a certificate.
-                if !found.iter().any(|known| known.message == diagnostic.message) {
-                    found.push(diagnostic);
+                if diagnostics.of_certificates.insert(diagnostic.message.clone()) {
+                    diagnostics.of_identity(&warning).push(diagnostic);
                 }
             }
             Some(identity)
@@ -170,11 +169,10 @@ pub(super) fn load_generated(
     let wanting = || config.sites.iter().filter(|site| wants(site));
     let first = wanting().next()?;
     let mut names = self_signed::default_names(Some(&process::hostname()));
-    for name in wanting().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
-        if !names.contains(&name.value) {
-            names.push(name.value.clone());
-        }
-    }
+    let wanted = wanting().flat_map(|site| &site.names).map(|name| name.value.clone());
+    names.extend(wanted.filter(|name| name != ANY_NAME));
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     let lasts = |kept: &Generated| kept.identity.not_after() > SystemTime::now() + RENEW_BEFORE_END;
     let generated = match kept.filter(|kept| kept.names == names && lasts(kept)) {
         Some(kept) => kept,

@@ -96,6 +96,19 @@ fn connections_leave_descriptors_to_all_else() {
             assert!(is_least || is_most, "{descriptors} {workers}: {left} lie idle");
         }
     }
+    let route = |number| {
+        format!(
+            "[[site.route]]\nprefix = \"/{number}\"\nroot = \"/\"\naccess_log = \"/{number}.log\"\n"
+        )
+    };
+    let many: String = (0..100).map(route).collect();
+    let cache = "[[cache]]\nname = \"c\"\ndirectory = \"/c\"\nsize = \"1GiB\"\n";
+    let many = format!("{cache}[[site]]\nnames = [\"b\"]\nself_signed = true\n{many}");
+    let left = |text: &str| {
+        let limits = with(1_024, 1, text).limits;
+        limits.connections_per_worker + limits.open_files
+    };
+    assert_eq!(left("") - left(&many), 2 * 100 + 100 + 1);
     let few = with(64, 4, "");
     assert_eq!((few.limits.connections_per_worker, few.limits.open_files), (1, 0));
     let written = "[limits]\nconnections_per_worker = 1000\nopen_files = 500";
@@ -105,7 +118,7 @@ fn connections_leave_descriptors_to_all_else() {
     let resources = Resources { descriptors: Some(256), ..Resources::in_a_group(1, None, None) };
     assert_eq!(
         resources.line(&filled_in(resources, "")).unwrap(),
-        "this process may use 256 descriptors (ulimit -n): 1 worker, each with up to 138 connections, 45 open files and \
+        "this process may use 256 descriptors (ulimit -n): 1 worker, each with up to 136 connections, 45 open files and \
          64 MiB of files in memory"
     );
     assert_eq!(resources.line(&filled_in(resources, written)), None);

@@ -1,7 +1,8 @@
 //! The generated certificate: what is in it, when it is kept and when it is made anew.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -111,6 +112,25 @@ fn certificate_is_made_anew_for_more_names_and_not_for_fewer() {
     make(&files, &names(), now());
     assert!(make(&files, &default_names(Some("renamed")), now()).is_new);
     assert!(!make(&files, &default_names(None), now()).is_new);
+}
+
+#[test]
+fn servers_of_one_number_make_it_in_one_folder_at_the_same_time() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, begin) = (folder.path(), Barrier::new(4));
+        let make = || {
+            begin.wait();
+            load_or_generate(path, &names()).unwrap()
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(make);
+            }
+        });
+        let left: Vec<_> = fs::read_dir(path).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, [FILE_NAME]);
+    }
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The other commands: what they say, and how they exit.
 
+use std::path::Path;
 use std::process::Stdio;
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::geteuid;
 
 use kettle_tests::environment::{has_kernel_tls, kettle_program, skip, wait_until};
 use kettle_tests::kernel_counts::Turn;
@@ -73,6 +77,41 @@ fn ctl_without_a_server_says_so() {
     let (_, folder) = Setup::default().lay_out();
     let said = Tool::kettle(["ctl", "--config"]).args([folder.config()]).args(["status"]).output();
     assert!(!said.status.success() && said.stderr.contains("admin.sock"), "{}", said.stderr);
+}
+
+#[test]
+fn ctl_asks_at_the_usual_place_where_the_configuration_does_not_help() {
+    if !geteuid().is_root() {
+        return skip("only root can put a socket at the usual place for one command");
+    }
+    let kettle = Kettle::start(Setup::default());
+    let mut reloads_refused = 0;
+    let mut reload = |config: &Path, is_done: bool, why: &str| {
+        // A file system of the command's own, in which the server's socket is where it is taken to be.
+        let script = "mount -t tmpfs none /run; mkdir /run/kettle; ln -s \"$1\" /run/kettle/admin.sock; \
+                      exec \"$2\" ctl --config \"$3\" reload";
+        let words = ["--mount", "--propagation", "private", "sh", "-euc", script, "sh"];
+        let socket = kettle.folder.path("admin.sock");
+        let said = Tool::new("unshare").args(words).args([&socket, &kettle_program(), config]);
+        let said = said.output();
+        assert_eq!(said.status.success(), is_done, "{}", said.text());
+        let says = said.stderr.contains("asking the server behind /run/kettle/admin.sock");
+        assert_eq!(says, !why.is_empty(), "{}", said.stderr);
+        assert!(said.stderr.contains(why), "{}", said.stderr);
+        reloads_refused += u64::from(!is_done);
+        assert_eq!(kettle.status("/reloads_refused"), reloads_refused);
+    };
+    let (folder, config) = (&kettle.folder, kettle.folder.config());
+    reload(&config, true, "");
+    folder.change_config("admin.sock", "elsewhere.sock");
+    reload(&config, true, "elsewhere.sock");
+    // Nobody writes into it, and what somebody would is for the server.
+    let pipe = folder.path("pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    reload(&pipe, true, "is a pipe");
+    // The server is asked, so that its counts and its log tell of it.
+    folder.change_config("root = \"www\"", "rot = \"www\"");
+    reload(&config, false, "`rot` is not a setting");
 }
 
 #[test]

@@ -35,6 +35,17 @@ fn a_log_file_that_was_moved_away_is_opened_anew_on_request() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_takes_lines_and_not_the_server() {
+    let setup = logging("json").set("log", "buffer = 0");
+    let kettle = Kettle::start(setup.launched_by(&["prlimit", "--fsize=1024:1024"]));
+    let mut client = kettle.connect(TLS13_AES_128);
+    while kettle.status("/log_lines_dropped") == 0 {
+        assert_eq!(client.get("/a").body, b"content");
+    }
+    assert_eq!(client.get("/a").body, b"content");
+}
+
+#[test]
 fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
     let kettle = Kettle::start(logging("json"));
     let pipe = kettle.folder.path("pipe");

@@ -14,6 +14,7 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
+use rustix::process::Signal;
 
 use crate::http2::frames::{self, Frames};
 
@@ -182,6 +183,26 @@ fn a_stream_whose_file_hangs_gets_503_and_the_others_of_its_connection_are_answe
         assert_eq!(kettle.entry("/mounted/hangs").number("status"), 503, "{path}");
         client.ping();
     }
+}
+
+#[test]
+fn a_request_that_waits_for_a_disk_when_the_drain_is_over_is_told_and_logged() {
+    let setup = Setup::default().listener("http2 = true").set("server", "drain_timeout = \"1s\"");
+    let mut kettle = Kettle::start(setup);
+    let Some(fuse) = hanging_disk(&kettle) else { return };
+    fs::metadata(kettle.folder.path("www/mounted/cannot-be-opened")).unwrap();
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&get("/mounted/cannot-be-opened")).unwrap();
+    let mut streams = Frames::connect(&kettle, &[]);
+    streams.send(&frames::get(1, "/mounted/cannot-be-opened"));
+    fuse.wait_for_unanswered(2);
+    kettle.signal(Signal::TERM);
+    for _ in 0..2 {
+        assert_eq!(kettle.entry("/mounted/cannot-be-opened").number("status"), 503);
+    }
+    assert_eq!(client.response().status, 503);
+    assert_eq!(streams.next_of(frames::HEADERS).stream, 1);
+    let _ = kettle.ended();
 }
 
 #[test]

@@ -145,17 +145,24 @@ fn a_crowd_at_the_start_leaves_the_server_the_descriptors_to_start_with() {
 
 #[test]
 fn descriptors_are_left_for_ctl_and_reloads_unless_the_operator_says_otherwise() {
-    let setup = with_a_file().set("server", "workers = 1");
-    let setup = setup.set("tls", "handshake_timeout = \"5m\"");
-    let kettle = Kettle::start(setup.launched_by(&["prlimit", "--nofile=200:200"]));
-    kettle.messages().wait_for("200 descriptors (ulimit -n): 1 worker, each with up to 96 connec");
-    let crowd: Vec<_> = (0..250).map(|_| Wire::connect(kettle.address())).collect();
-    kettle.wait_for_status("/total/connections_open", 96);
-    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
-    let messages = kettle.messages().text();
-    assert!(!messages.contains("cannot accept"), "{messages}");
-    drop(crowd);
-    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+    let route = |number| format!("[[site.route]]\nprefix = \"/{number}\"\nroot = \"www\"\n");
+    let routes: String = (0..100).map(route).collect();
+    // A reload opens all roots while those in force are open.
+    for (routes, limit) in [("", 200), (routes.as_str(), 400)] {
+        let setup = with_a_file().set("server", "workers = 1").more(routes);
+        let setup = setup.set("tls", "handshake_timeout = \"5m\"");
+        let launcher = ["prlimit", &format!("--nofile={limit}:{limit}")];
+        let kettle = Kettle::start(setup.launched_by(&launcher));
+        let line = format!("{limit} descriptors (ulimit -n): 1 worker, each with up to 94 connec");
+        kettle.messages().wait_for(&line);
+        let crowd: Vec<_> = (0..250).map(|_| Wire::connect(kettle.address())).collect();
+        kettle.wait_for_status("/total/connections_open", 94);
+        assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+        let messages = kettle.messages().text();
+        assert!(!messages.contains("cannot accept"), "{messages}");
+        drop(crowd);
+        assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+    }
 }
 
 /// A server that accepts more than it has descriptors for.

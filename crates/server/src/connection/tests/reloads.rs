@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use kettle_config::{Located, Route, Site};
 use tokio::sync::{mpsc, watch};
-use tokio::task::yield_now;
+use tokio::task::{JoinSet, yield_now};
 
 use super::*;
 use crate::setup::{Listening, Shutdown, WorkerSetup};
@@ -113,9 +113,9 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
         let file = std::fs::File::open(stage.folder.path().join("a")).unwrap();
         let bad = listening(OwnedFd::from(file).into());
         let (first, second) = (with(vec![good.clone()]), with(vec![bad, good]));
-        let mut accepting = Listeners::default();
-        accepting.follow(&stage.worker, &first).unwrap();
-        accepting.follow(&stage.worker, &second).unwrap_err();
+        let (mut accepting, mut tasks) = (Listeners::default(), JoinSet::new());
+        accepting.follow(&stage.worker, &first, &mut tasks).unwrap();
+        accepting.follow(&stage.worker, &second, &mut tasks).unwrap_err();
         settle().await;
         assert_eq!(Arc::strong_count(&first), 1, "somebody accepts under the old configuration");
         assert!(Arc::strong_count(&second) > 1, "nobody accepts any more");
