@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::tls::{Certificate, StartTls};
+use super::tls::{Certificate, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
     Roots, ServerAddress, duration, flag, located_server_address, located_text, number, optional,
-    required, roots, rules, section, sections, settings, text, texts, word, word_list_or_none,
+    required, roots, rules, section, sections, settings, text, texts, word, word_list,
+    word_list_or_none,
 };
 use crate::word::words;
 
@@ -178,6 +179,11 @@ settings! {
         pub pins: Vec<String> = texts(&rules::PIN, &[]),
         /// The certificate that kettle shows, where a server asks for one.
         pub certificate: Option<Certificate> = optional(section(), "none is shown"),
+        /// The versions offered, whatever `[tls]` says: that is for clients.
+        pub versions: Vec<TlsVersion> = word_list(&[TlsVersion::Tls12, TlsVersion::Tls13]),
+        /// The ciphers offered, the preferred one first, whatever `[tls]` says.
+        pub suites: Vec<Suite> =
+            word_list(&[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305]),
         /// The application protocols offered (ALPN).
         pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
         /// The dialogue that comes before TLS.
