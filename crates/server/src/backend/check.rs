@@ -3,6 +3,7 @@
 //! They run in one place of the process, whatever the number of workers, and take no slot of a client's.
 
 use std::io;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
@@ -207,7 +208,11 @@ fn bad_answer(detail: impl Into<String>) -> Failure {
 
 fn host(check: &Check, server: &Server) -> String {
     match (&check.host, &server.address) {
-        (Some(host), _) => host.clone(),
+        // RFC 3986 §3.2.2.
+        (Some(host), _) => match host.parse::<Ipv6Addr>() {
+            Ok(address) => format!("[{address}]"),
+            Err(_) => host.clone(),
+        },
         (None, ServerAddress::Unix(_)) => "localhost".to_owned(),
         (None, address) => address.to_string(),
     }

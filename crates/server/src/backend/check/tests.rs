@@ -64,8 +64,12 @@ async fn asked(backend: &Backend, handshake: &impl Handshake) -> Result<(), Fail
 
 /// Asks a server that answers so and then closes; returns what it was sent.
 async fn answered(kind: CheckKind, answer: &[u8]) -> (Result<(), Failure>, String) {
-    let listener = listener().await;
     let check = Check { kind, path: "/health".to_owned(), ..Check::default() };
+    answered_to(check, answer).await
+}
+
+async fn answered_to(check: Check, answer: &[u8]) -> (Result<(), Failure>, String) {
+    let listener = listener().await;
     let backend = backend(settings(listener.local_addr().unwrap(), check));
     let serve = async {
         let (mut socket, _) = listener.accept().await.unwrap();
@@ -85,6 +89,17 @@ async fn a_request_says_what_is_wanted() {
     assert_eq!(lines.next(), Some("GET /health HTTP/1.1"));
     assert!(lines.next().unwrap().starts_with("Host: 127.0.0.1:"));
     assert!(lines.any(|line| line == "Connection: close"));
+}
+
+#[tokio::test]
+async fn the_host_is_sent_as_clients_would() {
+    for (host, sent) in [("app.example", "app.example"), ("10.0.0.1", "10.0.0.1"), ("::1", "[::1]")]
+    {
+        let (kind, host) = (CheckKind::Http, Some(host.to_owned()));
+        let check = Check { kind, host, ..Check::default() };
+        let (_, request) = answered_to(check, b"HTTP/1.1 200 OK\r\n\r\n").await;
+        assert!(request.contains(&format!("\r\nHost: {sent}\r\n")), "{request}");
+    }
 }
 
 #[tokio::test]
