@@ -12,7 +12,7 @@ use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
     copy, sink,
 };
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::failure::{Failure, Outcome};
 use super::socket::{self, Socket};
@@ -46,17 +46,19 @@ pub(super) async fn keep_checking<H: Handshake>(watched: impl Fn() -> Watched<H>
         };
         drop(server);
         sleep_until(due).await;
+        // Whatever the interval, a server is asked soon after its name is found.
+        while !watched().server.has_address() {
+            sleep(check.interval.min(FIRST_WITHIN)).await;
+        }
         let Watched { backend, server, handshake } = watched();
         let now = Instant::now();
         server.state.check_begins(now);
-        if server.has_address() {
-            let asked = ask(&backend, &server, &check, &*handshake, now + check.timeout);
-            let outcome = timeout_at(now + check.timeout, asked).await;
-            let outcome = outcome.unwrap_or_else(|_| Err(Failure::timed_out()));
-            take_note(&backend, &server, &check, outcome.as_ref().map(drop));
-            if let Ok(stream) = outcome {
-                let _ = timeout(LEAVE_MAX.min(check.interval / 4), leave(stream)).await;
-            }
+        let asked = ask(&backend, &server, &check, &*handshake, now + check.timeout);
+        let outcome = timeout_at(now + check.timeout, asked).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(Failure::timed_out()));
+        take_note(&backend, &server, &check, outcome.as_ref().map(drop));
+        if let Ok(stream) = outcome {
+            let _ = timeout(LEAVE_MAX.min(check.interval / 4), leave(stream)).await;
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_config::{BackendServer, BackendTls, Located};
@@ -319,6 +320,32 @@ async fn a_server_that_never_answers_is_found_out_over_reloads() {
     let settings = settings(listener.local_addr().unwrap(), check);
     let health = reload_again_and_again(settings, |settings| settings.queue += 1).await;
     assert_eq!(health, Health::Down);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_name_is_found_late_is_asked_soon() {
+    // Bound, but nobody listens.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = held.local_addr().unwrap();
+    let check = Check { interval: Duration::from_hours(1), fall: 1, ..Check::default() };
+    let mut settings = settings(address, check.clone());
+    let name = ServerAddress::parse("app.example:1").unwrap();
+    settings.servers[0].address = Located::not_written(name);
+    let backend = backend(settings);
+    let watched = || {
+        let (backend, server) = (Arc::clone(&backend), Arc::clone(&backend.servers[0]));
+        Watched { backend, server, handshake: Rc::new(NoTls) }
+    };
+    let story = async {
+        sleep(Duration::from_secs(30)).await;
+        backend.servers[0].state.found_at(&[address]);
+        assert!(until(&backend, Health::Down).await < Duration::from_secs(5));
+    };
+    tokio::select! {
+        () = keep_checking(watched, check) => {}
+        () = story => {}
+    }
 }
 
 #[tokio::test(start_paused = true)]
