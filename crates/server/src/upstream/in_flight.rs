@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use super::error::alert;
 use super::pool::{Lease, LinkKey};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
-use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
+use crate::backend::{Attempts, Backend, Failure, Outcome, Server, Slot, Socket, UseCount};
 
 /// A request in flight: the connection to a server that carries it.
 pub struct InFlight {
@@ -260,9 +260,11 @@ impl InFlight {
         self.lease.backend.upstream_answered(head.status());
     }
 
-    /// The connection after a change of protocol, what came behind the response, and what counts it on its server.
-    pub(crate) fn into_tunnel(self) -> (Link, Vec<u8>, Slot) {
-        (self.link, self.received.to_vec(), self.lease.slot)
+    /// The connection after a change of protocol, what came behind the response, what counts it on its server, and the backend
+    /// that it is of: a request that waited has that of the configuration in force.
+    pub(crate) fn into_tunnel(self) -> (Link, Vec<u8>, Slot, Arc<Backend>) {
+        let Lease { slot, backend, .. } = self.lease;
+        (self.link, self.received.to_vec(), slot, backend)
     }
 }
 
