@@ -269,11 +269,7 @@ impl InFlight {
 }
 
 async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Link, Failure> {
-    match (upstream.connector(server), socket) {
-        // Never in plain text for not knowing how.
-        (None, _) if upstream.connectors.is_some() => {
-            Err(Failure::new(Outcome::Tls, "the server is none of this backend's"))
-        }
+    match (upstream.connector(server)?, socket) {
         (None, socket) => Ok(Link::Plain(socket)),
         (Some(connector), Socket::Tcp(socket)) => {
             Ok(Link::Tls(TlsStream::connect(socket, connector).await?))

@@ -110,3 +110,12 @@ async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
     let _far = keep_one(&pool, app, &listener).await;
     assert!(pool.idle.borrow().is_empty());
 }
+
+#[test]
+fn where_tls_is_spoken_no_server_is_spoken_to_in_plain_text() {
+    let plain = app("192.0.2.1:1");
+    let server = &plain.backend.servers[0];
+    assert!(plain.connector(server).unwrap().is_none());
+    let over_tls = Upstream::new(Arc::clone(&plain.backend), Some(Arc::new([])));
+    assert!(over_tls.connector(server).is_err());
+}
