@@ -30,6 +30,8 @@ pub struct InFlight {
     progress: ResponseProgress,
     started: Instant,
     is_reused: bool,
+    /// Whether the server took no more before it had the head of the request.
+    pub(super) is_cut: bool,
     /// Since when something came back.
     answered: Option<Instant>,
     /// Interim responses that came.
@@ -108,12 +110,13 @@ impl InFlight {
             progress: ResponseProgress::default(),
             started: Instant::now(),
             is_reused,
+            is_cut: false,
             answered: None,
             interim: 0,
         }
     }
 
-    /// Sends the head of a request.
+    /// Sends the head of a request, as far as the server takes it: one that answered before it closed is heard.
     ///
     /// # Errors
     /// [`UpstreamError`].
@@ -122,7 +125,15 @@ impl InFlight {
         let head = request.head();
         let mut left = head.as_slice();
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
-        timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut))
+        let sent = timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
+        let Err(UpstreamError::Ended(error)) = sent else { return sent };
+        self.is_cut = true;
+        let answer = poll_fn(|context| self.poll_receive(context));
+        match timeout(request.timeout, answer).await {
+            Ok(Ok(1..)) => Ok(()),
+            Ok(Err(why)) => Err(why.into()),
+            Ok(Ok(0)) | Err(_) => Err(error.into()),
+        }
     }
 
     /// Sends what is left of `left`, and flushes it.
@@ -285,3 +296,6 @@ const INTERIM_MAX: usize = 32;
 
 /// What one read takes in: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;
+
+#[cfg(test)]
+mod tests;
