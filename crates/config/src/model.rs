@@ -48,7 +48,7 @@ settings! {
     pub struct Config {
         /// What the process does as a whole.
         pub server: ServerSettings = section(),
-        /// Protocol versions, ciphers and session resumption, for all sites.
+        /// Protocol versions, ciphers and session resumption, for the clients of all sites.
         pub tls: Tls = section(),
         /// The access log and the program's own messages.
         pub log: Log = section(),

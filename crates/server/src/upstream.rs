@@ -25,7 +25,7 @@ use std::time::Duration;
 use kettle_tls::connector::Connector;
 
 use crate::access_log::UpstreamEntry;
-use crate::backend::{Backend, Backends, Server};
+use crate::backend::{Backend, Backends, Failure, Outcome, Server};
 
 pub use body::{UpstreamBody, UpstreamResponse};
 pub use error::UpstreamError;
@@ -94,10 +94,15 @@ impl Upstream {
     }
 
     /// How TLS is spoken to one of the servers, if it is.
-    pub(crate) fn connector(&self, server: &Server) -> Option<&Connector> {
+    ///
+    /// # Errors
+    /// TLS is spoken here, and nothing says how to this server: never in plain text for that.
+    pub(crate) fn connector(&self, server: &Server) -> Result<Option<&Connector>, Failure> {
+        let Some(connectors) = &self.connectors else { return Ok(None) };
         let servers = &self.backend.servers;
-        let index = servers.iter().position(|known| std::ptr::eq(known.as_ref(), server))?;
-        self.connectors.as_ref()?.get(index)
+        let index = servers.iter().position(|known| std::ptr::eq(known.as_ref(), server));
+        let connector = index.and_then(|index| connectors.get(index)).map(Some);
+        connector.ok_or_else(|| Failure::new(Outcome::Tls, "the server is none of this backend's"))
     }
 
     /// Whether connections are kept.
@@ -134,6 +139,6 @@ impl Upstreams {
     /// How TLS is spoken to a server of these backends.
     pub(crate) fn connector(&self, backend: &Backend, server: &Server) -> Option<&Connector> {
         let upstream = self.find(&backend.name)?;
-        upstream.connector(server).filter(|_| std::ptr::eq(&*upstream.backend, backend))
+        upstream.connector(server).ok()?.filter(|_| std::ptr::eq(&*upstream.backend, backend))
     }
 }

@@ -212,7 +212,7 @@ fn load(
         generated = load_generated(config, kept, &mut identities, &mut diagnostics);
     }
     let policy = policy::of(&config.tls);
-    let connectors = tunnels::load(config, &policy, &mut diagnostics);
+    let connectors = tunnels::load(config, &mut diagnostics);
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));

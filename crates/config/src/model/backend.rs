@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::tls::{Certificate, StartTls};
+use super::tls::{Certificate, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
     Roots, ServerAddress, duration, flag, located_server_address, located_text, number, optional,
-    required, roots, rules, section, sections, settings, text, texts, word, word_list_or_none,
+    required, roots, rules, section, sections, settings, text, texts, word, word_list,
+    word_list_or_none,
 };
 use crate::word::words;
 
@@ -159,10 +160,11 @@ settings! {
         pub fall: u32 = number(3, 1, 1000, "checks"),
         /// Good checks in a row that bring it back.
         pub rise: u32 = number(2, 1, 1000, "checks"),
-        /// With `kind = "http"`: the path asked for.
-        pub path: String = text(&rules::PREFIX, "/"),
+        /// With `kind = "http"`: the path asked for, with a query if it has one, as it stands in the request: other characters
+        /// than visible ASCII as `%XX`.
+        pub path: String = text(&rules::REQUEST_TARGET, "/"),
         /// With `kind = "http"`: the `Host` sent.
-        pub host: Option<String> = optional(text(&rules::SITE_NAME, "localhost"), "the server's address"),
+        pub host: Option<String> = optional(text(&rules::HOST, "localhost"), "the server's address"),
     }
 }
 
@@ -178,6 +180,11 @@ settings! {
         pub pins: Vec<String> = texts(&rules::PIN, &[]),
         /// The certificate that kettle shows, where a server asks for one.
         pub certificate: Option<Certificate> = optional(section(), "none is shown"),
+        /// The versions offered, whatever `[tls]` says: that is for clients.
+        pub versions: Vec<TlsVersion> = word_list(&[TlsVersion::Tls12, TlsVersion::Tls13]),
+        /// The ciphers offered, the preferred one first, whatever `[tls]` says.
+        pub suites: Vec<Suite> =
+            word_list(&[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305]),
         /// The application protocols offered (ALPN).
         pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
         /// The dialogue that comes before TLS.

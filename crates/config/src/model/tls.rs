@@ -46,7 +46,7 @@ words! {
 }
 
 settings! {
-    /// Protocol versions, ciphers and session resumption, for all sites.
+    /// Protocol versions, ciphers and session resumption, for the clients of all sites.
     pub struct Tls {
         /// The versions offered.
         pub versions: Vec<TlsVersion> = word_list(&[TlsVersion::Tls12, TlsVersion::Tls13]),

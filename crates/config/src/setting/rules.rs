@@ -59,6 +59,8 @@ impl Wrong {
 
 /// The name of a site that stands for every name no other site has.
 pub const ANY_NAME: &str = "_";
+const BEGINS_WITH_SLASH: &str = "the path of a request always begins with a slash";
+
 /// Longest host name in DNS (RFC 1035 section 2.3.4, without the dot at the end).
 const HOST_NAME_BYTES_MAX: usize = 253;
 /// Longest label of a host name.
@@ -124,6 +126,11 @@ pub(crate) static USER_NAME: TextRule =
     TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
 pub(crate) static PREFIX: TextRule =
     TextRule { what: "a path that begins with a slash", example: "/", read: prefix };
+pub(crate) static REQUEST_TARGET: TextRule = TextRule {
+    what: "a path that begins with a slash, with or without a query",
+    example: "/health?full=1",
+    read: request_target,
+};
 pub(crate) static FALLBACK: TextRule = TextRule {
     what: "a file below `root` that begins with a slash",
     example: "/index.html",
@@ -317,8 +324,8 @@ fn user_name(text: &str) -> Result<String, Wrong> {
 
 fn prefix(text: &str) -> Result<String, Wrong> {
     if !text.starts_with('/') {
-        let why = "the path of a request always begins with a slash";
-        return Err(Wrong::suggesting(why, format!("/{}", text.trim_end_matches('*'))));
+        let rest = text.trim_end_matches('*');
+        return Err(Wrong::suggesting(BEGINS_WITH_SLASH, format!("/{rest}")));
     }
     if let Some(before) = text.strip_suffix('*') {
         return Err(Wrong::suggesting("a prefix needs no `*` at its end", before));
@@ -337,6 +344,25 @@ fn prefix(text: &str) -> Result<String, Wrong> {
         return Err(Wrong::advice(why, "write the character itself in place of each %XX"));
     }
     Ok(text.to_owned())
+}
+
+/// What stands in a request line as it is written (RFC 9112 §3.2.1).
+fn request_target(text: &str) -> Result<String, Wrong> {
+    if !text.starts_with('/') {
+        return Err(Wrong::suggesting(BEGINS_WITH_SLASH, format!("/{text}")));
+    }
+    if let Some((before, _)) = text.split_once('#') {
+        return Err(Wrong::suggesting("a fragment is not sent to servers", before));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let why = "a request line holds visible ASCII only";
+        return Err(Wrong::advice(why, "write its bytes as %XX: `%20` is a space"));
+    }
+    let has_two = |rest: &str| rest.bytes().take_while(u8::is_ascii_hexdigit).count() >= 2;
+    match text.split('%').skip(1).all(has_two) {
+        true => Ok(text.to_owned()),
+        false => Err(Wrong::advice("two digits stand behind `%`", "write `%25` for a `%` itself")),
+    }
 }
 
 fn fallback(text: &str) -> Result<String, Wrong> {

@@ -407,3 +407,68 @@ kettle.toml:3:57: `accept_proxy` takes a network: behind the slash stands a numb
 help: write a network, such as "10.0.0.0/8""#,
     ),
 ];
+
+#[test]
+fn what_checks_ask_for_can_stand_in_a_request() {
+    assert_found(WHAT_CHECKS_ASK_FOR_CAN_STAND_IN_A_REQUEST);
+}
+
+const WHAT_CHECKS_ASK_FOR_CAN_STAND_IN_A_REQUEST: &[Row] = &[
+    (
+        r#"[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "http", path = "/health?full=1&name=a%20b" }"#,
+        r#"nothing"#,
+    ),
+    (
+        r#"[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "http", path = "/well done?a=ü" }"#,
+        r#"kettle.toml:4:33: `path` takes a path that begins with a slash, with or without a query: a request line holds visible ASCII only
+ 4 | check = { kind = "http", path = "/well done?a=ü" }
+   |                                 ^^^^^^^^^^^^^^^^
+help: write its bytes as %XX: `%20` is a space"#,
+    ),
+    (
+        r#"[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "http", path = "health" }"#,
+        r#"kettle.toml:4:33: `path` takes a path that begins with a slash, with or without a query: the path of a request always begins with a slash
+ 4 | check = { kind = "http", path = "health" }
+   |                                 ^^^^^^^^
+help: write "/health""#,
+    ),
+    (
+        r#"[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "http", path = "/a#b" }"#,
+        r#"kettle.toml:4:33: `path` takes a path that begins with a slash, with or without a query: a fragment is not sent to servers
+ 4 | check = { kind = "http", path = "/a#b" }
+   |                                 ^^^^^^
+help: write "/a""#,
+    ),
+    (
+        r#"[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "http", path = "/100%" }"#,
+        r#"kettle.toml:4:33: `path` takes a path that begins with a slash, with or without a query: two digits stand behind `%`
+ 4 | check = { kind = "http", path = "/100%" }
+   |                                 ^^^^^^^
+help: write `%25` for a `%` itself"#,
+    ),
+    (
+        r#"[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "http", host = "*" }"#,
+        r#"kettle.toml:4:33: `host` takes a host name: a request is for one name
+ 4 | check = { kind = "http", host = "*" }
+   |                                 ^^^
+help: write "example.org""#,
+    ),
+];

@@ -98,6 +98,28 @@ fn each_option_of_a_client_does_what_stunnel_does_and_more_is_verified() {
 }
 
 #[test]
+fn what_a_client_offers_is_its_own_backend_s() {
+    let text = "[a]\nclient = yes\naccept = 1\nconnect = h:2\nverifyChain = yes\ncheckHost = h\nCAfile = /ca.pem\n";
+    for (options, versions, suites) in [
+        ("", "tls1.2 tls1.3", "aes-128-gcm aes-256-gcm chacha20-poly1305"),
+        ("sslVersionMax = TLSv1.2", "tls1.2", "aes-128-gcm aes-256-gcm chacha20-poly1305"),
+        ("options = NO_TLSv1_2", "tls1.3", "aes-128-gcm aes-256-gcm chacha20-poly1305"),
+        (
+            "ciphers = ECDHE-RSA-CHACHA20-POLY1305:ECDHE-RSA-AES128-GCM-SHA256",
+            "tls1.2 tls1.3",
+            "chacha20-poly1305 aes-128-gcm",
+        ),
+    ] {
+        let config = config(&format!("{text}{options}\n"));
+        let tls = config.backends[0].tls.as_ref().unwrap();
+        let words: Vec<&str> = tls.versions.iter().map(|it| it.as_str()).collect();
+        assert_eq!(words.join(" "), versions, "{options}");
+        let words: Vec<&str> = tls.suites.iter().map(|it| it.as_str()).collect();
+        assert_eq!(words.join(" "), suites, "{options}");
+    }
+}
+
+#[test]
 fn a_service_that_would_become_looser_is_left_out() {
     for option in [
         "checkHost = a",

@@ -312,15 +312,7 @@ impl Writer<'_> {
         if let Some(dialogue) = dialogue {
             self.draft.text.set("starttls", quoted(dialogue), Some(origin));
         }
-        let of_tls =
-            ["sslVersion", "sslVersionMin", "sslVersionMax", "ciphers", "ciphersuites", "options"];
-        for name in of_tls {
-            if let Some(option) = service.find(name) {
-                let message = format!("`{name}` is not carried over");
-                let help = "a server is offered what [tls] has, for all of them";
-                self.draft.warn(&option.origin, message, help);
-            }
-        }
+        self.offer(service).write(&mut self.draft.text);
         if let Some(chain) = service.find("cert") {
             let key = service.find("key").unwrap_or(chain);
             let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
@@ -391,15 +383,22 @@ impl Writer<'_> {
                 "there is no OpenSSL; [tls] has what can be chosen",
             );
         }
+        let is_client = service.is_on("client");
         for curves in ["curves", "curve"].iter().filter_map(|name| service.find(name)) {
             let message = format!("`{}` is not carried over", curves.term.name);
-            self.draft.warn(&curves.origin, message, "`groups` below [tls] hold for all listeners");
+            let help = match is_client {
+                true => "servers are offered all key exchanges that kettle has",
+                false => "`groups` below [tls] hold for all listeners",
+            };
+            self.draft.warn(&curves.origin, message, help);
         }
         let wanted = Wanted {
             versions,
             ciphers: said("ciphers"),
             tls13_suites: said("ciphersuites"),
-            is_ordered: options.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
+            // A client's own order is the one that it offers.
+            is_ordered: is_client
+                || options.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
         };
         self.draft.offer(&wanted, &EXAMPLES)
     }

@@ -3,6 +3,7 @@
 //! They run in one place of the process, whatever the number of workers, and take no slot of a client's.
 
 use std::io;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
@@ -11,7 +12,7 @@ use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
     copy, sink,
 };
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::failure::{Failure, Outcome};
 use super::socket::{self, Socket};
@@ -45,17 +46,19 @@ pub(super) async fn keep_checking<H: Handshake>(watched: impl Fn() -> Watched<H>
         };
         drop(server);
         sleep_until(due).await;
+        // Whatever the interval, a server is asked soon after its name is found.
+        while !watched().server.has_address() {
+            sleep(check.interval.min(FIRST_WITHIN)).await;
+        }
         let Watched { backend, server, handshake } = watched();
         let now = Instant::now();
         server.state.check_begins(now);
-        if server.has_address() {
-            let asked = ask(&backend, &server, &check, &*handshake, now + check.timeout);
-            let outcome = timeout_at(now + check.timeout, asked).await;
-            let outcome = outcome.unwrap_or_else(|_| Err(Failure::timed_out()));
-            take_note(&backend, &server, &check, outcome.as_ref().map(drop));
-            if let Ok(stream) = outcome {
-                let _ = timeout(LEAVE_MAX.min(check.interval / 4), leave(stream)).await;
-            }
+        let asked = ask(&backend, &server, &check, &*handshake, now + check.timeout);
+        let outcome = timeout_at(now + check.timeout, asked).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(Failure::timed_out()));
+        take_note(&backend, &server, &check, outcome.as_ref().map(drop));
+        if let Ok(stream) = outcome {
+            let _ = timeout(LEAVE_MAX.min(check.interval / 4), leave(stream)).await;
         }
     }
 }
@@ -207,7 +210,11 @@ fn bad_answer(detail: impl Into<String>) -> Failure {
 
 fn host(check: &Check, server: &Server) -> String {
     match (&check.host, &server.address) {
-        (Some(host), _) => host.clone(),
+        // RFC 3986 §3.2.2.
+        (Some(host), _) => match host.parse::<Ipv6Addr>() {
+            Ok(address) => format!("[{address}]"),
+            Err(_) => host.clone(),
+        },
         (None, ServerAddress::Unix(_)) => "localhost".to_owned(),
         (None, address) => address.to_string(),
     }

@@ -27,7 +27,7 @@ pub(super) struct Resolver {
 pub(super) static SYSTEM: Resolver = Resolver { look_up, lookups: &LOOKUPS };
 
 fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    Ok((name, port).to_socket_addrs()?.take(ADDRESSES_MAX).collect())
+    Ok((name, port).to_socket_addrs()?.collect())
 }
 
 /// Looks a server's name up for ever: each `interval`, and more often for as long as it has no address.
@@ -90,7 +90,8 @@ fn take_note(backend: &Backend, server: &Server, found: Result<Vec<SocketAddr>, 
     });
     match found {
         Ok(addresses) => {
-            if server.state.found_at(&addresses) {
+            let known = server.state.addresses();
+            if server.state.found_at(&those_tried(addresses, &known)) {
                 backend.shared.queue.call_front();
             }
         }
@@ -102,6 +103,21 @@ fn take_note(backend: &Backend, server: &Server, found: Result<Vec<SocketAddr>, 
             }
         }
     }
+}
+
+/// As many as are tried, in the order of the resolver. Those known stay: it may change the order from answer to answer, and
+/// connections that are kept would lead to none of the name's addresses by that.
+fn those_tried(mut found: Vec<SocketAddr>, known: &[SocketAddr]) -> Vec<SocketAddr> {
+    let is_known = |address: &SocketAddr| known.contains(address);
+    let known_count = found.iter().filter(|it| is_known(it)).count();
+    let mut room = ADDRESSES_MAX.saturating_sub(known_count);
+    found.retain(|address| {
+        let is_tried = is_known(address) || room > 0;
+        room -= usize::from(is_tried && !is_known(address));
+        is_tried
+    });
+    found.truncate(ADDRESSES_MAX);
+    found
 }
 
 /// Lookups under way at once, in the whole process.

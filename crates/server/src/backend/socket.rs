@@ -65,7 +65,7 @@ pub(super) async fn connect<S>(
         }
         match &outcome {
             Ok(_) => {
-                server.state.set_first_address((first + turn) % addresses.len());
+                server.state.connected_to(*address);
                 break;
             }
             Err(failure) if failure.outcome == Outcome::TurnedAway => break,

@@ -313,7 +313,16 @@ impl ServerState {
         self.first_address.load(Relaxed)
     }
 
-    pub(super) fn set_first_address(&self, index: usize) {
+    /// One of its addresses led to a connection: it comes first from now on, if a lookup has not taken it away meanwhile.
+    pub(super) fn connected_to(&self, address: SocketAddr) {
+        let known = self.addresses.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = known.iter().position(|it| *it == address) {
+            self.set_first_address(index);
+        }
+    }
+
+    /// Whoever calls this holds the lock of the addresses.
+    fn set_first_address(&self, index: usize) {
         // Most often it is that one, and all workers read it.
         if self.first_address() != index {
             self.first_address.store(index, Relaxed);
@@ -324,9 +333,12 @@ impl ServerState {
     pub(crate) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
         let mut known = self.addresses.write().unwrap_or_else(PoisonError::into_inner);
         if **known != *addresses {
+            // Resolvers change the order from answer to answer: which address works does not follow from it.
+            let first = known.get(self.first_address());
+            let index = first.and_then(|first| addresses.iter().position(|it| it == first));
             *known = addresses.into();
             self.address_changes.fetch_add(1, SeqCst);
-            self.set_first_address(0);
+            self.set_first_address(index.unwrap_or(0));
         }
         drop(known);
         self.located.swap(KNOWN, Relaxed) != KNOWN

@@ -200,8 +200,7 @@ fn upgraded(
     } else {
         (101, route.fields(head).with("connection", "upgrade").with("upgrade", protocol))
     };
-    let (link, received, slot) = in_flight.into_tunnel();
-    let backend = Arc::clone(&route.upstream.backend);
+    let (link, received, slot, backend) = in_flight.into_tunnel();
     let path = kettle_config::TxPathChoice::Auto;
     let (in_use, log) = (None, Destination::Common);
     let upgraded = Upgraded { link, received, slot, backend, in_use, path, log };

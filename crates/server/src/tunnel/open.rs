@@ -45,7 +45,7 @@ async fn begin(
     settings: &TunnelSettings,
     client: Option<&Session>,
 ) -> Result<Opened, Failure> {
-    let Some(connector) = settings.upstream.connector(server) else {
+    let Some(connector) = settings.upstream.connector(server)? else {
         if settings.is_greeted() {
             take_greeting(&mut socket).await?;
         }

@@ -334,7 +334,7 @@ impl UpstreamBody {
         }
         // What came behind the response is no answer to anything.
         let persists = self.persists && in_flight.received.is_empty();
-        match self.may_keep {
+        match self.may_keep && !in_flight.is_cut {
             true if persists && !in_flight.link.must_close() => {
                 in_flight.lease.keep(in_flight.link);
             }

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use super::error::alert;
 use super::pool::{Lease, LinkKey};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
-use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
+use crate::backend::{Attempts, Backend, Failure, Outcome, Server, Slot, Socket, UseCount};
 
 /// A request in flight: the connection to a server that carries it.
 pub struct InFlight {
@@ -30,6 +30,8 @@ pub struct InFlight {
     progress: ResponseProgress,
     started: Instant,
     is_reused: bool,
+    /// Whether the server took no more before it had the head of the request.
+    pub(super) is_cut: bool,
     /// Since when something came back.
     answered: Option<Instant>,
     /// Interim responses that came.
@@ -108,12 +110,13 @@ impl InFlight {
             progress: ResponseProgress::default(),
             started: Instant::now(),
             is_reused,
+            is_cut: false,
             answered: None,
             interim: 0,
         }
     }
 
-    /// Sends the head of a request.
+    /// Sends the head of a request, as far as the server takes it: one that answered before it closed is heard.
     ///
     /// # Errors
     /// [`UpstreamError`].
@@ -122,7 +125,15 @@ impl InFlight {
         let head = request.head();
         let mut left = head.as_slice();
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
-        timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut))
+        let sent = timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
+        let Err(UpstreamError::Ended(error)) = sent else { return sent };
+        self.is_cut = true;
+        let answer = poll_fn(|context| self.poll_receive(context));
+        match timeout(request.timeout, answer).await {
+            Ok(Ok(1..)) => Ok(()),
+            Ok(Err(why)) => Err(why.into()),
+            Ok(Ok(0)) | Err(_) => Err(error.into()),
+        }
     }
 
     /// Sends what is left of `left`, and flushes it.
@@ -260,18 +271,16 @@ impl InFlight {
         self.lease.backend.upstream_answered(head.status());
     }
 
-    /// The connection after a change of protocol, what came behind the response, and what counts it on its server.
-    pub(crate) fn into_tunnel(self) -> (Link, Vec<u8>, Slot) {
-        (self.link, self.received.to_vec(), self.lease.slot)
+    /// The connection after a change of protocol, what came behind the response, what counts it on its server, and the backend
+    /// that it is of: a request that waited has that of the configuration in force.
+    pub(crate) fn into_tunnel(self) -> (Link, Vec<u8>, Slot, Arc<Backend>) {
+        let Lease { slot, backend, .. } = self.lease;
+        (self.link, self.received.to_vec(), slot, backend)
     }
 }
 
 async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Link, Failure> {
-    match (upstream.connector(server), socket) {
-        // Never in plain text for not knowing how.
-        (None, _) if upstream.connectors.is_some() => {
-            Err(Failure::new(Outcome::Tls, "the server is none of this backend's"))
-        }
+    match (upstream.connector(server)?, socket) {
         (None, socket) => Ok(Link::Plain(socket)),
         (Some(connector), Socket::Tcp(socket)) => {
             Ok(Link::Tls(TlsStream::connect(socket, connector).await?))
@@ -287,3 +296,6 @@ const INTERIM_MAX: usize = 32;
 
 /// What one read takes in: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;
+
+#[cfg(test)]
+mod tests;

@@ -120,9 +120,18 @@ impl Lease {
 }
 
 impl Pool {
-    /// Follows a reload: connections that no backend has a use for any more are closed.
+    /// Follows a reload: connections that no backend has a use for any more are closed, and none is kept for longer from now on
+    /// than its backend says.
     pub(crate) fn adopt(&self, upstreams: Arc<Upstreams>) {
-        self.retain(|idle| upstreams.0.values().any(|upstream| idle.destination.is_of(upstream)));
+        let now = Instant::now();
+        self.retain(|idle| {
+            let mut all = upstreams.0.values();
+            let Some(upstream) = all.find(|upstream| idle.destination.is_of(upstream)) else {
+                return false;
+            };
+            idle.until = idle.until.min(now + upstream.backend.settings.keep_alive_timeout);
+            upstream.keeps_connections()
+        });
         self.upstreams.replace(Some(upstreams));
     }
 
@@ -195,13 +204,11 @@ impl Pool {
 
     /// Keeps a connection, in place of the oldest one where there are as many as may be.
     pub(super) fn give(&self, mut link: Link, destination: LinkKey, backend: &Arc<Backend>) {
-        let settings = &backend.settings;
-        if settings.keep_alive == 0
-            || self.is_draining.get()
-            || !self.has_use(&destination, backend)
-        {
+        let in_force = self.in_force(&destination, backend).filter(|_| !self.is_draining.get());
+        let Some(backend) = in_force.filter(|backend| backend.settings.keep_alive > 0) else {
             return link.say_goodbye();
-        }
+        };
+        let settings = &backend.settings;
         let mut idle = self.idle.borrow_mut();
         let mut same = idle.iter().enumerate().filter(|(_, it)| it.destination.is(&destination));
         let oldest = same.next().map(|(index, _)| index);
@@ -210,7 +217,7 @@ impl Pool {
             idle.remove(oldest).link.say_goodbye();
         }
         let until = Instant::now() + settings.keep_alive_timeout;
-        let count = UseCount::idle(backend);
+        let count = UseCount::idle(&backend);
         idle.push(Idle { link, destination, until, _count: count });
     }
 
@@ -220,12 +227,12 @@ impl Pool {
         self.retain(|idle| idle.is_good(now));
     }
 
-    /// Whether a connection of this backend's is one of the configuration in force.
-    fn has_use(&self, destination: &LinkKey, backend: &Backend) -> bool {
-        self.upstreams.borrow().as_ref().is_none_or(|upstreams| {
-            let upstream = upstreams.find(&backend.name);
-            upstream.is_some_and(|upstream| destination.is_of(upstream))
-        })
+    /// The backend of the configuration in force that has a use for a connection of this one's.
+    fn in_force(&self, destination: &LinkKey, backend: &Arc<Backend>) -> Option<Arc<Backend>> {
+        let upstreams = self.upstreams.borrow();
+        let Some(upstreams) = &*upstreams else { return Some(Arc::clone(backend)) };
+        let upstream = upstreams.find(&backend.name).filter(|it| destination.is_of(it))?;
+        Some(Arc::clone(&upstream.backend))
     }
 
     /// Takes leave of all connections but these.

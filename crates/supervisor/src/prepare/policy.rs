@@ -1,10 +1,10 @@
 //! What the configuration says of versions, ciphers and key exchanges, in the words of `tls`.
 
-use kettle_config::{Group as ConfigGroup, Suite, Tls, TlsListener, TlsVersion};
+use kettle_config::{BackendTls, Group as ConfigGroup, Suite, Tls, TlsListener, TlsVersion};
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::{Cipher, Version};
 
-/// What holds for all.
+/// What holds for all clients.
 pub(super) fn of(tls: &Tls) -> Policy {
     let group = |group: &ConfigGroup| match group {
         ConfigGroup::X25519MlKem768 => Group::X25519MlKem768,
@@ -30,6 +30,11 @@ pub(super) fn of_listener(listener: &TlsListener, all: &Policy) -> Policy {
         policy.suites = suites(&listener.suites);
     }
     policy
+}
+
+/// What the servers of a backend are offered: nothing of what clients are.
+pub(super) fn of_backend(tls: &BackendTls) -> Policy {
+    Policy { versions: versions(&tls.versions), suites: suites(&tls.suites), ..Policy::default() }
 }
 
 fn versions(versions: &[TlsVersion]) -> Vec<Version> {

@@ -12,22 +12,20 @@ use kettle_server::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart, Tu
 use kettle_server::upstream::Upstreams;
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
-use kettle_tls::policy::Policy;
 use kettle_tls::trust::Roots;
 
 use super::identities::load_identity;
-use super::{Diagnostics, load_named_file};
+use super::{Diagnostics, load_named_file, policy};
 
 /// Reads how TLS is spoken to the servers of each backend that speaks it, by its name.
 pub(super) fn load(
     config: &Config,
-    policy: &Policy,
     diagnostics: &mut Diagnostics,
 ) -> HashMap<String, Arc<[Connector]>> {
     let mut loaded = HashMap::new();
     for (index, backend) in config.backends.iter().enumerate() {
         let Some(tls) = &backend.tls else { continue };
-        let connectors = load_backend(config, index, backend, tls, policy, diagnostics);
+        let connectors = load_backend(config, index, backend, tls, diagnostics);
         if let Some(connectors) = connectors {
             loaded.insert(backend.name.value.clone(), connectors);
         }
@@ -40,9 +38,9 @@ fn load_backend(
     index: usize,
     backend: &Backend,
     tls: &BackendTls,
-    policy: &Policy,
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<[Connector]>> {
+    let policy = policy::of_backend(tls);
     let trust = load_trust(config, index, tls, diagnostics)?;
     let identity = match &tls.certificate {
         Some(certificate) => Some(load_identity(config, certificate, diagnostics)?),
@@ -59,7 +57,7 @@ fn load_backend(
             alpn: &alpn,
             resume_by: ResumeBy::Ticket,
         };
-        match Connector::new(policy, settings) {
+        match Connector::new(&policy, settings) {
             Ok(connector) => connectors.push(connector),
             Err(error) => {
                 let offending = name.unwrap_or_else(|| server.address.to_string());

@@ -42,6 +42,19 @@ fn servers_that_speak_tls_are_verified_and_their_connections_kept() {
 }
 
 #[test]
+fn what_clients_are_offered_says_nothing_of_servers() {
+    let older = Setup::default().set("tls", "versions = [\"tls1.2\"]");
+    let inner = Kettle::start(older.file("www/app/file", "inside"));
+    let server = format!("[[backend.server]]\naddress = \"{}\"\n{VERIFIED}\n", inner.address());
+    for (own, status) in [("", 200), ("versions = [\"tls1.3\"]", 502)] {
+        let setup = before("", &format!("{server}{own}"), &[]);
+        let kettle = Kettle::start(setup.set("tls", "versions = [\"tls1.3\"]"));
+        let mut client = Dialer::default().connect(kettle.address());
+        assert_eq!(client.get("/app/file").status, status, "{own}");
+    }
+}
+
+#[test]
 fn a_server_that_speaks_tls_is_told_an_end_in_order_and_no_other() {
     let backend = Backend::listen();
     let inner = terminator("", &[backend.address()]);

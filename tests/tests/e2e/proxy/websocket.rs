@@ -51,6 +51,30 @@ fn both_sides_speak_freely_after_a_101() {
 }
 
 #[test]
+fn one_that_waited_for_its_server_over_a_reload_lasts_as_long_as_that_says() {
+    let backend = Backend::listen();
+    let app = "queue_timeout = \"1m\"\nidle_timeout = \"10m\"";
+    let setup = before("websocket = true", app, &[backend.address()]).more("connections = 1\n");
+    let kettle = Kettle::start(setup);
+    let mut first = Dialer::default().connect(kettle.address());
+    first.send(&request("GET", "/app", "")).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    let mut waiting = Dialer::default().connect(kettle.address());
+    waiting.send(&request("GET", "/app", ASKING)).unwrap();
+    kettle.wait_for_status("/backends/0/waiting", 1);
+    kettle.folder.change_config("idle_timeout = \"10m\"", "idle_timeout = \"1s\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    let response = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nfirst";
+    server.write_all(response.as_bytes()).unwrap();
+    assert_eq!(first.response().body, b"first");
+    let mut server = backend.accept();
+    answer(&mut server, AGREED);
+    assert_eq!(waiting.response_head().status, 101);
+    assert_eq!(kettle.tunnel().text("end"), "idle");
+}
+
+#[test]
 fn what_stands_behind_the_heads_is_not_lost() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));

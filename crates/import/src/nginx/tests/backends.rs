@@ -105,6 +105,36 @@ fn a_certificate_shows_one_name() {
     assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [3], "{}", shown(&found));
 }
 
+/// What is said beside a `proxy_pass` by HTTPS, and what the server is offered.
+#[test]
+fn servers_are_offered_what_is_said_of_them_alone() {
+    for (words, versions, suites) in [
+        ("ssl_protocols TLSv1.3;", "tls1.2 tls1.3", "aes-128-gcm aes-256-gcm chacha20-poly1305"),
+        (
+            "ssl_protocols TLSv1.3; proxy_ssl_protocols TLSv1.2;",
+            "tls1.2",
+            "aes-128-gcm aes-256-gcm chacha20-poly1305",
+        ),
+        (
+            "proxy_ssl_ciphers ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256;",
+            "tls1.2 tls1.3",
+            "aes-256-gcm aes-128-gcm",
+        ),
+    ] {
+        let words = format!("{words} location / {{ proxy_pass https://a.example; }}");
+        let made = imported(&server(&words));
+        let config = made.config().unwrap_or_else(|found| panic!("{words}\n{}", shown(&found)));
+        let tls = config.backends[0].tls.as_ref().unwrap();
+        let said: Vec<&str> = tls.versions.iter().map(|it| it.as_str()).collect();
+        assert_eq!(said.join(" "), versions, "{}", made.toml);
+        let said: Vec<&str> = tls.suites.iter().map(|it| it.as_str()).collect();
+        assert_eq!(said.join(" "), suites, "{}", made.toml);
+    }
+    let wrong = "location / {\nproxy_pass https://a;\nproxy_ssl_protocols TLSv1;\n}";
+    let found = from(&server(wrong)).unwrap_err();
+    assert!(shown(&found).contains("write proxy_ssl_protocols"), "{}", shown(&found));
+}
+
 /// A list of certificates that were revoked, and files that decide what is passed on.
 #[test]
 fn what_guards_a_backend_is_not_lost() {

@@ -362,6 +362,8 @@ pub(super) static TERMS: &[Term] = &[
     carried("proxy_ssl_crl", "hsltd"),
     carried("proxy_ssl_certificate", "hsltd"),
     carried("proxy_ssl_certificate_key", "hsltd"),
+    carried("proxy_ssl_protocols", "hsltd"),
+    carried("proxy_ssl_ciphers", "hsltd"),
     told("proxy_ssl_server_name", "hsltd", "the name is asked for"),
     told("proxy_protocol_timeout", "td", "a PROXY header has 3 seconds"),
     told("preread_timeout", "td", "`handshake_timeout` below [tls] is the nearest"),

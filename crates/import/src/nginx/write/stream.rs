@@ -367,6 +367,7 @@ impl Writer<'_> {
         }
         let (chain, key) =
             (path(self, "proxy_ssl_certificate"), path(self, "proxy_ssl_certificate_key"));
+        self.offer_to_servers(scope).write(&mut self.draft.text);
         if let (Some((chain, origin)), Some((key, _))) = (chain, key) {
             let pair = format!("{{ chain = {chain}, key = {key} }}");
             self.draft.text.set("certificate", pair, Some(&origin));

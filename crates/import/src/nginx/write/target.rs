@@ -69,7 +69,7 @@ pub(super) fn with_port(address: &str, port: u16) -> String {
 }
 
 /// What is said of how a backend is asked, how it is to be trusted and shown who asks; and whether that is about TLS.
-const SAID: [(&str, bool); 8] = [
+const SAID: [(&str, bool); 10] = [
     ("proxy_connect_timeout", false),
     ("proxy_timeout", false),
     ("proxy_ssl_name", true),
@@ -78,4 +78,6 @@ const SAID: [(&str, bool); 8] = [
     ("proxy_ssl_crl", true),
     ("proxy_ssl_certificate", true),
     ("proxy_ssl_certificate_key", true),
+    ("proxy_ssl_protocols", true),
+    ("proxy_ssl_ciphers", true),
 ];

@@ -118,19 +118,22 @@ impl Writer<'_> {
     }
 
     pub(super) fn offer(&mut self, scope: &Scope<'_>) -> Offer {
-        let ciphers =
-            scope.find("ssl_ciphers").map(|it| Said { text: it.word(0), origin: &it.origin });
         let commands = scope.all("ssl_conf_command");
         let tls13 = commands.iter().find(|it| it.word(0) == "Ciphersuites");
-        let versions = scope.find("ssl_protocols");
         let wanted = Wanted {
-            versions: versions
-                .map(|it| (it.words.iter().map(String::as_str).collect(), &it.origin)),
-            ciphers,
             tls13_suites: tls13.map(|it| Said { text: it.word(1), origin: &it.origin }),
             is_ordered: scope.is_on("ssl_prefer_server_ciphers"),
+            ..wanted(scope.find("ssl_protocols"), scope.find("ssl_ciphers"))
         };
         self.draft.offer(&wanted, &EXAMPLES)
+    }
+
+    /// What servers are offered, which the directives for clients say nothing of.
+    pub(super) fn offer_to_servers(&mut self, scope: &Scope<'_>) -> Offer {
+        let said = wanted(scope.find("proxy_ssl_protocols"), scope.find("proxy_ssl_ciphers"));
+        // A client's own order is the one that it offers.
+        let wanted = Wanted { is_ordered: true, ..said };
+        self.draft.offer(&wanted, &TO_SERVERS)
     }
 
     fn session_cache(&mut self, cache: &Directive) {
@@ -241,6 +244,12 @@ impl Writer<'_> {
     }
 }
 
+fn wanted<'d>(versions: Option<&'d Directive>, ciphers: Option<&'d Directive>) -> Wanted<'d> {
+    let versions = versions.map(|it| (it.words.iter().map(String::as_str).collect(), &it.origin));
+    let ciphers = ciphers.map(|it| Said { text: it.word(0), origin: &it.origin });
+    Wanted { versions, ciphers, ..Wanted::default() }
+}
+
 /// What makes clients' certificates harder to get than kettle does.
 pub(super) fn laxer_client_auth<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     scope.find("ssl_verify_client").filter(|it| it.word(0) != "off")?;
@@ -273,4 +282,10 @@ const EXAMPLES: Examples = Examples {
     ciphers: "ssl_ciphers EECDH+AESGCM;",
     tls13_suites: "ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;",
     groups: "ssl_ecdh_curve X25519:prime256v1;",
+};
+
+const TO_SERVERS: Examples = Examples {
+    versions: "proxy_ssl_protocols TLSv1.2 TLSv1.3;",
+    ciphers: "proxy_ssl_ciphers EECDH+AESGCM;",
+    ..EXAMPLES
 };

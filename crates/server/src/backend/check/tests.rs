@@ -1,4 +1,5 @@
 use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_config::{BackendServer, BackendTls, Located};
@@ -64,8 +65,12 @@ async fn asked(backend: &Backend, handshake: &impl Handshake) -> Result<(), Fail
 
 /// Asks a server that answers so and then closes; returns what it was sent.
 async fn answered(kind: CheckKind, answer: &[u8]) -> (Result<(), Failure>, String) {
-    let listener = listener().await;
     let check = Check { kind, path: "/health".to_owned(), ..Check::default() };
+    answered_to(check, answer).await
+}
+
+async fn answered_to(check: Check, answer: &[u8]) -> (Result<(), Failure>, String) {
+    let listener = listener().await;
     let backend = backend(settings(listener.local_addr().unwrap(), check));
     let serve = async {
         let (mut socket, _) = listener.accept().await.unwrap();
@@ -85,6 +90,17 @@ async fn a_request_says_what_is_wanted() {
     assert_eq!(lines.next(), Some("GET /health HTTP/1.1"));
     assert!(lines.next().unwrap().starts_with("Host: 127.0.0.1:"));
     assert!(lines.any(|line| line == "Connection: close"));
+}
+
+#[tokio::test]
+async fn the_host_is_sent_as_clients_would() {
+    for (host, sent) in [("app.example", "app.example"), ("10.0.0.1", "10.0.0.1"), ("::1", "[::1]")]
+    {
+        let (kind, host) = (CheckKind::Http, Some(host.to_owned()));
+        let check = Check { kind, host, ..Check::default() };
+        let (_, request) = answered_to(check, b"HTTP/1.1 200 OK\r\n\r\n").await;
+        assert!(request.contains(&format!("\r\nHost: {sent}\r\n")), "{request}");
+    }
 }
 
 #[tokio::test]
@@ -304,6 +320,32 @@ async fn a_server_that_never_answers_is_found_out_over_reloads() {
     let settings = settings(listener.local_addr().unwrap(), check);
     let health = reload_again_and_again(settings, |settings| settings.queue += 1).await;
     assert_eq!(health, Health::Down);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_name_is_found_late_is_asked_soon() {
+    // Bound, but nobody listens.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = held.local_addr().unwrap();
+    let check = Check { interval: Duration::from_hours(1), fall: 1, ..Check::default() };
+    let mut settings = settings(address, check.clone());
+    let name = ServerAddress::parse("app.example:1").unwrap();
+    settings.servers[0].address = Located::not_written(name);
+    let backend = backend(settings);
+    let watched = || {
+        let (backend, server) = (Arc::clone(&backend), Arc::clone(&backend.servers[0]));
+        Watched { backend, server, handshake: Rc::new(NoTls) }
+    };
+    let story = async {
+        sleep(Duration::from_secs(30)).await;
+        backend.servers[0].state.found_at(&[address]);
+        assert!(until(&backend, Health::Down).await < Duration::from_secs(5));
+    };
+    tokio::select! {
+        () = keep_checking(watched, check) => {}
+        () = story => {}
+    }
 }
 
 #[tokio::test(start_paused = true)]

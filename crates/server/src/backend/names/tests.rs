@@ -163,6 +163,24 @@ fn a_name_that_no_thread_can_look_up_is_not_given_up() {
 }
 
 #[test]
+fn of_more_addresses_than_are_tried_those_known_stay_so() {
+    let turned = |first: u8| {
+        let addresses = (0..20).map(|it| SocketAddr::from(([192, 0, 2, (first + it) % 20], 1)));
+        addresses.collect::<Vec<_>>()
+    };
+    let first = those_tried(turned(0), &[]);
+    assert_eq!(first, turned(0)[..16]);
+    let then = those_tried(turned(7), &first);
+    let expected = turned(7).into_iter().filter(|it| first.contains(it)).collect::<Vec<_>>();
+    assert_eq!((then.len(), &then), (16, &expected), "in the order of the resolver");
+    // One is gone, and another comes in its place.
+    let left = turned(7).into_iter().filter(|it| *it != first[0]).collect::<Vec<_>>();
+    let then = those_tried(left, &first);
+    assert_eq!(then.iter().filter(|it| !first.contains(it)).count(), 1);
+    assert_eq!(then.len(), 16);
+}
+
+#[test]
 fn the_system_knows_its_own_name() {
     let found = look_up("localhost", 80).unwrap();
     assert!(found.iter().all(|address| address.ip().is_loopback() && address.port() == 80));

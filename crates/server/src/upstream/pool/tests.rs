@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use kettle_config::{BackendServer, Located};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,12 +16,20 @@ fn app(address: impl ToString) -> Arc<Upstream> {
 }
 
 fn in_force(address: impl ToString, before: Option<&Backends>) -> (Backends, Upstreams) {
+    in_force_with(address, before, kettle_config::Backend::default())
+}
+
+fn in_force_with(
+    address: impl ToString,
+    before: Option<&Backends>,
+    settings: kettle_config::Backend,
+) -> (Backends, Upstreams) {
     let address = ServerAddress::parse(&address.to_string()).unwrap();
     let address = Located::not_written(address);
     let settings = kettle_config::Backend {
         name: Located::not_written("app".to_owned()),
         servers: vec![BackendServer { address, ..BackendServer::default() }],
-        ..kettle_config::Backend::default()
+        ..settings
     };
     let backends = Backends::new(&[settings], before);
     let upstreams = Upstreams::new(&backends, &HashMap::new());
@@ -77,4 +86,36 @@ async fn what_no_backend_in_force_leads_to_is_not_kept() {
     pool.adopt(Arc::default());
     let _far = keep_one(&pool, app, &listener).await;
     assert!(pool.idle.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (before, upstreams) = in_force(address, None);
+    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let _far = keep_one(&pool, app, &listener).await;
+    let reload = |settings| {
+        pool.adopt(Arc::new(in_force_with(address, Some(&before), settings).1));
+    };
+    let second = Duration::from_secs(1);
+    reload(kettle_config::Backend { keep_alive_timeout: second, ..Default::default() });
+    assert!(pool.idle.borrow()[0].until <= Instant::now() + second);
+    // One that was in use meanwhile.
+    let (link, destination) = pool.take(&LinkKey::new(app, &app.backend.servers[0])).unwrap();
+    pool.give(link, destination, &app.backend);
+    assert!(pool.idle.borrow()[0].until <= Instant::now() + second);
+    reload(kettle_config::Backend { keep_alive: 0, ..Default::default() });
+    assert!(pool.idle.borrow().is_empty());
+    let _far = keep_one(&pool, app, &listener).await;
+    assert!(pool.idle.borrow().is_empty());
+}
+
+#[test]
+fn where_tls_is_spoken_no_server_is_spoken_to_in_plain_text() {
+    let plain = app("192.0.2.1:1");
+    let server = &plain.backend.servers[0];
+    assert!(plain.connector(server).unwrap().is_none());
+    let over_tls = Upstream::new(Arc::clone(&plain.backend), Some(Arc::new([])));
+    assert!(over_tls.connector(server).is_err());
 }
