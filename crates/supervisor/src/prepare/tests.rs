@@ -157,12 +157,73 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
              [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
         );
         let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
-        let mut diagnostics = Diagnostics::default();
-        diagnostics.add_open_doors(&config);
-        places(&diagnostics.warnings)
+        places(&open_doors::warnings(&config))
     };
     assert_eq!(found(asking), []);
     assert_eq!(found(""), [(6, 9)]);
+}
+
+/// What is said of ways around certificates, by the line it is said at.
+fn open_doors_of(statements: &[&str]) -> Vec<(usize, String)> {
+    let backend = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
+    let text = statements.concat() + backend;
+    let config = kettle_config::parse(&text, Path::new("kettle.toml")).unwrap();
+    let warnings = open_doors::warnings(&config);
+    warnings.into_iter().map(|warning| (warning.line, warning.message)).collect()
+}
+
+const TLS: &str = "[[listener]]\naddress = \"127.0.0.1:8443\"\nkind = \"tls\"\n";
+const HTTPS: &str = "[[listener]]\naddress = \"127.0.0.1:8444\"\n";
+const TCP: &str = "[[listener]]\naddress = \"127.0.0.1:8445\"\nkind = \"tcp\"\nbackend = \"app\"\n";
+const ASKED: &str = "[site.client_auth]\nroots = \"ca\"\n";
+const OPTIONAL: &str = "[site.client_auth]\nmode = \"optional\"\nroots = \"ca\"\n";
+const OTHERS: &str = "[site.client_auth]\nroots = \"other\"\n";
+const ROUTE: &str = "[[site.route]]\nbackend = \"app\"\n";
+
+/// A site whose connections on `tls` listeners go to the backend.
+fn carried(name: &str) -> String {
+    format!("{}backend = \"app\"\n", routed(name))
+}
+
+fn routed(name: &str) -> String {
+    format!("[[site]]\nnames = [\"{name}\"]\nself_signed = true\n")
+}
+
+#[test]
+fn sites_of_one_backend_that_ask_differently_are_told_of() {
+    let (a, b) = (carried("a"), carried("b"));
+    let found = open_doors_of(&[TLS, &a, ASKED, &b]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, 9);
+    assert!(found[0].1.contains("the site \"b\" reach \"app\""), "{found:?}");
+    assert_eq!(open_doors_of(&[TLS, &b, &a, ASKED]).len(), 1);
+    // One pair is told of once, also where each asks for what the other does not.
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, OTHERS]).len(), 1);
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, OPTIONAL]).len(), 1);
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, ASKED]), []);
+    // Who may come without one comes in anyway.
+    assert_eq!(open_doors_of(&[TLS, &a, OPTIONAL, &b]), []);
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, TCP]).len(), 1);
+}
+
+#[test]
+fn thousands_of_sites_of_one_backend_are_told_of_once() {
+    let sites: String = (0..3000).map(|number| carried(&format!("s{number}"))).collect();
+    assert_eq!(open_doors_of(&[TLS, &carried("a"), ASKED, &sites]).len(), 1);
+}
+
+#[test]
+fn sites_told_apart_by_the_name_in_a_request_may_ask_differently() {
+    let (a, b, any) = (routed("a"), routed("b"), routed("_"));
+    assert_eq!(open_doors_of(&[HTTPS, &a, ROUTE, ASKED, &b, ROUTE]), []);
+    assert_eq!(open_doors_of(&[HTTPS, &a, ROUTE, ASKED, &any, ROUTE]), []);
+    let both = [HTTPS, TLS].concat();
+    // Another site of a `tls` listener reaches it, whatever the request inside is for.
+    assert_eq!(open_doors_of(&[&both, &a, ROUTE, ASKED, &carried("b")]).len(), 1);
+    // The default site answers for a name that only the other kind of listener has.
+    assert_eq!(open_doors_of(&[&both, &carried("a"), ASKED, &any, ROUTE]).len(), 1);
+    assert_eq!(open_doors_of(&[&both, &carried("a"), ASKED, &b, ROUTE]), []);
+    assert_eq!(open_doors_of(&[&both, &carried("a"), ROUTE, ASKED, &any, ROUTE]), []);
 }
 
 /// A configuration with listeners of its own for these files, made from another that names them in one place.
