@@ -53,6 +53,15 @@ impl KeyKind {
         }
     }
 
+    /// The type of key, as a site may have one certificate for each.
+    pub fn key_type(self) -> &'static str {
+        match self {
+            Self::EcdsaP256 | Self::EcdsaP384 | Self::EcdsaP521 => "ECDSA",
+            Self::Ed25519 => "Ed25519",
+            Self::Rsa { .. } => "RSA",
+        }
+    }
+
     pub(crate) fn of(certificate: &X509Certificate<'_>) -> Option<Self> {
         match certificate.public_key().parsed().ok()? {
             PublicKey::RSA(key) => Some(Self::Rsa { bits: key.key_size() }),
