@@ -102,6 +102,13 @@ pub enum IdentityWarning {
         /// The last moment of validity.
         not_after: SystemTime,
     },
+    /// There are lists of one name under two keys: what the one signed is not taken any more.
+    RevocationListOfAnotherKey {
+        /// The file.
+        path: PathBuf,
+        /// The name of both authorities.
+        issuer: String,
+    },
     /// The revocation list's time is over: no client's certificate is taken any more.
     RevocationListExpired {
         /// The file.
@@ -121,6 +128,7 @@ impl IdentityWarning {
             | Self::NotForServers { .. }
             | Self::StapleForAnotherCertificate { .. }
             | Self::StapleNotGood { .. }
+            | Self::RevocationListOfAnotherKey { .. }
             | Self::RevocationListExpired { .. } => true,
             Self::MarkedAsAuthority { .. }
             | Self::ChainOutOfOrder { .. }
@@ -149,6 +157,7 @@ impl IdentityWarning {
             | Self::StapleExpired { path, .. }
             | Self::StapleForAnotherCertificate { path }
             | Self::StapleNotGood { path }
+            | Self::RevocationListOfAnotherKey { path, .. }
             | Self::AuthorityExpired { path, .. }
             | Self::RevocationListExpired { path, .. } => path,
         }
@@ -219,6 +228,12 @@ impl fmt::Display for IdentityWarning {
                 "certificate {position} in {path} expired at {}, but what it signed is still taken; put \
                  a renewed one in its place, or remove it, and reload",
                 Utc(*not_after)
+            ),
+            Self::RevocationListOfAnotherKey { issuer, .. } => write!(
+                f,
+                "{path} has revocation lists of two keys named {issuer}, and only the newest list of a name is \
+                 asked, so clients with certificates of the other key are refused; have those issued again by \
+                 the newer key"
             ),
             Self::RevocationListExpired { next_update, .. } => write!(
                 f,
