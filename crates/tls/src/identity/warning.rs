@@ -93,6 +93,18 @@ pub enum IdentityWarning {
         /// The OCSP file.
         path: PathBuf,
     },
+    /// The staple is of a time that has not come yet; clients refuse it.
+    StapleNotYetValid {
+        /// The OCSP file.
+        path: PathBuf,
+        /// The first moment of its validity.
+        this_update: SystemTime,
+    },
+    /// The certificate demands a staple (must-staple), and none is sent.
+    StapleWanted {
+        /// The certificate file.
+        path: PathBuf,
+    },
     /// An authority's own certificate is past its time. What it signed is taken all the same.
     AuthorityExpired {
         /// The file.
@@ -128,6 +140,7 @@ impl IdentityWarning {
             | Self::NotForServers { .. }
             | Self::StapleForAnotherCertificate { .. }
             | Self::StapleNotGood { .. }
+            | Self::StapleWanted { .. }
             | Self::RevocationListOfAnotherKey { .. }
             | Self::RevocationListExpired { .. } => true,
             Self::MarkedAsAuthority { .. }
@@ -137,6 +150,7 @@ impl IdentityWarning {
             | Self::KeyReadableByOthers { .. }
             | Self::SecretReadableByOthers { .. }
             | Self::StapleExpired { .. }
+            | Self::StapleNotYetValid { .. }
             | Self::AuthorityExpired { .. } => false,
         }
     }
@@ -157,6 +171,8 @@ impl IdentityWarning {
             | Self::StapleExpired { path, .. }
             | Self::StapleForAnotherCertificate { path }
             | Self::StapleNotGood { path }
+            | Self::StapleNotYetValid { path, .. }
+            | Self::StapleWanted { path }
             | Self::RevocationListOfAnotherKey { path, .. }
             | Self::AuthorityExpired { path, .. }
             | Self::RevocationListExpired { path, .. } => path,
@@ -222,6 +238,16 @@ impl fmt::Display for IdentityWarning {
                 f,
                 "the OCSP response {path} does not call the certificate good (it is revoked or \
                  unknown) and is not sent; have the certificate issued again"
+            ),
+            Self::StapleNotYetValid { this_update, .. } => write!(
+                f,
+                "the OCSP response {path} is valid from {} only and is not sent; check this machine's clock",
+                Utc(*this_update)
+            ),
+            Self::StapleWanted { .. } => write!(
+                f,
+                "the certificate {path} demands an OCSP response (must-staple) and there is none to send, so \
+                 clients refuse it; fetch one, name it by `ocsp` and reload"
             ),
             Self::AuthorityExpired { position, not_after, .. } => write!(
                 f,
