@@ -53,7 +53,7 @@ pub struct Prepared {
     pub upstreams: Arc<Upstreams>,
     /// The disk stores for their responses.
     pub stores: Arc<Stores>,
-    /// Every certificate in use, in the order of the sites.
+    /// Every certificate in use, in the order of the sites, then of the listeners.
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
@@ -117,7 +117,7 @@ pub(crate) fn prepare(
         backends: Arc::new(loaded.backends),
         upstreams: Arc::new(loaded.upstreams),
         stores: Arc::new(loaded.stores),
-        identities: loaded.identities.all,
+        identities: loaded.identities.into_all(),
         ticket_secret: loaded.ticket_secret,
         file_states,
         generated: loaded.generated,
