@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use kettle_config::{Diagnostic, Position};
 use tokio::sync::{mpsc, oneshot};
@@ -61,6 +61,7 @@ pub(super) async fn run(
         files_refused: Vec::new(),
         purges: Purges::default(),
         waiting_for_others: JoinSet::new(),
+        staples_looked_at: SystemTime::now(),
     };
 
     let mut watching = BackendWatch::default();
@@ -129,6 +130,8 @@ struct MainLoop {
     purges: Purges,
     /// What waits for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
+    /// Up to when what was stapled is known to be in time, or was told of.
+    staples_looked_at: SystemTime,
 }
 
 struct Draining {
@@ -297,7 +300,21 @@ impl MainLoop {
 
     fn on_minute(&mut self) {
         self.supervisor.live.rotate_ticket_keys();
+        self.log_ended_staples(SystemTime::now());
         self.look_at_files();
+    }
+
+    /// Says once of each staple that its time is over: until then nothing was wrong, and nobody may look again.
+    fn log_ended_staples(&mut self, now: SystemTime) {
+        let since = std::mem::replace(&mut self.staples_looked_at, now);
+        for identity in &self.supervisor.live.prepared().identities {
+            if identity.staple_until().is_some_and(|until| since < until && until <= now) {
+                let names = identity.names().join(", ");
+                tracing::warn!(
+                    "the OCSP response for {names} ran out and is not sent any more; fetch a new one and reload"
+                );
+            }
+        }
     }
 
     fn look_at_files(&mut self) {

@@ -7,9 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kettle_config::{
-    Config, Diagnostic, Listener, ListenerCertificate, Located, Position, advice, check_files,
-};
+use kettle_config::{Config, Diagnostic, Located, Position, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
@@ -28,6 +26,7 @@ mod acceptors;
 mod access;
 mod client_auth;
 mod identities;
+mod open_doors;
 mod policy;
 mod tunnels;
 
@@ -55,7 +54,7 @@ pub struct Prepared {
     pub upstreams: Arc<Upstreams>,
     /// The disk stores for their responses.
     pub stores: Arc<Stores>,
-    /// Every certificate in use, in the order of the sites.
+    /// Every certificate in use, in the order of the sites, then of the listeners.
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
@@ -119,7 +118,7 @@ pub(crate) fn prepare(
         backends: Arc::new(loaded.backends),
         upstreams: Arc::new(loaded.upstreams),
         stores: Arc::new(loaded.stores),
-        identities: loaded.identities.all,
+        identities: loaded.identities.into_all(),
         ticket_secret: loaded.ticket_secret,
         file_states,
         generated: loaded.generated,
@@ -201,7 +200,7 @@ fn load(
     if renewed.is_some() {
         diagnostics.leave_to_reloads(config);
     }
-    diagnostics.add_open_doors(config);
+    diagnostics.warnings.extend(open_doors::warnings(config));
     if is_check || (in_force.is_none() && config.server.user.is_some()) {
         diagnostics.add_access(config);
     }
@@ -309,25 +308,6 @@ impl Diagnostics {
     fn leave_to_reloads(&mut self, config: &Config) {
         let read = config.files_of_reloads();
         self.mistakes.retain(|it| read.iter().any(|file| file.at == it.position()));
-    }
-
-    /// Of certificates before one backend, none should be a way around what another demands.
-    fn add_open_doors(&mut self, config: &Config) {
-        for tls in config.listeners.iter().filter_map(Listener::tls) {
-            let Some(asking) = tls.certificates.iter().find(|it| it.client_auth.is_some()) else {
-                continue;
-            };
-            let differs = |it: &&ListenerCertificate| it.client_auth != asking.client_auth;
-            if let Some(open) = tls.certificates.iter().find(differs) {
-                let message = format!(
-                    "clients that ask for a name in {} reach the same backend without the certificate demanded here",
-                    open.chain.value.display()
-                );
-                let help = "give each a listener and a backend of its own if that is not meant";
-                let at = asking.chain.at;
-                self.warnings.push(config.diagnostic(at, "", message, Some(help.to_owned())));
-            }
-        }
     }
 
     /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.

@@ -11,7 +11,7 @@ mod warning;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -92,6 +92,9 @@ impl Identity {
             Some(path) => staple(path, &facts, &certified, now, &mut warnings)?,
             None => None,
         };
+        if facts.must_staple && stapled.is_none() {
+            warnings.push(IdentityWarning::StapleWanted { path: chain_path.into() });
+        }
         let identity = Self::of(certified, stapled, key_kind, facts);
         Ok((identity, warnings))
     }
@@ -179,6 +182,11 @@ impl Identity {
         &self.certified
     }
 
+    /// When its staple runs out, if it has one and knows.
+    pub fn staple_until(&self) -> Option<SystemTime> {
+        self.stapled.as_ref()?.until
+    }
+
     /// What rustls signs with at this moment: a staple that ran out is left off, because
     /// clients treat a stale one as a failure and an absent one as none.
     pub(crate) fn certified_at(&self, now: SystemTime) -> &Arc<CertifiedKey> {
@@ -240,6 +248,10 @@ fn staple(
             Some(IdentityWarning::StapleForAnotherCertificate { path })
         }
         _ if !staple.is_good => Some(IdentityWarning::StapleNotGood { path }),
+        // RFC 6960 §4.2.2.1.
+        _ if staple.this_update > now + CLOCK_SKEW_MAX => {
+            Some(IdentityWarning::StapleNotYetValid { path, this_update: staple.this_update })
+        }
         Some(next_update) if next_update <= now => {
             Some(IdentityWarning::StapleExpired { path, next_update })
         }
@@ -258,6 +270,9 @@ fn colon_hex_sha256(der: &[u8]) -> String {
     let pairs: Vec<String> = hash.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
     pairs.join(":")
 }
+
+/// How far the clocks of a responder and of this machine may be apart.
+const CLOCK_SKEW_MAX: Duration = Duration::from_mins(5);
 
 /// Everyone. A group is how operators let the serving user read a key that stays root's.
 pub(crate) const READABLE_BY_OTHERS: u32 = 0o004;

@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustls::{CertificateError, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::{FromDer, X509Version};
 use x509_parser::revocation_list::CertificateRevocationList;
 
@@ -180,8 +181,19 @@ impl RevocationLists {
                 |detail| IdentityError::BadRevocationList { path: path.into(), position, detail };
             lists.push(List::decode(der).map_err(bad)?);
         }
-        let lists = newest(lists);
+        let (lists, superseded) = newest(lists);
         let mut warnings = Vec::new();
+        for old in superseded.iter().filter(|old| old.next_update > now) {
+            let warning = IdentityWarning::RevocationListOfAnotherKey {
+                path: path.into(),
+                issuer: old.issuer.clone(),
+            };
+            let is_of_another_key =
+                |list: &List| list.scope == old.scope && list.is_of_another_key(old);
+            if lists.iter().any(is_of_another_key) && !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         for &List { next_update, .. } in &lists {
             if next_update <= now {
                 let path = path.into();
@@ -202,6 +214,10 @@ struct List {
     digest: [u8; 32],
     /// The issuer and the part of its certificates the list is about, as they stand in the list.
     scope: (Vec<u8>, Option<Vec<u8>>),
+    /// The issuer in words.
+    issuer: String,
+    /// Which of the issuer's keys signed it.
+    key_identifier: Option<Vec<u8>>,
     this_update: SystemTime,
     next_update: SystemTime,
 }
@@ -220,19 +236,32 @@ impl List {
         let mut extensions = parsed.extensions().iter();
         let part = extensions.find(|extension| extension.oid.to_id_string() == "2.5.29.28");
         let scope = (parsed.issuer().as_raw().to_vec(), part.map(|part| part.value.to_vec()));
+        let issuer = parsed.issuer().to_string();
+        let key_identifier =
+            parsed.extensions().iter().find_map(|it| match it.parsed_extension() {
+                ParsedExtension::AuthorityKeyIdentifier(key) => {
+                    Some(key.key_identifier.as_ref()?.0.to_vec())
+                }
+                _ => None,
+            });
         let this_update = moment(parsed.last_update().timestamp());
         let next_update = moment(next_update.timestamp());
         let digest = sha256(&der);
-        Ok(Self { digest, scope, this_update, next_update, der })
+        Ok(Self { digest, scope, issuer, key_identifier, this_update, next_update, der })
+    }
+
+    fn is_of_another_key(&self, other: &Self) -> bool {
+        let keys = self.key_identifier.as_ref().zip(other.key_identifier.as_ref());
+        keys.is_some_and(|(own, other)| own != other)
     }
 }
 
-/// Leaves the newest list of each scope: rustls asks the first it finds, in whatever order they stand.
-fn newest(mut lists: Vec<List>) -> Vec<List> {
+/// The newest list of each scope, and the others: rustls asks the first it finds, in whatever order they stand, and does not
+/// look at which key signed it before it verifies it.
+fn newest(mut lists: Vec<List>) -> (Vec<List>, Vec<List>) {
     lists.sort_unstable_by_key(|list| (Reverse((list.this_update, list.next_update)), list.digest));
     let mut scopes = HashSet::new();
-    lists.retain(|list| scopes.insert(list.scope.clone()));
-    lists
+    lists.into_iter().partition(|list| scopes.insert(list.scope.clone()))
 }
 
 impl fmt::Debug for RevocationLists {

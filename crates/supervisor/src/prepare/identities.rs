@@ -12,6 +12,8 @@ use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::Diagnostics;
 
+mod addresses;
+
 /// A generated certificate and the names it was asked for.
 #[derive(Clone)]
 pub(super) struct Generated {
@@ -34,17 +36,19 @@ pub enum MadeCertificate {
 
 #[derive(Default)]
 pub(super) struct LoadedIdentities {
-    /// Those of sites that have some, by the site's number.
-    of_sites: Vec<(usize, Vec<Arc<Identity>>)>,
+    /// Those of each site, in the order of the sites; a site may have none.
+    of_sites: Vec<Vec<Arc<Identity>>>,
     /// Those of listeners, one for each certificate in its order; nothing where one could not be loaded.
     pub(super) of_listeners: Vec<Vec<Arc<Identity>>>,
-    pub(super) all: Vec<Arc<Identity>>,
 }
 
 impl LoadedIdentities {
-    fn add(&mut self, site: usize, identities: Vec<Arc<Identity>>) {
-        self.all.extend(identities.iter().cloned());
-        self.of_sites.push((site, identities));
+    /// In the order of the sites, then of the listeners; what neighbours share, once.
+    pub(super) fn into_all(self) -> Vec<Arc<Identity>> {
+        let mut all: Vec<_> =
+            self.of_sites.into_iter().chain(self.of_listeners).flatten().collect();
+        all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        all
     }
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
@@ -55,10 +59,8 @@ impl LoadedIdentities {
         is_shown: impl Fn(&Site) -> bool,
     ) -> Arc<Identities> {
         let mut shown = Identities::new();
-        for (number, identities) in &self.of_sites {
-            let Some(site) = config.sites.get(*number).filter(|site| is_shown(site)) else {
-                continue;
-            };
+        let sites = config.sites.iter().zip(&self.of_sites);
+        for (site, identities) in sites.filter(|(site, _)| is_shown(site)) {
             let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
             shown.add_site(&names, site.default, identities.clone());
         }
@@ -69,7 +71,7 @@ impl LoadedIdentities {
 /// Loads the certificates of every site that names some.
 pub(super) fn load_identities(config: &Config, diagnostics: &mut Diagnostics) -> LoadedIdentities {
     let mut loaded = LoadedIdentities::default();
-    for (number, site) in config.sites.iter().enumerate() {
+    for site in &config.sites {
         let mut identities = Vec::new();
         for certificate in &site.certificates {
             if let Some(identity) = load_identity(config, certificate, diagnostics) {
@@ -79,8 +81,9 @@ pub(super) fn load_identities(config: &Config, diagnostics: &mut Diagnostics) ->
         if identities.len() == site.certificates.len() && !identities.is_empty() {
             check_names(config, site, &identities, diagnostics);
         }
-        loaded.add(number, identities);
+        loaded.of_sites.push(identities);
     }
+    addresses::check(config, &loaded.of_sites, diagnostics);
     for listener in &config.listeners {
         let certificates = listener.tls().map_or(&[][..], |tls| &tls.certificates);
         let mut identities = Vec::with_capacity(certificates.len());
@@ -88,7 +91,6 @@ pub(super) fn load_identities(config: &Config, diagnostics: &mut Diagnostics) ->
             let identity = load_identity(config, &own.certificate(), diagnostics);
             identities.extend(identity.map(Arc::new));
         }
-        loaded.all.extend(identities.iter().cloned());
         loaded.of_listeners.push(identities);
     }
     loaded
@@ -138,7 +140,22 @@ fn check_names(
     diagnostics: &mut Diagnostics,
 ) {
     for name in site.names.iter().filter(|name| name.value != ANY_NAME) {
-        if identities.iter().any(|identity| identity.covers(&name.value)) {
+        let (fitting, others): (Vec<_>, Vec<_>) =
+            identities.iter().partition(|identity| identity.covers(&name.value));
+        if !fitting.is_empty() {
+            let key_type = |identity: &&Arc<Identity>| identity.key_kind().key_type();
+            let has_type =
+                |other: &&Arc<Identity>| fitting.iter().any(|it| key_type(it) == key_type(other));
+            if let Some(without) = others.into_iter().find(|other| !has_type(other)) {
+                let message = format!(
+                    "the {} certificate of this site is not for `{}`, so clients that verify no other type of key will \
+                     refuse it",
+                    without.key_kind().key_type(),
+                    name.value
+                );
+                let help = Some("have it issued again with all names of the site".to_owned());
+                diagnostics.warnings.push(config.diagnostic(name.at, &name.value, message, help));
+            }
             continue;
         }
         let mut covered: Vec<&str> = Vec::new();
@@ -187,10 +204,10 @@ pub(super) fn load_generated(
             }
         },
     };
-    for (number, _) in config.sites.iter().enumerate().filter(|(_, site)| wants(site)) {
-        loaded.add(number, vec![Arc::clone(&generated.identity)]);
+    let sites = config.sites.iter().zip(&mut loaded.of_sites);
+    for (_, identities) in sites.filter(|(site, _)| wants(site)) {
+        identities.push(Arc::clone(&generated.identity));
     }
-    loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
     Some(generated)
 }
 

@@ -157,12 +157,158 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
              [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
         );
         let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
-        let mut diagnostics = Diagnostics::default();
-        diagnostics.add_open_doors(&config);
-        places(&diagnostics.warnings)
+        places(&open_doors::warnings(&config))
     };
     assert_eq!(found(asking), []);
     assert_eq!(found(""), [(6, 9)]);
+}
+
+/// What is said of ways around certificates, by the line it is said at.
+fn open_doors_of(statements: &[&str]) -> Vec<(usize, String)> {
+    let backend = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
+    let text = statements.concat() + backend;
+    let config = kettle_config::parse(&text, Path::new("kettle.toml")).unwrap();
+    let warnings = open_doors::warnings(&config);
+    warnings.into_iter().map(|warning| (warning.line, warning.message)).collect()
+}
+
+const TLS: &str = "[[listener]]\naddress = \"127.0.0.1:8443\"\nkind = \"tls\"\n";
+const HTTPS: &str = "[[listener]]\naddress = \"127.0.0.1:8444\"\n";
+const TCP: &str = "[[listener]]\naddress = \"127.0.0.1:8445\"\nkind = \"tcp\"\nbackend = \"app\"\n";
+const ASKED: &str = "[site.client_auth]\nroots = \"ca\"\n";
+const OPTIONAL: &str = "[site.client_auth]\nmode = \"optional\"\nroots = \"ca\"\n";
+const OTHERS: &str = "[site.client_auth]\nroots = \"other\"\n";
+const FILES: &str = "[[site.route]]\nroot = \"files\"\n";
+const ROUTE: &str = "[[site.route]]\nbackend = \"app\"\n";
+
+/// A site whose connections on `tls` listeners go to the backend.
+fn carried(name: &str) -> String {
+    format!("{}backend = \"app\"\n", routed(name))
+}
+
+fn routed(name: &str) -> String {
+    format!("[[site]]\nnames = [\"{name}\"]\nself_signed = true\n")
+}
+
+#[test]
+fn sites_of_one_backend_that_ask_differently_are_told_of() {
+    let (a, b) = (carried("a"), carried("b"));
+    let found = open_doors_of(&[TLS, &a, ASKED, &b]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, 9);
+    assert!(found[0].1.contains("the site \"b\" reach \"app\""), "{found:?}");
+    assert_eq!(open_doors_of(&[TLS, &b, &a, ASKED]).len(), 1);
+    // One pair is told of once, also where each asks for what the other does not.
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, OTHERS]).len(), 1);
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, OPTIONAL]).len(), 1);
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, &b, ASKED]), []);
+    // Who may come without one comes in anyway.
+    assert_eq!(open_doors_of(&[TLS, &a, OPTIONAL, &b]), []);
+    assert_eq!(open_doors_of(&[TLS, &a, ASKED, TCP]).len(), 1);
+}
+
+#[test]
+fn thousands_of_sites_of_one_backend_are_told_of_once() {
+    let sites: String = (0..3000).map(|number| carried(&format!("s{number}"))).collect();
+    assert_eq!(open_doors_of(&[TLS, &carried("a"), ASKED, &sites]).len(), 1);
+}
+
+#[test]
+fn sites_told_apart_by_the_name_in_a_request_may_ask_differently() {
+    let (a, b, any) = (routed("a"), routed("b"), routed("_"));
+    assert_eq!(open_doors_of(&[HTTPS, &a, ROUTE, ASKED, &b, ROUTE]), []);
+    assert_eq!(open_doors_of(&[HTTPS, &a, ROUTE, ASKED, &any, ROUTE]), []);
+    let both = [HTTPS, TLS].concat();
+    // Another site of a `tls` listener reaches it, whatever the request inside is for.
+    assert_eq!(open_doors_of(&[&both, &a, ROUTE, ASKED, &carried("b")]).len(), 1);
+    // The default site answers for a name that only the other kind of listener has.
+    assert_eq!(open_doors_of(&[&both, &carried("a"), ASKED, &any, ROUTE]).len(), 1);
+    assert_eq!(open_doors_of(&[&both, &carried("a"), ASKED, &b, ROUTE]), []);
+    assert_eq!(open_doors_of(&[&both, &carried("a"), ROUTE, ASKED, &any, ROUTE]), []);
+}
+
+/// The statement of a certificate for these names.
+fn write_certificate(folder: &Path, name: &str, names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = self_signed::load_or_generate(&folder.join(name), &names).unwrap();
+    certificate(&made.chain, &made.key)
+}
+
+fn certificate(chain: &Path, key: &Path) -> String {
+    let (chain, key) = (chain.display(), key.display());
+    format!("[[site.certificate]]\nchain = \"{chain}\"\nkey = \"{key}\"\n")
+}
+
+fn site(names: &str) -> String {
+    format!("[[site]]\nnames = [{names}]\n")
+}
+
+#[test]
+fn a_name_that_one_type_of_key_lacks_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, names: &[&str]| write_certificate(folder.path(), name, names);
+    let both = write("both", &["rsa.example", "b.example"]);
+    let other = write("other", &["rsa.example"]);
+    let (chain, key) = (folder.path().join("rsa"), folder.path().join("rsa-key"));
+    std::fs::write(&chain, include_bytes!("../../../tls/src/identity/fixtures/rsa.pem")).unwrap();
+    let rsa_key = include_bytes!("../../../tls/src/identity/fixtures/rsa-key-pkcs1.pem");
+    std::fs::write(&key, rsa_key).unwrap();
+    let rsa = certificate(&chain, &key);
+    let found = |certificates: &[&str]| {
+        let names = site("\"rsa.example\", \"b.example\"");
+        let text = [HTTPS, &names, &certificates.concat(), FILES].concat();
+        let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
+        let mut diagnostics = Diagnostics::default();
+        load_identities(&config, &mut diagnostics);
+        let is_told = |it: &Diagnostic| it.message.contains("type of key");
+        diagnostics.warnings.retain(is_told);
+        places(&diagnostics.warnings)
+    };
+    assert_eq!(found(&[&both]), []);
+    assert_eq!(found(&[&both, &other]), []);
+    assert_eq!(found(&[&both, &rsa]), [(4, 25)]);
+}
+
+#[test]
+fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, names: &[&str]| write_certificate(folder.path(), name, names) + FILES;
+    let (a, b) = (write("a", &["a.example"]), write("b", &["b.example", "192.0.2.7"]));
+    let found = |statements: &[&str]| {
+        let text = statements.concat();
+        let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
+        let mut diagnostics = Diagnostics::default();
+        load_identities(&config, &mut diagnostics);
+        let told = diagnostics.serious.into_iter();
+        told.map(|it| (it.line, it.message)).collect::<Vec<_>>()
+    };
+    let (first, second) = (site("\"a.example\""), site("\"b.example\", \"192.0.2.7\""));
+    let told = found(&[HTTPS, &first, &a, &second, &b]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].1.contains("see the certificate of `a.example`"), "{told:?}");
+    assert_eq!(found(&[HTTPS, &first, &a, &second, "default = true\n", &b]), []);
+    assert_eq!(found(&[HTTPS, &second, &b, &first, &a]), []);
+    let told = found(&[HTTPS, &second, &b, ASKED, &first, &a]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].1.contains("not asked for the certificate"), "{told:?}");
+    assert_eq!(found(&[HTTPS, &second, "default = true\n", &b, ASKED, &first, &a]), []);
+}
+
+#[test]
+fn a_generated_certificate_is_in_the_place_of_its_site() {
+    let folder = tempfile::tempdir().unwrap();
+    let with_files = write_certificate(folder.path(), "b", &["b.example"]);
+    let first = site("\"a.example\"") + "self_signed = true\n" + FILES;
+    let text = [HTTPS, &first, &site("\"b.example\""), &with_files, FILES].concat();
+    let mut config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
+    config.server.state_directory = folder.path().join("state");
+    let mut diagnostics = Diagnostics::default();
+    let mut loaded = load_identities(&config, &mut diagnostics);
+    load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
+    let shown = loaded.shown_by(&config, |_| true);
+    let shown = shown.choose(None, &[], true).unwrap();
+    assert!(shown.covers("a.example"), "{shown:?}");
+    assert_eq!(loaded.into_all().len(), 2);
 }
 
 /// A configuration with listeners of its own for these files, made from another that names them in one place.

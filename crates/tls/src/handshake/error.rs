@@ -101,7 +101,9 @@ impl HandshakeError {
                     PeerMisbehaved::RejectedEarlyDataInterleavedWithHandshakeMessage,
                 ) => Alert::BAD_RECORD_MAC,
                 Error::PeerIncompatible(_) => Alert::HANDSHAKE_FAILURE,
-                Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare) => Alert::ILLEGAL_PARAMETER,
+                Error::PeerMisbehaved(
+                    PeerMisbehaved::InvalidKeyShare | PeerMisbehaved::ServerNameDifferedOnRetry,
+                ) => Alert::ILLEGAL_PARAMETER,
                 Error::PeerMisbehaved(PeerMisbehaved::UnsolicitedCertExtension) => {
                     Alert::UNSUPPORTED_EXTENSION
                 }

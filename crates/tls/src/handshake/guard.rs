@@ -31,6 +31,8 @@ pub(super) struct Guard {
     early_data_bytes_left: Option<usize>,
     /// Opens a copy of what the client protects with its handshake key, where that is looked into.
     opener: Option<RecordOpener>,
+    /// A record that was shown unopened because it has a Finished's length.
+    unopened: Vec<u8>,
     /// Whether a record of the client's flight under its handshake key has passed: what comes later may begin anywhere in
     /// a message.
     has_begun_flight: bool,
@@ -78,6 +80,7 @@ impl Guard {
             hello_records_bytes_min: 0,
             early_data_bytes_left: None,
             opener: None,
+            unopened: Vec::new(),
             has_begun_flight: false,
             has_changed_cipher: false,
         }
@@ -226,6 +229,24 @@ impl Guard {
             // We asked for a second ClientHello: all this can be is early data.
             return self.skip_early_data(record);
         };
+        // What follows it shows that it was none.
+        let before = std::mem::take(&mut self.unopened);
+        if !before.is_empty() {
+            self.open(&before, secret)?;
+        }
+        // An honest client's one record, its Finished, is not opened twice. What it is else is not known yet.
+        let finished_bytes = MESSAGE_HEADER_BYTES + secret.hash_bytes();
+        if self.early_data_bytes_left.is_none()
+            && record.len() == HEADER_BYTES + finished_bytes + INNER_OVERHEAD_BYTES
+        {
+            self.unopened.extend_from_slice(record);
+            return Ok(Verdict::Show(record.len()));
+        }
+        self.open(record, secret)
+    }
+
+    /// Looks into a copy of a record under the client's handshake key.
+    fn open(&mut self, record: &[u8], secret: &TrafficSecret) -> Result<Verdict, HandshakeError> {
         let opener = match &mut self.opener {
             Some(opener) => opener,
             empty => {
@@ -233,15 +254,6 @@ impl Guard {
                 empty.insert(opener.map_err(|_| HandshakeError::Unsupported("cipher suite"))?)
             }
         };
-        // An honest client's one record, its Finished, is not opened twice. What it is else is not known.
-        let finished_bytes = MESSAGE_HEADER_BYTES + secret.hash_bytes();
-        if self.early_data_bytes_left.is_none()
-            && record.len() == HEADER_BYTES + finished_bytes + INNER_OVERHEAD_BYTES
-        {
-            let _ = opener.skip();
-            self.has_begun_flight = true;
-            return Ok(Verdict::Show(record.len()));
-        }
         let mut copy = record.to_vec();
         let opened = match opener.open(&mut copy) {
             Ok(opened) => opened,

@@ -138,3 +138,9 @@ fn who_resumes_a_tls12_session_is_told_what_it_did_under_the_new_keys() {
         }
     }
 }
+
+#[test]
+fn another_name_behind_a_retry_is_an_illegal_parameter() {
+    let error = Error::PeerMisbehaved(rustls::PeerMisbehaved::ServerNameDifferedOnRetry);
+    assert_eq!(HandshakeError::Rustls(error).alert(), crate::control::Alert::ILLEGAL_PARAMETER);
+}

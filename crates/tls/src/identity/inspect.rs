@@ -13,6 +13,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 
+use super::staple;
 use super::warning::IdentityWarning;
 use crate::error::IdentityError;
 
@@ -50,6 +51,15 @@ impl KeyKind {
                 SignatureScheme::RSA_PKCS1_SHA384,
                 SignatureScheme::RSA_PKCS1_SHA256,
             ],
+        }
+    }
+
+    /// The type of key, as a site may have one certificate for each.
+    pub fn key_type(self) -> &'static str {
+        match self {
+            Self::EcdsaP256 | Self::EcdsaP384 | Self::EcdsaP521 => "ECDSA",
+            Self::Ed25519 => "Ed25519",
+            Self::Rsa { .. } => "RSA",
         }
     }
 
@@ -93,6 +103,8 @@ pub(super) struct Facts {
     /// Absent when the key is of a kind TLS servers here cannot use.
     pub(super) key_kind: Option<KeyKind>,
     pub(super) serial: Vec<u8>,
+    /// Clients take the certificate only with a staple.
+    pub(super) must_staple: bool,
     /// The public key of each certificate, as SubjectPublicKeyInfo.
     pub(super) public_keys: Vec<Vec<u8>>,
     pub(super) warnings: Vec<IdentityWarning>,
@@ -119,6 +131,7 @@ pub(super) fn inspect(
         not_after: moment(leaf.validity().not_after.timestamp()),
         key_kind: KeyKind::of(leaf),
         serial: leaf.raw_serial().to_vec(),
+        must_staple: must_staple(leaf),
         public_keys: certificates.iter().map(|one| one.public_key().raw.to_vec()).collect(),
         warnings: Vec::new(),
     };
@@ -160,6 +173,13 @@ fn names(leaf: &X509Certificate<'_>) -> Vec<String> {
 fn common_name(leaf: &X509Certificate<'_>) -> Option<String> {
     let name = leaf.subject().iter_common_name().next()?;
     Some(name.as_str().ok()?.to_ascii_lowercase())
+}
+
+fn must_staple(leaf: &X509Certificate<'_>) -> bool {
+    let mut extensions = leaf.extensions().iter();
+    // RFC 7633 §6: id-pe-tlsfeature.
+    let features = extensions.find(|it| it.oid.to_id_string() == "1.3.6.1.5.5.7.1.24");
+    features.is_some_and(|features| staple::is_among_features(features.value))
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {

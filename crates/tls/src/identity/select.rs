@@ -1,5 +1,5 @@
 //! Chooses the identity of a connection: the site by server name (exact, then one-label
-//! wildcard, then default), then the site's first certificate whose key the client can verify.
+//! wildcard, then default), then the site's first certificate whose key the client can verify, of those for the name first.
 //!
 //! rustls calls it in a handshake; `policy` gives it to rustls.
 
@@ -46,7 +46,8 @@ impl Identities {
         }
     }
 
-    /// The identity for a client that asks for `server_name` and verifies these schemes.
+    /// The identity for a client that asks for `server_name`, verifies these schemes, and perhaps speaks TLS 1.3, which does
+    /// not sign handshakes by PKCS#1 (RFC 8446 §4.2.3).
     ///
     /// When no key of the site fits, the first is given: rustls then ends the handshake with the
     /// alert that says so.
@@ -54,19 +55,42 @@ impl Identities {
         &self,
         server_name: Option<&str>,
         schemes: &[SignatureScheme],
+        offers_tls13: bool,
     ) -> Option<&Arc<Identity>> {
         let site = server_name.and_then(|name| self.by_name.find(name)).copied().or(self.default)?;
         let identities = self.sites.get(site)?;
-        let fits = |identity: &&Arc<Identity>| {
-            identity.key_kind().schemes().iter().any(|scheme| schemes.contains(scheme))
+        if let [only] = &identities[..] {
+            return Some(only);
+        }
+        let name = server_name.map(|name| name.strip_suffix('.').unwrap_or(name));
+        let is_for_name =
+            |identity: &&Arc<Identity>| name.is_some_and(|name| identity.covers(name));
+        let fitting = |without_pkcs1: bool| {
+            identities.iter().filter(move |identity| {
+                let mut own = identity.key_kind().schemes().iter();
+                own.any(|it| schemes.contains(it) && !(without_pkcs1 && is_pkcs1(*it)))
+            })
         };
-        identities.iter().find(fits).or_else(|| identities.first())
+        let best = |without_pkcs1| {
+            fitting(without_pkcs1).find(is_for_name).or_else(|| fitting(without_pkcs1).next())
+        };
+        // Who offers TLS 1.3 may still get TLS 1.2.
+        best(offers_tls13).or_else(|| best(false)).or_else(|| identities.first())
     }
+}
+
+fn is_pkcs1(scheme: SignatureScheme) -> bool {
+    use SignatureScheme::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512};
+    matches!(scheme, RSA_PKCS1_SHA256 | RSA_PKCS1_SHA384 | RSA_PKCS1_SHA512)
 }
 
 impl ResolvesServerCert for Identities {
     fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let identity = self.choose(client_hello.server_name(), client_hello.signature_schemes())?;
+        let (name, schemes) = (client_hello.server_name(), client_hello.signature_schemes());
+        // rustls does not tell the version here. Its suites have a number range of their own (RFC 8446 §B.4).
+        let offers_tls13 =
+            client_hello.cipher_suites().iter().any(|suite| u16::from(*suite) >> 8 == 0x13);
+        let identity = self.choose(name, schemes, offers_tls13)?;
         Some(Arc::clone(identity.certified_at(SystemTime::now())))
     }
 }

@@ -1,5 +1,5 @@
 //! Reads from an OCSP response (RFC 6960) what decides whether to staple it: the certificate it
-//! is about, its verdict and the time it ends. The signature is the client's to check.
+//! is about, its verdict and when it holds. The signature is the client's to check.
 
 use std::time::SystemTime;
 
@@ -10,6 +10,7 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 pub(super) struct Staple {
     pub(super) serial: Vec<u8>,
     pub(super) is_good: bool,
+    pub(super) this_update: SystemTime,
     /// Absent when the responder promises no next response.
     pub(super) next_update: Option<SystemTime>,
 }
@@ -48,13 +49,20 @@ fn single_response(mut response: Reader<'_>) -> Option<Staple> {
     let serial = id.element(INTEGER)?.to_vec();
 
     let (status, _) = single.any()?;
-    single.element(GENERALIZED_TIME)?;
+    let this_update = moment(single.element(GENERALIZED_TIME)?)?;
     let next_update = if single.peek() == Some(context(0)) {
         Some(moment(Reader(single.element(context(0))?).element(GENERALIZED_TIME)?)?)
     } else {
         None
     };
-    Some(Staple { serial, is_good: status == GOOD, next_update })
+    Some(Staple { serial, is_good: status == GOOD, this_update, next_update })
+}
+
+/// Whether a server with this certificate must send one, by its features: a sequence of the numbers of TLS extensions
+/// (RFC 7633 §4.1).
+pub(super) fn is_among_features(der: &[u8]) -> bool {
+    let Some(mut features) = Reader(der).sequence() else { return false };
+    std::iter::from_fn(|| features.element(INTEGER)).any(|feature| feature == STATUS_REQUEST)
 }
 
 /// `YYYYMMDDHHMMSSZ`, the only form RFC 5280 §4.1.2.5.2 leaves.
@@ -110,6 +118,8 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 const ENUMERATED: u8 = 0x0a;
 const GENERALIZED_TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
+/// The extension that asks for staples (RFC 6066 §8).
+const STATUS_REQUEST: &[u8] = &[5];
 /// CertStatus good is `[0] IMPLICIT NULL`, primitive.
 const GOOD: u8 = 0x80;
 

@@ -93,6 +93,18 @@ pub enum IdentityWarning {
         /// The OCSP file.
         path: PathBuf,
     },
+    /// The staple is of a time that has not come yet; clients refuse it.
+    StapleNotYetValid {
+        /// The OCSP file.
+        path: PathBuf,
+        /// The first moment of its validity.
+        this_update: SystemTime,
+    },
+    /// The certificate demands a staple (must-staple), and none is sent.
+    StapleWanted {
+        /// The certificate file.
+        path: PathBuf,
+    },
     /// An authority's own certificate is past its time. What it signed is taken all the same.
     AuthorityExpired {
         /// The file.
@@ -101,6 +113,13 @@ pub enum IdentityWarning {
         position: usize,
         /// The last moment of validity.
         not_after: SystemTime,
+    },
+    /// There are lists of one name under two keys: what the one signed is not taken any more.
+    RevocationListOfAnotherKey {
+        /// The file.
+        path: PathBuf,
+        /// The name of both authorities.
+        issuer: String,
     },
     /// The revocation list's time is over: no client's certificate is taken any more.
     RevocationListExpired {
@@ -121,6 +140,8 @@ impl IdentityWarning {
             | Self::NotForServers { .. }
             | Self::StapleForAnotherCertificate { .. }
             | Self::StapleNotGood { .. }
+            | Self::StapleWanted { .. }
+            | Self::RevocationListOfAnotherKey { .. }
             | Self::RevocationListExpired { .. } => true,
             Self::MarkedAsAuthority { .. }
             | Self::ChainOutOfOrder { .. }
@@ -129,6 +150,7 @@ impl IdentityWarning {
             | Self::KeyReadableByOthers { .. }
             | Self::SecretReadableByOthers { .. }
             | Self::StapleExpired { .. }
+            | Self::StapleNotYetValid { .. }
             | Self::AuthorityExpired { .. } => false,
         }
     }
@@ -149,6 +171,9 @@ impl IdentityWarning {
             | Self::StapleExpired { path, .. }
             | Self::StapleForAnotherCertificate { path }
             | Self::StapleNotGood { path }
+            | Self::StapleNotYetValid { path, .. }
+            | Self::StapleWanted { path }
+            | Self::RevocationListOfAnotherKey { path, .. }
             | Self::AuthorityExpired { path, .. }
             | Self::RevocationListExpired { path, .. } => path,
         }
@@ -214,11 +239,27 @@ impl fmt::Display for IdentityWarning {
                 "the OCSP response {path} does not call the certificate good (it is revoked or \
                  unknown) and is not sent; have the certificate issued again"
             ),
+            Self::StapleNotYetValid { this_update, .. } => write!(
+                f,
+                "the OCSP response {path} is valid from {} only and is not sent; check this machine's clock",
+                Utc(*this_update)
+            ),
+            Self::StapleWanted { .. } => write!(
+                f,
+                "the certificate {path} demands an OCSP response (must-staple) and there is none to send, so \
+                 clients refuse it; fetch one, name it by `ocsp` and reload"
+            ),
             Self::AuthorityExpired { position, not_after, .. } => write!(
                 f,
                 "certificate {position} in {path} expired at {}, but what it signed is still taken; put \
                  a renewed one in its place, or remove it, and reload",
                 Utc(*not_after)
+            ),
+            Self::RevocationListOfAnotherKey { issuer, .. } => write!(
+                f,
+                "{path} has revocation lists of two keys named {issuer}, and only the newest list of a name is \
+                 asked, so clients with certificates of the other key are refused; have those issued again by \
+                 the newer key"
             ),
             Self::RevocationListExpired { next_update, .. } => write!(
                 f,

@@ -30,6 +30,22 @@ fn newest_list_of_each_issuer_counts_wherever_it_stands() {
     assert_ne!(lists(&new).0.digests, lists(&old).0.digests);
 }
 
+#[test]
+fn lists_of_two_keys_under_one_name_are_told_of() {
+    let [old, new] = [Authority::new("ca.example"), Authority::new("ca.example")];
+    let (found, warnings) = lists(&(new.revoke(&[7], 2126) + &old.superseded_list(2126)));
+    assert_eq!(found.lists.len(), 1);
+    let [warning @ IdentityWarning::RevocationListOfAnotherKey { .. }] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    assert!(warning.is_serious());
+    assert!(warning.to_string().contains("ca.example"), "{warning}");
+    // Nobody is let in by one that ran out, nor is anybody kept out by an older one of the same key.
+    for other in [old.superseded_list(2026), new.superseded_list(2126)] {
+        assert_eq!(lists(&(new.revoke(&[7], 2126) + &other)).1, []);
+    }
+}
+
 /// As they are in a year when authorities of tests are past their time.
 fn roots_later(pem: &str) -> Result<(Roots, Vec<IdentityWarning>), String> {
     let files = Files::new();

@@ -112,6 +112,23 @@ fn the_certificate_is_one_whose_signature_the_client_can_verify() {
     }
 }
 
+/// TLS 1.3 signs no handshake by PKCS#1, though clients offer it for the signatures of certificates (RFC 8446 §4.2.3).
+#[test]
+fn a_client_that_verifies_rsa_by_pkcs1_only_gets_another_key_in_tls13() {
+    let ecdsa = issue(&["localhost"], Kind::Ecdsa);
+    let setup = with_a_file()
+        .certificate(issue(&["localhost"], Kind::Rsa))
+        .site_certificate("ecdsa")
+        .file("ecdsa.pem", ecdsa.chain.as_str())
+        .file("ecdsa.key", ecdsa.key.as_str());
+    let kettle = Kettle::start(setup);
+    for (version, signature) in [("-tls1_3", "ECDSA"), ("-tls1_2", "RSA")] {
+        let words = [version, "-sigalgs", "RSA+SHA256:ECDSA+SHA256"];
+        let said = kettle.openssl(&words).succeed();
+        assert!(said.contains(&format!("Peer signature type: {signature}\n")), "{said}");
+    }
+}
+
 #[test]
 fn renegotiation_is_refused_wherever_records_are_made() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));

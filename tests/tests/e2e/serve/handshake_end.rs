@@ -208,6 +208,14 @@ fn odd_records() -> Vec<Fault> {
             UNEXPECTED_MESSAGE,
         ),
         ("nothing but padding", |it| it.sending.seal_inner(vec![0; 20]), UNEXPECTED_MESSAGE),
+        (
+            "an empty handshake record as long as a Finished",
+            |it| {
+                let empty = it.sending.seal_inner([&[HANDSHAKE], [0; 36].as_slice()].concat());
+                [empty, it.sending.seal(HANDSHAKE, &it.finished)].concat()
+            },
+            UNEXPECTED_MESSAGE,
+        ),
         ("a record too long", |_| vec![APPLICATION_DATA, 3, 3, 0x41, 1], RECORD_OVERFLOW),
         (
             "warnings without end",

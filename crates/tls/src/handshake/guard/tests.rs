@@ -151,6 +151,29 @@ fn behind_a_record_as_long_as_a_finished_a_message_may_go_on() {
     }
 }
 
+/// What follows the one record that an honest client sends shows that it was another.
+#[test]
+fn an_empty_record_as_long_as_a_finished_is_refused_with_the_next() {
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let secret = TrafficSecret::new(suite.tls13().expect("of 1.3"), Secret::copy_of(&[7; 32]));
+    let known = Known { is_tls13: true, client_handshake_secret: Some(&secret) };
+    let finished = [&[FINISHED, 0, 0, 32][..], &[1; 32]].concat();
+    for (content, padding_bytes, is_refused) in
+        [(&[][..], 36, true), (&finished[..20], 16, false), (&finished[..], 0, false)]
+    {
+        let mut sealer = RawSealer::new(&secret.keys().expect("keys"));
+        let mut guard = behind_the_hello();
+        let record = sealer.seal(22, content, padding_bytes);
+        assert_eq!(guard.check(&record, &known).expect("one"), Verdict::Show(record.len()));
+        let record = sealer.seal(22, &finished, 0);
+        let verdict = guard.check(&record, &known);
+        match is_refused {
+            true => assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE),
+            false => assert_eq!(verdict.expect("a part"), Verdict::Show(record.len())),
+        }
+    }
+}
+
 #[test]
 fn plain_http_is_known_by_its_method() {
     for (received, is_http) in [

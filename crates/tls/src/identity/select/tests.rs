@@ -25,7 +25,7 @@ fn sites(lists: &[(&[&str], bool)]) -> Identities {
 
 /// The first name of the certificate that a client asking for this name gets.
 fn chosen(identities: &Identities, name: &str) -> String {
-    identities.choose(Some(name), ECDSA_AND_RSA).expect("an identity").names()[0].clone()
+    identities.choose(Some(name), ECDSA_AND_RSA, true).expect("an identity").names()[0].clone()
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn overlong_and_empty_names_get_the_default() {
 #[test]
 fn client_without_a_name_gets_the_default() {
     let sites = sites(&[(&["a.example"], false), (&["b.example"], true)]);
-    let chosen = sites.choose(None, ECDSA_AND_RSA).expect("an identity");
+    let chosen = sites.choose(None, ECDSA_AND_RSA, true).expect("an identity");
     assert_eq!(chosen.names(), ["b.example"]);
 }
 
@@ -100,7 +100,7 @@ fn site_without_certificates_gets_the_default() {
 
 #[test]
 fn no_sites_give_no_identity() {
-    assert!(Identities::new().choose(Some("a.example"), ECDSA_AND_RSA).is_none());
+    assert!(Identities::new().choose(Some("a.example"), ECDSA_AND_RSA, true).is_none());
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn client_gets_the_first_key_it_can_verify() {
     ];
     sites.add_site(&names(&["a.example"]), true, list);
     let kind = |schemes: &[SignatureScheme]| {
-        sites.choose(Some("a.example"), schemes).expect("an identity").key_kind()
+        sites.choose(Some("a.example"), schemes, false).expect("an identity").key_kind()
     };
 
     assert_eq!(kind(ECDSA_AND_RSA), KeyKind::EcdsaP256);
@@ -124,4 +124,48 @@ fn client_gets_the_first_key_it_can_verify() {
     );
     // None fits: the first, with which rustls ends the handshake properly.
     assert_eq!(kind(&[SignatureScheme::ECDSA_NISTP384_SHA384]), KeyKind::Ed25519);
+}
+
+#[test]
+fn certificate_for_the_name_comes_before_an_earlier_one_that_is_not() {
+    let mut sites = Identities::new();
+    let list = vec![
+        identity(&["a.example"], &PKCS_ECDSA_P256_SHA256),
+        identity(&["a.example", "*.b.example"], &PKCS_RSA_SHA256),
+    ];
+    sites.add_site(&names(&["a.example", "www.b.example", "c.example"]), true, list);
+    let kind = |name: Option<&str>, schemes: &[SignatureScheme]| {
+        sites.choose(name, schemes, true).expect("an identity").key_kind()
+    };
+    let rsa = KeyKind::Rsa { bits: 2048 };
+
+    assert_eq!(kind(Some("a.example"), ECDSA_AND_RSA), KeyKind::EcdsaP256);
+    assert_eq!(kind(Some("WWW.b.example."), ECDSA_AND_RSA), rsa);
+    // None is for it, or none of those that are can be verified.
+    assert_eq!(kind(Some("c.example"), ECDSA_AND_RSA), KeyKind::EcdsaP256);
+    assert_eq!(kind(None, ECDSA_AND_RSA), KeyKind::EcdsaP256);
+    let ecdsa = &[SignatureScheme::ECDSA_NISTP256_SHA256];
+    assert_eq!(kind(Some("www.b.example"), ecdsa), KeyKind::EcdsaP256);
+}
+
+#[test]
+fn tls13_signs_no_handshake_by_pkcs1() {
+    let mut sites = Identities::new();
+    let list = vec![
+        identity(&["a.example"], &PKCS_RSA_SHA256),
+        identity(&["b.example"], &PKCS_ECDSA_P256_SHA256),
+    ];
+    sites.add_site(&names(&["a.example"]), true, list);
+    let kind = |schemes: &[SignatureScheme], offers_tls13| {
+        sites.choose(Some("a.example"), schemes, offers_tls13).expect("an identity").key_kind()
+    };
+    let (pkcs1, ecdsa) =
+        (SignatureScheme::RSA_PKCS1_SHA256, SignatureScheme::ECDSA_NISTP256_SHA256);
+    let rsa = KeyKind::Rsa { bits: 2048 };
+
+    assert_eq!(kind(&[pkcs1, ecdsa], true), KeyKind::EcdsaP256);
+    assert_eq!(kind(&[pkcs1, ecdsa], false), rsa);
+    assert_eq!(kind(&[pkcs1, ecdsa, SignatureScheme::RSA_PSS_SHA256], true), rsa);
+    // Who offers TLS 1.3 may get TLS 1.2.
+    assert_eq!(kind(&[pkcs1], true), rsa);
 }

@@ -3,8 +3,11 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
+use rcgen::{CustomExtension, KeyPair};
 
 use super::*;
+use crate::identity::{Identity, IdentityWarning};
+use crate::test_identity::{Authority, Files, now, parameters};
 
 const GOOD: &[u8] = include_bytes!("../fixtures/good.der");
 const REVOKED: &[u8] = include_bytes!("../fixtures/revoked.der");
@@ -14,6 +17,8 @@ fn good_response_is_read() {
     let staple = Staple::decode(GOOD).expect("a staple");
     assert_eq!(staple.serial, [0x12, 0x34]);
     assert!(staple.is_good);
+    // 2026-11-21 21:25:11 UTC
+    assert_eq!(staple.this_update, UNIX_EPOCH + Duration::from_secs(1_795_296_311));
     // 2026-11-28 21:25:11 UTC
     assert_eq!(staple.next_update, Some(UNIX_EPOCH + Duration::from_secs(1_795_901_111)));
 }
@@ -43,6 +48,52 @@ fn impossible_dates_are_refused() {
         assert_eq!(moment(text.as_bytes()), None, "{text}");
     }
     assert!(moment(b"20260101000000Z").is_some());
+}
+
+#[test]
+fn staples_are_demanded_by_a_feature_among_others() {
+    assert!(is_among_features(&[0x30, 3, 2, 1, 5]));
+    assert!(is_among_features(&[0x30, 6, 2, 1, 17, 2, 1, 5]));
+    for other in [&[0x30, 3, 2, 1, 17][..], &[0x30, 0], &[0x30, 3, 2, 1], &[2, 1, 5], &[]] {
+        assert!(!is_among_features(other), "{other:?}");
+    }
+}
+
+#[test]
+fn certificate_that_demands_a_staple_is_told_to_have_none() {
+    let mut demanding = parameters(&["a.example"]);
+    let feature =
+        CustomExtension::from_oid_content(&[1, 3, 6, 1, 5, 5, 7, 1, 24], vec![0x30, 3, 2, 1, 5]);
+    demanding.custom_extensions = vec![feature];
+    let (authority, key) = (Authority::new("Example Issuer"), KeyPair::generate().expect("a key"));
+    let files = Files::new();
+    let pem = authority.sign(&demanding, &key) + &authority.own_pem() + &key.serialize_pem();
+    let both = files.write("both.pem", pem);
+    let (_, warnings) = Identity::load_at(&both, &both, None, now()).expect("an identity");
+    assert_eq!(warnings, [IdentityWarning::StapleWanted { path: both.clone() }]);
+    assert!(warnings[0].is_serious());
+}
+
+#[test]
+fn response_from_the_future_is_left_off() {
+    let files = Files::new();
+    let pem: [&[u8]; 3] = [
+        include_bytes!("../fixtures/leaf.pem"),
+        include_bytes!("../fixtures/ca.pem"),
+        include_bytes!("../fixtures/leaf-key-sec1.pem"),
+    ];
+    let both = files.write("both.pem", pem.concat());
+    let staple = files.write("staple.der", GOOD);
+    let this_update = Staple::decode(GOOD).expect("a staple").this_update;
+    for (minutes, is_sent) in [(6, false), (4, true)] {
+        let now = this_update - Duration::from_mins(minutes);
+        let (identity, warnings) =
+            Identity::load_at(&both, &both, Some(&staple), now).expect("an identity");
+        let is_told = |it: &_| matches!(it, IdentityWarning::StapleNotYetValid { .. });
+        assert_eq!(warnings.iter().any(is_told), !is_sent, "{warnings:?}");
+        assert_eq!(identity.certified_at(now).ocsp.is_some(), is_sent);
+        assert_eq!(identity.staple_until().is_some(), is_sent);
+    }
 }
 
 proptest! {

@@ -1,0 +1,79 @@
+//! Sites named by an IP address: clients that connect by one ask for no name (RFC 6066 §3), so they meet the site that is for
+//! those.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use kettle_config::{Config, Located, Site};
+use kettle_tls::identity::Identity;
+
+use super::Diagnostics;
+
+/// Finds addresses by which clients would refuse what they are shown, or be refused.
+pub(super) fn check(
+    config: &Config,
+    identities: &[Vec<Arc<Identity>>],
+    diagnostics: &mut Diagnostics,
+) {
+    let all = || config.sites.iter().zip(identities);
+    if !all().any(|(site, _)| addresses(site).next().is_some()) {
+        return;
+    }
+    if config.listeners.iter().any(|listener| listener.https().is_some()) {
+        let shown: Vec<_> = all().filter(|(site, _)| site.is_served()).collect();
+        check_shown(config, &shown, diagnostics);
+    }
+    for listener in config.listeners.iter().filter(|it| it.tls().is_some()) {
+        let shown: Vec<_> = all().filter(|(site, _)| site.is_reached(listener)).collect();
+        check_shown(config, &shown, diagnostics);
+    }
+}
+
+/// The same for the sites that one listener shows.
+fn check_shown(
+    config: &Config,
+    shown: &[(&Site, &Vec<Arc<Identity>>)],
+    diagnostics: &mut Diagnostics,
+) {
+    let has_some =
+        |(site, own): &&(&Site, &Vec<Arc<Identity>>)| has_certificate(site) || !own.is_empty();
+    let default = shown.iter().rfind(|(site, _)| site.default);
+    // Where none is the default, the first is shown, and none is asked for anything.
+    let asked = default.and_then(|(site, _)| site.client_auth.as_ref());
+    let Some((shown_site, shown_own)) =
+        default.filter(has_some).or_else(|| shown.iter().find(has_some))
+    else {
+        return;
+    };
+    let shown_name = shown_site.names.first().map_or("_", |name| name.value.as_str());
+    for (site, _) in shown.iter().filter(|(site, _)| !site.default) {
+        for (name, address) in addresses(site) {
+            let address = address.to_string();
+            let is_covered = shown_own.iter().any(|identity| identity.covers(&address));
+            let is_shown = std::ptr::eq(*site, *shown_site);
+            let message = if !is_shown && !shown_own.is_empty() && !is_covered {
+                format!("clients that connect by address see the certificate of `{shown_name}`")
+            } else if site.client_auth.is_some() && site.client_auth.as_ref() != asked {
+                "clients that connect by address are not asked for the certificate that this site asks for, so they do \
+                 not reach it"
+                    .to_owned()
+            } else {
+                continue;
+            };
+            let help = Some("make this the default site: default = true".to_owned());
+            let finding = config.diagnostic(name.at, &name.value, message, help);
+            if !diagnostics.serious.contains(&finding) {
+                diagnostics.serious.push(finding);
+            }
+        }
+    }
+}
+
+/// Of its own, or made here.
+fn has_certificate(site: &Site) -> bool {
+    site.self_signed || !site.certificates.is_empty()
+}
+
+fn addresses(site: &Site) -> impl Iterator<Item = (&Located<String>, IpAddr)> {
+    site.names.iter().filter_map(|name| Some((name, name.value.parse().ok()?)))
+}
