@@ -5,7 +5,7 @@ use std::task::{Wake, Waker};
 
 use kettle_http::h2::Settings;
 use kettle_tls::stream::TlsStream;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::relay::tests::stage::{Tls13, locally, offloads, tls_pair};
@@ -192,9 +192,39 @@ async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
         }
         assert!(channel.with_frames(|frames| frames.end()).is_none());
         assert_eq!(channel.taken_so_far(), taken);
-        assert!(channel.is_full(), "there is room for {before_bytes} bytes and all answers");
+        assert!(channel.was_unheard(), "there is room for {before_bytes} bytes and all answers");
         let held_bytes = channel.held_bytes();
         assert!(held_bytes < 200_000, "{held_bytes} bytes for a client that takes nothing");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_all_in_the_turn_in_which_it_became_too_much_is_listened_to_again() {
+    locally(async {
+        let (channel, _stream, mut client) = blocked().await;
+        ping(&mut client).await;
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let driver = Context::from_waker(&waker);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            channel.begin_turn(&driver, 0);
+            assert!(!channel.was_unheard());
+            while channel.poll_receive(&mut context).is_ready() {}
+            if channel.was_unheard() {
+                break;
+            }
+            channel.end_turn();
+            tokio::task::yield_now().await;
+        }
+        let mut taken = vec![0; PIECE_BYTES];
+        while channel.poll_flush(&mut context).is_pending() {
+            client.read(&mut taken).await.unwrap();
+        }
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        channel.end_turn();
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     })
     .await;
 }
