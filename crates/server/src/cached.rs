@@ -182,13 +182,15 @@ pub async fn respond(
                     let (keys, device, route) = (keys.clone(), device.clone(), route.clone());
                     spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
                 };
-                let _ = invalidate(None, files.disks().within(ANSWER_TIME_MAX)).await;
+                let at_once = invalidate(None, files.disks().within(ANSWER_TIME_MAX));
                 if request.body.is_beside() {
-                    // What is kept before the write is over may be older than the rest of it.
+                    // What is kept before the write is over may be older than the rest of it. A client that takes the request back
+                    // while this is waited for ends the write.
                     let (held, over) = oneshot::channel();
                     notes.until_sent = Some(Rc::new((notes.until_sent.take(), held)));
                     invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
                 }
+                let _ = at_once.await;
             }
             Ok(with_status(response, &status))
         }

@@ -13,6 +13,8 @@ pub(crate) use channel::{Channel, Gone};
 pub(crate) use head::{HeadError, request_head};
 pub(crate) use priority::InLine;
 pub(crate) use stream::Stream;
+#[cfg(test)]
+pub(crate) use stream::tests as stage;
 pub(crate) use tunnel_stream::TunnelStream;
 pub(crate) use websocket::websocket_accept;
 pub(crate) use written::StreamProgress;

@@ -72,7 +72,8 @@ impl RequestFields {
 
     pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
         self.unpacked_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
-        if self.error.is_some() {
+        // A byte of the block can stand for kilobytes, and not all that is looked at is held.
+        if self.error.is_some() || self.is_flood() {
             return;
         }
         let held = self.pseudo.bytes + self.text.lines.len() + self.cookies.len();

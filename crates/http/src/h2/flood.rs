@@ -8,10 +8,13 @@ use super::frame::{
 #[derive(Debug, Default)]
 pub(super) struct Flood {
     window_began: u32,
-    /// What the client had been sent by then, and what it has been sent since.
+    /// What the client had been sent by then, and what it has been sent ever.
     sent_before: u64,
-    sent_since: u64,
-    sent_data: u32,
+    sent_bytes: u64,
+    /// DATA frames that it has been sent ever.
+    sent_data: u64,
+    /// Window updates of earlier times that answered what it was sent.
+    covered_updates: u64,
     requests: u32,
     resets: u32,
     faults: u32,
@@ -26,9 +29,16 @@ impl Flood {
     /// Says what time it is, in seconds, and how much the client has been sent ever: who receives may say so.
     pub(super) fn tick(&mut self, ticks: u32, sent_bytes: u64) {
         if ticks.saturating_sub(self.window_began) >= WINDOW_TICKS {
-            *self = Self { window_began: ticks, sent_before: sent_bytes, ..Self::default() };
+            let left = self.updates_left().min(self.window_updates.into());
+            *self = Self {
+                window_began: ticks,
+                sent_before: sent_bytes,
+                sent_data: self.sent_data,
+                covered_updates: self.covered_updates + left,
+                ..Self::default()
+            };
         }
-        self.sent_since = sent_bytes.saturating_sub(self.sent_before);
+        self.sent_bytes = sent_bytes;
     }
 
     /// Counts a frame.
@@ -67,10 +77,10 @@ impl Flood {
 
     /// One word for what there is too much of, if there is.
     pub(super) fn excess(&self) -> Option<&'static str> {
-        let sent = u32::try_from(self.sent_since / SENT_BYTES_PER_FRAME).unwrap_or(u32::MAX);
+        let sent_since = self.sent_bytes.saturating_sub(self.sent_before);
+        let sent = u32::try_from(sent_since / SENT_BYTES_PER_FRAME).unwrap_or(u32::MAX);
         let for_sent = FRAMES_MAX.saturating_add(sent);
-        // However small it is: a client may give the window of its stream back, and that of the connection.
-        let for_data = for_sent.saturating_add(self.sent_data.saturating_mul(2));
+        let for_data = self.updates_left().saturating_add(FRAMES_MAX.into());
         let kept_requests = self.requests.saturating_sub(self.resets);
         let for_requests = FRAMES_MAX.saturating_add(self.requests.saturating_mul(2));
         [
@@ -79,11 +89,21 @@ impl Flood {
             (self.empty_data > EMPTY_DATA_MAX, "small_data_flood"),
             (self.settings > SETTINGS_MAX, "settings_flood"),
             (self.pings > for_sent, "ping_flood"),
-            (self.window_updates > for_data, "window_update_flood"),
+            (u64::from(self.window_updates) > for_data, "window_update_flood"),
             (self.others > for_requests, "priority_flood"),
         ]
         .into_iter()
         .find_map(|(is_too_much, word)| is_too_much.then_some(word))
+    }
+
+    /// How many window updates the client may still answer what it was sent with, before those of this time. It may take that out
+    /// of its buffers much later, in small pieces: what it was sent is not forgotten as time passes, but each update is held
+    /// against it.
+    fn updates_left(&self) -> u64 {
+        // However small a DATA frame is: a client may give the window of its stream back, and that of the connection.
+        let for_data = self.sent_data.saturating_mul(2);
+        let all = (self.sent_bytes / SENT_BYTES_PER_FRAME).saturating_add(for_data);
+        all.saturating_sub(self.covered_updates)
     }
 }
 

@@ -263,7 +263,6 @@ impl Driver {
 
     fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
         let (taken, served, phase) = (self.shared.channel.taken_so_far(), self.served, self.phase);
-        let was_full = self.shared.channel.is_full();
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
@@ -297,11 +296,7 @@ impl Driver {
             }
             Poll::Pending => {}
         }
-        if was_full && !self.shared.channel.is_full() {
-            // It is listened to again.
-            context.waker().wake_by_ref();
-        }
-        self.follow_fields(was_full, context);
+        self.follow_fields(context);
         self.phase = self.next_phase();
         if self.phase != phase {
             return Poll::Ready(Event::PhaseChanged);
@@ -366,8 +361,8 @@ impl Driver {
     }
 
     /// Notes which fields the client began and can still end, and ends the connection where they take too long. Their time begins
-    /// anew with each turn before which the client was not listened to.
-    fn follow_fields(&mut self, was_full: bool, context: &mut Context<'_>) {
+    /// anew with each turn in which the client was not listened to.
+    fn follow_fields(&mut self, context: &mut Context<'_>) {
         let (shared, requests) = (&*self.shared, self.begun);
         let stream = shared.channel.with_frames(|frames| frames.stream_in_fields());
         let begun = stream.filter(|_| !shared.channel.is_input_over()).map(|it| (it, requests));
@@ -382,7 +377,7 @@ impl Driver {
             });
         }
         let Some(fields) = &self.fields else { return };
-        if is_new || was_full {
+        if is_new || shared.channel.was_unheard() {
             let timeout = shared.connection.borrow().snapshot.config.limits.request_timeout;
             fields.deadline.extend(timeout);
         }

@@ -27,9 +27,9 @@ use crate::metrics::WorkerMetrics;
 use crate::route::Router;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
-struct Stage {
+pub(super) struct Stage {
     folder: tempfile::TempDir,
-    worker: Rc<WorkerState>,
+    pub(super) worker: Rc<WorkerState>,
     listener: TcpListener,
     log: AccessLog,
 }
@@ -39,7 +39,7 @@ struct Client {
 }
 
 /// Runs a test where connections can live.
-async fn on_stage<F: Future>(
+pub(super) async fn on_stage<F: Future>(
     change: impl FnOnce(Router) -> Router,
     test: impl FnOnce(Rc<Stage>) -> F,
 ) -> F::Output {

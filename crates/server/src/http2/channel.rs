@@ -44,6 +44,8 @@ pub(crate) struct Channel {
     is_blocked: Cell<bool>,
     /// When the client was last not listened to.
     unheard_ticks: Cell<Option<u32>>,
+    /// Whether it was not in this turn, or in front of it.
+    was_unheard: Cell<bool>,
     /// Whether nothing more is sent of any stream.
     is_over: Cell<bool>,
     /// Whether the client says nothing more: no window of its opens again.
@@ -87,6 +89,7 @@ impl Channel {
             written_bytes: Cell::default(),
             is_blocked: Cell::default(),
             unheard_ticks: Cell::default(),
+            was_unheard: Cell::default(),
             is_over: Cell::default(),
             is_input_over: Cell::default(),
             sealed_by: Cell::default(),
@@ -110,12 +113,14 @@ impl Channel {
         self.is_driven.set(true);
         self.ticks.set(ticks);
         self.turn_bytes_left.set(TURN_BYTES);
+        self.was_unheard.set(self.is_full());
     }
 
-    /// Ends it. What is due by then has another.
+    /// Ends it. What is due by then has another, and so has a client that is listened to again: of what it says nobody is told.
     pub(crate) fn end_turn(&self) {
         self.is_driven.set(false);
-        if self.staged_bytes() > 0 && !self.is_blocked.get() {
+        let is_due = self.staged_bytes() > 0 && !self.is_blocked.get();
+        if is_due || (self.was_unheard.get() && !self.is_full()) {
             self.wake_driver();
         }
     }
@@ -131,8 +136,11 @@ impl Channel {
 
     /// Receives what the client says. Pending if that is nothing, or it takes nothing of what it is told.
     pub(crate) fn poll_receive(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let has_ended = self.is_input_over.get() || self.frames.borrow().end().is_some();
-        if has_ended || self.is_unheard(self.ticks.get()) {
+        if self.is_input_over.get() || self.frames.borrow().end().is_some() {
+            return Poll::Pending;
+        }
+        if self.is_unheard(self.ticks.get()) {
+            self.was_unheard.set(true);
             return Poll::Pending;
         }
         if self.turn_bytes_left.get() == 0 {
@@ -332,8 +340,13 @@ impl Channel {
     }
 
     /// Whether so much waits for a client that takes nothing that it is not listened to: answers to it must not pile up.
-    pub(crate) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.is_blocked.get() && self.held_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX
+    }
+
+    /// Whether it was so in this turn, or in front of it.
+    pub(crate) fn was_unheard(&self) -> bool {
+        self.was_unheard.get()
     }
 
     /// As [`is_full`](Self::is_full); notes the time if so.

@@ -286,4 +286,4 @@ impl Drop for Stream {
 const READ_BYTES_MAX: usize = 8 * PIECE_BYTES;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -225,6 +225,22 @@ fn too_much_is_told_from_what_can_be_no_accident() {
 }
 
 #[test]
+fn what_is_no_accident_is_looked_at_no_further_though_none_of_it_is_held() {
+    let extended = [(":method", "CONNECT"), (":protocol", "websocket"), OWN[1], OWN[2], OWN[3]];
+    let key = "y".repeat(900);
+    // Sixteen times the limit, each with 32 bytes more.
+    for (count, outcome) in [(16, Err(FieldsError::Malformed)), (17, Ok(()))] {
+        let mut fields = RequestFields::new(1_000);
+        let mut take = |(name, value): (&str, &str)| fields.take(name.as_bytes(), value.as_bytes());
+        extended.into_iter().for_each(&mut take);
+        (0..count).for_each(|_| take(("sec-websocket-key", &key)));
+        take(("X", "y"));
+        assert_eq!(fields.is_flood(), outcome.is_ok());
+        assert_eq!(fields.finish().1, outcome);
+    }
+}
+
+#[test]
 fn trailers_are_lines_and_none_of_them_is_about_the_message() {
     let read = |lines: &[(&str, &str)]| {
         let mut fields = TrailerFields::default();

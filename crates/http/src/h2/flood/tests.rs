@@ -79,6 +79,42 @@ fn each_data_frame_may_be_answered_for_both_windows_however_small_it_is() {
 }
 
 #[test]
+fn what_a_client_was_sent_may_be_answered_much_later_and_once() {
+    let mut flood = Flood::default();
+    let sent_bytes = 4 << 20;
+    let update = |flood: &mut Flood, count: u32| {
+        (0..count).for_each(|_| flood.count(head(WINDOW_UPDATE)));
+        flood.excess()
+    };
+    flood.tick(WINDOW_TICKS, 0);
+    (0..256).for_each(|_| flood.count_sent_data());
+    // A client in Go takes 4,096 bytes at a time out of its buffers, and says so for the stream and for the connection.
+    flood.tick(2 * WINDOW_TICKS, sent_bytes);
+    assert_eq!(update(&mut flood, 2_048), None);
+    // It goes on for as long as it likes, until it has answered all.
+    let left = u32::try_from(sent_bytes / SENT_BYTES_PER_FRAME).unwrap() + 2 * 256 - 2_048;
+    flood.tick(100 * WINDOW_TICKS, sent_bytes);
+    assert_eq!(update(&mut flood, left), None);
+    for windows in [1_000, 1_001, 2_000] {
+        flood.tick(windows * WINDOW_TICKS, sent_bytes);
+        assert_eq!(update(&mut flood, FRAMES_MAX), None);
+    }
+    assert_eq!(update(&mut flood, 1), Some("window_update_flood"));
+}
+
+#[test]
+fn updates_that_answer_nothing_have_their_limit_however_long_a_connection_lasts() {
+    let mut flood = Flood::default();
+    for windows in 1..1_000 {
+        flood.tick(windows * WINDOW_TICKS, 0);
+        (0..FRAMES_MAX).for_each(|_| flood.count(head(WINDOW_UPDATE)));
+        assert_eq!(flood.excess(), None);
+    }
+    flood.count(head(WINDOW_UPDATE));
+    assert_eq!(flood.excess(), Some("window_update_flood"));
+}
+
+#[test]
 fn priorities_may_come_with_requests() {
     let mut flood = Flood::default();
     (0..FRAMES_MAX + 100).for_each(|_| flood.count(head(PRIORITY)));

@@ -14,7 +14,7 @@ use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
-use crate::deadlines::{Deadline, Pace};
+use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::deliver::{self, DeliveryError, cut_short};
 use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
 use crate::open_file::OpenFile;
@@ -268,8 +268,11 @@ impl<'s> Outgoing<'s> {
                 // What other streams of the connection get counts for this one: it may be their turn.
                 pace.took(self.stream.written_bytes_of_all() - written_bytes);
             }
-            if let Ok(outcome) = outcome {
-                return outcome.map_err(gone);
+            match outcome {
+                Ok(outcome) => return outcome.map_err(gone),
+                // It comes at once each time.
+                Err(interrupt @ Interrupt::Draining) => return Err(interrupt.into()),
+                Err(Interrupt::Expired) => {}
             }
             let others_go_on = self.stream.written_bytes_of_all() != written_bytes;
             match () {
@@ -293,3 +296,6 @@ fn gone(gone: Gone) -> DeliveryError {
 
 /// How often a stream outlasts the time in which it got nothing while others did.
 const WAITS_MAX: u32 = 10;
+
+#[cfg(test)]
+mod tests;

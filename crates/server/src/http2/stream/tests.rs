@@ -5,7 +5,7 @@ use std::task::{Wake, Waker};
 
 use kettle_http::h2::Settings;
 use kettle_tls::stream::TlsStream;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::relay::tests::stage::{Tls13, locally, offloads, tls_pair};
@@ -141,27 +141,47 @@ impl Wake for Wakes {
     }
 }
 
+/// A connection whose client takes nothing, with as much held for it as may be, a stream that goes on, and the client.
+pub(crate) async fn blocked() -> (Rc<Channel>, Stream, Box<TlsStream>) {
+    let window = 0x7fff_ffff_u32;
+    let settings = frame(4, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat());
+    let update = frame(8, 0, 0, &(window - 65_535).to_be_bytes());
+    let (channel, client) = connection(&[settings, update, get(1)].concat()).await;
+    let stream = Stream::new(Rc::clone(&channel), 1);
+    stream.send_head(200, b"", false).unwrap();
+    let (mut place, mut idle_turns) = (None, 0);
+    while idle_turns < 100 {
+        let written_bytes = stream.written_bytes();
+        while let Some(room_bytes) = room(&stream, &mut place, SMALL_PIECE_BYTES) {
+            stream.send(&vec![0; room_bytes], false).unwrap();
+        }
+        let flushed = channel.poll_flush(&mut Context::from_waker(Waker::noop()));
+        let is_idle = flushed.is_pending() && stream.written_bytes() == written_bytes;
+        idle_turns = if is_idle { idle_turns + 1 } else { 0 };
+        tokio::task::yield_now().await;
+    }
+    (channel, stream, client)
+}
+
+/// It leaves little of what may be held.
+const SMALL_PIECE_BYTES: usize = 4_000;
+
+/// Fewer are no flood for how much a blocked client was sent. Answers to them are more than is held for it besides.
+const PINGS: usize = 4_500;
+
+async fn ping(client: &mut TlsStream) {
+    client.write_all(&frame(6, 0, 0, &[0; 8]).repeat(PINGS)).await.unwrap();
+    client.flush().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
     locally(async {
-        let window = 0x7fff_ffff_u32;
-        let settings = frame(4, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat());
-        let update = frame(8, 0, 0, &(window - 65_535).to_be_bytes());
-        let (channel, mut client) = connection(&[settings, update, get(1)].concat()).await;
-        let stream = Stream::new(Rc::clone(&channel), 1);
-        stream.send_head(200, b"", false).unwrap();
-        let mut context = Context::from_waker(Waker::noop());
-        let mut place = None;
-        while !channel.is_blocked() {
-            while let Some(room_bytes) = room(&stream, &mut place, PIECE_BYTES) {
-                stream.send(&vec![0; room_bytes], false).unwrap();
-            }
-            let _ = channel.poll_flush(&mut context);
-        }
+        let (channel, _stream, mut client) = blocked().await;
         let taken = channel.taken_so_far();
-        // Fewer than are a flood for how much was sent.
-        client.write_all(&frame(6, 0, 0, &[0; 8]).repeat(4_500)).await.unwrap();
-        client.flush().await.unwrap();
+        let before_bytes = channel.held_bytes();
+        ping(&mut client).await;
+        let mut context = Context::from_waker(Waker::noop());
         let mut idle_turns = 0;
         while idle_turns < 100 {
             channel.begin_turn(&context, 0);
@@ -172,8 +192,39 @@ async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
         }
         assert!(channel.with_frames(|frames| frames.end()).is_none());
         assert_eq!(channel.taken_so_far(), taken);
+        assert!(channel.was_unheard(), "there is room for {before_bytes} bytes and all answers");
         let held_bytes = channel.held_bytes();
         assert!(held_bytes < 200_000, "{held_bytes} bytes for a client that takes nothing");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_all_in_the_turn_in_which_it_became_too_much_is_listened_to_again() {
+    locally(async {
+        let (channel, _stream, mut client) = blocked().await;
+        ping(&mut client).await;
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let driver = Context::from_waker(&waker);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            channel.begin_turn(&driver, 0);
+            assert!(!channel.was_unheard());
+            while channel.poll_receive(&mut context).is_ready() {}
+            if channel.was_unheard() {
+                break;
+            }
+            channel.end_turn();
+            tokio::task::yield_now().await;
+        }
+        let mut taken = vec![0; PIECE_BYTES];
+        while channel.poll_flush(&mut context).is_pending() {
+            client.read(&mut taken).await.unwrap();
+        }
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        channel.end_turn();
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     })
     .await;
 }
