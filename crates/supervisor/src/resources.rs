@@ -38,15 +38,10 @@ impl Resources {
             share_memory(config, usize::try_from(share_bytes).unwrap_or(usize::MAX) / workers);
         }
         if let Some(descriptors) = self.descriptors {
-            let routes = config.sites.iter().flat_map(|site| &site.routes);
-            let roots = routes.filter(|route| route.root.is_some()).count();
             let taken = DESCRIPTORS_KEPT
                 + workers * (WORKER_DESCRIPTORS + config.listeners.len())
                 + config.backends.len()
-                // A reload opens all roots while those in force are open.
-                + 2 * roots
-                + config.own_access_logs().len()
-                + config.caches.len();
+                + kept_open(config);
             let left = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(taken);
             share_descriptors(config, left / workers);
         }
@@ -109,6 +104,15 @@ fn share_memory(config: &mut Config, worker_bytes: usize) {
     }
 }
 
+/// What the configuration itself keeps open: roots, twice since a reload opens all of them while those in force are open, logs
+/// and caches. In large steps, because a reload that changes a limit ends connections, and one more site should not.
+fn kept_open(config: &Config) -> usize {
+    let routes = config.sites.iter().flat_map(|site| &site.routes);
+    let roots = routes.filter(|route| route.root.is_some()).count();
+    let open = 2 * roots + config.own_access_logs().len() + config.caches.len();
+    if open > DESCRIPTORS_KEPT / 2 { open.next_power_of_two() } else { 0 }
+}
+
 /// A connection needs a second descriptor where it may get a server.
 fn share_descriptors(config: &mut Config, worker_descriptors: usize) {
     if is_open(config, FILES) {
@@ -129,8 +133,8 @@ fn is_open(config: &Config, setting: &str) -> bool {
 const FILES: &str = "limits.open_files";
 const CONNECTIONS: &str = "limits.connections_per_worker";
 
-/// Descriptors that are kept from connections: for what every process has, for `kettle ctl` and scrapes, for what a reload reads,
-/// for files that are sent and not kept,
+/// Descriptors that are kept from connections: for what every process has, for `kettle ctl` and scrapes, for what a reload reads
+/// and the roots of a few routes, for files that are sent and not kept,
 const DESCRIPTORS_KEPT: usize = 64;
 
 /// and for a worker, beside its listening sockets: its runtime, and pipes for splicing.

@@ -26,7 +26,7 @@ pub(crate) use warning::Utc;
 
 pub use crate::error::{FileRole, IdentityError};
 use inspect::Facts;
-use pem::ChainFile;
+use pem::{ChainFile, KeyFile};
 use staple::Staple;
 
 /// A certificate chain with its key, ready for handshakes.
@@ -74,9 +74,13 @@ impl Identity {
         ocsp_path: Option<&Path>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let ChainFile { chain, has_dh_parameters } = pem::read_chain(chain_path)?;
+        let ChainFile { chain, has_dh_parameters, text, mode } = pem::read_chain(chain_path)?;
         let facts = inspect::inspect(&chain, chain_path, now)?;
-        let key_file = pem::read_key(key_path)?;
+        // Read once: another may take its place between two reads, and its key is not for this chain.
+        let key_file = match key_path == chain_path {
+            true => KeyFile { key: pem::parse_key(&text, key_path)?, mode },
+            false => pem::read_key(key_path)?,
+        };
         let (certified, key_kind) = certify(chain, &facts, key_file.key, key_path, chain_path)?;
         let mut warnings = facts.warnings.clone();
         if has_dh_parameters {

@@ -185,6 +185,28 @@ async fn a_call_that_nobody_waits_for_any_more_is_told() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_a_disk_when_the_drain_is_over() {
+    let disks = Rc::new(Disks::new(LONG));
+    let of_a_store = Rc::new(disks.within(LONG));
+    let device = remote();
+    let mut hanging = Hanging::new();
+    LocalSet::new()
+        .run_until(async {
+            let waits = [&disks, &of_a_store].map(|disks| hanging.start(disks, &device));
+            for _ in &waits {
+                hanging.begun.recv().await.unwrap();
+            }
+            disks.end_drain();
+            for wait in waits {
+                assert_eq!(wait.await.unwrap(), Err(WaitError::Ended));
+                hanging.release.send(()).unwrap();
+            }
+        })
+        .await;
+    until_places_are(&device, PLACES).await;
+}
+
+#[tokio::test]
 async fn waits_for_one_answer_share_its_time() {
     let disks = Disks::new(SHORT);
     let device = remote();

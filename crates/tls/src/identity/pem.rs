@@ -12,10 +12,12 @@ use zeroize::Zeroizing;
 
 use crate::error::{FileRole, IdentityError};
 
-/// A chain, and whether DH parameters are in its file.
+/// A chain, and whether DH parameters are in its file; and all of the file, with its permissions: the key may be there.
 pub(super) struct ChainFile {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) has_dh_parameters: bool,
+    pub(super) text: Zeroizing<Vec<u8>>,
+    pub(super) mode: u32,
 }
 
 /// A private key with the permissions of the file it came from.
@@ -34,9 +36,10 @@ pub(crate) fn read_certificates(
 
 /// Reads a server's chain.
 pub(super) fn read_chain(path: &Path) -> Result<ChainFile, IdentityError> {
-    let (text, _) = read(path, FileRole::Chain)?;
+    let (text, mode) = read(path, FileRole::Chain)?;
     let chain = parse_certificates(&text, path, FileRole::Chain)?;
-    Ok(ChainFile { chain, has_dh_parameters: contains(&text, DH_PARAMETERS_MARK) })
+    let has_dh_parameters = contains(&text, DH_PARAMETERS_MARK);
+    Ok(ChainFile { chain, has_dh_parameters, text, mode })
 }
 
 /// Takes the certificates from the text of `path`.

@@ -202,6 +202,8 @@ fn a_request_that_waits_for_a_disk_when_the_drain_is_over_is_told_and_logged() {
     }
     assert_eq!(client.response().status, 503);
     assert_eq!(streams.next_of(frames::HEADERS).stream, 1);
+    // A thread that asks FUSE does not end before it is answered, and no process before its threads.
+    drop(fuse);
     let _ = kettle.ended();
 }
 

@@ -148,15 +148,15 @@ fn descriptors_are_left_for_ctl_and_reloads_unless_the_operator_says_otherwise()
     let route = |number| format!("[[site.route]]\nprefix = \"/{number}\"\nroot = \"www\"\n");
     let routes: String = (0..100).map(route).collect();
     // A reload opens all roots while those in force are open.
-    for (routes, limit) in [("", 200), (routes.as_str(), 400)] {
+    for (routes, limit) in [("", 200), (routes.as_str(), 456)] {
         let setup = with_a_file().set("server", "workers = 1").more(routes);
         let setup = setup.set("tls", "handshake_timeout = \"5m\"");
         let launcher = ["prlimit", &format!("--nofile={limit}:{limit}")];
         let kettle = Kettle::start(setup.launched_by(&launcher));
-        let line = format!("{limit} descriptors (ulimit -n): 1 worker, each with up to 94 connec");
+        let line = format!("{limit} descriptors (ulimit -n): 1 worker, each with up to 96 connec");
         kettle.messages().wait_for(&line);
         let crowd: Vec<_> = (0..250).map(|_| Wire::connect(kettle.address())).collect();
-        kettle.wait_for_status("/total/connections_open", 94);
+        kettle.wait_for_status("/total/connections_open", 96);
         assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
         let messages = kettle.messages().text();
         assert!(!messages.contains("cannot accept"), "{messages}");
