@@ -79,6 +79,7 @@ fn originating(arguments: &OriginateArguments) -> Config {
         certificate: certificate(arguments.cert.as_ref(), arguments.key.as_ref()),
         alpn: arguments.alpn.clone(),
         starttls: tunnel.starttls,
+        ..BackendTls::default()
     };
     let kind = ListenerKind::Tcp(TcpListener {
         backend: Located::not_written(BACKEND.to_owned()),
