@@ -52,17 +52,7 @@ pub(super) async fn run(
     let mut minute = interval(MINUTE);
     let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
     let (files, mut changed) = FileWatch::new();
-    let mut main_loop = MainLoop {
-        supervisor,
-        draining: None,
-        stop_replies: Vec::new(),
-        reloads: Reloads::default(),
-        files,
-        files_refused: Vec::new(),
-        purges: Purges::default(),
-        waiting_for_others: JoinSet::new(),
-        staples_looked_at: SystemTime::now(),
-    };
+    let mut main_loop = MainLoop::new(supervisor, files);
 
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);
@@ -150,6 +140,20 @@ impl Draining {
 }
 
 impl MainLoop {
+    fn new(supervisor: Supervisor, files: FileWatch) -> Self {
+        Self {
+            supervisor,
+            draining: None,
+            stop_replies: Vec::new(),
+            reloads: Reloads::default(),
+            files,
+            files_refused: Vec::new(),
+            purges: Purges::default(),
+            waiting_for_others: JoinSet::new(),
+            staples_looked_at: SystemTime::now(),
+        }
+    }
+
     /// Returns how to exit, if the signal says at once.
     fn on_signal(&mut self, event: Event) -> Option<ExitCode> {
         match event {

@@ -180,6 +180,53 @@ impl IdentityWarning {
     }
 }
 
+impl IdentityWarning {
+    /// What staples and revocation lists are warned of; the rest is said where this is called.
+    fn fmt_of_revocation(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
+        match self {
+            Self::StapleExpired { next_update, .. } => write!(
+                f,
+                "the OCSP response {path} ran out at {} and is not sent; fetch a new one and reload",
+                Utc(*next_update)
+            ),
+            Self::StapleForAnotherCertificate { .. } => write!(
+                f,
+                "the OCSP response {path} is about another certificate and is not sent; fetch the \
+                 one for this certificate"
+            ),
+            Self::StapleNotGood { .. } => write!(
+                f,
+                "the OCSP response {path} does not call the certificate good (it is revoked or \
+                 unknown) and is not sent; have the certificate issued again"
+            ),
+            Self::StapleNotYetValid { this_update, .. } => write!(
+                f,
+                "the OCSP response {path} is valid from {} only and is not sent; check this machine's clock",
+                Utc(*this_update)
+            ),
+            Self::StapleWanted { .. } => write!(
+                f,
+                "the certificate {path} demands an OCSP response (must-staple) and there is none to send, so \
+                 clients refuse it; fetch one, name it by `ocsp` and reload"
+            ),
+            Self::RevocationListOfAnotherKey { issuer, .. } => write!(
+                f,
+                "{path} has revocation lists of two keys named {issuer}, and only the newest list of a name is \
+                 asked, so clients with certificates of the other key are refused; have those issued again by \
+                 the newer key"
+            ),
+            Self::RevocationListExpired { next_update, .. } => write!(
+                f,
+                "the revocation list {path} ran out at {}, so every client's certificate is refused; \
+                 fetch a new one and reload",
+                Utc(*next_update)
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for IdentityWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path().display();
@@ -224,49 +271,19 @@ impl fmt::Display for IdentityWarning {
             Self::SecretReadableByOthers { mode, .. } => {
                 exposed(f, "ticket secret", self.path(), *mode)
             }
-            Self::StapleExpired { next_update, .. } => write!(
-                f,
-                "the OCSP response {path} ran out at {} and is not sent; fetch a new one and reload",
-                Utc(*next_update)
-            ),
-            Self::StapleForAnotherCertificate { .. } => write!(
-                f,
-                "the OCSP response {path} is about another certificate and is not sent; fetch the \
-                 one for this certificate"
-            ),
-            Self::StapleNotGood { .. } => write!(
-                f,
-                "the OCSP response {path} does not call the certificate good (it is revoked or \
-                 unknown) and is not sent; have the certificate issued again"
-            ),
-            Self::StapleNotYetValid { this_update, .. } => write!(
-                f,
-                "the OCSP response {path} is valid from {} only and is not sent; check this machine's clock",
-                Utc(*this_update)
-            ),
-            Self::StapleWanted { .. } => write!(
-                f,
-                "the certificate {path} demands an OCSP response (must-staple) and there is none to send, so \
-                 clients refuse it; fetch one, name it by `ocsp` and reload"
-            ),
             Self::AuthorityExpired { position, not_after, .. } => write!(
                 f,
                 "certificate {position} in {path} expired at {}, but what it signed is still taken; put \
                  a renewed one in its place, or remove it, and reload",
                 Utc(*not_after)
             ),
-            Self::RevocationListOfAnotherKey { issuer, .. } => write!(
-                f,
-                "{path} has revocation lists of two keys named {issuer}, and only the newest list of a name is \
-                 asked, so clients with certificates of the other key are refused; have those issued again by \
-                 the newer key"
-            ),
-            Self::RevocationListExpired { next_update, .. } => write!(
-                f,
-                "the revocation list {path} ran out at {}, so every client's certificate is refused; \
-                 fetch a new one and reload",
-                Utc(*next_update)
-            ),
+            Self::StapleExpired { .. }
+            | Self::StapleForAnotherCertificate { .. }
+            | Self::StapleNotGood { .. }
+            | Self::StapleNotYetValid { .. }
+            | Self::StapleWanted { .. }
+            | Self::RevocationListOfAnotherKey { .. }
+            | Self::RevocationListExpired { .. } => self.fmt_of_revocation(f),
         }
     }
 }

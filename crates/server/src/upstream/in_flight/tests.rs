@@ -13,7 +13,7 @@ async fn what_a_server_says_before_it_closes_without_reading_is_heard() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
-    let address = Located::not_written(ServerAddress::Unix(path.into()));
+    let address = Located::not_written(ServerAddress::Unix(path));
     let settings = kettle_config::Backend {
         name: Located::not_written("app".to_owned()),
         servers: vec![BackendServer { address, ..BackendServer::default() }],
