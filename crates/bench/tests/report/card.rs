@@ -34,7 +34,7 @@ fn without_an_answer_there_is_no_card() {
 #[test]
 fn the_answer_that_is_shown_is_that_of_its_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
-    let files = ["large-file", "comparisons", "ramps", "suites", "work"]
+    let files = ["large-file", "comparisons", "work"]
         .map(|name| read::read(&folder.join(name).with_extension("jsonl")).unwrap());
     let card = report::card(&files).unwrap();
     for (name, made) in [("answer.md", card.markdown), ("answer.svg", card.svg)] {
