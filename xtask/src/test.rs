@@ -3,8 +3,10 @@
 mod build;
 mod cost;
 mod programs;
+mod side_by_side;
 mod totals;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -15,6 +17,7 @@ use build::Programs;
 pub use build::build;
 use cost::{Cost, Started};
 pub use programs::run_each;
+use side_by_side::Stage;
 use totals::Totals;
 
 /// Runs the stages the arguments ask for.
@@ -49,47 +52,39 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         });
     }
     if let Some(programs) = &programs {
-        for (part, name, list) in [
-            (Part::Unit, "unit and property tests", &programs.units),
-            (Part::EndToEnd, "end to end, this machine", &programs.suite),
-        ] {
-            if choice.includes(part) {
-                session.stage(name, || {
-                    look_twice(&choice.filter, |filter| {
-                        let shown = &mut std::io::stdout();
-                        programs::run_here(list, &programs.kettle, filter, shown)
-                    })
-                });
-            }
-        }
-        for &kernel in choice.kernels.iter().filter(|_| choice.includes(Part::Guests)) {
-            session.stage(&format!("end to end, Linux {} in QEMU", kernel.name()), || {
-                look_twice(&choice.filter, |filter| {
-                    programs::run_in_guest(programs, kernel, filter)
-                })
-            });
-        }
-        if choice.includes(Part::Guests) && choice.filter.is_empty() && choice.has_all_kernels() {
-            session.stage("work of a request", || check_work(&programs.kettle));
-        }
+        session.side_by_side(&stages_of_tests(&choice, programs), &choice.filter);
     }
     Ok(session.finish())
 }
 
-/// Runs tests, and a few that failed once more without the others: on a machine that is busy with something else they may
-/// miss their time. The summary names those that pass alone, because each of them wants to be mended.
-fn look_twice(
-    filter: &[String],
-    run: impl Fn(&[String]) -> Result<Totals, String>,
-) -> Result<Totals, String> {
-    let mut totals = run(filter)?;
-    if let Some(failed) = totals.few_failed_tests(LOOKED_AT_TWICE_MAX) {
-        println!("--- once more, alone: {}", failed.join(", "));
-        let words = ["--exact", "--test-threads=1"].map(str::to_owned);
-        let alone = run(&words.into_iter().chain(failed.iter().cloned()).collect::<Vec<_>>())?;
-        totals.look_again(&alone);
+/// What runs the tests, the longest first. None of it keeps all processors busy: tests wait for deadlines, and a processor that an
+/// emulator counts is one.
+fn stages_of_tests<'p>(choice: &Choice, programs: &'p Programs) -> Vec<Stage<'p>> {
+    let mut stages = Vec::new();
+    let is_whole = choice.filter.is_empty() && choice.has_all_kernels();
+    if choice.includes(Part::Guests) {
+        stages.extend(choice.kernels.iter().map(|&kernel| {
+            let name = format!("end to end, Linux {} in QEMU", kernel.name());
+            Stage::new(name, move |filter, shown| {
+                programs::run_in_guest(programs, kernel, filter, shown)
+            })
+        }));
     }
-    Ok(totals)
+    for (part, name, list) in [
+        (Part::EndToEnd, "end to end, this machine", &programs.suite),
+        (Part::Unit, "unit and property tests", &programs.units),
+    ] {
+        if choice.includes(part) {
+            stages.push(Stage::new(name, move |filter, shown| {
+                programs::run_here(list, &programs.kettle, filter, shown)
+            }));
+        }
+    }
+    if choice.includes(Part::Guests) && is_whole {
+        let name = "work of a request";
+        stages.push(Stage::new(name, |_, shown| check_work(&programs.kettle, shown)));
+    }
+    stages
 }
 
 /// The targets are a workspace of their own that nothing else here looks at; what both depend on is there since the lints.
@@ -115,9 +110,9 @@ fn check_tidiness() -> Result<Totals, String> {
 }
 
 /// Counts as one test.
-fn check_work(kettle: &Path) -> Result<Totals, String> {
+fn check_work(kettle: &Path, shown: &mut dyn Write) -> Result<Totals, String> {
     let mut totals = Totals::default();
-    match work::check(kettle)? {
+    match work::check(kettle, shown)? {
         Verdict::Same(_) => totals.passed = 1,
         Verdict::Skipped(why) => {
             totals.skipped = 1;
@@ -188,21 +183,46 @@ impl Session {
     fn stage(&mut self, name: &str, work: impl FnOnce() -> Result<Totals, String>) {
         println!("\n=== {name}");
         let started = Started::now();
-        let totals = work().unwrap_or_else(|message| {
-            let mut totals = Totals::default();
-            totals.fail(message);
-            totals
-        });
+        let result = work();
         let cost = started.cost();
+        self.ended(name, totals_of(result), cost.seconds);
+        self.took.push((name.to_owned(), cost));
+    }
+
+    /// Runs stages beside each other. A few tests that failed run once more when nothing else does: on a machine that is busy
+    /// they may miss their time. The summary names those that pass then, because each of them wants to be mended.
+    fn side_by_side(&mut self, stages: &[Stage], filter: &[String]) {
+        let started = Started::now();
+        let names: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
+        println!("\n=== beside each other: {}", names.join("; "));
+        let results = side_by_side::run(stages, |stage, shown| {
+            let started = Started::now();
+            let totals = totals_of((stage.work)(filter, shown));
+            (totals, started.cost().seconds)
+        });
+        for (stage, (mut totals, seconds)) in stages.iter().zip(results) {
+            if let Some(failed) = totals.few_failed_tests(LOOKED_AT_TWICE_MAX) {
+                println!("--- {}, once more, alone: {}", stage.name, failed.join(", "));
+                let words = ["--exact", "--test-threads=1"].map(str::to_owned);
+                let words: Vec<_> = words.into_iter().chain(failed.iter().cloned()).collect();
+                let alone = totals_of((stage.work)(&words, &mut std::io::stdout()));
+                totals.look_again(&alone);
+            }
+            self.ended(&stage.name, totals, seconds);
+        }
+        self.took.push(("tests".to_owned(), started.cost()));
+    }
+
+    /// Says how a stage went, and adds what it counted.
+    fn ended(&mut self, name: &str, totals: Totals, seconds: f64) {
         let result = match (totals.failed, totals.is_empty()) {
             (0, true) => "ok".to_owned(),
             (0, false) => format!("ok: {totals}"),
             _ => format!("FAILED: {totals}"),
         };
-        let line = format!("{name}: {result} ({:.0} s)", cost.seconds);
+        let line = format!("{name}: {result} ({seconds:.0} s)");
         println!("=== {line}");
         self.summary.push(line);
-        self.took.push((name.to_owned(), cost));
         self.total.add(name, totals);
     }
 
@@ -243,6 +263,15 @@ impl Session {
         println!("{}", self.total);
         if self.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+}
+
+/// A stage that could not be run is a failure of its own.
+fn totals_of(result: Result<Totals, String>) -> Totals {
+    result.unwrap_or_else(|message| {
+        let mut totals = Totals::default();
+        totals.fail(message);
+        totals
+    })
 }
 
 /// More failed tests than this have a reason.

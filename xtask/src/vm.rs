@@ -75,7 +75,7 @@ fn run_guest(arguments: Arguments) -> Result<ExitCode, String> {
 }
 
 fn start(guest: &Guest) -> Result<ExitCode, String> {
-    let report = guest.run(&Cache::open()?, &mut |_| {})?;
+    let report = guest.run(&Cache::open()?, &mut std::io::stdout(), &mut |_| {})?;
     eprintln!("vm: {:.1} s on Linux {}", report.took.as_secs_f64(), guest.kernel.name());
     for complaint in &report.complaints {
         eprintln!("vm: the kernel says {complaint}");

@@ -10,6 +10,7 @@ mod table;
 mod vector;
 mod window;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,8 +45,9 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
         if arguments.is_thorough { format!("{PLANS} {THOROUGH}") } else { PLANS.to_owned() };
     let mut vectors = Vec::new();
     let mut machine = None;
+    let shown = &mut std::io::stdout();
     for erms in [true, false] {
-        let (lines, found) = bed.count(erms, &plans, rounds)?;
+        let (lines, found) = bed.count(erms, &plans, rounds, shown)?;
         vectors.extend(found);
         machine.get_or_insert(lines);
     }
@@ -53,7 +55,7 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
     println!("\n{}", table::all(&vectors, &servers));
     if arguments.is_thorough {
         let mut calls = Calls::default();
-        bed.follow(&bed.guest(false, CALL_PLANS, 1, true)?, &mut |line| calls.take(line))?;
+        bed.follow(&bed.guest(false, CALL_PLANS, 1, true)?, shown, &mut |line| calls.take(line))?;
         println!("\nSystem calls of one more request by name:\n\n{}", calls.table(&servers));
     }
     let path =
@@ -96,9 +98,11 @@ impl<'s> Bed<'s> {
         erms: bool,
         plans: &str,
         rounds: usize,
+        shown: &mut dyn Write,
     ) -> Result<(GuestLines, Vec<Vector>), String> {
         let mut lines = GuestLines::default();
-        self.follow(&self.guest(erms, plans, rounds, false)?, &mut |line| lines.take(line))?;
+        let guest = self.guest(erms, plans, rounds, false)?;
+        self.follow(&guest, shown, &mut |line| lines.take(line))?;
         let vectors = lines.vectors(&self.counter.windows()?, &self.servers, erms)?;
         Ok((lines, vectors))
     }
@@ -132,8 +136,13 @@ impl<'s> Bed<'s> {
         })
     }
 
-    fn follow(&self, guest: &Guest, on_line: &mut dyn FnMut(&str)) -> Result<(), String> {
-        let report = guest.run(&self.cache, on_line)?;
+    fn follow(
+        &self,
+        guest: &Guest,
+        shown: &mut dyn Write,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
+        let report = guest.run(&self.cache, shown, on_line)?;
         match (report.status, report.failure) {
             (Some(0), _) => Ok(()),
             (Some(status), _) => Err(format!("the guest's script ended with {status}")),

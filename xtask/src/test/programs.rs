@@ -62,6 +62,7 @@ pub fn run_in_guest(
     programs: &Programs,
     kernel: Kernel,
     filter: &[String],
+    shown: &mut dyn Write,
 ) -> Result<Totals, String> {
     let out = checkout::target_folder().join(format!("vm/out-{}", kernel.name()));
     let mut files = vec![
@@ -104,7 +105,7 @@ pub fn run_in_guest(
     let cache = Cache::open()?;
     let (report, mut totals) = survived(|| {
         let mut totals = Totals::default();
-        let report = guest.run(&cache, &mut |line| totals.read_line(line))?;
+        let report = guest.run(&cache, shown, &mut |line| totals.read_line(line))?;
         Ok((report, totals))
     })?;
     let log = fs::read_to_string(out.join("skips")).unwrap_or_default();

@@ -2,8 +2,10 @@
 //! in `/out`.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::cache::{Cache, at, create_folder, remove_folder};
@@ -50,8 +52,13 @@ pub struct Report {
 }
 
 impl Guest {
-    /// Runs the guest and hands each line of its output to `on_line`, after showing it.
-    pub fn run(&self, cache: &Cache, on_line: &mut dyn FnMut(&str)) -> Result<Report, String> {
+    /// Runs the guest, copies its output to `shown` and hands each line of it to `on_line`.
+    pub fn run(
+        &self,
+        cache: &Cache,
+        shown: &mut dyn Write,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<Report, String> {
         let started = Instant::now();
         let boot = self.kernel.obtain(cache)?;
         let image = self.image.obtain(cache)?;
@@ -90,7 +97,7 @@ impl Guest {
         let failure = if self.command.is_empty() {
             interact(&mut command(Terminal::Interactive))?
         } else {
-            self.follow(&mut command(Terminal::Output), on_line)?
+            self.follow(&mut command(Terminal::Output), shown, on_line)?
         };
         let (status, complaints) = self.collect(&work)?;
         // A kernel that panics ends its machine, and QEMU ends well.
@@ -106,9 +113,9 @@ impl Guest {
     fn follow(
         &self,
         command: &mut Command,
+        shown: &mut dyn Write,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<Option<String>, String> {
-        let shown = &mut std::io::stdout();
         Ok(match process::follow(command, self.limit, shown, on_line)? {
             Exit::Exited(status) if status.success() => None,
             Exit::Exited(status) => Some(format!("QEMU failed ({status})")),
@@ -172,7 +179,9 @@ pub struct WorkFolder(PathBuf);
 impl WorkFolder {
     /// Makes the folder, empty.
     pub fn new() -> Result<Self, String> {
-        let folder = checkout::target_folder().join(format!("vm/run-{}", std::process::id()));
+        let number = WORK_FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("vm/run-{}-{number}", std::process::id());
+        let folder = checkout::target_folder().join(name);
         remove_folder(&folder)?;
         create_folder(&folder)?;
         Ok(Self(folder))
@@ -258,6 +267,8 @@ tar --create --blocking-factor 1 --directory / status messages out | cat >$out
 busybox poweroff -f
 "#;
 
+/// How many were made: guests run beside each other.
+static WORK_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 const SCRATCH_BYTES: u64 = 8 << 30;
 const OUT_BYTES: u64 = 2 << 30;
 const CONSOLE_LINES_SHOWN: usize = 40;

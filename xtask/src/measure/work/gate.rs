@@ -2,6 +2,7 @@
 //! checkout nothing but two minutes. What was measured under other conditions is not compared, and that is said.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -35,14 +36,15 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
             checkout::target_folder().join("debug/kettle")
         }
     };
+    let shown = &mut std::io::stdout();
     if arguments.is_blessing {
         let path = baseline_path();
-        let copy = measure(&kettle)?.path;
+        let copy = measure(&kettle, shown)?.path;
         std::fs::copy(&copy, &path).map_err(|error| at(&path, &error))?;
         println!("{} is what was measured now", path.display());
         return Ok(());
     }
-    match check(&kettle)? {
+    match check(&kettle, shown)? {
         Verdict::Same(figures) => println!("{figures} figures are as they were"),
         Verdict::Skipped(why) => println!("not compared: {why}"),
         Verdict::Changed(sentences) => return Err(complaint(&sentences)),
@@ -51,13 +53,13 @@ pub fn run(arguments: &MeasureArguments) -> Result<(), String> {
 }
 
 /// Measures this kettle, built in the dev profile, and compares.
-pub fn check(kettle: &Path) -> Result<Verdict, String> {
+pub fn check(kettle: &Path, shown: &mut dyn Write) -> Result<Verdict, String> {
     if let Err(why) = counter::qemu_version() {
         return Ok(Verdict::Skipped(why));
     }
     let path = baseline_path();
     let baseline = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
-    let measured = measure(kettle)?;
+    let measured = measure(kettle, shown)?;
     compare(&Baseline::read(&baseline)?, &measured.rules, &measured.vectors)
 }
 
@@ -75,11 +77,11 @@ struct Measured {
     path: PathBuf,
 }
 
-fn measure(kettle: &Path) -> Result<Measured, String> {
+fn measure(kettle: &Path, shown: &mut dyn Write) -> Result<Measured, String> {
     let servers: Vec<&MeasuredServer> =
         SERVERS.iter().filter(|server| CHECKED.contains(&server.name)).collect();
     let bed = Bed::new(Image::Test, kettle.to_owned(), &servers, "dev")?;
-    let (lines, vectors) = bed.count(true, PLANS, ROUNDS)?;
+    let (lines, vectors) = bed.count(true, PLANS, ROUNDS, shown)?;
     let path = checkout::target_folder().join("work-check.jsonl");
     let record = Record { bed: &bed, lines: &lines, vectors: &vectors };
     record.write(&path)?;
