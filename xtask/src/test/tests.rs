@@ -53,20 +53,21 @@ fn a_few_failed_tests_get_a_second_look_alone() {
     let among_others =
         ["test slow ... FAILED", "test result: FAILED. 2 passed; 1 failed; 0 ignored"];
     let run = |alone: &'static str| {
-        let filter = ["all".to_owned()];
-        look_twice(&filter, |filter| match filter {
+        let stage = Stage::new("suite", move |filter, _| match filter {
             [word] if word == "all" => Ok(totals(&among_others)),
             words => {
                 assert_eq!(words, ["--exact", "--test-threads=1", "slow"]);
                 Ok(totals(&[alone]))
             }
-        })
-        .unwrap()
+        });
+        let mut session = Session::default();
+        session.side_by_side(&[stage], &["all".to_owned()]);
+        session.total
     };
     let passed = run("test result: ok. 1 passed; 0 failed; 0 ignored");
     assert_eq!(
         (passed.to_string().as_str(), passed.unsteady.join(";").as_str()),
-        ("3 passed, 0 failed, 0 skipped", "slow failed among the others and passed alone")
+        ("3 passed, 0 failed, 0 skipped", "suite: slow failed among the others and passed alone")
     );
     for alone in [
         "test result: FAILED. 0 passed; 1 failed; 0 ignored",
