@@ -2,11 +2,17 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::crypto::aws_lc_rs;
+use rustls::{ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject;
 use socket2::SockRef;
 
+use crate::certificate::{Issued, Kind, issue};
 use crate::environment::patience;
 use crate::setup::unused_ip;
 
@@ -69,6 +75,24 @@ impl Backend {
         let says_something = !ready[0].revents().is_empty();
         says_something && kept.peek(&mut [0]).is_ok_and(|bytes| bytes > 0)
     }
+}
+
+/// The backend's side of a connection in TLS, with a certificate that the tests' authority vouches for.
+#[must_use]
+pub fn in_tls(
+    version: &'static SupportedProtocolVersion,
+    socket: TcpStream,
+) -> StreamOwned<ServerConnection, TcpStream> {
+    let Issued { der, key, .. } = issue(&["localhost"], Kind::Ecdsa);
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![der], key)
+        .unwrap();
+    StreamOwned::new(ServerConnection::new(Arc::new(config)).unwrap(), socket)
 }
 
 /// The configuration of a backend with these servers.

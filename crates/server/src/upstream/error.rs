@@ -51,7 +51,7 @@ impl UpstreamError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Connect(error) => error.reason(),
-            Self::Ended(error) => alert(error).map_or("closed_early", StreamError::reason),
+            Self::Ended(error) => tls_failure(error).map_or("closed_early", StreamError::reason),
             Self::TimedOut => "timeout",
             Self::Stopping => "stopping",
             Self::Malformed(error) => error.reason(),
@@ -63,10 +63,10 @@ impl UpstreamError {
     }
 }
 
-/// The fatal alert that a connection ended with, if it is one.
-pub(super) fn alert(error: &io::Error) -> Option<&StreamError> {
+/// The fatal alert that a connection ended with, from the server or, since it broke TLS, from here.
+pub(super) fn tls_failure(error: &io::Error) -> Option<&StreamError> {
     let error = error.get_ref()?.downcast_ref()?;
-    matches!(error, StreamError::AlertReceived(_)).then_some(error)
+    matches!(error, StreamError::AlertReceived(_) | StreamError::Violation(_)).then_some(error)
 }
 
 impl fmt::Display for UpstreamError {

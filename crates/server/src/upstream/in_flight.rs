@@ -15,7 +15,7 @@ use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use super::error::alert;
+use super::error::tls_failure;
 use super::pool::{Lease, LinkKey};
 use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
 use crate::backend::{Attempts, Backend, Failure, Outcome, Server, Slot, Socket, UseCount};
@@ -219,16 +219,16 @@ impl InFlight {
             Poll::Ready(Ok(1..)) => {
                 self.answered.get_or_insert_with(Instant::now);
             }
-            Poll::Ready(Err(error)) => self.note_alert(error),
+            Poll::Ready(Err(error)) => self.note_tls_failure(error),
             _ => {}
         }
         received
     }
 
-    /// Most often it says whether our certificate is taken, which a server of TLS 1.3 does behind the handshake.
-    fn note_alert(&self, error: &io::Error) {
-        if let Some(alert) = alert(error) {
-            let failure = Failure::new(Outcome::Tls, format!("TLS: {alert}"));
+    /// Most often it is an alert that refuses our certificate, which a server of TLS 1.3 sends behind the handshake.
+    fn note_tls_failure(&self, error: &io::Error) {
+        if let Some(error) = tls_failure(error) {
+            let failure = Failure::new(Outcome::Tls, format!("TLS: {error}"));
             self.lease.slot.server().state.note(failure);
         }
     }

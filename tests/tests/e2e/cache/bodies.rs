@@ -1,19 +1,13 @@
 //! How the bodies of backends end, and which of them are kept: what broke off never is.
 
 use std::io::Write;
-use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_tests::certificate::{Issued, Kind, issue};
+use kettle_tests::backend::in_tls;
 use kettle_tests::client::{Client, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get};
-use rustls::crypto::aws_lc_rs;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
-use rustls_pki_types::PrivateKeyDer;
-use rustls_pki_types::pem::PemObject;
 use socket2::SockRef;
 
 use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
@@ -217,21 +211,4 @@ fn statuses_that_nobody_asked_for_are_passed_on_and_not_kept() {
 fn assert_asked_anew(cached: &Cached) {
     let (whole, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "whole"));
     assert_eq!(whole.body, b"whole");
-}
-
-/// The backend's side of a connection in TLS.
-fn in_tls(
-    version: &'static SupportedProtocolVersion,
-    socket: TcpStream,
-) -> StreamOwned<ServerConnection, TcpStream> {
-    let Issued { der, key, .. } = issue(&["localhost"], Kind::Ecdsa);
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[version])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![der], key)
-        .unwrap();
-    StreamOwned::new(ServerConnection::new(Arc::new(config)).unwrap(), socket)
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread;
 
-use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::backend::{Backend, in_tls, read_exactly, read_to_end};
 use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
@@ -12,6 +12,7 @@ use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_address};
 use rustix::process::Signal;
+use rustls::version::{TLS12, TLS13};
 
 use super::{answer, before, ok, read_head};
 use crate::tunnel::peers::Peer;
@@ -157,6 +158,24 @@ fn a_certificate_refused_behind_the_handshake_is_told() {
         assert_eq!(kettle.entry("/app").text("upstream_failure"), reason);
         let shown = kettle.ctl(&["backends"]).succeed();
         assert!(shown.contains(told), "{shown}");
+    }
+}
+
+#[test]
+fn a_server_that_breaks_tls_is_told_by_what_it_did() {
+    for version in [&TLS12, &TLS13] {
+        let backend = Backend::listen();
+        let setup = before("", VERIFIED, &[backend.address()]);
+        let kettle = Kettle::start(setup);
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&get("/app")).unwrap();
+        let mut server = in_tls(version, backend.accept());
+        read_head(&mut server);
+        server.sock.write_all(ok("plain").as_bytes()).unwrap();
+        assert_eq!(client.response().status, 502);
+        assert_eq!(kettle.entry("/app").text("upstream_failure"), "unexpected_record_type");
+        let shown = kettle.ctl(&["backends"]).succeed();
+        assert!(shown.contains("unexpected_record_type"), "{shown}");
     }
 }
 
