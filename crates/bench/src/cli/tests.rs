@@ -88,6 +88,16 @@ fn a_configuration_belongs_to_a_program() {
 }
 
 #[test]
+fn a_throughput_is_a_number_above_zero() {
+    let asked = ["streaming", "--throughput", "0.5,20"];
+    assert_eq!(run(&asked).options.throughputs, Some(vec![0.5, 20.0]));
+    for wrong in ["nan", "inf", "0", "1,0"] {
+        assert!(bench(&["run", "streaming", "--throughput", wrong]).is_err(), "{wrong}");
+    }
+    assert!(bench(&["run", "streaming", "--throughput=-1"]).is_err());
+}
+
+#[test]
 fn a_mistyped_word_is_answered_with_the_known_ones() {
     let error = bench(&["run", "ciphers", "--servers", "ngnix"]).unwrap_err().to_string();
     assert!(error.contains("haproxy"), "{error}");

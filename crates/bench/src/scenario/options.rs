@@ -9,7 +9,7 @@ use kettle_manual::parse_size;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use crate::number::{parse_count, parse_time};
+use crate::number::{parse_count, parse_positive, parse_time};
 use crate::peers::subject::{CertificateKey, OwnConfig, Program, Role, SubjectPath};
 use crate::word::Word;
 
@@ -60,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub workers: Option<Vec<usize>>,
     /// Throughputs in Gb/s (streaming)
-    #[arg(long = "throughput", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long = "throughput", value_name = "LIST", value_delimiter = ',', value_parser = parse_positive)]
     pub throughputs: Option<Vec<f64>>,
     /// Who downloads in nginx-1g: own or curl
     #[arg(long, default_value = "own", value_name = "CLIENT", value_parser = DownloadClient::from_word)]
@@ -103,6 +103,17 @@ pub struct Http {
 }
 
 impl Http {
+    /// Refuses what would be left out without a word.
+    ///
+    /// # Errors
+    /// A sentence for the command line: requests at once need HTTP/2.
+    pub fn check(self) -> Result<(), String> {
+        if self.at_once > 1 && self.http != 2 {
+            return Err(format!("--at-once {} is for HTTP/2; add --http 2", self.at_once));
+        }
+        Ok(())
+    }
+
     /// How many requests at once over HTTP/2, if it is that.
     pub fn at_once(self) -> Option<u32> {
         (self.http == 2).then_some(self.at_once)
