@@ -1,6 +1,6 @@
 //! What the user asked for, as the command line has it; everything left open is the scenario's to choose.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
@@ -177,6 +177,15 @@ impl Options {
     /// The length of one sample, as asked for or by effort, in seconds.
     pub fn seconds_or(&self, [quick, normal, thorough]: [u64; 3]) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(self.effort.pick(quick, normal, thorough)))
+    }
+
+    /// The same with its files where they were for a run that began in this folder.
+    pub fn of_run_in(mut self, folder: &Path) -> Self {
+        for (_, OwnConfig::Template(file) | OwnConfig::OfNginx(file)) in &mut self.configs {
+            *file = folder.join(&file);
+        }
+        self.directory = self.directory.map(|directory| folder.join(directory));
+        self
     }
 
     /// The configuration in place of a program's generated one; of several, the last.
