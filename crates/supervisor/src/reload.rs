@@ -225,10 +225,10 @@ impl Live {
             self.metrics.reloads_refused.fetch_add(1, Relaxed);
         })?;
         self.metrics.reloads_done.fetch_add(1, Relaxed);
-        let config = &prepared.config;
-        configure(config, &bound);
+        let config = Arc::clone(&prepared.config);
+        configure(&config, &bound);
         self.resumption.configure(config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
-        for setting in changed_beyond_reload(&self.started, config) {
+        for setting in changed_beyond_reload(&self.started, &config) {
             prepared.warnings.push(config.diagnostic(
                 config.position_of(setting),
                 "",
@@ -344,16 +344,7 @@ fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snaps
     let listeners = bound.iter().enumerate().filter_map(|(index, address)| {
         Some(Listening { socket: Arc::clone(address.sockets.get(worker)?), index })
     });
-    Snapshot {
-        config: Arc::clone(&prepared.config),
-        router: Arc::clone(&prepared.router),
-        tls: prepared.tls.clone(),
-        tls_with_http2: prepared.tls_with_http2.clone(),
-        tunnels: prepared.tunnels.clone(),
-        backends: Arc::clone(&prepared.backends),
-        upstreams: Arc::clone(&prepared.upstreams),
-        listeners: listeners.collect(),
-    }
+    Snapshot { served: Arc::clone(&prepared.served), listeners: listeners.collect() }
 }
 
 /// The settings of the process itself that differ.
