@@ -75,7 +75,7 @@ impl Live {
         metrics: Arc<Metrics>,
         loader: Option<Loader>,
     ) -> Self {
-        // Its backends and stores take nobody's place, so there is nothing to be put in force.
+        // Its backends and stores take the place of none, so `put_in_force` has nothing to do.
         announce(&prepared, &bound, &resumption, &metrics);
         let snapshots = (0..metrics.workers().len())
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
@@ -340,7 +340,7 @@ pub(super) fn log_diagnostic(config: &Config, LogError { target, error }: &LogEr
     )
 }
 
-/// Tells all of a configuration that do not wait for a worker: its sockets, the tickets and the metrics.
+/// Has all but the workers follow a configuration: its sockets, the tickets, the metrics.
 fn announce(
     prepared: &Prepared,
     bound: &[BoundAddress],
