@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -61,6 +62,13 @@ impl Tool {
     #[must_use]
     pub fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Runs it in this folder.
+    #[must_use]
+    pub fn within(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
         self
     }
 

@@ -5,6 +5,7 @@ pub mod read;
 pub mod write;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use kettle_loadgen::measure::machine::Machine;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub command: Vec<String>,
+    /// Where it was called: the files it names may be given from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
     pub machine: Machine,
     /// `time` on real hardware, `work` under an emulator: the two never share a chart.
     pub clock: Clock,
@@ -75,6 +79,9 @@ pub struct SubjectLine {
     pub command: Vec<String>,
     /// Its configuration file, whole.
     pub config: String,
+    /// SHA-256 of the template it was made from, which no port or folder of one run changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_sha256: Option<String>,
 }
 
 /// The axes of a sample and its values on them: `{"size": 65536, "k": 4, "key": "p256"}`.

@@ -32,6 +32,23 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// A mistake that belongs to no line of this file.
+    pub fn without_place(
+        path: impl Into<PathBuf>,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            line: 0,
+            column: 0,
+            offending: String::new(),
+            message: message.into(),
+            help,
+            source_line: None,
+        }
+    }
+
     /// Where the mistake stands.
     pub fn position(&self) -> Position {
         Position { line: self.line, column: self.column }

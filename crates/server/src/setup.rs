@@ -3,6 +3,7 @@
 //! It lies below both, so that workers and connections know nothing of the supervisor.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,10 +44,8 @@ pub struct WorkerSetup {
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }
 
-/// One configuration in force. The newest one answers each request, or there is a 421. A connection whose listener or limits
-/// a reload changed keeps the one it started with for these, and to refuse what is no request. Both are consistent in themselves.
-#[derive(Clone)]
-pub struct Snapshot {
+/// What a configuration serves, with all that it takes: made once, and shared by the workers.
+pub struct Served {
     /// The settings.
     pub config: Arc<Config>,
     /// Which site and handler answer.
@@ -61,9 +60,25 @@ pub struct Snapshot {
     pub backends: Arc<Backends>,
     /// The same for routes that pass requests.
     pub upstreams: Arc<Upstreams>,
+}
+
+/// One configuration in force. The newest one answers each request, or there is a 421. A connection whose listener or limits
+/// a reload changed keeps the one it started with for these, and to refuse what is no request. Both are consistent in themselves.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// What all workers share of it.
+    pub served: Arc<Served>,
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,
+}
+
+impl Deref for Snapshot {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.served
+    }
 }
 
 impl fmt::Debug for Snapshot {

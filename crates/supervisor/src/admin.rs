@@ -212,10 +212,13 @@ async fn answer(stream: UnixStream, asked: mpsc::Sender<Asked>) -> io::Result<()
 async fn forward(request: Request, asked: &mpsc::Sender<Asked>) -> Reply {
     let (reply, answer) = oneshot::channel();
     if asked.send(Asked { request, reply }).await.is_err() {
-        return Reply::refused("the server is about to end");
+        return Reply::refused(STOPPING);
     }
-    answer.await.unwrap_or_else(|_| Reply::refused("the server is about to end"))
+    answer.await.unwrap_or_else(|_| Reply::refused(STOPPING))
 }
+
+/// Why a server that stops does what is asked no more, and takes no other configuration.
+pub(crate) const STOPPING: &str = "the server is about to end";
 
 /// The longest path: `sun_path` holds 108 bytes with the zero at its end, and the name before the last is longer.
 const PATH_BYTES_MAX: usize = 107 - BYTES_BESIDE;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
-use kettle_config::{Diagnostic, Position};
+use kettle_config::Diagnostic;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{interval, sleep_until};
@@ -23,7 +23,7 @@ use crate::endpoint;
 use crate::file_watch::FileWatch;
 use crate::memory::{COUNT_PERIOD, Crowd};
 use crate::notify::{State, notify};
-use crate::reload::{ReloadScope, STOPPING};
+use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::SwitchPosition;
@@ -331,8 +331,6 @@ impl MainLoop {
     fn on_reload_end(&mut self, ended: reloads::Ended) -> bool {
         let reloads::Ended { scope, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
-        // The server is about to end: no worker would accept connections from a listener that is opened now.
-        let outcome = if self.draining.is_some() { Err(vec![self.stopping()]) } else { outcome };
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
                 let sites = self.supervisor.live.prepared().config.sites.len();
@@ -358,11 +356,6 @@ impl MainLoop {
             let _ = asker.send(reply.clone());
         }
         matches!(reply, Reply::Done { .. })
-    }
-
-    fn stopping(&self) -> Diagnostic {
-        let config = &self.supervisor.live.prepared().config;
-        config.diagnostic(Position::NOT_WRITTEN, "", STOPPING.to_owned(), None)
     }
 
     fn log_refusal(&mut self, scope: ReloadScope, diagnostics: &[Diagnostic]) {

@@ -4,22 +4,23 @@
 //! question and get the same answer: ready, or every mistake with its place.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kettle_config::{Config, Diagnostic, Located, Position, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
+use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
-use kettle_tls::{Acceptors, self_signed};
 
 use crate::admin;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
 use kettle_server::backend::Backends;
 use kettle_server::route::Router;
+use kettle_server::setup::Served;
 use kettle_server::stores::Stores;
-use kettle_server::tunnel_routes::TunnelRoutes;
 use kettle_server::upstream::Upstreams;
 
 mod acceptors;
@@ -38,21 +39,9 @@ pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
 pub struct Prepared {
-    /// The settings.
-    pub config: Arc<Config>,
-    /// Which site and handler answer.
-    pub router: Arc<Router>,
-    /// Certificates and TLS settings.
-    pub tls: Acceptors,
-    /// The same where HTTP/2 is offered.
-    pub tls_with_http2: Acceptors,
-    /// Where each listener carries its connections, if it does.
-    pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
-    /// The services that connections are carried to.
-    pub backends: Arc<Backends>,
-    /// The same as routes pass requests to them.
-    pub upstreams: Arc<Upstreams>,
-    /// The disk stores for their responses.
+    /// What workers serve by.
+    pub served: Arc<Served>,
+    /// The disk stores for backends' responses.
     pub stores: Arc<Stores>,
     /// Every certificate in use, in the order of the sites, then of the listeners.
     pub identities: Vec<Arc<Identity>>,
@@ -63,6 +52,14 @@ pub struct Prepared {
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Deref for Prepared {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.served
+    }
 }
 
 impl Prepared {
@@ -110,13 +107,15 @@ pub(crate) fn prepare(
     let tunnels = tunnels::routes(&config, of_tunnels, &loaded.upstreams);
     Ok(Prepared {
         warnings: all_warnings(&config, warnings),
-        config: Arc::new(config),
-        router: Arc::new(router),
-        tls,
-        tls_with_http2,
-        tunnels,
-        backends: Arc::new(loaded.backends),
-        upstreams: Arc::new(loaded.upstreams),
+        served: Arc::new(Served {
+            config: Arc::new(config),
+            router: Arc::new(router),
+            tls,
+            tls_with_http2,
+            tunnels,
+            backends: Arc::new(loaded.backends),
+            upstreams: Arc::new(loaded.upstreams),
+        }),
         stores: Arc::new(loaded.stores),
         identities: loaded.identities.into_all(),
         ticket_secret: loaded.ticket_secret,

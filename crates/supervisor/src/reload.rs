@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use kettle_config::{Config, Diagnostic, Position};
+use kettle_config::{Config, Diagnostic};
 use kettle_kernel::keeper;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
+use super::admin::STOPPING;
 use super::bind::{BoundAddress, bind, configure};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::resources::Resources;
@@ -74,10 +75,8 @@ impl Live {
         metrics: Arc<Metrics>,
         loader: Option<Loader>,
     ) -> Self {
-        metrics
-            .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
-        configure(&prepared.config, &bound);
-        resumption.configure(prepared.config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
+        // Its backends and stores take the place of none, so `put_in_force` has nothing to do.
+        announce(&prepared, &bound, &resumption, &metrics);
         let snapshots = (0..metrics.workers().len())
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
@@ -166,17 +165,13 @@ impl Live {
         let in_force = Arc::clone(&self.prepared);
         let is_stopping = Arc::clone(&self.is_stopping);
         async move {
-            let diagnostic = |message: String| {
-                let diagnostic =
-                    Config::default().diagnostic(Position::NOT_WRITTEN, "", message, None);
-                vec![Diagnostic { path: in_force.config.path.clone(), ..diagnostic }]
-            };
+            let diagnostic = |message: &str| refusal(&in_force.config, message);
             if is_stopping.load(Relaxed) {
-                return Err(diagnostic(STOPPING.to_owned()));
+                return Err(diagnostic(STOPPING));
             }
             // A thread that hangs cannot be ended, and a second one would hang as well.
             let turn = reader.try_acquire_owned();
-            let turn = turn.map_err(|_| diagnostic(STILL_WAITING.to_owned()))?;
+            let turn = turn.map_err(|_| diagnostic(STILL_WAITING))?;
             let (answer, answered) = oneshot::channel();
             let read = move || {
                 let outcome = query.run();
@@ -188,19 +183,19 @@ impl Live {
             std::thread::Builder::new()
                 .name("kettle-reload".to_owned())
                 .spawn(read)
-                .map_err(|error| diagnostic(format!("no thread can be started: {error}")))?;
+                .map_err(|error| diagnostic(&format!("no thread can be started: {error}")))?;
             let candidate = match timeout(time_max, answered).await {
                 Ok(Ok(outcome)) => outcome?,
-                Ok(Err(_)) => return Err(diagnostic("reading it failed: see the log".to_owned())),
+                Ok(Err(_)) => return Err(diagnostic("reading it failed: see the log")),
                 Err(_) => {
                     let seconds = time_max.as_secs();
-                    return Err(diagnostic(format!(
+                    return Err(diagnostic(&format!(
                         "a file or folder it names could not be read within {seconds} s: a disk hangs"
                     )));
                 }
             };
             if is_stopping.load(Relaxed) {
-                return Err(diagnostic(STOPPING.to_owned()));
+                return Err(diagnostic(STOPPING));
             }
             // Opening the log is the last thing that can fail.
             let config = &candidate.prepared.config;
@@ -212,23 +207,26 @@ impl Live {
         }
     }
 
-    /// Puts a [`candidate`](Self::candidate) in force, and counts the reload as done; or counts it as refused.
+    /// Puts a [`candidate`](Self::candidate) in force, and counts the reload as done; or counts it as refused, as all are once the
+    /// server is about to end: no worker would accept connections from a listener that is opened then.
     ///
     /// # Errors
     ///
-    /// Returns the mistakes for which there is no candidate.
+    /// Returns the mistakes for which there is no candidate, or that the server is about to end.
     pub fn commit(
         &mut self,
         candidate: Result<Candidate, Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
+        let is_stopping = self.is_stopping.load(Relaxed);
+        let candidate =
+            if is_stopping { Err(refusal(&self.prepared.config, STOPPING)) } else { candidate };
         let Candidate { mut prepared, bound } = candidate.inspect_err(|_| {
             self.metrics.reloads_refused.fetch_add(1, Relaxed);
         })?;
         self.metrics.reloads_done.fetch_add(1, Relaxed);
-        let config = &prepared.config;
-        configure(config, &bound);
-        self.resumption.configure(config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
-        for setting in changed_beyond_reload(&self.started, config) {
+        announce(&prepared, &bound, &self.resumption, &self.metrics);
+        let config = Arc::clone(&prepared.config);
+        for setting in changed_beyond_reload(&self.started, &config) {
             prepared.warnings.push(config.diagnostic(
                 config.position_of(setting),
                 "",
@@ -241,8 +239,6 @@ impl Live {
         }
         prepared.backends.put_in_force();
         prepared.stores.put_in_force();
-        self.metrics
-            .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
         self.prepared = Arc::new(prepared);
         let before = std::mem::replace(&mut self.bound, bound);
         let stays = |old: &BoundAddress| self.bound.iter().any(|now| now.actual == old.actual);
@@ -315,10 +311,14 @@ fn read_within(path: &Path, pipe_time_max: Duration) -> Result<Config, Vec<Diagn
         let message = format!("the configuration cannot be read: {error}");
         let help = (error.kind() == std::io::ErrorKind::NotFound)
             .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
-        let diagnostic = Config::default().diagnostic(Position::NOT_WRITTEN, "", message, help);
-        vec![Diagnostic { path: path.to_owned(), ..diagnostic }]
+        vec![Diagnostic::without_place(path, message, help)]
     })?;
     kettle_config::parse_bytes(&bytes, path)
+}
+
+/// Why another configuration is not put in force, where nothing in it is to blame.
+fn refusal(in_force: &Config, message: &str) -> Vec<Diagnostic> {
+    vec![Diagnostic::without_place(&in_force.path, message, None)]
 }
 
 /// Whether a configuration writes the logs that another has open. The writer is then not asked: what one of them goes to may
@@ -340,20 +340,24 @@ pub(super) fn log_diagnostic(config: &Config, LogError { target, error }: &LogEr
     )
 }
 
+/// Has all but the workers follow a configuration: its sockets, the tickets, the metrics.
+fn announce(
+    prepared: &Prepared,
+    bound: &[BoundAddress],
+    resumption: &SharedResumption,
+    metrics: &Metrics,
+) {
+    let Prepared { stores, ticket_secret, .. } = prepared;
+    configure(&prepared.config, bound);
+    resumption.configure(prepared.config.tls.ticket_rotation, ticket_secret.as_ref());
+    metrics.set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(stores))));
+}
+
 fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snapshot {
     let listeners = bound.iter().enumerate().filter_map(|(index, address)| {
         Some(Listening { socket: Arc::clone(address.sockets.get(worker)?), index })
     });
-    Snapshot {
-        config: Arc::clone(&prepared.config),
-        router: Arc::clone(&prepared.router),
-        tls: prepared.tls.clone(),
-        tls_with_http2: prepared.tls_with_http2.clone(),
-        tunnels: prepared.tunnels.clone(),
-        backends: Arc::clone(&prepared.backends),
-        upstreams: Arc::clone(&prepared.upstreams),
-        listeners: listeners.collect(),
-    }
+    Snapshot { served: Arc::clone(&prepared.served), listeners: listeners.collect() }
 }
 
 /// The settings of the process itself that differ.
@@ -390,9 +394,6 @@ pub const CONFIG_BYTES_MAX: u64 = 64 << 20;
 pub const START_PIPE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Less than a reload may take: else it is the disk that gets the blame.
 const RELOAD_PIPE_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// Why a server that stops takes no other configuration.
-pub(super) const STOPPING: &str = "the server is about to end";
 
 const STILL_WAITING: &str = "an earlier reload still waits for a disk that hangs; mend that first";
 

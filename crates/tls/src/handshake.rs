@@ -26,6 +26,7 @@ use crate::control::Alert;
 use crate::hello::MESSAGE_HEADER_BYTES;
 use crate::observed::{CachedSession, Observed};
 use crate::peer_identity::PeerIdentity;
+use crate::policy::Group;
 use crate::records::{
     ContentType, HEADER_BYTES, Keys, ProtectionError, RecordOpener, RecordSealer,
 };
@@ -442,14 +443,8 @@ fn suite_name(suite: rustls::SupportedCipherSuite) -> &'static str {
 }
 
 fn group_name(group: &'static dyn rustls::crypto::SupportedKxGroup) -> &'static str {
-    use rustls::NamedGroup;
-    match group.name() {
-        NamedGroup::X25519 => "X25519",
-        NamedGroup::X25519MLKEM768 => "X25519MLKEM768",
-        NamedGroup::secp256r1 => "P-256",
-        NamedGroup::secp384r1 => "P-384",
-        _ => "other",
-    }
+    let known = Group::ALL.into_iter().find(|known| known.supported().name() == group.name());
+    known.map_or("other", Group::title)
 }
 
 const HANDSHAKE_SERVER_HELLO: u8 = 2;

@@ -209,6 +209,16 @@ impl Group {
         }
     }
 
+    /// Its name as TLS libraries and people write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::X25519MlKem768 => "X25519MLKEM768",
+            Self::X25519 => "X25519",
+            Self::P256 => "P-256",
+            Self::P384 => "P-384",
+        }
+    }
+
     pub(crate) fn supported(self) -> &'static dyn SupportedKxGroup {
         match self {
             Self::X25519MlKem768 => kx_group::X25519MLKEM768,

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use clap::CommandFactory;
 
 use super::*;
@@ -88,9 +90,30 @@ fn a_configuration_belongs_to_a_program() {
 }
 
 #[test]
+fn a_throughput_is_a_number_above_zero() {
+    let asked = ["streaming", "--throughput", "0.5,20"];
+    assert_eq!(run(&asked).options.throughputs, Some(vec![0.5, 20.0]));
+    for wrong in ["nan", "inf", "0", "1,0"] {
+        assert!(bench(&["run", "streaming", "--throughput", wrong]).is_err(), "{wrong}");
+    }
+    assert!(bench(&["run", "streaming", "--throughput=-1"]).is_err());
+}
+
+#[test]
 fn a_mistyped_word_is_answered_with_the_known_ones() {
     let error = bench(&["run", "ciphers", "--servers", "ngnix"]).unwrap_err().to_string();
     assert!(error.contains("haproxy"), "{error}");
+}
+
+#[test]
+fn files_of_a_run_that_goes_on_are_where_it_began() {
+    let words = ["ciphers", "--config", "nginx=my.conf", "--config", "hitch=/h.conf"];
+    let words = [&words[..], &["--directory", "shm"]].concat();
+    let options = run(&words).options.of_run_in(Path::new("/begun"));
+    let own = |file: &str| OwnConfig::Template(file.into());
+    let expected = [(Program::Nginx, own("/begun/my.conf")), (Program::Hitch, own("/h.conf"))];
+    assert_eq!(options.configs, expected);
+    assert_eq!(options.directory, Some(PathBuf::from("/begun/shm")));
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
 }
 
 fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
+    arguments.http.check()?;
     let per_session = arguments.connections_per_session;
     let resume_by = match arguments.resume {
         Some(way) => way,

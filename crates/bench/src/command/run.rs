@@ -1,5 +1,6 @@
 //! `kettle bench run`: makes comparisons, shows how far they are, and leaves a results file and a page.
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,11 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
+    let command: Result<Vec<_>, _> = env::args_os().map(OsString::into_string).collect();
+    let command = match command {
+        Ok(command) => command,
+        Err(word) => return fail(format_args!("{} {NOT_UTF_8}", word.display())),
+    };
     let begun = match arguments.resume.as_deref().map(begun).transpose() {
         Ok(begun) => begun,
         Err(message) => return fail(message),
@@ -38,7 +44,9 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         resumes: begun.is_some(),
         kettle: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("KETTLE_COMMIT").map(str::to_owned),
-        command: std::env::args().collect(),
+        command,
+        // Where it has no name in UTF-8, `--resume` has to be called from there.
+        folder: env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
     };
     let stop = Stop::default();
     if let Err(error) = stop.on_signals() {
@@ -80,11 +88,13 @@ fn conclude(results: &Path, ended: &Ended) -> ExitCode {
 /// What the run in this results file was begun with.
 fn begun(results: &Path) -> Result<RunArguments, String> {
     let runs = read(results)?.runs;
-    let command = runs.first().map(|run| run.command.as_slice()).unwrap_or_default();
+    let first = runs.first();
+    let command = first.map(|run| run.command.as_slice()).unwrap_or_default();
+    let folder = first.and_then(|run| run.folder.as_deref()).unwrap_or(Path::new(""));
     let parsed = Cli::read(command.iter().map(OsString::from)).ok().map(|cli| cli.command);
     match parsed {
         Some(Command::Bench(BenchArguments { command: BenchCommand::Run(arguments) })) => {
-            Ok(*arguments)
+            Ok(RunArguments { options: arguments.options.of_run_in(folder), ..*arguments })
         }
         _ => Err(format!(
             "{} was not begun by `kettle bench run`, so there is nothing to go on with",
@@ -119,6 +129,9 @@ fn today() -> String {
     date(seconds).chars().take(10).collect()
 }
 
+/// Behind the word it is said of.
+const NOT_UTF_8: &str =
+    "is not UTF-8, as the words of a run have to be: its results say how it was begun";
 /// What shells say of a command that Ctrl-C ended: 128 and SIGINT.
 const INTERRUPTED: u8 = 130;
 const RUNS_A_DAY_MAX: u32 = 1000;

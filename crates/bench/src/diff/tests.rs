@@ -14,6 +14,7 @@ pub(super) fn results(clock: Clock) -> Results {
         kettle: "0.1.0".to_owned(),
         commit: None,
         command: Vec::new(),
+        folder: None,
         machine: Machine { kernel: "6.1".to_owned(), cpus: 2, ..Machine::default() },
         clock,
     };
@@ -194,6 +195,7 @@ fn what_else_differs_is_said() {
         version: version.to_owned(),
         command: Vec::new(),
         config: String::new(),
+        template_sha256: None,
     };
     let rules =
         |rule: &str| ScenarioLine { name: "web-sizes".to_owned(), rules: vec![rule.to_owned()] };

@@ -96,7 +96,7 @@ fn common(input: &ConfigInput<'_>) -> Words {
         ("VERSION", openssl::version(offer.version).to_owned()),
         ("SUITE_TLS12", openssl::suite_tls12(offer.cipher, setup.key).to_owned()),
         ("SUITE_TLS13", openssl::suite_tls13(offer.cipher).to_owned()),
-        ("GROUP", openssl::group(offer.group).to_owned()),
+        ("GROUP", offer.group.title().to_owned()),
         ("WORKERS", setup.workers.to_string()),
         ("ADDRESS", address.to_string()),
         ("PORT", address.port().to_string()),

@@ -1,6 +1,5 @@
 //! OpenSSL's words for what an offer holds, as the configuration files of nginx, HAProxy, hitch and stunnel take them.
 
-use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use super::subject::CertificateKey;
@@ -33,14 +32,5 @@ pub fn suite_tls12(cipher: Cipher, key: CertificateKey) -> &'static str {
         (Cipher::Aes128Gcm, true) => "ECDHE-RSA-AES128-GCM-SHA256",
         (Cipher::Aes256Gcm, true) => "ECDHE-RSA-AES256-GCM-SHA384",
         (Cipher::Chacha20Poly1305, true) => "ECDHE-RSA-CHACHA20-POLY1305",
-    }
-}
-
-pub fn group(group: Group) -> &'static str {
-    match group {
-        Group::X25519MlKem768 => "X25519MLKEM768",
-        Group::X25519 => "X25519",
-        Group::P256 => "P-256",
-        Group::P384 => "P-384",
     }
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use kettle_kernel::process;
+use sha2::{Digest, Sha256};
 
 use super::config::{self, ConfigInput};
 use super::error::PeerError;
@@ -29,6 +30,8 @@ pub struct Running {
     pub version: String,
     /// Its configuration file, whole, and OpenSSL's behind it where the server has one of its own.
     pub config: String,
+    /// SHA-256 of the template its configuration was made from.
+    pub template_sha256: String,
     pub command: Vec<String>,
     launched: Launched,
     /// What keeps the bodies of a hitch that is run as a cache. It is stopped after hitch.
@@ -56,7 +59,8 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     let backend = varnish.as_ref().map(|varnish| varnish.address).or(backend);
     let setup = &Setup { backend, ..setup.clone() };
     let address = launch::free_address()?;
-    let (mut command, config) = prepare(subject, found, setup, address)?;
+    let template = template(subject, setup)?;
+    let (mut command, config) = prepare(subject, found, setup, address, &template)?;
     command.current_dir(&setup.folder);
     let words = launch::words(&command);
     // It is inherited, and not every server raises it; one that needs more than there is says so itself.
@@ -69,6 +73,7 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
         address,
         version: with_varnish(&found.version, varnish.as_ref()),
         config: varnish.iter().fold(config, |own, varnish| own + &varnish.config),
+        template_sha256: hexadecimal(&Sha256::digest(&template)),
         command: words,
         launched: Launched::start(command, &setup.cpus, &awaited)?,
         varnish,
@@ -91,6 +96,7 @@ fn prepare(
     found: &Found,
     setup: &Setup,
     address: SocketAddr,
+    template: &str,
 ) -> Result<(Command, String), PeerError> {
     // Beside the server's own folder, so that all servers of a run show the same certificate.
     let shared = setup.folder.parent().unwrap_or(&setup.folder);
@@ -98,7 +104,7 @@ fn prepare(
     let stream_module = found.nginx_stream.module();
     let input =
         ConfigInput { subject: *subject, setup, address, identity: &identity, stream_module };
-    let text = config_text(&input, found)?;
+    let text = config_text(&input, found, template)?;
     let path = setup.folder.join(config::file_name(subject.program));
     fs::write(&path, &text).map_err(PeerError::unwritable(&path))?;
     let mut command = command(found, &path, &setup.folder);
@@ -111,27 +117,37 @@ fn prepare(
     Ok((command, [text.as_str(), openssl_conf].concat()))
 }
 
-fn config_text(input: &ConfigInput<'_>, kettle: &Found) -> Result<String, PeerError> {
+/// What the configuration is made from: the operator's own, or the one for this program in this role.
+fn template(subject: &Subject, setup: &Setup) -> Result<String, PeerError> {
+    match &setup.config {
+        Some(OwnConfig::Template(path) | OwnConfig::OfNginx(path)) => fs::read_to_string(path)
+            .map_err(|error| {
+                PeerError::Unprepared(format!("cannot read {}: {error}", path.display()))
+            }),
+        None => Ok(config::template(subject.program, subject.role).to_owned()),
+    }
+}
+
+fn config_text(
+    input: &ConfigInput<'_>,
+    kettle: &Found,
+    template: &str,
+) -> Result<String, PeerError> {
     let (subject, setup) = (&input.subject, input.setup);
-    let read = |path: &Path| {
-        fs::read_to_string(path).map_err(|error| {
-            PeerError::Unprepared(format!("cannot read {}: {error}", path.display()))
-        })
-    };
-    let template = match &setup.config {
-        Some(OwnConfig::Template(path)) => read(path)?,
-        Some(OwnConfig::OfNginx(path)) => {
-            let filled = config::filled_for(Program::Nginx, input, &read(path)?)?;
-            // Who starts it serves.
-            let filled = filled.replace("user root;\n", "");
-            let path = setup.folder.join(config::file_name(Program::Nginx));
-            fs::write(&path, filled).map_err(PeerError::unwritable(&path))?;
-            let imported = own_config::import(kettle, &path, &[]).map_err(PeerError::Unprepared)?;
-            return Ok(own_config::on_path(&imported, subject.path));
-        }
-        None => config::template(subject.program, subject.role).to_owned(),
-    };
-    config::filled_for(subject.program, input, &template)
+    if !matches!(setup.config, Some(OwnConfig::OfNginx(_))) {
+        return config::filled_for(subject.program, input, template);
+    }
+    let filled = config::filled_for(Program::Nginx, input, template)?;
+    // Who starts it serves.
+    let filled = filled.replace("user root;\n", "");
+    let path = setup.folder.join(config::file_name(Program::Nginx));
+    fs::write(&path, filled).map_err(PeerError::unwritable(&path))?;
+    let imported = own_config::import(kettle, &path, &[]).map_err(PeerError::Unprepared)?;
+    Ok(own_config::on_path(&imported, subject.path))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Running {

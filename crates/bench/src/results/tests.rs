@@ -17,6 +17,7 @@ fn run(clock: Clock) -> Line {
         kettle: "0.1.0".to_owned(),
         commit: None,
         command: vec!["kettle".to_owned(), "bench".to_owned()],
+        folder: Some("/tmp".into()),
         machine: Machine { kernel: "6.18".to_owned(), load_average: 0.5, ..Machine::default() },
         clock,
     })
@@ -53,6 +54,7 @@ fn all_lines() -> Vec<Line> {
             version: "0.1.0".to_owned(),
             command: vec!["kettle".to_owned()],
             config: "[server]\n".to_owned(),
+            template_sha256: Some("0f".to_owned()),
         }),
         Line::Sample(sample(0)),
         Line::Absent(Absent {

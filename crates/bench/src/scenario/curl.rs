@@ -67,7 +67,7 @@ fn command(load: &Load) -> Command {
             }
             Version::Tls13 => curl.args(["--tls13-ciphers", openssl::suite_tls13(offer.cipher)]),
         };
-        curl.args(["--curves", openssl::group(offer.group)]);
+        curl.args(["--curves", offer.group.title()]);
         "https"
     } else {
         "http"

@@ -15,11 +15,12 @@ pub enum Takes {
 /// What all scenarios take one of, unless they compare it.
 const USUAL: &[&str] = &["--suite", "--group", "--key", "--workers"];
 
-/// Refuses options that none of these scenarios heeds, and more values than they take.
+/// Refuses options that none of these scenarios heeds, more values than one of them takes, and requests at once without HTTP/2.
 ///
 /// # Errors
 /// [`BenchError::Options`] with the scenarios that heed it, or what to do instead.
 pub fn check(scenarios: &[&Scenario], options: &Options) -> Result<(), BenchError> {
+    options.http.check().map_err(BenchError::Options)?;
     for (option, values) in named(options).into_iter().filter(|(_, values)| *values > 0) {
         let of = |scenario: &Scenario| takes(scenario, option);
         let names = |of: &mut dyn Iterator<Item = &Scenario>| {
@@ -32,9 +33,10 @@ pub fn check(scenarios: &[&Scenario], options: &Options) -> Result<(), BenchErro
                 "{option} says nothing to {asked}; it is for {heeding}"
             )));
         }
-        if values > 1 && scenarios.iter().all(|scenario| of(scenario) != Some(Takes::All)) {
+        let one = names(&mut scenarios.iter().copied().filter(|it| of(it) == Some(Takes::One)));
+        if values > 1 && !one.is_empty() {
             return Err(BenchError::Options(format!(
-                "{asked}: one value of {option} is taken, and here are {values}; make a run for each"
+                "{one}: one value of {option} is taken, and here are {values}; make a run for each"
             )));
         }
     }
@@ -69,6 +71,7 @@ fn named(options: &Options) -> [(&'static str, usize); 10] {
 mod tests {
     use super::*;
     use crate::scenario::find;
+    use crate::scenario::options::Http;
 
     fn refusal(scenario: &str, options: &Options) -> Option<String> {
         let scenario = find(scenario).expect("a scenario");
@@ -96,6 +99,32 @@ mod tests {
         let keys = Options { workers: Some(vec![1, 2]), ..Options::default() };
         assert!(refusal("ciphers", &keys).is_some());
         assert_eq!(refusal("tps-ramp", &keys), None);
+    }
+
+    #[test]
+    fn those_who_take_one_value_are_named_beside_others_who_take_all() {
+        let two = Options { connections: Some(vec![500, 6000]), ..Options::default() };
+        let asked = ["web-sizes", "idle-memory"].map(|it| find(it).expect("a scenario"));
+        let said = check(&asked, &two).err().map(|error| error.to_string());
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "web-sizes: one value of --connections is taken, and here are 2; make a run for each"
+            )
+        );
+        // The other one is silent on it.
+        let twice = Options { per_session: Some(vec![4, 8]), ..Options::default() };
+        let asked = ["web-sizes", "tps-ramp"].map(|it| find(it).expect("a scenario"));
+        assert!(check(&asked, &twice).is_ok());
+    }
+
+    #[test]
+    fn requests_at_once_without_http_2_are_refused() {
+        let asked = |http, at_once| Options { http: Http { http, at_once }, ..Options::default() };
+        let said = refusal("web-sizes", &asked(1, 100));
+        assert_eq!(said.as_deref(), Some("--at-once 100 is for HTTP/2; add --http 2"));
+        assert_eq!(refusal("web-sizes", &asked(1, 1)), None);
+        assert_eq!(refusal("web-sizes", &asked(2, 100)), None);
     }
 
     #[test]

@@ -96,7 +96,9 @@ impl Measured {
         figures.ratio(figure::SUCCEEDED_PER_SECOND.name, succeeded, seconds);
         figures.ratio(figure::ATTEMPTED_PER_SECOND.name, outcome.attempted as f64, seconds);
         figures.ratio(figure::FAILED_PER_SECOND.name, failed as f64, seconds);
-        figures.ratio(figure::GIGABITS_PER_SECOND.name, bytes * 8.0 / 1e9, seconds);
+        if let Some(rate) = outcome.gigabits_per_second() {
+            figures.put(figure::GIGABITS_PER_SECOND.name, rate);
+        }
         figures.ratio(figure::GIGABYTES_PER_SECOND.name, bytes / 1e9, seconds);
         let latency = &outcome.latency;
         if !latency.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kettle_loadgen::client;
-use kettle_loadgen::load::{End, Load, LoadModel};
+use kettle_loadgen::load::{End, Load};
 
 use super::Scenario;
 use super::bench::{Bench, StartedServer};
@@ -18,7 +18,7 @@ use super::heed::Takes;
 use super::measured::Measured;
 use super::options::{Options, first};
 use super::plan::Key;
-use super::streaming::{most, rates};
+use super::streaming::{most, rates, streaming_load};
 use super::tps_ramp::new_connections;
 use crate::figure;
 use crate::number;
@@ -122,9 +122,9 @@ impl Mix {
             })
         })?;
         bulk_only(&mut measured);
-        let achieved =
-            measured.outcome.body_bytes as f64 * 8.0 / 1e9 / measured.outcome.elapsed.as_secs_f64();
-        measured.warnings.extend(rates::deviation(self.throughput, achieved));
+        let achieved = measured.outcome.gigabits_per_second();
+        let deviation = achieved.and_then(|rate| rates::deviation(self.throughput, rate));
+        measured.warnings.extend(deviation);
         if let Some(flooded) = of_flood {
             measured.warnings.extend(flood::shortfall(self.flood, length - WARM_UP, &flooded));
             if !is_divided {
@@ -139,13 +139,8 @@ impl Mix {
 
     fn bulk(&self, bench: &Bench<'_>, server: &StartedServer, length: Duration) -> Load {
         let connections = connections(bench.options);
-        let interval = rates::interval(connections, self.size, self.throughput);
-        Load {
-            model: LoadModel::Streaming { connections, interval, spread: rates::spread(interval) },
-            end: End::After(length),
-            warm_up: WARM_UP,
-            ..bench.load_on(server, self.size)
-        }
+        let load = streaming_load(bench, server, self.size, connections, self.throughput);
+        Load { end: End::After(length), warm_up: WARM_UP, ..load }
     }
 
     fn flood(&self, bench: &Bench<'_>, server: &StartedServer, length: Duration) -> Option<Load> {

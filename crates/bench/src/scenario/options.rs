@@ -1,6 +1,6 @@
 //! What the user asked for, as the command line has it; everything left open is the scenario's to choose.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
@@ -9,7 +9,7 @@ use kettle_manual::parse_size;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use crate::number::{parse_count, parse_time};
+use crate::number::{parse_count, parse_positive, parse_time};
 use crate::peers::subject::{CertificateKey, OwnConfig, Program, Role, SubjectPath};
 use crate::word::Word;
 
@@ -60,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub workers: Option<Vec<usize>>,
     /// Throughputs in Gb/s (streaming)
-    #[arg(long = "throughput", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long = "throughput", value_name = "LIST", value_delimiter = ',', value_parser = parse_positive)]
     pub throughputs: Option<Vec<f64>>,
     /// Who downloads in nginx-1g: own or curl
     #[arg(long, default_value = "own", value_name = "CLIENT", value_parser = DownloadClient::from_word)]
@@ -103,6 +103,17 @@ pub struct Http {
 }
 
 impl Http {
+    /// Refuses what would be left out without a word.
+    ///
+    /// # Errors
+    /// A sentence for the command line: requests at once need HTTP/2.
+    pub fn check(self) -> Result<(), String> {
+        if self.at_once > 1 && self.http != 2 {
+            return Err(format!("--at-once {} is for HTTP/2; add --http 2", self.at_once));
+        }
+        Ok(())
+    }
+
     /// How many requests at once over HTTP/2, if it is that.
     pub fn at_once(self) -> Option<u32> {
         (self.http == 2).then_some(self.at_once)
@@ -166,6 +177,15 @@ impl Options {
     /// The length of one sample, as asked for or by effort, in seconds.
     pub fn seconds_or(&self, [quick, normal, thorough]: [u64; 3]) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(self.effort.pick(quick, normal, thorough)))
+    }
+
+    /// The same with its files where they were for a run that began in this folder.
+    pub fn of_run_in(mut self, folder: &Path) -> Self {
+        for (_, OwnConfig::Template(file) | OwnConfig::OfNginx(file)) in &mut self.configs {
+            *file = folder.join(&file);
+        }
+        self.directory = self.directory.map(|directory| folder.join(directory));
+        self
     }
 
     /// The configuration in place of a program's generated one; of several, the last.

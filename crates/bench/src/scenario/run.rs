@@ -33,6 +33,8 @@ pub struct Request {
     /// The commit it was built from, if known.
     pub commit: Option<String>,
     pub command: Vec<String>,
+    /// Where it was called.
+    pub folder: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -178,7 +180,7 @@ fn earlier(request: &Request, machine: &Machine) -> Result<Results, BenchError> 
         return Ok(Results::default());
     }
     let earlier = read(path).map_err(BenchError::Results)?;
-    may_go_on(&earlier, machine, &request.kettle, request.commit.as_deref())
+    may_go_on(&earlier, machine, request)
         .map_err(|why| BenchError::Results(format!("{}: {why}", path.display())))?;
     Ok(earlier)
 }
@@ -196,17 +198,13 @@ fn open(request: &Request) -> Result<Writer, BenchError> {
 }
 
 /// Samples of two machines or two programs do not belong into one comparison.
-fn may_go_on(
-    earlier: &Results,
-    machine: &Machine,
-    kettle: &str,
-    commit: Option<&str>,
-) -> Result<(), String> {
+fn may_go_on(earlier: &Results, machine: &Machine, request: &Request) -> Result<(), String> {
+    let commit = request.commit.as_deref().unwrap_or("?");
     for run in &earlier.runs {
         let then = &run.machine;
         for (what, now, then) in [
-            ("kettle-bench", kettle, run.kettle.as_str()),
-            ("the commit", commit.unwrap_or("?"), run.commit.as_deref().unwrap_or("?")),
+            ("kettle-bench", request.kettle.as_str(), run.kettle.as_str()),
+            ("the commit", commit, run.commit.as_deref().unwrap_or("?")),
             ("the kernel", &machine.kernel, &then.kernel),
             ("the processor", &machine.processor, &then.processor),
         ] {
@@ -235,6 +233,7 @@ fn this_run(request: &Request, machine: Machine) -> Run {
         kettle: request.kettle.clone(),
         commit: request.commit.clone(),
         command: request.command.clone(),
+        folder: request.folder.clone(),
         machine,
         clock: Clock::Time,
     }

@@ -87,7 +87,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// [`BenchError::File`] if its folder cannot be made, [`BenchError::Results`] if a line cannot be written, or if the results that
-    /// are gone on with are of another version of this server.
+    /// are gone on with are of another version or configuration of this server.
     pub fn start(
         &mut self,
         subject: Subject,
@@ -126,8 +126,9 @@ impl Bench<'_> {
             version: running.version.clone(),
             command: running.command.clone(),
             config: running.config.clone(),
+            template_sha256: Some(running.template_sha256.clone()),
         };
-        same_version(self.earlier, &line).map_err(BenchError::Results)?;
+        same_server(self.earlier, &line).map_err(BenchError::Results)?;
         (self.write)(&Line::Subject(line))?;
         Ok(Some(StartedServer { subject, name, point: point.clone(), setup, running }))
     }
@@ -285,18 +286,22 @@ impl StartedServer {
     }
 }
 
-/// Samples of two versions of a server do not belong into one comparison.
-fn same_version(earlier: &[SubjectLine], now: &SubjectLine) -> Result<(), String> {
+/// Samples of two versions of a server, or of two configurations, do not belong into one comparison.
+fn same_server(earlier: &[SubjectLine], now: &SubjectLine) -> Result<(), String> {
+    let SubjectLine { name, version, .. } = now;
     let is_same = |then: &&SubjectLine| {
         (&then.scenario, &then.name, &then.point) == (&now.scenario, &now.name, &now.point)
     };
-    match earlier.iter().filter(is_same).find(|then| then.version != now.version) {
-        Some(then) => {
-            let SubjectLine { name, version, .. } = now;
-            Err(format!("{name} is {version} and was {}{BEGIN_ANEW}", then.version))
+    for then in earlier.iter().filter(is_same) {
+        if then.version != *version {
+            return Err(format!("{name} is {version} and was {}{BEGIN_ANEW}", then.version));
         }
-        None => Ok(()),
+        // Earlier programs wrote none.
+        if then.template_sha256.is_some() && then.template_sha256 != now.template_sha256 {
+            return Err(format!("{name} has another configuration than before{BEGIN_ANEW}"));
+        }
     }
+    Ok(())
 }
 
 /// The server's clocks at the edges of what the client counts.

@@ -128,7 +128,7 @@ impl Stream<'_> {
         })?;
         let outcome = &measured.outcome;
         let bytes = outcome.body_bytes as f64;
-        let achieved = bytes * 8.0 / 1e9 / outcome.elapsed.as_secs_f64();
+        let achieved = outcome.gigabits_per_second();
         let stalls = 1000.0 * outcome.stalls as f64 / outcome.attempted.max(1) as f64;
         let mut figures = vec![(figure::STALLS_PER_1000.name, stalls)];
         if let (Some(at_start), Some(before), Some(during)) = (at_start, before, during) {
@@ -148,23 +148,34 @@ impl Stream<'_> {
                 after.saturating_sub(before) as f64 / bytes,
             ));
         }
-        measured.warnings.extend(rates::deviation(self.rate.gigabits_per_second, achieved));
+        let asked = self.rate.gigabits_per_second;
+        measured.warnings.extend(achieved.and_then(|rate| rates::deviation(asked, rate)));
         measured.replaced.extend(figures.into_iter().map(|(name, value)| (name, Some(value))));
         Ok(measured)
     }
 
     fn load(&self, bench: &Bench<'_>, server: &StartedServer) -> Load {
-        let interval = rates::interval(self.connections, self.size, self.rate.gigabits_per_second);
+        let throughput = self.rate.gigabits_per_second;
         Load {
-            model: LoadModel::Streaming {
-                connections: self.connections,
-                interval,
-                spread: rates::spread(interval),
-            },
             end: End::After(WARM_UP + bench.options.seconds_or(SECONDS)),
             warm_up: WARM_UP,
-            ..bench.load_on(server, self.size)
+            ..streaming_load(bench, server, self.size, self.connections, throughput)
         }
+    }
+}
+
+/// Connections that each fetch an object of this size now and then, all together so many Gb/s.
+pub fn streaming_load(
+    bench: &Bench<'_>,
+    server: &StartedServer,
+    size: u64,
+    connections: u32,
+    gigabits_per_second: f64,
+) -> Load {
+    let interval = rates::interval(connections, size, gigabits_per_second);
+    Load {
+        model: LoadModel::Streaming { connections, interval, spread: rates::spread(interval) },
+        ..bench.load_on(server, size)
     }
 }
 

@@ -37,6 +37,7 @@ pub fn run(clock: Clock) -> Line {
         kettle: "0.0.0-synthetic".to_owned(),
         commit: Some("0000000000000000000000000000000000000000".to_owned()),
         command: ["kettle", "bench", "run", "--synthetic"].map(str::to_owned).to_vec(),
+        folder: None,
         machine: Machine {
             kernel: "6.18.0-synthetic".to_owned(),
             processor: "Synthetic(R) Processor @ 2.50GHz".to_owned(),
@@ -93,6 +94,7 @@ impl Made {
                 ],
                 config: "worker_processes 1;\nevents {\n    worker_connections 20000;\n}\n"
                     .to_owned(),
+                template_sha256: None,
             }));
         }
     }

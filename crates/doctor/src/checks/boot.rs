@@ -20,13 +20,18 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     let who = if may_load(machine) {
         "kettle started as this user would load the module itself, others would not"
     } else {
-        "nothing loads the module, and this user may not (CAP_NET_ADMIN is needed)"
+        "nothing loads the module, and this user may not (CAP_NET_ADMIN outside user namespaces is needed)"
     };
     Some(Finding::warning(NAME, who).fix(machine.write_as_root("tls", FILE)))
 }
 
-/// The kernel loads the module on first use for those who have `CAP_NET_ADMIN`.
+/// The kernel loads the module on first use for those who have `CAP_NET_ADMIN` in the first user namespace: there, and nowhere a
+/// user made one, every ID is mapped to itself. A kernel without user namespaces has no map.
 pub(super) fn may_load(machine: &Machine) -> bool {
+    let map = machine.text("proc/self/uid_map");
+    if map.is_some_and(|map| !map.split_ascii_whitespace().eq(ALL_USERS)) {
+        return false;
+    }
     let status = machine.text("proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let capabilities = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
@@ -48,3 +53,5 @@ const NAME: &str = "at boot";
 /// Where systemd, OpenRC and others look for modules to load.
 pub(super) const FILE: &str = "/etc/modules-load.d/kettle.conf";
 const CAP_NET_ADMIN: u32 = 12;
+/// From 0, to 0, so many.
+const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];

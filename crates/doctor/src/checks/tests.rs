@@ -131,6 +131,23 @@ fn who_may_load_the_module_is_read_from_the_capabilities() {
 }
 
 #[test]
+fn capabilities_in_a_user_namespace_load_no_module() {
+    for (map, expected) in [
+        ("         0          0 4294967295\n", "would load"),
+        ("         0       1000          1\n", "may not"),
+        ("         0     100000      65536\n", "may not"),
+        ("         0          0          1\n         1     100000      65536\n", "may not"),
+    ] {
+        let fixture = Fixture::without_ktls("6.12.120")
+            .file("boot/config-6.12.120", "CONFIG_TLS=m\n")
+            .file("proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n")
+            .file("proc/self/uid_map", map);
+        let message = found(&fixture, "at boot").unwrap().message;
+        assert!(message.contains(expected), "{map}: {message}");
+    }
+}
+
+#[test]
 fn key_updates_count_only_where_something_is_sent() {
     assert!(found(&Fixture::without_ktls("6.1.1"), "key updates").is_none());
     let mut fixture = Fixture::with_ktls("6.14.1");

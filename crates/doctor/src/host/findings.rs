@@ -87,7 +87,7 @@ fn suites(facts: &Facts) -> Finding {
 fn groups(facts: &Facts) -> Option<Finding> {
     const NAME: &str = "groups";
     let words: Vec<_> =
-        facts.groups.iter().map(|(group, taken)| word(title(*group), taken)).collect();
+        facts.groups.iter().map(|(group, taken)| word(group.title(), taken)).collect();
     if words.is_empty() {
         return None;
     }
@@ -133,14 +133,5 @@ fn word(name: &str, taken: &Taken) -> String {
         Ok(()) => format!("{name} ✓"),
         Err(failure) if failure.is_answer() => format!("{name} ✗"),
         Err(_) => format!("{name} ?"),
-    }
-}
-
-pub(super) fn title(group: Group) -> &'static str {
-    match group {
-        Group::X25519MlKem768 => "X25519MLKEM768",
-        Group::X25519 => "X25519",
-        Group::P256 => "P-256",
-        Group::P384 => "P-384",
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::facts::{Facts, HelloTry, Sample, Second, Taken, Trust, VersionFacts};
 use super::failure::Failure;
-use super::findings::{findings, summary, title};
+use super::findings::{findings, summary};
 use crate::finding::{Finding, State};
 use crate::render::{self, Style};
 
@@ -71,7 +71,7 @@ impl HostReport {
             "hello_retry": facts.first.is_retry,
             "tls1.3": version_json(&facts.tls13),
             "tls1.2": version_json(&facts.tls12),
-            "groups": facts.groups.iter().map(|(group, taken)| taken_json(title(*group), taken)).collect::<Vec<_>>(),
+            "groups": facts.groups.iter().map(|(group, taken)| taken_json(group.title(), taken)).collect::<Vec<_>>(),
             "hellos": facts.hellos.iter().map(hello_json).collect::<Vec<_>>(),
             "tcp_connect_ms": milliseconds(facts.round_trip),
             "complete": !facts.is_cut_short,

@@ -67,6 +67,12 @@ impl Outcome {
         }
     }
 
+    /// Gb/s of bodies; `None` in no time.
+    pub fn gigabits_per_second(&self) -> Option<f64> {
+        let seconds = self.elapsed.as_secs_f64();
+        (seconds > 0.0).then(|| self.body_bytes as f64 * 8.0 / 1e9 / seconds)
+    }
+
     /// Why transactions failed, most frequent first: `the status is 404, not 200 (798 times)`.
     pub fn causes_in_words(&self) -> String {
         let mut causes: Vec<_> = self.causes.iter().collect();

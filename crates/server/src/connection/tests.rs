@@ -25,6 +25,7 @@ use crate::access_log::AccessLog;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
+use crate::setup::Served;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {
@@ -94,7 +95,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache).unwrap();
     let group = SiteGroup::default();
     let acceptor = Acceptor::for_group(&policy, identities.into(), &resumption, &group).unwrap();
-    Arc::new(Snapshot {
+    let served = Served {
         config: Arc::new(config.clone()),
         router: Arc::new(change(
             Router::build(config, &Default::default(), &Default::default(), None).unwrap(),
@@ -104,8 +105,8 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         tunnels: Vec::new(),
         backends: Arc::default(),
         upstreams: Arc::default(),
-        listeners: Vec::new(),
-    })
+    };
+    Arc::new(Snapshot { served: Arc::new(served), listeners: Vec::new() })
 }
 
 impl Stage {

@@ -332,6 +332,20 @@ fn a_reload_under_way_when_the_server_stops_leaves_the_log_where_it_is() {
     }
 }
 
+#[test]
+fn a_candidate_of_before_the_stop_is_refused_and_counted() {
+    let mut fixture = Fixture::new();
+    let scope = ReloadScope::Configuration;
+    let candidate = block_on(fixture.live.candidate(scope, Duration::from_secs(60)));
+    assert!(candidate.is_ok());
+    fixture.live.stop();
+    let refused = fixture.live.commit(candidate).unwrap_err();
+    let path = path_of(&fixture.directory);
+    assert_eq!(refused, [Diagnostic::without_place(path, "the server is about to end", None)]);
+    assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 1);
+    assert!(!fixture.seen.has_changed().unwrap());
+}
+
 fn texts(diagnostics: Vec<Diagnostic>) -> Vec<String> {
     diagnostics.iter().map(Diagnostic::to_string).collect()
 }

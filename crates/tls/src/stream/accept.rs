@@ -13,7 +13,7 @@ use super::{StreamError, TlsStream};
 use crate::acceptors::Acceptors;
 use crate::buffers::Queue;
 use crate::control::{Alert, Peer, Violation};
-use crate::handshake::{Handshake, HandshakeError, Step};
+use crate::handshake::{Feed, Handshake, HandshakeError, Step};
 
 /// A TLS connection whose handshake is under way.
 pub struct Accepting {
@@ -70,14 +70,8 @@ impl Accepting {
         if std::mem::take(&mut self.is_received_new) {
             return Poll::Ready(Ok(()));
         }
-        ready!(poll_send(&self.socket, &mut self.handshake.outgoing, false, context))?;
-        let room = self.handshake.feed.room(RECEIVE_BYTES);
-        let bytes = ready!(poll_read(&self.socket, context, room))?;
-        self.handshake.feed.commit(bytes);
-        self.received_bytes += bytes;
-        if bytes == 0 {
-            return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
-        }
+        let Handshake { outgoing, feed, .. } = &mut *self.handshake;
+        self.received_bytes += ready!(poll_exchange(&self.socket, outgoing, feed, context))?;
         Poll::Ready(Ok(()))
     }
 
@@ -137,8 +131,24 @@ impl ClosingSocket {
     }
 }
 
+/// Sends what is due of a handshake, then receives some of what the peer says: how many bytes.
+pub(super) fn poll_exchange(
+    socket: &TcpStream,
+    outgoing: &mut Queue,
+    feed: &mut Feed,
+    context: &mut Context<'_>,
+) -> Poll<Result<usize, StreamError>> {
+    ready!(poll_send(socket, outgoing, false, context))?;
+    let bytes = ready!(poll_read(socket, context, feed.room(RECEIVE_BYTES)))?;
+    feed.commit(bytes);
+    if bytes == 0 {
+        return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+    }
+    Poll::Ready(Ok(bytes))
+}
+
 /// How much one read of a handshake takes in at most: a ClientHello with a hybrid key share fits.
-pub(super) const RECEIVE_BYTES: usize = 4_096;
+const RECEIVE_BYTES: usize = 4_096;
 
 /// No honest client sends more before its Finished; rustls itself bounds single messages.
 pub(super) const HANDSHAKE_BYTES_MAX: usize = 128 * 1_024;

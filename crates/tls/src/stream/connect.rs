@@ -1,14 +1,11 @@
 //! A connection from the client's side: the handshake, from the first flight to the last.
 
 use std::future::poll_fn;
-use std::io;
 use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 
-use super::accept::{ClosingSocket, HANDSHAKE_BYTES_MAX, RECEIVE_BYTES, TOO_MUCH};
-use super::receive::poll_read;
-use super::writer::poll_send;
+use super::accept::{ClosingSocket, HANDSHAKE_BYTES_MAX, TOO_MUCH, poll_exchange};
 use super::{StreamError, TlsStream};
 use crate::connector::{ClientHandshake, ClientStep, Connector};
 use crate::control::Peer;
@@ -61,20 +58,10 @@ impl<'a> Connecting<'a> {
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or the server closes it.
     pub fn poll_progress(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let received = ready!(self.poll_receive(context));
+        let ClientHandshake { outgoing, feed, .. } = &mut *self.handshake;
+        let received = ready!(poll_exchange(&self.socket, outgoing, feed, context));
         // A server may end a session that it does not want without a word.
-        Poll::Ready(received.inspect_err(|_| self.handshake.forget_session()))
-    }
-
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        ready!(poll_send(&self.socket, &mut self.handshake.outgoing, false, context))?;
-        let room = self.handshake.feed.room(RECEIVE_BYTES);
-        let bytes = ready!(poll_read(&self.socket, context, room))?;
-        self.handshake.feed.commit(bytes);
-        self.received_bytes += bytes;
-        if bytes == 0 {
-            return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
-        }
+        self.received_bytes += received.inspect_err(|_| self.handshake.forget_session())?;
         Poll::Ready(Ok(()))
     }
 

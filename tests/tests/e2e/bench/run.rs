@@ -1,7 +1,9 @@
 //! Runs of `kettle bench run`: their results, the end at Ctrl-C, and going on.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::available_parallelism;
 
@@ -278,6 +280,49 @@ fn results_of_another_build_of_a_server_are_not_gone_on_with() {
     assert!(said.contains("kettle user is kettle 0."), "{said}");
     assert!(said.contains("and was kettle 0.1.0 (of yesterday)"), "{said}");
     assert!(samples(&lines(folder.path())).is_empty());
+}
+
+#[test]
+fn a_run_goes_on_by_the_configuration_it_began_with_wherever_that_is_asked() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let own = folder.path().join("own.toml");
+    fs::write(&own, Tool::kettle(["bench", "config", "kettle"]).succeed()).unwrap();
+    let named = ["--sizes", "1k", "--rounds", "1", "--config", "kettle=own.toml"];
+    let _ = Tool::kettle(words(folder.path(), &named)).within(folder.path()).succeed();
+    let results = folder.path().join("results.jsonl");
+    let begun = lines(folder.path()).into_iter();
+    let begun = begun.filter(|line| line["line"] != "complete" && line["line"] != "sample");
+    let begun = begun.map(|line| format!("{line}\n")).collect::<String>();
+    let go_on = || {
+        fs::write(&results, &begun).unwrap();
+        Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).output()
+    };
+
+    let ended = go_on();
+    assert!(ended.status.success(), "{}", ended.stderr);
+    assert_eq!(samples(&lines(folder.path())).len(), 1);
+
+    let text = fs::read_to_string(&own).unwrap();
+    fs::write(&own, format!("# Changed.\n{text}")).unwrap();
+    let ended = go_on();
+    assert!(!ended.status.success());
+    let said = "kettle user has another configuration than before";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    assert!(samples(&lines(folder.path())).is_empty());
+}
+
+#[test]
+fn words_that_are_not_utf_8_are_refused_with_a_sentence() {
+    let folder = TempDir::new().unwrap();
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let words = ["bench", "run", "web-sizes", "--output"].map(OsStr::new);
+    let ended = Tool::kettle(words).args([name]).within(folder.path()).output();
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is not UTF-8"), "{}", ended.stderr);
+    assert!(!folder.path().join(name).exists());
 }
 
 #[test]

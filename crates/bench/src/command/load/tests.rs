@@ -22,6 +22,12 @@ fn a_plain_load_is_closed_and_full() {
 }
 
 #[test]
+fn requests_at_once_need_http_2() {
+    assert_eq!(planned(&["--http", "2", "--at-once", "5"]).unwrap().tls.unwrap().http2, Some(5));
+    assert!(planned(&["--at-once", "5"]).is_err_and(|why| why.contains("--http 2")));
+}
+
+#[test]
 fn the_warm_up_is_added_to_the_time() {
     let load = planned(&["--seconds", "3", "--warm-up", "2"]).unwrap();
     assert_eq!(load.end, End::After(Duration::from_secs(5)));

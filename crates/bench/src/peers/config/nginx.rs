@@ -59,7 +59,7 @@ fn tls(input: &ConfigInput<'_>) -> String {
         format!("ssl_protocols {};", openssl::version(offer.version)),
         format!("ssl_ciphers {};", openssl::suite_tls12(offer.cipher, input.setup.key)),
         format!("ssl_conf_command Ciphersuites {};", openssl::suite_tls13(offer.cipher)),
-        format!("ssl_ecdh_curve {};", openssl::group(offer.group)),
+        format!("ssl_ecdh_curve {};", offer.group.title()),
         format!(
             "ssl_conf_command Options {};",
             if input.subject.path.is_kernel() { "KTLS" } else { "-KTLS" }

@@ -16,7 +16,8 @@ fn results(rounds: u32, host: Option<&str>, warning: Option<&str>) -> Results {
         ..Machine::default()
     };
     let (kettle, command, clock) = ("0".to_owned(), Vec::new(), Clock::Time);
-    let run = Run { format: FORMAT, started: 0, kettle, commit: None, command, machine, clock };
+    let (commit, folder) = (None, None);
+    let run = Run { format: FORMAT, started: 0, kettle, commit, command, folder, machine, clock };
     results.keep(Line::Run(run)).unwrap();
     for (subject, cost) in [("kettle auto", 1.0), ("nginx user", 2.0)] {
         for round in 0..rounds {

@@ -13,6 +13,7 @@ fn request(names: &[&str]) -> Request {
         kettle: "0.1.0".to_owned(),
         commit: None,
         command: Vec::new(),
+        folder: None,
     }
 }
 
@@ -49,18 +50,20 @@ fn going_on_needs_no_names() {
 
 #[test]
 fn the_same_machine_and_kettle_may_go_on() {
-    assert_eq!(may_go_on(&earlier(), &machine(), "0.1.0", None), Ok(()));
+    assert_eq!(may_go_on(&earlier(), &machine(), &request(&[])), Ok(()));
     let busier = Machine { load_average: 9.0, ..machine() };
-    assert_eq!(may_go_on(&earlier(), &busier, "0.1.0", None), Ok(()));
+    assert_eq!(may_go_on(&earlier(), &busier, &request(&[])), Ok(()));
 }
 
 #[test]
 fn another_machine_or_kettle_may_not_go_on() {
     let kernel = Machine { kernel: "6.19".to_owned(), ..machine() };
-    let refused = may_go_on(&earlier(), &kernel, "0.1.0", None).unwrap_err();
+    let refused = may_go_on(&earlier(), &kernel, &request(&[])).unwrap_err();
     assert!(refused.contains("6.19") && refused.contains("kettle bench diff"), "{refused}");
     let cpus = Machine { cpus: 4, ..machine() };
-    assert!(may_go_on(&earlier(), &cpus, "0.1.0", None).is_err());
-    assert!(may_go_on(&earlier(), &machine(), "0.2.0", None).is_err());
-    assert!(may_go_on(&earlier(), &machine(), "0.1.0", Some("abc")).is_err());
+    assert!(may_go_on(&earlier(), &cpus, &request(&[])).is_err());
+    let newer = Request { kettle: "0.2.0".to_owned(), ..request(&[]) };
+    assert!(may_go_on(&earlier(), &machine(), &newer).is_err());
+    let other = Request { commit: Some("abc".to_owned()), ..request(&[]) };
+    assert!(may_go_on(&earlier(), &machine(), &other).is_err());
 }

@@ -1,24 +1,43 @@
 use super::*;
 use crate::scenario::implausible::tests::closed;
 
-#[test]
-fn another_version_of_a_server_may_not_go_on() {
-    let line = |name: &str, version: &str| SubjectLine {
+fn line(name: &str, version: &str) -> SubjectLine {
+    SubjectLine {
         scenario: "web-sizes".to_owned(),
         name: name.to_owned(),
         point: Point::new(),
         version: version.to_owned(),
         command: Vec::new(),
         config: String::new(),
-    };
+        template_sha256: None,
+    }
+}
+
+#[test]
+fn another_version_of_a_server_may_not_go_on() {
     let earlier = [line("nginx user", "nginx 1.22.1"), line("kettle auto", "kettle 0.1.0 (a)")];
-    assert_eq!(same_version(&[], &earlier[0]), Ok(()));
-    assert_eq!(same_version(&earlier, &earlier[1]), Ok(()));
-    assert_eq!(same_version(&earlier, &line("kettle user", "kettle 0.1.0 (b)")), Ok(()));
+    assert_eq!(same_server(&[], &earlier[0]), Ok(()));
+    assert_eq!(same_server(&earlier, &earlier[1]), Ok(()));
+    assert_eq!(same_server(&earlier, &line("kettle user", "kettle 0.1.0 (b)")), Ok(()));
     let elsewhere = SubjectLine { scenario: "ciphers".to_owned(), ..line("nginx user", "1.30") };
-    assert_eq!(same_version(&earlier, &elsewhere), Ok(()));
-    let refused = same_version(&earlier, &line("kettle auto", "kettle 0.1.0 (b)")).unwrap_err();
+    assert_eq!(same_server(&earlier, &elsewhere), Ok(()));
+    let refused = same_server(&earlier, &line("kettle auto", "kettle 0.1.0 (b)")).unwrap_err();
     assert!(refused.starts_with("kettle auto is kettle 0.1.0 (b) and was kettle 0.1.0 (a); "));
+}
+
+#[test]
+fn another_configuration_of_a_server_may_not_go_on() {
+    let made_from = |sha256: &str| SubjectLine {
+        template_sha256: Some(sha256.to_owned()),
+        ..line("nginx user", "nginx 1.22.1")
+    };
+    let earlier = [made_from("0f")];
+    assert_eq!(same_server(&earlier, &made_from("0f")), Ok(()));
+    let refused = same_server(&earlier, &made_from("1e")).unwrap_err();
+    assert!(refused.starts_with("nginx user has another configuration than before; begin"));
+    // Results of a program that did not write it down.
+    let old = [line("nginx user", "nginx 1.22.1")];
+    assert_eq!(same_server(&old, &made_from("1e")), Ok(()));
 }
 
 #[test]
