@@ -177,7 +177,7 @@ impl Connection {
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
     async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
-        let filled = if stream.received().bytes().is_empty() && state.answered > 0 {
+        let filled = if !has_begun(stream.received().bytes()) && state.answered > 0 {
             self.deadline
                 .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
                 .await
@@ -193,7 +193,7 @@ impl Connection {
             Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(End::Quiet),
             Ok(Err(error)) => Err(self.stream_failed(error)),
             // A client whose request took too long is told (RFC 9110 §15.5.9).
-            Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
+            Err(Interrupt::Expired) if has_begun(stream.received().bytes()) => {
                 Err(Box::pin(self.refuse(stream, None, 408, state.answered + 1)).await)
             }
             Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
@@ -416,6 +416,11 @@ impl Connection {
             duration,
             connection: self.number,
             request_number: arrival.number,
+/// Whether a request has begun. Ends of lines are none: some clients send one behind a body (RFC 9112 §2.2).
+fn has_begun(received: &[u8]) -> bool {
+    received.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
+}
+
             completed: delivered.completed,
         };
         self.worker.log.record(&response.log, &entry);
