@@ -375,6 +375,9 @@ impl Connection {
     pub(super) fn log(
         &self,
         session: &Session,
+        if let Some(reason) = delivered.reason {
+            metrics.not_preferred(reason);
+        }
         head: Option<&Head>,
         response: &Response,
         bytes_sent: u64,

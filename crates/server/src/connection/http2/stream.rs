@@ -147,9 +147,6 @@ impl Shared {
         }
         delivered.body_bytes = stream.sent_bytes();
         (delivered.path, delivered.reason) = self.path_at_end(preference, demand, obstacle);
-        if let Some(reason) = delivered.reason {
-            worker.metrics.not_preferred(reason);
-        }
         self.note_end(delivered.completed);
         // As it was before compression.
         let bytes_sent = head_bytes + delivered.body_bytes;
