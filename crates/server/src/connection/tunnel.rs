@@ -110,10 +110,13 @@ impl Connection {
             let stage = self.stage(&received);
             let read =
                 self.deadline.wait(stage, |context| poll_read(&mut socket, &mut received, context));
-            if !matches!(read.await, Ok(Ok(1..))) {
-                self.worker.metrics.handshake_failed("hello_incomplete");
-                return None;
-            }
+            let failure = match read.await {
+                Ok(Ok(1..)) => continue,
+                Ok(_) => "hello_incomplete",
+                Err(interrupt) => interrupt.as_str(),
+            };
+            self.worker.metrics.handshake_failed(failure);
+            return None;
         };
         let (reason, alert) = match outcome {
             Ok((server_name, settings)) => {
