@@ -63,7 +63,7 @@ counters! {
         "handshake_suites", "Finished handshakes by cipher suite" by "suite";
     handshake_groups: Labelled<1, SUITES> =
         "handshake_groups", "Finished handshakes by key exchange group" by "group";
-    handshakes_failed: Labelled<1, REASONS> =
+    handshakes_failed: Labelled<1, MANY_REASONS> =
         "handshakes_failed", "Failed handshakes by reason" by "reason";
     client_certificates: Labelled<1, REASONS> =
         "client_certificates", "Clients that were asked for a certificate by outcome" by "outcome";
@@ -79,7 +79,7 @@ counters! {
     http2_refused: Labelled<1, REASONS> =
         "http2_refused", "HTTP/2 connections and streams that were ended for what the client did by reason" by "reason";
     tunnels: Lifetimes = "tunnels", "Connections carried to a backend";
-    tunnels_ended: Labelled<1, REASONS> =
+    tunnels_ended: Labelled<1, MANY_REASONS> =
         "tunnels_ended", "Tunnels that ended by what ended them" by "end";
     tunnel_bytes_to_client: By<TxPath, { TxPath::WORDS.len() }> =
         "tunnel_sent_bytes", "Bytes that tunnels carried to clients by the last path they took" by "path";
@@ -119,6 +119,9 @@ impl Numbers {
 const REASONS: usize = 32;
 
 /// Room for TLS version × kind of resumption.
+/// Room for all that ends handshakes, or tunnels: alerts, mistakes, what servers and the configuration say.
+const MANY_REASONS: usize = 64;
+
 const HANDSHAKES: usize = 8;
 
 /// Room for what a ticket's key may be.
