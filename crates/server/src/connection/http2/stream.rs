@@ -59,14 +59,9 @@ impl Shared {
             }
         };
         let deadline = LazyDeadline::new(&worker.deadlines);
-        let source = StreamSource {
-            stream: &stream,
-            trailers: Vec::new(),
-            deadline: &deadline,
-            timeout: limits.request_timeout,
-            discard_bytes_max: limits.body_discard_bytes,
-            session: &self.session,
-        };
+        let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
+        let source =
+            StreamSource::new(&stream, &self.session, &deadline, timeout, discard_bytes_max);
         let mut request = Request::of_stream(head, framing, source, client);
         let response = match &snapshot {
             None => Some(self.refuse(&worker, &own, Some(&request.head), 421).await),
