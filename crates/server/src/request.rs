@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
 use tokio::sync::Semaphore;
 
@@ -34,6 +35,22 @@ pub struct Request<'c> {
     pub body: RequestBody<'c>,
     /// Who asks, by the PROXY header where there was one.
     pub client: IpAddr,
+}
+
+/// What a client presented when it connected.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Presented<'c> {
+    /// The name its connection was made with (SNI).
+    pub server_name: Option<&'c str>,
+    /// Whether it has shown a certificate that was asked for.
+    pub is_verified: bool,
+}
+
+impl<'c> From<&'c Session> for Presented<'c> {
+    fn from(session: &'c Session) -> Self {
+        let server_name = session.server_name.as_deref();
+        Self { server_name, is_verified: session.peer.is_some() }
+    }
 }
 
 impl<'c> Request<'c> {
@@ -87,13 +104,15 @@ impl<'c> Request<'c> {
         Self { head, body, client }
     }
 
-    /// The name the connection was made with (SNI).
+    /// What the client presented when it connected.
     #[must_use]
-    pub fn server_name(&self) -> Option<&str> {
+    pub fn presented(&self) -> Presented<'_> {
         match &self.body.source {
-            BodySource::Nothing { server_name } => *server_name,
-            BodySource::Tls(source) => source.stream.session().server_name.as_deref(),
-            BodySource::Stream(source, ..) => source.session.server_name.as_deref(),
+            BodySource::Nothing { server_name } => {
+                Presented { server_name: *server_name, is_verified: false }
+            }
+            BodySource::Tls(source) => source.stream.session().into(),
+            BodySource::Stream(source) => source.session.into(),
         }
     }
 
@@ -102,17 +121,7 @@ impl<'c> Request<'c> {
     pub fn body_places(&self) -> Option<&Arc<Semaphore>> {
         match &self.body.source {
             BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source, ..) => Some(source.stream.channel().body_places()),
-        }
-    }
-
-    /// Whether the client has shown a certificate that was asked for.
-    #[must_use]
-    pub fn is_client_verified(&self) -> bool {
-        match &self.body.source {
-            BodySource::Nothing { .. } => false,
-            BodySource::Tls(source) => source.stream.session().peer.is_some(),
-            BodySource::Stream(source, ..) => source.session.peer.is_some(),
+            BodySource::Stream(source) => Some(source.stream.channel().body_places()),
         }
     }
 }

@@ -59,11 +59,6 @@ enum ReceivedHead {
     Refused(Option<Box<Head>>, u16),
 }
 
-/// The name that a connection was made with, and whether its client has shown a certificate that was asked for.
-pub(super) fn of_client(session: &Session) -> (Option<&str>, bool) {
-    (session.server_name.as_deref(), session.peer.is_some())
-}
-
 impl Connection {
     /// Serves the next request.
     pub(super) async fn cycle(
@@ -165,8 +160,8 @@ impl Connection {
     ) -> End {
         let arrival = Arrival::now(number);
         let (files, router) = (&self.worker.responder.files, &self.snapshot.router);
-        let client = of_client(stream.session());
-        let mut response = respond::refuse(files, router, head, client, status).await;
+        let presented = stream.session().into();
+        let mut response = respond::refuse(files, router, head, presented, status).await;
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
             Ok(()) => End::Announced,
             Err(end) => end,

@@ -10,7 +10,7 @@ use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 
 use super::Shared;
 use super::body::Outgoing;
-use crate::connection::cycle::{Arrival, of_client};
+use crate::connection::cycle::Arrival;
 use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::http1::{Edge, write_head};
@@ -98,8 +98,8 @@ impl Shared {
         head: Option<&Head>,
         status: u16,
     ) -> Response {
-        let (files, client) = (&worker.responder.files, of_client(&self.session));
-        Box::pin(respond::refuse(files, &own.router, head, client, status)).await
+        let (files, presented) = (&worker.responder.files, (&self.session).into());
+        Box::pin(respond::refuse(files, &own.router, head, presented, status)).await
     }
 
     /// Sends a response and logs it, whatever became of it.
