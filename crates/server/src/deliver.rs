@@ -66,6 +66,12 @@ pub struct Delivered {
     pub completed: bool,
 }
 
+impl Delivered {
+    /// Nothing of a response, so far.
+    pub const NOTHING: Self =
+        Self { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+}
+
 /// Why a response could not be delivered.
 #[derive(Debug)]
 pub enum DeliveryError {

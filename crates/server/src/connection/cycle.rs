@@ -23,7 +23,6 @@ use crate::request::{Beside, BodyError, Head, OfConnection, Request, TlsSource};
 use crate::respond::{self, respond};
 use crate::response::{Body, Response};
 use crate::setup::Snapshot;
-use crate::tx_path::TxPath;
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
@@ -362,9 +361,7 @@ impl Connection {
         response: &Response,
         arrival: &Arrival,
     ) {
-        let delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        self.log(session, Some(head), response, 0, &delivered, arrival);
+        self.log(session, Some(head), response, 0, &Delivered::NOTHING, arrival);
     }
 
     pub(super) fn log(

@@ -116,21 +116,14 @@ impl Shared {
             let connection = self.connection.borrow();
             (connection.worker.shared(), connection.preference(&response))
         };
-        let edge = Edge {
-            date_line: worker.date_line(),
-            version: None,
-            is_head,
-            is_tls: true,
-            closes: false,
-        };
+        let edge = Edge::of_http2(worker.date_line(), is_head);
         let mut head = worker.head_buffer();
         // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, &mut response, &edge);
         let length = response.body.length();
         let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
         let demand = Demand { bytes, is_file, is_last: false };
-        let mut delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+        let mut delivered = Delivered::NOTHING;
         let obstacle = self.ask_for_kernel_path(&worker, preference, demand);
         let mut head_bytes = 0;
         if stream.send_head(response.status, &head, length == Some(0)).is_ok() {

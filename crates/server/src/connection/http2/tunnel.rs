@@ -21,13 +21,7 @@ impl Shared {
         arrival: Arrival,
     ) {
         let worker = self.connection.borrow().worker.shared();
-        let edge = Edge {
-            date_line: worker.date_line(),
-            version: None,
-            is_head: false,
-            is_tls: true,
-            closes: false,
-        };
+        let edge = Edge::of_http2(worker.date_line(), false);
         let mut bytes = worker.head_buffer();
         write_head(&mut bytes, &mut response, &edge);
         let completed = stream.send_head(response.status, &bytes, false).is_ok();
