@@ -283,8 +283,7 @@ impl Connection {
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery =
-            Delivery::new(worker, stream, deadline, write_timeout, closes).beside(beside);
+        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, beside);
         let preference = self.preference(response);
         if let Body::Upgraded(upgraded) = &mut response.body {
             upgraded.path = preference.choice;
@@ -367,9 +366,6 @@ impl Connection {
     pub(super) fn log(
         &self,
         session: &Session,
-        if let Some(reason) = delivered.reason {
-            metrics.not_preferred(reason);
-        }
         head: Option<&Head>,
         response: &Response,
         bytes_sent: u64,
@@ -379,6 +375,9 @@ impl Connection {
         let metrics = &self.worker.metrics;
         let duration = arrival.instant.elapsed();
         metrics.response(delivered.path, response.status, bytes_sent, duration);
+        if let Some(reason) = delivered.reason {
+            metrics.not_preferred(reason);
+        }
         if !delivered.completed {
             metrics.response_truncated();
         }
@@ -411,15 +410,15 @@ impl Connection {
             duration,
             connection: self.number,
             request_number: arrival.number,
-/// Whether a request has begun. Ends of lines are none: some clients send one behind a body (RFC 9112 §2.2).
-fn has_begun(received: &[u8]) -> bool {
-    received.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
-}
-
             completed: delivered.completed,
         };
         self.worker.log.record(&response.log, &entry);
     }
+}
+
+/// Whether a request has begun. Ends of lines are none: some clients send one behind a body (RFC 9112 §2.2).
+fn has_begun(received: &[u8]) -> bool {
+    received.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
 }
 
 /// Whether what is no request would have been a HEAD: its answer has no body either.

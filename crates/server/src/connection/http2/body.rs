@@ -48,14 +48,19 @@ impl<'s> Outgoing<'s> {
         deadline: &'s Deadline,
         write_timeout: Duration,
         priority: Priority,
+        request: Option<Beside<'s, OfStream<'s>>>,
     ) -> Self {
-        let (place, left_bytes, pace, request) = (None, None, None, None);
-        Self { worker, stream, deadline, write_timeout, priority, place, left_bytes, pace, request }
-    }
-
-    /// Lets the rest of the request go on beside it.
-    pub(super) fn beside(self, request: Option<Beside<'s, OfStream<'s>>>) -> Self {
-        Self { request, ..self }
+        Self {
+            worker,
+            stream,
+            deadline,
+            write_timeout,
+            priority,
+            place: None,
+            left_bytes: None,
+            pace: None,
+            request,
+        }
     }
 
     /// Ends the stream before its end, once the kernel has what was sent of it.

@@ -154,8 +154,8 @@ impl Shared {
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
         let deadline = self.take_deadline();
-        let outgoing = Outgoing::new(worker, stream, &deadline, write_timeout, priority);
-        let mut outgoing = outgoing.beside(beside);
+        let mut outgoing =
+            Outgoing::new(worker, stream, &deadline, write_timeout, priority, beside);
         let sent = outgoing.send(&mut response.body).await;
         let is_complete = sent.is_ok();
         if let Err(error) = sent {
