@@ -1,6 +1,7 @@
 //! Every counter of a worker, declared once: its shape, its name and help for Prometheus, its labels.
 //!
-//! A new one is a line here, and a call where it is counted.
+//! A new one is a line here, and a call where it is counted. For `kettle ctl status` it has a line in `Counts` too, in
+//! `admin::status` of the supervisor.
 
 use std::fmt;
 
@@ -52,7 +53,7 @@ macro_rules! counters {
 counters! {
     connections: Lifetimes = "connections", "Connections accepted";
     connections_rejected: Labelled<1, REASONS> =
-        "connections_rejected", "Connections turned away before their handshake by reason" by "reason";
+        "connections_rejected", "Connections that could not be accepted by reason" by "reason";
     proxy_headers: Labelled<2, REASONS> =
         "proxy_headers", "PROXY headers by version and outcome" by "version", "outcome";
     handshakes: Labelled<2, HANDSHAKES> =
@@ -118,10 +119,10 @@ impl Numbers {
 /// Room for reasons: the kernel's refusals, the tls crate's failures and a few to spare.
 const REASONS: usize = 32;
 
-/// Room for TLS version × kind of resumption.
 /// Room for all that ends handshakes, or tunnels: alerts, mistakes, what servers and the configuration say.
 const MANY_REASONS: usize = 64;
 
+/// Room for TLS version × kind of resumption.
 const HANDSHAKES: usize = 8;
 
 /// Room for what a ticket's key may be.
