@@ -285,6 +285,12 @@ impl Entry {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Whether a field is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some()
+    }
+
     /// A number.
     #[must_use]
     pub fn number(&self, name: &str) -> u64 {

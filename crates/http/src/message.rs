@@ -171,9 +171,10 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     pub fn persists(&self) -> bool {
         match self.version {
             HttpVersion::Http2 => true,
-            HttpVersion::Http11 => !self.has_connection_option("close"),
+            HttpVersion::Http11 => !self.has_member("connection", "close"),
             HttpVersion::Http10 => {
-                self.has_connection_option("keep-alive") && !self.has_connection_option("close")
+                self.has_member("connection", "keep-alive")
+                    && !self.has_member("connection", "close")
             }
         }
     }
@@ -181,8 +182,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     #[must_use]
     pub fn expects_continue(&self) -> bool {
-        self.version != HttpVersion::Http10
-            && self.has_member("expect", |member| member.eq_ignore_ascii_case(b"100-continue"))
+        self.version != HttpVersion::Http10 && self.has_member("expect", "100-continue")
     }
 
     /// Whether a field of this name is for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names it.
@@ -201,14 +201,15 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// HTTP/2 no request has these fields but an extended CONNECT that was written as HTTP/1.1 has it.
     #[must_use]
     pub fn upgrade(&self) -> Option<&[u8]> {
-        let is_asked = self.version != HttpVersion::Http10 && self.has_connection_option("upgrade");
+        let is_asked =
+            self.version != HttpVersion::Http10 && self.has_member("connection", "upgrade");
         self.sole_header("upgrade").filter(|protocol| is_asked && !protocol.is_empty())
     }
 
     /// Whether the client has use for trailers (RFC 9110 §10.1.4).
     #[must_use]
     pub fn takes_trailers(&self) -> bool {
-        self.has_member("te", |member| member.eq_ignore_ascii_case(b"trailers"))
+        self.has_member("te", "trailers")
     }
 
     /// Whether it is an extended CONNECT (RFC 8441): to its client a response of success is the beginning of a tunnel.
@@ -217,12 +218,10 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         self.version == HttpVersion::Http2 && self.upgrade().is_some()
     }
 
-    fn has_connection_option(&self, option: &str) -> bool {
-        self.has_member("connection", |member| member.eq_ignore_ascii_case(option.as_bytes()))
-    }
-
-    fn has_member(&self, name: &str, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
-        self.header_values(name).any(|value| field::members(value).any(&is_wanted))
+    /// Whether a list of tokens has this member, in any case.
+    fn has_member(&self, name: &str, member: &str) -> bool {
+        let is_it = |it: &[u8]| it.eq_ignore_ascii_case(member.as_bytes());
+        self.header_values(name).any(|value| field::members(value).any(is_it))
     }
 }
 

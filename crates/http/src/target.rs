@@ -34,7 +34,7 @@ pub enum Form {
     Origin,
     /// `https://authority/path?query`
     Absolute,
-    /// `*`, for OPTIONS: the server as a whole.
+    /// `*`, for OPTIONS: the server as a whole. So is an absolute target without a path and a query (RFC 9112 §3.2.4).
     Asterisk,
 }
 
@@ -82,7 +82,9 @@ impl TargetParts {
             (Form::Origin, None, raw)
         } else {
             let (authority, rest) = split_absolute(raw).ok_or(RequestError::TargetForm)?;
-            (Form::Absolute, Some(authority), rest)
+            let is_of_server = rest.is_empty() && method == Method::Options;
+            let form = if is_of_server { Form::Asterisk } else { Form::Absolute };
+            (form, Some(authority), rest)
         };
         let (path, query) = match rest.split_once('?') {
             Some((path, query)) => (path, Some(query)),

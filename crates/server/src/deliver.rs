@@ -66,6 +66,12 @@ pub struct Delivered {
     pub completed: bool,
 }
 
+impl Delivered {
+    /// Nothing of a response, so far.
+    pub const NOTHING: Self =
+        Self { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+}
+
 /// Why a response could not be delivered.
 #[derive(Debug)]
 pub enum DeliveryError {
@@ -90,35 +96,28 @@ impl From<Interrupt> for DeliveryError {
 }
 
 impl<'d> Delivery<'d> {
-    /// A delivery whose peer may take nothing for `write_timeout`.
+    /// A delivery whose peer may take nothing for `write_timeout`. The rest of the request's body, if it goes on to a server, is
+    /// received meanwhile.
     pub fn new(
         worker: &'d WorkerState,
         stream: &'d mut TlsStream,
         deadline: &'d Deadline,
         write_timeout: Duration,
         is_last: bool,
+        request: Option<Beside<'d, OfConnection<'d>>>,
     ) -> Self {
-        let delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        let (pace, request, has_begun, turn_bytes) = (None, None, false, 0);
         Self {
             worker,
             stream,
             deadline,
             write_timeout,
             is_last,
-            pace,
+            pace: None,
             request,
-            has_begun,
-            turn_bytes,
-            delivered,
+            has_begun: false,
+            turn_bytes: 0,
+            delivered: Delivered::NOTHING,
         }
-    }
-
-    /// The same delivery with the rest of the request's body, which is received while the response is sent.
-    #[must_use]
-    pub fn beside(self, request: Option<Beside<'d, OfConnection<'d>>>) -> Self {
-        Self { request, ..self }
     }
 
     /// How far it got.

@@ -22,6 +22,12 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// For a head that is made a stream's fields.
+    #[must_use]
+    pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool) -> Self {
+        Self { date_line, version: None, is_head, is_tls: true, closes: false }
+    }
+
     /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
     #[must_use]
     pub fn is_chunked(&self, body: &Body) -> bool {

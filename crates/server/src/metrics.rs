@@ -82,7 +82,7 @@ impl WorkerMetrics {
         self.connections.end();
     }
 
-    /// A connection was turned away before its handshake (connection limit, no descriptors left).
+    /// A connection could not be accepted. At their limit connections wait, and are not turned away.
     pub fn connection_rejected(&self, reason: &'static str) {
         self.connections_rejected.add_one([reason]);
     }

@@ -93,7 +93,7 @@ impl Offloads {
         }
     }
 
-    /// Counts a response or a direction of a tunnel that did not take the preferred path.
+    /// Counts a direction of a tunnel that did not take the preferred path.
     pub(crate) fn not_preferred(&self, reason: Reason) {
         self.metrics.not_preferred(reason);
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
 use tokio::sync::Semaphore;
 
@@ -34,6 +35,22 @@ pub struct Request<'c> {
     pub body: RequestBody<'c>,
     /// Who asks, by the PROXY header where there was one.
     pub client: IpAddr,
+}
+
+/// What a client presented when it connected.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Presented<'c> {
+    /// The name its connection was made with (SNI).
+    pub server_name: Option<&'c str>,
+    /// Whether it has shown a certificate that was asked for.
+    pub is_verified: bool,
+}
+
+impl<'c> From<&'c Session> for Presented<'c> {
+    fn from(session: &'c Session) -> Self {
+        let server_name = session.server_name.as_deref();
+        Self { server_name, is_verified: session.peer.is_some() }
+    }
 }
 
 impl<'c> Request<'c> {
@@ -63,7 +80,7 @@ impl<'c> Request<'c> {
         source: StreamSource<'c>,
         client: IpAddr,
     ) -> Self {
-        Self::from_source(head, framing, BodySource::Stream(source, Bytes::new(), 0), client)
+        Self::from_source(head, framing, BodySource::Stream(source), client)
     }
 
     fn from_source(
@@ -87,13 +104,15 @@ impl<'c> Request<'c> {
         Self { head, body, client }
     }
 
-    /// The name the connection was made with (SNI).
+    /// What the client presented when it connected.
     #[must_use]
-    pub fn server_name(&self) -> Option<&str> {
+    pub fn presented(&self) -> Presented<'_> {
         match &self.body.source {
-            BodySource::Nothing { server_name } => *server_name,
-            BodySource::Tls(source) => source.stream.session().server_name.as_deref(),
-            BodySource::Stream(source, ..) => source.session.server_name.as_deref(),
+            BodySource::Nothing { server_name } => {
+                Presented { server_name: *server_name, is_verified: false }
+            }
+            BodySource::Tls(source) => source.stream.session().into(),
+            BodySource::Stream(source) => source.session.into(),
         }
     }
 
@@ -102,17 +121,7 @@ impl<'c> Request<'c> {
     pub fn body_places(&self) -> Option<&Arc<Semaphore>> {
         match &self.body.source {
             BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source, ..) => Some(source.stream.channel().body_places()),
-        }
-    }
-
-    /// Whether the client has shown a certificate that was asked for.
-    #[must_use]
-    pub fn is_client_verified(&self) -> bool {
-        match &self.body.source {
-            BodySource::Nothing { .. } => false,
-            BodySource::Tls(source) => source.stream.session().peer.is_some(),
-            BodySource::Stream(source, ..) => source.session.peer.is_some(),
+            BodySource::Stream(source) => Some(source.stream.channel().body_places()),
         }
     }
 }
@@ -137,12 +146,9 @@ pub struct RequestBody<'c> {
 }
 
 enum BodySource<'c> {
-    Nothing {
-        server_name: Option<&'c str>,
-    },
+    Nothing { server_name: Option<&'c str> },
     Tls(TlsSource<'c>),
-    /// With the data that the last call gave out, and how much there has been.
-    Stream(StreamSource<'c>, Bytes, u64),
+    Stream(StreamSource<'c>),
 }
 
 /// Where a body comes from.
@@ -193,7 +199,7 @@ impl RequestBody<'_> {
     /// [`BodyError`], also if the body is announced to be too long.
     pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
         let outcome = match self.source {
-            BodySource::Stream(..) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
+            BodySource::Stream(_) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
             _ => self.next_chunk(bytes_max).await,
         };
         self.is_broken |= outcome.is_err();
@@ -204,7 +210,7 @@ impl RequestBody<'_> {
                 self.lent_bytes = data_bytes;
                 Ok(source.stream.received().bytes().get(..data_bytes))
             }
-            BodySource::Stream(_, data, _) => Ok(Some(data)),
+            BodySource::Stream(source) => Ok(Some(&source.data)),
         }
     }
 
@@ -213,9 +219,7 @@ impl RequestBody<'_> {
         bytes_max: u64,
         stage: Stage,
     ) -> Result<Option<usize>, BodyError> {
-        let BodySource::Stream(source, data, total_bytes) = &mut self.source else {
-            return Ok(None);
-        };
+        let BodySource::Stream(source) = &mut self.source else { return Ok(None) };
         if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
             return Err(BodyError::TooLong);
         }
@@ -223,17 +227,17 @@ impl RequestBody<'_> {
             source.send_interim(CONTINUE)?;
         }
         // It is not kept while the next one is waited for.
-        *data = Bytes::new();
+        source.data = Bytes::new();
         // What nobody wants earns no time.
-        let earning_bytes = if stage == Stage::Idle { 0 } else { *total_bytes };
+        let earning_bytes = if stage == Stage::Idle { 0 } else { source.total_bytes };
         let next = source.next(stage, &mut self.waited, earning_bytes).await?;
         let Some(next) = next else { return Ok(None) };
-        *total_bytes = total_bytes.saturating_add(next.len() as u64);
-        if *total_bytes > bytes_max {
+        source.total_bytes = source.total_bytes.saturating_add(next.len() as u64);
+        if source.total_bytes > bytes_max {
             return Err(BodyError::TooLong);
         }
-        *data = next;
-        Ok(Some(data.len()))
+        source.data = next;
+        Ok(Some(source.data.len()))
     }
 
     async fn next_chunk(&mut self, bytes_max: u64) -> Result<Option<usize>, BodyError> {
@@ -272,7 +276,7 @@ impl RequestBody<'_> {
         match &self.source {
             BodySource::Nothing { .. } => &[],
             BodySource::Tls(_) => self.reader.trailers(),
-            BodySource::Stream(source, ..) => &source.trailers,
+            BodySource::Stream(source) => &source.trailers,
         }
     }
 
@@ -288,7 +292,7 @@ impl RequestBody<'_> {
         let has_begun = match &mut self.source {
             BodySource::Nothing { .. } => false,
             BodySource::Tls(source) => !source.stream.received().bytes().is_empty(),
-            BodySource::Stream(source, ..) => source.stream.has_body_begun(),
+            BodySource::Stream(source) => source.stream.has_body_begun(),
         };
         self.is_awaited && !has_begun
     }
@@ -311,9 +315,9 @@ impl RequestBody<'_> {
                     }
                 }
             },
-            BodySource::Stream(source, ..) if source.stream.has_body_begun() => Poll::Ready(()),
+            BodySource::Stream(source) if source.stream.has_body_begun() => Poll::Ready(()),
             // Whatever comes of the stream wakes who waits for its end.
-            BodySource::Stream(source, ..) => source.stream.poll_gone(context),
+            BodySource::Stream(source) => source.stream.poll_gone(context),
         }
     }
 
@@ -329,7 +333,7 @@ impl RequestBody<'_> {
             {
                 source.send(CONTINUE).await
             }
-            BodySource::Stream(source, ..) if is_awaited && !source.stream.has_body_begun() => {
+            BodySource::Stream(source) if is_awaited && !source.stream.has_body_begun() => {
                 source.send_interim(CONTINUE)
             }
             _ => Ok(()),
@@ -344,7 +348,7 @@ impl RequestBody<'_> {
         match &mut self.source {
             BodySource::Nothing { .. } => Ok(()),
             BodySource::Tls(source) => source.send(head).await,
-            BodySource::Stream(source, ..) => source.send_interim(head),
+            BodySource::Stream(source) => source.send_interim(head),
         }
     }
 
@@ -364,11 +368,11 @@ impl RequestBody<'_> {
     /// [`BodyError`] if that is not the end of it.
     pub async fn discard(&mut self) -> Result<(), BodyError> {
         self.passing = None;
-        if let BodySource::Stream(source, _, total_bytes) = &self.source {
+        if let BodySource::Stream(source) = &self.source {
             if self.is_awaited || self.is_broken {
                 return Ok(());
             }
-            let bytes_max = total_bytes.saturating_add(source.discard_bytes_max);
+            let bytes_max = source.total_bytes.saturating_add(source.discard_bytes_max);
             self.waited = Duration::ZERO;
             while self.next_of_stream(bytes_max, Stage::Idle).await?.is_some() {}
             return Ok(());
@@ -400,7 +404,7 @@ impl RequestBody<'_> {
     /// The connection that the request came over; none if that is not one with TLS.
     pub(crate) fn stream(&mut self) -> Option<&mut TlsStream> {
         match &mut self.source {
-            BodySource::Nothing { .. } | BodySource::Stream(..) => None,
+            BodySource::Nothing { .. } | BodySource::Stream(_) => None,
             BodySource::Tls(source) => Some(source.stream),
         }
     }

@@ -14,7 +14,7 @@ use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy;
-use crate::request::{Head, Request};
+use crate::request::{Head, Presented, Request};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::upstream::Pool;
@@ -37,12 +37,11 @@ pub async fn respond(
 ) -> Response {
     let files = &responder.files;
     let head = &request.head;
-    let (server_name, is_verified) = (request.server_name(), request.is_client_verified());
-    let site = router.site(head.host_bytes(), server_name, is_verified);
+    let presented = request.presented();
+    let site = router.site(head.host_bytes(), presented);
     let (Ok(target), Some(site)) = (head.target(), site) else {
         let status = head.target().err().map_or(421, |error| error.status());
-        let client = (server_name, is_verified);
-        return Box::pin(refuse(files, router, Some(head), client, status)).await;
+        return Box::pin(refuse(files, router, Some(head), presented, status)).await;
     };
     let route = site.route(target.path);
     let is_refused = target.has_encoded_slash
@@ -79,18 +78,18 @@ fn of_site(site: &Site, route: Option<&Route>, mut response: Response) -> Respon
 }
 
 /// Answers what is no request, or none for any site, as the site would whose name it has; or else as the site of the connection
-/// does, which is that of the name it was made with, or the default one. `client`: that name, and whether it has shown a
-/// certificate that was asked for. A site that demands one answers nobody without.
+/// does, which is that of the name it was made with, or the default one. A site that demands a certificate answers nobody
+/// without.
 pub async fn refuse(
     files: &Files,
     router: &Router,
     head: Option<&Head>,
-    (server_name, is_verified): (Option<&str>, bool),
+    presented: Presented<'_>,
     status: u16,
 ) -> Response {
     let asked = head.and_then(|head| head.host_bytes());
-    let asked = asked.and_then(|host| router.site(Some(host), server_name, is_verified));
-    let Some(site) = asked.or_else(|| router.site(None, server_name, is_verified)) else {
+    let asked = asked.and_then(|host| router.site(Some(host), presented));
+    let Some(site) = asked.or_else(|| router.site(None, presented)) else {
         return error_page::plain(&status.into());
     };
     let response = error_response(files, site, &site.configured, &status.into()).await;

@@ -21,7 +21,7 @@ use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::{ProxyRoute, asked_name};
 use crate::redirect::pattern::Paths;
-use crate::request::Head;
+use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
@@ -225,28 +225,23 @@ impl Router {
         site.log(target.and_then(|target| site.route(target.path))).clone()
     }
 
-    /// The site for a request, by the name it asks for and the name its connection was made with.
+    /// The site for a request, by the name it asks for and what its client presented.
     ///
     /// A request without a name (HTTP/1.0) goes to the site of the connection. A connection
     /// without a name (no SNI) may ask for any site. `None`, for 421 (RFC 9110 §15.5.20), means one of these:
     ///
     /// - No site has the name, and none is the default.
     /// - The site asks clients for certificates, and the connection's name is of a site that asks for others, or for none.
-    /// - The site demands a certificate, and the client has shown none (`is_client_verified`).
+    /// - The site demands a certificate, and the client has shown none.
     /// - The connection was made with another name, whose site shows other certificates.
     #[must_use]
-    pub fn site(
-        &self,
-        host: Option<&[u8]>,
-        server_name: Option<&str>,
-        is_client_verified: bool,
-    ) -> Option<&Site> {
-        let server_name = server_name.map(str::as_bytes);
+    pub fn site(&self, host: Option<&[u8]>, presented: Presented<'_>) -> Option<&Site> {
+        let server_name = presented.server_name.map(str::as_bytes);
         let number = self.number_of(host.or(server_name))?;
         let site = &self.sites[number];
         if site.client_auth.is_some() {
             // A client that the acceptor asked for one has shown it. This does not rely on that.
-            let is_let_in = is_client_verified || site.is_certificate_optional;
+            let is_let_in = presented.is_verified || site.is_certificate_optional;
             if !is_let_in || self.client_auth_of(server_name) != site.client_auth {
                 return None;
             }

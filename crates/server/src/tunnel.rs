@@ -75,7 +75,8 @@ pub(crate) struct Tunnel {
 /// The bytes both ways, and the server that was found.
 struct Carried {
     relay: Relay,
-    connect_time: Duration,
+    /// Where it was connected for this tunnel.
+    connect_time: Option<Duration>,
     /// Counts the connection on its server, until it is over.
     slot: Option<Slot>,
 }
@@ -153,26 +154,32 @@ impl Tunnel {
                 return;
             }
         };
-        self.carry_on(client.received, connected).await;
+        let Connected { socket, slot, connect_time, .. } = connected;
+        self.carry_on(client.received, socket, slot, Some(connect_time)).await;
     }
 
     /// Carries the bytes between two connections that stand, until both sides have ended.
-    pub(crate) async fn carry_between(mut self, client: ClientSide, connected: Connected<Opened>) {
+    pub(crate) async fn carry_between(mut self, client: ClientSide, server: Opened, slot: Slot) {
         if let Some(name) = client.server_name() {
             let _ = self.shown.server_name.set(name.into());
         }
         self.client = client.side;
-        self.carry_on(client.received, connected).await;
+        self.carry_on(client.received, server, slot, None).await;
     }
 
-    async fn carry_on(&mut self, received: Vec<u8>, connected: Connected<Opened>) {
-        let Connected { socket, server, slot, connect_time } = connected;
-        let _ = self.shown.server.set(server);
+    async fn carry_on(
+        &mut self,
+        received: Vec<u8>,
+        server: Opened,
+        slot: Slot,
+        connect_time: Option<Duration>,
+    ) {
+        let _ = self.shown.server.set(Arc::clone(slot.server()));
         let client_side = replace(&mut self.client, Side::Closed);
         let relay = Relay::new(
             client_side,
-            socket.side,
-            [received, socket.greeting],
+            server.side,
+            [received, server.greeting],
             self.settings.relay(),
             &self.worker.pipes,
             &self.worker.offloads,
@@ -360,7 +367,7 @@ impl Tunnel {
             listener: self.peers.listener,
             backend: &self.settings.upstream.backend.name,
             server: self.shown.server.get().map(|server| &*server.name),
-            connect_time: self.carried.as_ref().map(|carried| carried.connect_time),
+            connect_time: self.carried.as_ref().and_then(|carried| carried.connect_time),
             to_backend,
             to_client,
             end: self.end,

@@ -140,6 +140,18 @@ fn options_for_the_whole_server_has_its_own_form() {
     let request = head(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
     let parsed = request.target().unwrap();
     assert_eq!((parsed.form, parsed.path), (Form::Asterisk, "/"));
+    for (raw, form) in [
+        ("https://b", Form::Asterisk),
+        ("https://b/", Form::Absolute),
+        ("https://b?", Form::Absolute),
+        ("/", Form::Origin),
+    ] {
+        let text = format!("OPTIONS {raw} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let request = head(text.as_bytes());
+        let parsed = request.target().unwrap();
+        let authority = raw.starts_with("https").then_some("b");
+        assert_eq!((parsed.form, parsed.path, parsed.authority), (form, "/", authority), "{raw}");
+    }
 }
 
 #[test]

@@ -23,7 +23,6 @@ use crate::request::{Beside, BodyError, Head, OfConnection, Request, TlsSource};
 use crate::respond::{self, respond};
 use crate::response::{Body, Response};
 use crate::setup::Snapshot;
-use crate::tx_path::TxPath;
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
@@ -57,11 +56,6 @@ enum ReceivedHead {
     Head(Box<Head>, BodyFraming),
     /// What cannot be answered but with an error: the head as far as it is one, and the status.
     Refused(Option<Box<Head>>, u16),
-}
-
-/// The name that a connection was made with, and whether its client has shown a certificate that was asked for.
-pub(super) fn of_client(session: &Session) -> (Option<&str>, bool) {
-    (session.server_name.as_deref(), session.peer.is_some())
 }
 
 impl Connection {
@@ -165,8 +159,8 @@ impl Connection {
     ) -> End {
         let arrival = Arrival::now(number);
         let (files, router) = (&self.worker.responder.files, &self.snapshot.router);
-        let client = of_client(stream.session());
-        let mut response = respond::refuse(files, router, head, client, status).await;
+        let presented = stream.session().into();
+        let mut response = respond::refuse(files, router, head, presented, status).await;
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
             Ok(()) => End::Announced,
             Err(end) => end,
@@ -177,7 +171,7 @@ impl Connection {
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
     async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
-        let filled = if stream.received().bytes().is_empty() && state.answered > 0 {
+        let filled = if !has_begun(stream.received().bytes()) && state.answered > 0 {
             self.deadline
                 .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
                 .await
@@ -193,7 +187,7 @@ impl Connection {
             Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(End::Quiet),
             Ok(Err(error)) => Err(self.stream_failed(error)),
             // A client whose request took too long is told (RFC 9110 §15.5.9).
-            Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
+            Err(Interrupt::Expired) if has_begun(stream.received().bytes()) => {
                 Err(Box::pin(self.refuse(stream, None, 408, state.answered + 1)).await)
             }
             Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
@@ -289,8 +283,7 @@ impl Connection {
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery =
-            Delivery::new(worker, stream, deadline, write_timeout, closes).beside(beside);
+        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, beside);
         let preference = self.preference(response);
         if let Body::Upgraded(upgraded) = &mut response.body {
             upgraded.path = preference.choice;
@@ -367,9 +360,7 @@ impl Connection {
         response: &Response,
         arrival: &Arrival,
     ) {
-        let delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        self.log(session, Some(head), response, 0, &delivered, arrival);
+        self.log(session, Some(head), response, 0, &Delivered::NOTHING, arrival);
     }
 
     pub(super) fn log(
@@ -384,6 +375,9 @@ impl Connection {
         let metrics = &self.worker.metrics;
         let duration = arrival.instant.elapsed();
         metrics.response(delivered.path, response.status, bytes_sent, duration);
+        if let Some(reason) = delivered.reason {
+            metrics.not_preferred(reason);
+        }
         if !delivered.completed {
             metrics.response_truncated();
         }
@@ -420,6 +414,11 @@ impl Connection {
         };
         self.worker.log.record(&response.log, &entry);
     }
+}
+
+/// Whether a request has begun. Ends of lines are none: some clients send one behind a body (RFC 9112 §2.2).
+fn has_begun(received: &[u8]) -> bool {
+    received.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
 }
 
 /// Whether what is no request would have been a HEAD: its answer has no body either.

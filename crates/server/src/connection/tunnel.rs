@@ -28,13 +28,7 @@ impl Connection {
         let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
             return;
         };
-        let peers = Peers {
-            client: self.remote,
-            socket: peer,
-            listener: routes.address,
-            destination: self.destination,
-            header: self.proxy_header,
-        };
+        let Some(peers) = self.peers(peer) else { return };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;
         let Some((client, settings)) = found else { return };
         let Self { worker, deadline, snapshot, number, accepted, .. } = self;
@@ -42,6 +36,17 @@ impl Connection {
         drop((snapshot, routes));
         let worker = (worker.shared(), Some(worker));
         Tunnel::new(worker, deadline, settings, peers, number, accepted).carry(client).await;
+    }
+
+    /// Whom a tunnel is between, of a client that came over a connection of `socket`.
+    pub(super) fn peers(&self, socket: SocketAddr) -> Option<Peers> {
+        Some(Peers {
+            client: self.remote,
+            socket,
+            listener: self.listener()?.address.value,
+            destination: self.destination,
+            header: self.proxy_header,
+        })
     }
 
     async fn client_side(
@@ -110,10 +115,13 @@ impl Connection {
             let stage = self.stage(&received);
             let read =
                 self.deadline.wait(stage, |context| poll_read(&mut socket, &mut received, context));
-            if !matches!(read.await, Ok(Ok(1..))) {
-                self.worker.metrics.handshake_failed("hello_incomplete");
-                return None;
-            }
+            let failure = match read.await {
+                Ok(Ok(1..)) => continue,
+                Ok(_) => "hello_incomplete",
+                Err(interrupt) => interrupt.as_str(),
+            };
+            self.worker.metrics.handshake_failed(failure);
+            return None;
         };
         let (reason, alert) = match outcome {
             Ok((server_name, settings)) => {

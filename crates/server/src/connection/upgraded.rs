@@ -4,26 +4,48 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kettle_config::{Truncation, TunnelPathChoice, TxPathChoice};
+use kettle_config::{Listener, Truncation, TunnelPathChoice, TxPathChoice};
 use kettle_tls::stream::TlsStream;
 
 use super::Connection;
-use crate::backend::Connected;
+use crate::backend::Slot;
+use crate::deadlines::Deadline;
 use crate::relay::Side;
 use crate::response::Upgraded;
 use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
 use crate::tunnel_routes::TunnelSettings;
 use crate::upstream::{Link, Upstream};
+use crate::worker_state::{OpenConnection, WorkerState};
 
 /// What a tunnel is made of, but for its client's side.
 pub(super) struct TunnelEnds {
-    pub(super) settings: TunnelSettings,
-    pub(super) peers: Peers,
-    pub(super) connected: Connected<Opened>,
+    settings: TunnelSettings,
+    peers: Peers,
+    server: Opened,
+    slot: Slot,
     /// The place among the requests of its client, until it ends.
-    pub(super) in_use: Option<Rc<dyn fmt::Debug>>,
+    in_use: Option<Rc<dyn fmt::Debug>>,
+}
+
+impl TunnelEnds {
+    /// Carries what both sides say from now on, to its end.
+    pub(super) async fn carry(
+        self,
+        client: Side,
+        worker: (Rc<WorkerState>, Option<OpenConnection>),
+        deadline: Rc<Deadline>,
+        number: u64,
+    ) {
+        let Self { settings, peers, server, slot, in_use } = self;
+        let client = ClientSide { side: client, received: Vec::new(), server_name: None };
+        // Its time begins here: how long its client had been connected says nothing.
+        let began = Instant::now();
+        let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, began);
+        tunnel.carry_between(client, server, slot).await;
+        drop(in_use);
+    }
 }
 
 impl Connection {
@@ -35,48 +57,32 @@ impl Connection {
         peer: SocketAddr,
     ) {
         let Some(ends) = self.tunnel_ends(upgraded, peer) else { return };
-        let TunnelEnds { settings, peers, connected, in_use } = ends;
-        let client =
-            ClientSide { side: Side::from(stream), received: Vec::new(), server_name: None };
         let Self { worker, deadline, snapshot, number, .. } = self;
         // A tunnel may outlive many configurations.
         drop(snapshot);
-        // Its time begins here: how long its client had been connected says nothing.
-        let began = Instant::now();
         let worker = (worker.shared(), Some(worker));
-        let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, began);
-        tunnel.carry_between(client, connected).await;
-        drop(in_use);
+        ends.carry(Side::from(stream), worker, deadline, number).await;
     }
 
     /// The server's side of a tunnel, and whom it is between.
     pub(super) fn tunnel_ends(&self, upgraded: Upgraded, peer: SocketAddr) -> Option<TunnelEnds> {
         let Upgraded { link, received, slot, backend, in_use, path, log } = upgraded;
-        let listener = self.listener()?;
-        let address = listener.address.value;
+        let peers = self.peers(peer)?;
         let path = match path {
             TxPathChoice::User => TunnelPathChoice::User,
             _ => TunnelPathChoice::Auto,
         };
-        let crossover = listener.https().map_or(u64::MAX, |https| https.crossover.max(CROSSOVER));
+        let https = self.listener().and_then(Listener::https);
+        let crossover = https.map_or(u64::MAX, |https| https.crossover.max(CROSSOVER));
         let upstream = Arc::new(Upstream::new(backend, None));
         let settings =
             TunnelSettings::new(upstream, path, crossover, Truncation::Fin).logged_to(log);
-        let peers = Peers {
-            client: self.remote,
-            socket: peer,
-            listener: address,
-            destination: self.destination,
-            header: self.proxy_header,
-        };
         let side = match link {
             Link::Tls(stream) => Side::from(stream),
             Link::Plain(socket) => Side::from(socket),
         };
-        let opened = Opened { side, greeting: received };
-        let server = Arc::clone(slot.server());
-        let connected = Connected { socket: opened, server, slot, connect_time: Duration::ZERO };
-        Some(TunnelEnds { settings, peers, connected, in_use })
+        let server = Opened { side, greeting: received };
+        Some(TunnelEnds { settings, peers, server, slot, in_use })
     }
 }
 

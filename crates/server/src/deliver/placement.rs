@@ -69,9 +69,6 @@ impl Delivery<'_> {
         } else if preference.wants_kernel(demand) {
             self.delivered.reason = self.offload().await?;
         }
-        if let Some(reason) = self.delivered.reason {
-            self.worker.metrics.not_preferred(reason);
-        }
         if !self.stream.is_offloaded() {
             return Ok(());
         }

@@ -103,14 +103,13 @@ impl Delivery<'_> {
         let takes_kernel =
             matches!(preference.choice, TxPathChoice::Auto | TxPathChoice::KernelSendfile);
         let is_wanted = is_large && takes_kernel;
-        let offloads = &self.worker.offloads;
-        let obstacle = offloads.splice_obstacle(self.stream.session()).filter(|_| is_wanted);
+        let obstacle = self.worker.offloads.splice_obstacle(self.stream.session());
+        let obstacle = obstacle.filter(|_| is_wanted);
         let bytes = if is_wanted && obstacle.is_none() { length } else { 1 };
         let demand = Demand { bytes, is_file: false, is_last: self.is_last };
         self.choose_tx_path(demand, preference).await?;
         if let Some(obstacle) = obstacle.filter(|_| self.delivered.reason.is_none()) {
             self.delivered.reason = Some(obstacle);
-            offloads.not_preferred(obstacle);
         }
         Ok(is_wanted && obstacle.is_none() && self.stream.is_offloaded())
     }

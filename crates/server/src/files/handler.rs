@@ -149,11 +149,7 @@ impl Files {
         let Sighting { found, root, looked, .. } =
             self.sight(route, relative, key.preference, now).await?;
         match found {
-            LocateOutcome::File(found) => {
-                let entry = self.entry(route, key, found, &root, looked).await;
-                let entry = entry.map_err(locate::status_of)?;
-                respond::respond(&entry, head, &*self.clock)
-            }
+            LocateOutcome::File(found) => self.answer(route, key, found, &root, looked, head).await,
             // From the path that was asked for its links would lead elsewhere.
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
             LocateOutcome::SlashMissing => Ok(add_slash(route, target)),
@@ -190,11 +186,7 @@ impl Files {
         let Sighting { found, root, looked, .. } =
             self.sight(route, relative, key.preference, now).await?;
         match found {
-            LocateOutcome::File(found) => {
-                let entry = self.entry(route, key, found, &root, looked).await;
-                let entry = entry.map_err(locate::status_of)?;
-                respond::respond(&entry, head, &*self.clock)
-            }
+            LocateOutcome::File(found) => self.answer(route, key, found, &root, looked, head).await,
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
             // Never another fallback.
@@ -202,6 +194,20 @@ impl Files {
                 Err(404.into())
             }
         }
+    }
+
+    /// Answers from a file that was found.
+    async fn answer(
+        &self,
+        route: &FileRoute,
+        key: KeyRef<'_>,
+        found: Found,
+        root: &Arc<Root>,
+        looked: Duration,
+        head: &Head,
+    ) -> Result<Response, HttpError> {
+        let entry = self.entry(route, key, found, root, looked).await;
+        respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
     }
 
     async fn sight(

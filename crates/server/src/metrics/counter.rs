@@ -280,7 +280,8 @@ impl<const LABELS: usize, const SLOTS: usize> Shape for Labelled<LABELS, SLOTS> 
         }
         let other = self.other.load(Relaxed);
         if other > 0 {
-            counts.insert(vec![OTHER; LABELS], other);
+            // One of the labels may be this word too.
+            *counts.entry(vec![OTHER; LABELS]).or_default() += other;
         }
         counts
     }

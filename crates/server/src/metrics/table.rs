@@ -1,6 +1,7 @@
 //! Every counter of a worker, declared once: its shape, its name and help for Prometheus, its labels.
 //!
-//! A new one is a line here, and a call where it is counted.
+//! A new one is a line here, and a call where it is counted. For `kettle ctl status` it has a line in `Counts` too, in
+//! `admin::status` of the supervisor.
 
 use std::fmt;
 
@@ -52,7 +53,7 @@ macro_rules! counters {
 counters! {
     connections: Lifetimes = "connections", "Connections accepted";
     connections_rejected: Labelled<1, REASONS> =
-        "connections_rejected", "Connections turned away before their handshake by reason" by "reason";
+        "connections_rejected", "Connections that could not be accepted by reason" by "reason";
     proxy_headers: Labelled<2, REASONS> =
         "proxy_headers", "PROXY headers by version and outcome" by "version", "outcome";
     handshakes: Labelled<2, HANDSHAKES> =
@@ -63,7 +64,7 @@ counters! {
         "handshake_suites", "Finished handshakes by cipher suite" by "suite";
     handshake_groups: Labelled<1, SUITES> =
         "handshake_groups", "Finished handshakes by key exchange group" by "group";
-    handshakes_failed: Labelled<1, REASONS> =
+    handshakes_failed: Labelled<1, MANY_REASONS> =
         "handshakes_failed", "Failed handshakes by reason" by "reason";
     client_certificates: Labelled<1, REASONS> =
         "client_certificates", "Clients that were asked for a certificate by outcome" by "outcome";
@@ -79,7 +80,7 @@ counters! {
     http2_refused: Labelled<1, REASONS> =
         "http2_refused", "HTTP/2 connections and streams that were ended for what the client did by reason" by "reason";
     tunnels: Lifetimes = "tunnels", "Connections carried to a backend";
-    tunnels_ended: Labelled<1, REASONS> =
+    tunnels_ended: Labelled<1, MANY_REASONS> =
         "tunnels_ended", "Tunnels that ended by what ended them" by "end";
     tunnel_bytes_to_client: By<TxPath, { TxPath::WORDS.len() }> =
         "tunnel_sent_bytes", "Bytes that tunnels carried to clients by the last path they took" by "path";
@@ -117,6 +118,9 @@ impl Numbers {
 
 /// Room for reasons: the kernel's refusals, the tls crate's failures and a few to spare.
 const REASONS: usize = 32;
+
+/// Room for all that ends handshakes, or tunnels: alerts, mistakes, what servers and the configuration say.
+const MANY_REASONS: usize = 64;
 
 /// Room for TLS version × kind of resumption.
 const HANDSHAKES: usize = 8;

@@ -130,6 +130,15 @@ fn labels_beyond_the_room_are_counted_as_other() {
 }
 
 #[test]
+fn a_label_that_is_the_word_for_the_rest_is_added_to_it() {
+    let counter = Labelled::<1, 2>::default();
+    for label in [OTHER, "a", "b"] {
+        counter.add_one([label]);
+    }
+    assert_eq!(counter.read(), [(vec![OTHER], 2), (vec!["a"], 1)].into());
+}
+
+#[test]
 fn status_outside_the_range_counts_bytes_only() {
     let worker = WorkerMetrics::default();
     worker.response(TxPath::User, 99, 5, Duration::ZERO);

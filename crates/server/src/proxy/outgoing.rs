@@ -26,7 +26,7 @@ impl ProxyRoute {
         if head.connection_options() > CONNECTION_OPTIONS_MAX {
             return None;
         }
-        let asked = self.host_of(head, request.server_name());
+        let asked = self.host_of(head, request.presented().server_name);
         let host = self.host.as_deref().or(asked.as_deref())?;
         let target = Target { path, ..head.target().ok()? };
         let reference = reference(target, head.raw_target())?;

@@ -23,7 +23,7 @@ impl ProxyRoute {
     /// What a request asks for, with this path; `None` if it says no host.
     pub(crate) fn shared_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
         let head = &*request.head;
-        let host = self.host_of(head, request.server_name())?;
+        let host = self.host_of(head, request.presented().server_name)?;
         // With the port that all mean who say none, it is the same host.
         let host = host.strip_suffix(":443").map(str::to_owned).unwrap_or(host);
         let target = Target { path, ..head.target().ok()? };

@@ -70,9 +70,9 @@ impl RequestBody<'_> {
             BodySource::Tls(source) => {
                 source.stream.consume(std::mem::take(&mut self.lent_bytes));
             }
-            BodySource::Stream(_, data, _) => {
+            BodySource::Stream(source) => {
                 // Whoever gets a response does not wait to be told to go on.
-                (*data, self.is_awaited) = (Bytes::new(), false);
+                (source.data, self.is_awaited) = (Bytes::new(), false);
             }
         }
         let is_flushed = false;
@@ -105,10 +105,10 @@ impl RequestBody<'_> {
 
     /// The body of a stream, if it goes on beside its response.
     pub(crate) fn beside_stream(&mut self) -> Option<Beside<'_, OfStream<'_>>> {
-        let BodySource::Stream(source, _, total_bytes) = &mut self.source else { return None };
+        let BodySource::Stream(source) = &mut self.source else { return None };
         let writer = BodyWriter::new(self.framing == BodyFraming::Chunked);
         let (passing, is_broken) = (&mut self.passing, &mut self.is_broken);
-        let source = OfStream { stream: source.stream, total_bytes };
+        let source = OfStream { stream: source.stream, total_bytes: &mut source.total_bytes };
         let beside = Beside { passing, is_broken, writer, moved_bytes: 0, source };
         beside.passing.is_some().then_some(beside)
     }

@@ -27,7 +27,7 @@ impl<'c> RequestBody<'c> {
             match &mut self.source {
                 BodySource::Nothing { .. } => pending().await,
                 BodySource::Tls(source) => departure(source.stream).await,
-                BodySource::Stream(source, ..) => {
+                BodySource::Stream(source) => {
                     poll_fn(|context| source.stream.poll_gone(context)).await
                 }
             }
@@ -43,7 +43,7 @@ impl<'c> RequestBody<'c> {
     pub(crate) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
         let stream = match &self.source {
             BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source, ..) => Some(source.stream),
+            BodySource::Stream(source) => Some(source.stream),
         };
         poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_gone(context)))
     }

@@ -13,21 +13,45 @@ use crate::http2::{Gone, Stream};
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {
-    /// The stream.
-    pub(crate) stream: &'c Stream,
-    /// The lines of its trailer section, once its end was read.
-    pub trailers: Vec<u8>,
-    /// The stream's own deadline.
-    pub deadline: &'c LazyDeadline<'c>,
-    /// How long the client may send nothing.
-    pub timeout: Duration,
-    /// The longest body that is read only to be thrown away, in bytes.
-    pub discard_bytes_max: u64,
+    pub(super) stream: &'c Stream,
     /// What its connection agreed on.
-    pub session: &'c Session,
+    pub(super) session: &'c Session,
+    /// The stream's own deadline.
+    deadline: &'c LazyDeadline<'c>,
+    /// How long the client may send nothing.
+    timeout: Duration,
+    /// The longest body that is read only to be thrown away, in bytes.
+    pub(super) discard_bytes_max: u64,
+    /// What was given out last.
+    pub(super) data: Bytes,
+    /// How much there has been.
+    pub(super) total_bytes: u64,
+    /// The lines of its trailer section, once its end was read.
+    pub(super) trailers: Vec<u8>,
 }
 
-impl StreamSource<'_> {
+impl<'c> StreamSource<'c> {
+    /// The body of a stream whose client may send nothing for `timeout`, and of which no more than `discard_bytes_max` are
+    /// read only to be thrown away.
+    pub(crate) fn new(
+        stream: &'c Stream,
+        session: &'c Session,
+        deadline: &'c LazyDeadline<'c>,
+        timeout: Duration,
+        discard_bytes_max: u64,
+    ) -> Self {
+        Self {
+            stream,
+            session,
+            deadline,
+            timeout,
+            discard_bytes_max,
+            data: Bytes::new(),
+            total_bytes: 0,
+            trailers: Vec::new(),
+        }
+    }
+
     /// The next data; `None` at the end. The client gets room for as much when the next is asked for.
     /// `waited` grows by how long the client was waited for, after so many bytes.
     pub(super) async fn next(

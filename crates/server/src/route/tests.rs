@@ -38,7 +38,8 @@ fn build(sites: Vec<SiteConfig>) -> Router {
 
 /// The number of the site that answers.
 fn number(router: &Router, host: Option<&str>, server_name: Option<&str>) -> Option<usize> {
-    let site = router.site(host.map(str::as_bytes), server_name, true)?;
+    let presented = Presented { server_name, is_verified: true };
+    let site = router.site(host.map(str::as_bytes), presented)?;
     router.sites.iter().position(|other| std::ptr::eq(other, site))
 }
 
@@ -143,7 +144,7 @@ fn the_longest_prefix_of_whole_segments_decides() {
     let folder = tempfile::tempdir().unwrap();
     let prefixes = ["/", "/img", "/img/large/", "/api/"];
     let router = build(vec![site(&["_"], &prefixes, folder.path())]);
-    let site = router.site(None, None, true).unwrap();
+    let site = router.site(None, Presented::default()).unwrap();
     for (path, prefix, below) in [
         ("/", "", "/"),
         ("/a/b", "", "/a/b"),
@@ -164,7 +165,7 @@ fn the_longest_prefix_of_whole_segments_decides() {
 fn a_path_below_no_prefix_has_no_route() {
     let folder = tempfile::tempdir().unwrap();
     let router = build(vec![site(&["_"], &["/only"], folder.path())]);
-    assert!(router.site(None, None, true).unwrap().route("/other").is_none());
+    assert!(router.site(None, Presented::default()).unwrap().route("/other").is_none());
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn routes_built_again_have_other_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let number_of = || {
         let router = build(vec![site(&["_"], &["/"], folder.path())]);
-        files(router.site(None, None, true).unwrap().route("/")).number
+        files(router.site(None, Presented::default()).unwrap().route("/")).number
     };
     assert_ne!(number_of(), number_of());
 }
@@ -225,7 +226,10 @@ fn site_that_asks_for_certificates_takes_only_connections_that_were_asked_for_th
     ] {
         assert_eq!(number(&router, Some(host), server_name), expected, "{host} {server_name:?}");
     }
-    let unverified = |name: &'static str| router.site(Some(name.as_bytes()), Some(name), false);
+    let unverified = |name: &'static str| {
+        let presented = Presented { server_name: Some(name), is_verified: false };
+        router.site(Some(name.as_bytes()), presented)
+    };
     assert!(unverified("one.example").is_none(), "whatever let this connection in");
     assert!(unverified("lax.example").is_some() && unverified("public.example").is_some());
 

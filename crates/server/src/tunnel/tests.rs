@@ -35,7 +35,7 @@ async fn minutes_until_end(
 ) -> (TunnelEnd, u32) {
     let (relay, _pipes, mut client, mut backend) = Setup::new(Tls13, Tcp).build().await;
     let deadlines = Deadlines::default();
-    let mut carried = Carried { relay, connect_time: Duration::ZERO, slot: None };
+    let mut carried = Carried { relay, connect_time: None, slot: None };
     let time = Time { idle: Duration::from_hours(12), end: None };
     let settings = kettle_config::Backend::default();
     let backends = Backends::new(&[settings], None);

@@ -94,10 +94,15 @@ impl UpstreamBody {
                 (Rest::Coded(BodyReader::new(framing)), length)
             }
         };
-        // A server that announces a body for a response that has none may well send it.
-        let has_stray = head.status() == 204
-            && (head.announced_length().is_some_and(|bytes| bytes > 0)
-                || head.header_values("transfer-encoding").next().is_some());
+        // A server that announces a body for a response that has none may well send it. That of a 304 has the length of what is
+        // not sent (RFC 9110 §8.6).
+        let has_length = || head.announced_length().is_some_and(|bytes| bytes > 0);
+        let has_coding = || head.header_values("transfer-encoding").next().is_some();
+        let has_stray = match head.status() {
+            204 => has_length() || has_coding(),
+            304 => has_coding(),
+            _ => false,
+        };
         // Who asked has shown who it is, and the server may take the next request for the same client's.
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
         let ends_by_close = matches!(rest, Rest::UntilClose);

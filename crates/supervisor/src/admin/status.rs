@@ -50,7 +50,7 @@ pub struct Status {
 pub struct ListenerStatus {
     /// IP address and port.
     pub address: String,
-    /// `https` or `redirect`.
+    /// As the configuration names it: `https`, `tls`, ….
     pub kind: String,
     /// The path configured; none without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]

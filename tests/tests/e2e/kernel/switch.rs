@@ -104,6 +104,7 @@ fn a_body_in_memory_is_written_to_the_kernel_where_sendfile_was_wanted() {
     let kettle = Kettle::start(Setup::path("kernel-sendfile"));
     assert_eq!(kettle.connect(TLS13_AES_128).get("/not-there").status, 404);
     assert_eq!(kettle.entry("/not-there").path(), "kernel-write (not_a_file)");
+    assert_eq!(kettle.status("/total/not_preferred/not_a_file"), 1);
 }
 
 #[test]

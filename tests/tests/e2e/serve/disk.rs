@@ -235,6 +235,9 @@ fn what_a_remote_file_system_holds_goes_through_memory_and_says_so() {
         };
         assert_eq!(kettle.entry("/mounted/answers").path(), expected, "{path}");
     }
+    let slow = paths_here().iter().filter(|path| !matches!(**path, "user" | "kernel-write"));
+    let counted = kettle.status("/total/not_preferred/slow_disk");
+    assert_eq!(counted.as_u64().unwrap_or(0), slow.count() as u64);
 }
 
 #[test]

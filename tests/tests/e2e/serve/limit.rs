@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::content::LARGE;
 use kettle_tests::environment::{is_guest, paths_here, patience, skip};
-use kettle_tests::http::{Connection, get};
+use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
@@ -52,6 +52,21 @@ fn a_head_that_comes_byte_by_byte_runs_out_of_time() {
     client.wire.socket.set_read_timeout(Some(patience())).unwrap();
     assert_eq!(client.response().status, 408);
     assert_eq!(client.end(), End::Orderly);
+}
+
+#[test]
+fn an_empty_line_behind_a_body_begins_no_request() {
+    let limits = with_a_file().set("limits", "request_timeout = \"1s\"\nidle_timeout = \"1m\"");
+    let kettle = Kettle::start(limits);
+    let mut client = kettle.connect(TLS13_AES_128);
+    let fields = "Content-Length: 5\r\n";
+    client.send(&[request("POST", "/a", fields), b"aaaaa\r\n".to_vec()].concat()).unwrap();
+    assert_eq!(client.response().status, 405);
+    client.wire.socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    let unasked = client.receive(&mut [0; 1_000]).unwrap_err();
+    assert!(is_timeout(&unasked), "{unasked}");
+    client.wire.socket.set_read_timeout(Some(patience())).unwrap();
+    assert_eq!(client.get("/a").body, b"content");
 }
 
 #[test]

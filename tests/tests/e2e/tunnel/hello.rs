@@ -8,6 +8,7 @@ use kettle_tests::environment::scaled;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{ALPN, RawHello, SERVER_NAME};
 use kettle_tests::setup::Setup;
+use rustix::process::Signal;
 use rustls::crypto::aws_lc_rs::kx_group;
 
 use super::{before, terminator};
@@ -104,4 +105,29 @@ fn what_is_no_hello_or_says_something_twice_is_refused() {
         assert_eq!((wire.received.len(), wire.received[0]), (7, 21), "{what}");
     }
     kettle.wait_for_status("/total/connections_open", 0);
+}
+
+#[test]
+fn a_hello_that_does_not_come_is_counted_by_what_ended_the_wait() {
+    let at = Backend::listen();
+    let setup = before("passthrough", "", &[at.address()]);
+    let kettle = Kettle::start(setup.set("tls", "handshake_timeout = \"3s\""));
+    let hello = RawHello::default().records(&[9; 32]);
+    let half = &hello[..hello.len() / 2];
+    let mut wire = Wire::connect(kettle.address());
+    wire.write_all(half).unwrap();
+    wire.read_to_end();
+    kettle.wait_for_status("/total/handshakes_failed/timed_out", 1);
+    let mut wire = Wire::connect(kettle.address());
+    wire.write_all(half).unwrap();
+    drop(wire);
+    kettle.wait_for_status("/total/handshakes_failed/hello_incomplete", 1);
+    // As long as a tunnel stands the server can be asked.
+    let mut standing = Wire::connect(kettle.address());
+    standing.write_all(&hello).unwrap();
+    let _server = at.accept();
+    let _silent = Wire::connect(kettle.address());
+    kettle.wait_for_status("/total/connections_open", 2);
+    kettle.signal(Signal::TERM);
+    kettle.wait_for_status("/total/handshakes_failed/server_stopping", 1);
 }

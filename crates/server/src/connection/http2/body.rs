@@ -48,14 +48,19 @@ impl<'s> Outgoing<'s> {
         deadline: &'s Deadline,
         write_timeout: Duration,
         priority: Priority,
+        request: Option<Beside<'s, OfStream<'s>>>,
     ) -> Self {
-        let (place, left_bytes, pace, request) = (None, None, None, None);
-        Self { worker, stream, deadline, write_timeout, priority, place, left_bytes, pace, request }
-    }
-
-    /// Lets the rest of the request go on beside it.
-    pub(super) fn beside(self, request: Option<Beside<'s, OfStream<'s>>>) -> Self {
-        Self { request, ..self }
+        Self {
+            worker,
+            stream,
+            deadline,
+            write_timeout,
+            priority,
+            place: None,
+            left_bytes: None,
+            pace: None,
+            request,
+        }
     }
 
     /// Ends the stream before its end, once the kernel has what was sent of it.
@@ -124,16 +129,8 @@ impl<'s> Outgoing<'s> {
         }
         loop {
             let limit = body.timeout();
-            let (stream, place) = (self.stream, &mut self.place);
-            // Nobody waits for a server for the sake of a client that has gone.
-            let next = poll_fn(|context| match body.poll_chunk(context) {
-                Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
-                Poll::Pending => {
-                    *place = None;
-                    stream.poll_gone(context).map(|()| Err(gone(Gone)))
-                }
-            });
-            let Ok(next) = timeout(limit, next).await else {
+            let next = self.unless_gone(limit, |context| body.poll_chunk(context)).await;
+            let Some(next) = next else {
                 // It is not kept busy while the client takes what came.
                 body.cut();
                 return Err(cut_short(TimedOut));
@@ -165,19 +162,34 @@ impl<'s> Outgoing<'s> {
                     sent += span.bytes;
                 }
                 GrowingNext::Later { filled } => {
-                    self.place = None;
-                    let (stream, patience) = (self.stream, body.patience);
-                    let more = poll_fn(|context| match body.poll_more(context, filled) {
-                        Poll::Ready(()) => Poll::Ready(Ok(())),
-                        Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
-                    });
-                    let more = timeout(patience, more).await;
-                    more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
+                    let patience = body.patience;
+                    let more = |context: &mut Context<'_>| {
+                        body.poll_more(context, filled).map(Ok::<_, io::Error>)
+                    };
+                    let more = self.unless_gone(patience, more).await;
+                    more.unwrap_or_else(|| Err(cut_short(io::ErrorKind::TimedOut)))?;
                 }
                 GrowingNext::End if body.bytes.is_some() => return Ok(()),
                 GrowingNext::End => return self.end_with(&[]),
             }
         }
+    }
+
+    /// Waits so long for what the body is made from, but not for the sake of a client that has gone, and out of the line.
+    async fn unless_gone<T, E: Into<io::Error>>(
+        &mut self,
+        limit: Duration,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, E>>,
+    ) -> Option<Result<T, DeliveryError>> {
+        let (stream, place) = (self.stream, &mut self.place);
+        let next = poll_fn(|context| match poll(context) {
+            Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
+            Poll::Pending => {
+                *place = None;
+                stream.poll_gone(context).map(|()| Err(gone(Gone)))
+            }
+        });
+        timeout(limit, next).await.ok()
     }
 
     async fn memory(&mut self, mut bytes: &[u8]) -> Result<(), DeliveryError> {

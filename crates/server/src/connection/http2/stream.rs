@@ -10,7 +10,7 @@ use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 
 use super::Shared;
 use super::body::Outgoing;
-use crate::connection::cycle::{Arrival, of_client};
+use crate::connection::cycle::Arrival;
 use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::http1::{Edge, write_head};
@@ -59,14 +59,9 @@ impl Shared {
             }
         };
         let deadline = LazyDeadline::new(&worker.deadlines);
-        let source = StreamSource {
-            stream: &stream,
-            trailers: Vec::new(),
-            deadline: &deadline,
-            timeout: limits.request_timeout,
-            discard_bytes_max: limits.body_discard_bytes,
-            session: &self.session,
-        };
+        let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
+        let source =
+            StreamSource::new(&stream, &self.session, &deadline, timeout, discard_bytes_max);
         let mut request = Request::of_stream(head, framing, source, client);
         let response = match &snapshot {
             None => Some(self.refuse(&worker, &own, Some(&request.head), 421).await),
@@ -103,8 +98,8 @@ impl Shared {
         head: Option<&Head>,
         status: u16,
     ) -> Response {
-        let (files, client) = (&worker.responder.files, of_client(&self.session));
-        Box::pin(respond::refuse(files, &own.router, head, client, status)).await
+        let (files, presented) = (&worker.responder.files, (&self.session).into());
+        Box::pin(respond::refuse(files, &own.router, head, presented, status)).await
     }
 
     /// Sends a response and logs it, whatever became of it.
@@ -121,21 +116,14 @@ impl Shared {
             let connection = self.connection.borrow();
             (connection.worker.shared(), connection.preference(&response))
         };
-        let edge = Edge {
-            date_line: worker.date_line(),
-            version: None,
-            is_head,
-            is_tls: true,
-            closes: false,
-        };
+        let edge = Edge::of_http2(worker.date_line(), is_head);
         let mut head = worker.head_buffer();
         // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, &mut response, &edge);
         let length = response.body.length();
         let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
         let demand = Demand { bytes, is_file, is_last: false };
-        let mut delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+        let mut delivered = Delivered::NOTHING;
         let obstacle = self.ask_for_kernel_path(&worker, preference, demand);
         let mut head_bytes = 0;
         if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
@@ -147,9 +135,6 @@ impl Shared {
         }
         delivered.body_bytes = stream.sent_bytes();
         (delivered.path, delivered.reason) = self.path_at_end(preference, demand, obstacle);
-        if let Some(reason) = delivered.reason {
-            worker.metrics.not_preferred(reason);
-        }
         self.note_end(delivered.completed);
         // As it was before compression.
         let bytes_sent = head_bytes + delivered.body_bytes;
@@ -169,8 +154,8 @@ impl Shared {
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
         let deadline = self.take_deadline();
-        let outgoing = Outgoing::new(worker, stream, &deadline, write_timeout, priority);
-        let mut outgoing = outgoing.beside(beside);
+        let mut outgoing =
+            Outgoing::new(worker, stream, &deadline, write_timeout, priority, beside);
         let sent = outgoing.send(&mut response.body).await;
         let is_complete = sent.is_ok();
         if let Err(error) = sent {

@@ -1,19 +1,15 @@
 //! A stream that becomes a tunnel (extended CONNECT, RFC 8441): its response's head, and what both sides say behind it.
 
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Instant;
 
 use super::Shared;
 use crate::connection::cycle::Arrival;
-use crate::connection::upgraded::TunnelEnds;
 use crate::deliver::Delivered;
 use crate::http1::{Edge, write_head};
 use crate::http2::{Stream, TunnelStream};
 use crate::relay::Side;
 use crate::request::Head;
 use crate::response::{Body, Response};
-use crate::tunnel::{ClientSide, Tunnel};
 
 impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
@@ -25,19 +21,12 @@ impl Shared {
         arrival: Arrival,
     ) {
         let worker = self.connection.borrow().worker.shared();
-        let edge = Edge {
-            date_line: worker.date_line(),
-            version: None,
-            is_head: false,
-            is_tls: true,
-            closes: false,
-        };
+        let edge = Edge::of_http2(worker.date_line(), false);
         let mut bytes = worker.head_buffer();
         write_head(&mut bytes, &mut response, &edge);
         let completed = stream.send_head(response.status, &bytes, false).is_ok();
         let path = stream.path();
         let delivered = Delivered { path, reason: None, body_bytes: 0, completed };
-        let began = Instant::now();
         let ends = {
             let connection = self.connection.borrow();
             let bytes_sent = bytes.len() as u64;
@@ -51,23 +40,11 @@ impl Shared {
         worker.recycle(bytes);
         drop((head, arrival));
         let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
-        let TunnelEnds { settings, peers, connected, in_use } = ends;
         let progress = stream.progress();
-        let stream = TunnelStream::new(stream, self.session.clone());
-        let client =
-            ClientSide { side: Side::from(stream), received: Vec::new(), server_name: None };
+        let client = Side::from(TunnelStream::new(stream, self.session.clone()));
         let deadline = self.take_deadline();
         let number = self.connection.borrow().number;
-        let tunnel = Tunnel::new(
-            (worker, None),
-            Rc::clone(&deadline),
-            Arc::new(settings),
-            peers,
-            number,
-            began,
-        );
-        tunnel.carry_between(client, connected).await;
-        drop(in_use);
+        ends.carry(client, (worker, None), Rc::clone(&deadline), number).await;
         self.deadlines.borrow_mut().push(deadline);
         self.note_end(progress.is_sent());
     }

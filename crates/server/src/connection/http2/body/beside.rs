@@ -53,8 +53,8 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Waits for either side, for the server at most `limit`. Where only the client keeps the server waiting, it has to send at the least rate, unless it has no
-    /// window for that.
+    /// Waits for either side, for the server at most `limit`. Where only the client keeps the server waiting, it has to send at the
+    /// least rate, unless it has no window for that.
     async fn next_beside(
         &mut self,
         body: &mut UpstreamBody,
