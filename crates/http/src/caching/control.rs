@@ -40,6 +40,11 @@ impl Control {
         self.no_store && !self.must_understand
     }
 
+    /// Whether it may be used after its time at all.
+    pub(super) fn may_be_stale(&self) -> bool {
+        !self.must_revalidate && !self.no_cache
+    }
+
     /// Reads all lines of the field, or those of `targeted` where that is there and is a dictionary (RFC 8941). Directives that
     /// are not known say nothing.
     #[must_use]
