@@ -100,6 +100,9 @@ fn what_is_not_for_everybody_is_not_kept() {
         ("cache-control: max-age=20\nvary: accept, *", NotKept::VaryAll),
         ("cache-control: no-cache", NotKept::NotFresh),
         ("cache-control: max-age=0", NotKept::NotFresh),
+        ("cache-control: max-age=60, ext=\"a, private", NotKept::NoStore),
+        ("cache-control: must-understand, max-age=60, ext=\"a, private", NotKept::NoStore),
+        ("cache-control: max-age=60\ncache-control: ext=\"a\\\", private", NotKept::NoStore),
     ];
     for (text, expected) in cases {
         let generous = Defaults { fresh_for: Duration::from_mins(1), ..Defaults::default() };
@@ -120,10 +123,10 @@ fn each_reason_not_to_keep_a_response_has_its_word() {
         (NotKept::SetCookie, "set-cookie"),
         (NotKept::VaryAll, "vary"),
         (NotKept::NotFresh, "not-fresh"),
+        (NotKept::Outlived, "outlived"),
     ] {
         assert_eq!(reason.reason(), word);
     }
-        (NotKept::Outlived, "outlived"),
 }
 
 #[test]
@@ -168,9 +171,6 @@ fn the_default_is_for_responses_that_say_nothing() {
     }
 }
 
-#[test]
-fn stale_use_is_what_response_and_operator_allow() {
-    let defaults = Defaults { stale_if_error: Duration::from_secs(30), ..Defaults::default() };
 /// It was on its way for a minute, by a server whose clock is two minutes late. It is as old as that, and kept nevertheless.
 #[test]
 fn what_is_long_on_its_way_is_kept_and_is_as_old_as_that() {
@@ -203,6 +203,9 @@ fn what_is_long_on_its_way_is_kept_and_is_as_old_as_that() {
     assert_eq!(freshness_of(200, silent, &Defaults::default()), Err(NotKept::NotFresh));
 }
 
+#[test]
+fn stale_use_is_what_response_and_operator_allow() {
+    let defaults = Defaults { stale_if_error: Duration::from_secs(30), ..Defaults::default() };
     let stale = |text: &str| {
         let freshness = freshness_of(200, text, &defaults).unwrap();
         [freshness.stale_while_revalidate, freshness.stale_if_error].map(|it| it.as_secs())
