@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Name, ObjectHead, ObjectWriter, StoreError, Waiting};
+use kettle_cache::{FillState, Name, ObjectHead, ObjectWriter, StoreError, Waiting};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -306,14 +306,17 @@ impl Fetching {
         &self,
         body: &mut UpstreamBody,
         failed: &mut Option<UpstreamError>,
-        fill: &Fill,
+        writer: &ObjectWriter,
         unread: &mut Unread,
     ) -> Option<Result<Vec<Bytes>, UpstreamError>> {
         // One wait with one deadline, however often the readers are counted.
         let mut next = pin!(pieces(body, failed));
         loop {
             let next = timeout(LOOK_TIME, &mut next).await;
-            if unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead) {
+            let fill = writer.fill();
+            if (writer.is_too_large() && fill.give_up())
+                || unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead)
+            {
                 return None;
             }
             if let Ok(next) = next {
@@ -327,11 +330,16 @@ impl Fetching {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
         let (status, mut failed) = (writer.head().status, None);
         loop {
-            let next = self.wanted(&mut body, &mut failed, writer.fill(), &mut unread);
+            let next = self.wanted(&mut body, &mut failed, &writer, &mut unread);
             let pieces = match next.await {
                 Some(Ok(pieces)) => pieces,
                 Some(Err(error)) => return self.cut(writer, &error),
-                None => return self.device.close(writer, u64::MAX),
+                None => {
+                    if writer.is_too_large() {
+                        self.outgrown(status).await;
+                    }
+                    return self.device.close(writer, u64::MAX);
+                }
             };
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {
