@@ -259,9 +259,9 @@ impl Store {
         }
     }
 
-    /// Removes whatever has this name. A file that the disk does not let go is forgotten all the same, up to the next start.
+    /// Removes whatever has this name, which the caller has locked. A file that the disk does not let go is forgotten all the same,
+    /// up to the next start.
     fn remove_any(&self, name: Name) -> Result<(), Errno> {
-        let _alone = self.alone_with(name);
         self.index.remove(name, None);
         self.unlink(name)
     }
@@ -273,7 +273,7 @@ impl Store {
         }
     }
 
-    /// Keeps others from giving this name to a file, and from removing that.
+    /// Keeps others from giving this name to a file, or another of the same key, and from removing that.
     fn alone_with(&self, name: Name) -> Option<MutexGuard<'_, ()>> {
         let lock = self.naming.get(name.part_of(NAMING_LOCKS))?;
         Some(lock.lock().unwrap_or_else(PoisonError::into_inner))

@@ -57,7 +57,7 @@ impl Store {
         let (file, mut claim) = self.claim(whole.len() as u64, false)?;
         let written = self.with_room(whole.len() as u64, || write_all(&file, &whole, 0));
         written.map_err(StoreError::disk("write an object"))?;
-        claim.name(&file, name, extent)
+        claim.name(&file, head, name, extent)
     }
 
     /// A new file, and room for this many bytes; on the disk, too, if others are to rely on it before they are written.
@@ -86,7 +86,7 @@ impl Store {
             return self.open_unnamed();
         }
         let name = self.temporary_name();
-        let file = self.create_named(&name)?;
+        let file = self.with_temporary(|| self.create_named(&name))?;
         *temporary = Some(name);
         Ok(file)
     }
@@ -98,14 +98,14 @@ impl Store {
         name: Name,
         serial: u64,
     ) -> Result<Reference, StoreError> {
-        self.evict();
-        if name != name.first() {
-            self.mark(head)?;
-        }
-        // A purge looks for files after it has counted; so either it saw this one, or it shows here.
+        // What was purged since it was linked is met by nobody; its room is free at once.
         if self.purges.mean_arriving(head) {
             self.remove(name, Some(serial));
             return Err(StoreError::Purged);
+        }
+        self.evict();
+        if name != name.first() {
+            self.mark(head)?;
         }
         Ok(Reference { name, serial, marker: None })
     }
@@ -176,7 +176,11 @@ impl Store {
         }
     }
 
-    fn with_temporary(&self, mut call: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+    /// The same with that of files that have no name yet.
+    pub(super) fn with_temporary<T>(
+        &self,
+        mut call: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         match call() {
             Err(Errno::NOENT) => {
                 make_folder(self.directory(), super::TEMPORARY)?;
@@ -188,10 +192,11 @@ impl Store {
 }
 
 impl Claim {
-    /// Gives the file the name of the whole object that is in it.
+    /// Gives the file the name of the whole object that is in it, unless that was purged meanwhile.
     pub(super) fn name(
         &mut self,
         file: &OwnedFd,
+        head: &ObjectHead,
         name: Name,
         body: BodyExtent,
     ) -> Result<u64, StoreError> {
@@ -202,13 +207,17 @@ impl Claim {
         let Self { store, temporary, reserved_bytes, .. } = self;
         let named = store.with_room(0, || {
             let _alone = store.alone_with(name);
+            // A purge of its key counts before it locks the name and looks for files: it sees this one, or shows here.
+            if store.purges.mean_arriving(head) {
+                return Ok(None);
+            }
             store.give_name(file, temporary.as_deref(), name)?;
             *temporary = None;
             // From here on it is counted in the index.
             store.release(std::mem::take(reserved_bytes));
-            Ok(store.index.insert(name, body.offset + body.bytes))
+            Ok(Some(store.index.insert(name, body.offset + body.bytes)))
         });
-        named.map_err(StoreError::disk("give an object its name"))
+        named.map_err(StoreError::disk("give an object its name"))?.ok_or(StoreError::Purged)
     }
 }
 

@@ -152,7 +152,7 @@ impl ObjectWriter {
             lengthened.map_err(StoreError::disk("write an object's head"))?;
         }
         let name = Name::of_object(head);
-        let serial = claim.name(fill.shared_file(), name, body)?;
+        let serial = claim.name(fill.shared_file(), head, name, body)?;
         store.settle(head, name, serial)
     }
 }
