@@ -62,8 +62,10 @@ pub struct Store {
     rewriting: Mutex<()>,
     has_unnamed_files: bool,
     temporary_files: AtomicU64,
-    /// Reserved for objects that are arriving.
+    /// Reserved for objects that are arriving: no more than all may take.
     arriving_bytes: AtomicU64,
+    /// The part of these that room was made for.
+    room_bytes: AtomicU64,
     is_scanned: AtomicBool,
     evictions: AtomicU64,
     full_disks: AtomicU64,
@@ -136,6 +138,7 @@ impl Store {
             has_unnamed_files: true,
             temporary_files: AtomicU64::new(0),
             arriving_bytes: AtomicU64::new(0),
+            room_bytes: AtomicU64::new(0),
             is_scanned: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
             full_disks: AtomicU64::new(0),
@@ -227,7 +230,7 @@ impl Store {
     #[must_use]
     pub fn status(&self) -> Status {
         Status {
-            bytes: self.index.bytes() + self.arriving_bytes.load(Ordering::Relaxed),
+            bytes: self.taken_bytes(),
             bytes_max: self.bytes_max(),
             objects: self.index.len() as u64,
             evictions: self.evictions.load(Ordering::Relaxed),

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FallocateFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::find::{Object, write_all};
@@ -20,6 +20,8 @@ pub(super) struct Claim {
     /// Where the file has a name from the start.
     temporary: Option<String>,
     pub(super) reserved_bytes: u64,
+    /// The part of that which room was made for.
+    pub(super) room_bytes: u64,
     /// What the store might hold when it began.
     pub(super) bytes_max: u64,
 }
@@ -69,11 +71,15 @@ impl Store {
         let (reserved_bytes, bytes_max) = (bytes_on_disk(bytes), self.bytes_max());
         self.reserve(reserved_bytes, bytes_max)?;
         let store = Arc::clone(self);
-        let mut claim = Claim { store, temporary: None, reserved_bytes, bytes_max };
+        let mut claim = Claim { store, temporary: None, reserved_bytes, room_bytes: 0, bytes_max };
+        match is_relied_on {
+            true => claim.begin_room(),
+            false => claim.make_room(reserved_bytes),
+        }
         let mut make = || {
             let file = self.with_room(0, || self.open_new(&mut claim.temporary))?;
             if is_relied_on {
-                self.with_room(bytes, || set_aside(&file, bytes))?;
+                self.set_aside(&file, bytes)?;
             }
             Ok(file)
         };
@@ -204,17 +210,17 @@ impl Claim {
             // A name promises the whole, after a loss of power too.
             rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
         }
-        let Self { store, temporary, reserved_bytes, .. } = self;
+        let store = Arc::clone(&self.store);
         let named = store.with_room(0, || {
             let _alone = store.alone_with(name);
             // A purge of its key counts before it locks the name and looks for files: it sees this one, or shows here.
             if store.purges.mean_arriving(head) {
                 return Ok(None);
             }
-            store.give_name(file, temporary.as_deref(), name)?;
-            *temporary = None;
+            store.give_name(file, self.temporary.as_deref(), name)?;
+            self.temporary = None;
             // From here on it is counted in the index.
-            store.release(std::mem::take(reserved_bytes));
+            self.release();
             Ok(Some(store.index.insert(name, body.offset + body.bytes)))
         });
         named.map_err(StoreError::disk("give an object its name"))?.ok_or(StoreError::Purged)
@@ -226,16 +232,7 @@ impl Drop for Claim {
         if let Some(temporary) = &self.temporary {
             let _ = rustix::fs::unlinkat(&self.store.directory, temporary, AtFlags::empty());
         }
-        self.store.release(self.reserved_bytes);
-    }
-}
-
-/// A full disk says so before the first client has been sent a byte. The length stays what was written.
-fn set_aside(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
-    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-        Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => Err(errno),
-        // Not all file systems can.
-        _ => Ok(()),
+        self.release();
     }
 }
 
