@@ -62,8 +62,10 @@ pub struct Store {
     rewriting: Mutex<()>,
     has_unnamed_files: bool,
     temporary_files: AtomicU64,
-    /// Reserved for objects that are arriving.
+    /// Reserved for objects that are arriving: no more than all may take.
     arriving_bytes: AtomicU64,
+    /// The part of these that room was made for.
+    room_bytes: AtomicU64,
     is_scanned: AtomicBool,
     evictions: AtomicU64,
     full_disks: AtomicU64,
@@ -136,6 +138,7 @@ impl Store {
             has_unnamed_files: true,
             temporary_files: AtomicU64::new(0),
             arriving_bytes: AtomicU64::new(0),
+            room_bytes: AtomicU64::new(0),
             is_scanned: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
             full_disks: AtomicU64::new(0),
@@ -227,7 +230,7 @@ impl Store {
     #[must_use]
     pub fn status(&self) -> Status {
         Status {
-            bytes: self.index.bytes() + self.arriving_bytes.load(Ordering::Relaxed),
+            bytes: self.taken_bytes(),
             bytes_max: self.bytes_max(),
             objects: self.index.len() as u64,
             evictions: self.evictions.load(Ordering::Relaxed),
@@ -259,9 +262,9 @@ impl Store {
         }
     }
 
-    /// Removes whatever has this name. A file that the disk does not let go is forgotten all the same, up to the next start.
+    /// Removes whatever has this name, which the caller has locked. A file that the disk does not let go is forgotten all the same,
+    /// up to the next start.
     fn remove_any(&self, name: Name) -> Result<(), Errno> {
-        let _alone = self.alone_with(name);
         self.index.remove(name, None);
         self.unlink(name)
     }
@@ -273,7 +276,7 @@ impl Store {
         }
     }
 
-    /// Keeps others from giving this name to a file, and from removing that.
+    /// Keeps others from giving this name to a file, or another of the same key, and from removing that.
     fn alone_with(&self, name: Name) -> Option<MutexGuard<'_, ()>> {
         let lock = self.naming.get(name.part_of(NAMING_LOCKS))?;
         Some(lock.lock().unwrap_or_else(PoisonError::into_inner))

@@ -86,6 +86,8 @@ pub enum NotKept {
     VaryAll,
     /// It says neither how long it is fresh nor by what it could be validated.
     NotFresh,
+    /// The same, since its time was over before it was sent to us: by its own `Age`.
+    Outlived,
 }
 
 impl NotKept {
@@ -99,6 +101,7 @@ impl NotKept {
             NotKept::SetCookie => "set-cookie",
             NotKept::VaryAll => "vary",
             NotKept::NotFresh => "not-fresh",
+            NotKept::Outlived => "outlived",
         }
     }
 }
@@ -129,11 +132,19 @@ pub fn evaluate(answer: &Answer<'_>, defaults: &Defaults) -> Result<Freshness, N
         return Err(NotKept::VaryAll);
     }
     let freshness = freshness(answer, &control, defaults);
+    let is_explicit = lifetime(answer, &control).is_some();
     let is_validatable = has(answer.fields, "etag") || has(answer.fields, "last-modified");
-    if freshness.fresh_for <= freshness.age
-        && !(is_validatable && lifetime(answer, &control).is_some())
-    {
-        return Err(NotKept::NotFresh);
+    if !(is_validatable && is_explicit) {
+        // By the response's own words. How long it was on its way, and a clock of its server's that is late, make it older, and
+        // no other kind of response: those who wait for it share it, and later ones ask once for all of them.
+        let is_timed = is_explicit || !freshness.fresh_for.is_zero();
+        let said = |stale: Option<Duration>| stale.filter(|_| is_timed && control.may_be_stale());
+        let stale = said(control.stale_while_revalidate).max(said(control.stale_if_error));
+        match freshness.fresh_for + stale.unwrap_or_default() {
+            Duration::ZERO => return Err(NotKept::NotFresh),
+            usable_for if usable_for <= said_age(answer) => return Err(NotKept::Outlived),
+            _ => {}
+        }
     }
     Ok(freshness)
 }
@@ -158,12 +169,11 @@ fn freshness(answer: &Answer<'_>, control: &Control, defaults: &Defaults) -> Fre
         None if may_default => heuristic(answer, defaults).unwrap_or(defaults.fresh_for),
         None => Duration::ZERO,
     };
-    let may_be_stale = !control.must_revalidate && !control.no_cache;
     // `s-maxage` forbids stale use (RFC 9111 §5.2.2.10) where the response does not itself say how long it may be.
     let operator =
         if control.s_maxage.is_some() { Duration::ZERO } else { defaults.stale_if_error };
     let stale = |said: Option<Duration>, otherwise: Duration| {
-        if may_be_stale { said.unwrap_or(otherwise) } else { Duration::ZERO }
+        if control.may_be_stale() { said.unwrap_or(otherwise) } else { Duration::ZERO }
     };
     Freshness {
         age: initial_age(answer),
@@ -199,12 +209,16 @@ fn heuristic(answer: &Answer<'_>, defaults: &Defaults) -> Option<Duration> {
 fn initial_age(answer: &Answer<'_>) -> Duration {
     let since = |earlier: SystemTime| answer.answered.duration_since(earlier).unwrap_or_default();
     let apparent = date_of(answer).map(since).unwrap_or_default();
+    apparent.max(said_age(answer) + since(answer.asked))
+}
+
+/// How old it was by its `Age` when it was sent to us.
+fn said_age(answer: &Answer<'_>) -> Duration {
     // Of a list the first member counts, and what stands behind a number makes it none the younger.
     let first = values(answer.fields, "age").next();
     let first = first.and_then(|it| it.split(|byte| matches!(byte, b',' | b';')).next());
     let said = first.map(field::trim).and_then(field::saturating_decimal);
-    let said = Duration::from_secs(said.unwrap_or_default().min(SECONDS_MAX));
-    apparent.max(said + since(answer.asked))
+    Duration::from_secs(said.unwrap_or_default().min(SECONDS_MAX))
 }
 
 fn date_of(answer: &Answer<'_>) -> Option<SystemTime> {

@@ -9,6 +9,7 @@ mod hot;
 mod keeps;
 mod kernel;
 mod killed;
+mod late;
 mod mirror;
 mod poison;
 mod reloads;

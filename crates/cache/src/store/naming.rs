@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FallocateFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::find::{Object, write_all};
@@ -20,6 +20,8 @@ pub(super) struct Claim {
     /// Where the file has a name from the start.
     temporary: Option<String>,
     pub(super) reserved_bytes: u64,
+    /// The part of that which room was made for.
+    pub(super) room_bytes: u64,
     /// What the store might hold when it began.
     pub(super) bytes_max: u64,
 }
@@ -57,7 +59,7 @@ impl Store {
         let (file, mut claim) = self.claim(whole.len() as u64, false)?;
         let written = self.with_room(whole.len() as u64, || write_all(&file, &whole, 0));
         written.map_err(StoreError::disk("write an object"))?;
-        claim.name(&file, name, extent)
+        claim.name(&file, head, name, extent)
     }
 
     /// A new file, and room for this many bytes; on the disk, too, if others are to rely on it before they are written.
@@ -69,11 +71,15 @@ impl Store {
         let (reserved_bytes, bytes_max) = (bytes_on_disk(bytes), self.bytes_max());
         self.reserve(reserved_bytes, bytes_max)?;
         let store = Arc::clone(self);
-        let mut claim = Claim { store, temporary: None, reserved_bytes, bytes_max };
+        let mut claim = Claim { store, temporary: None, reserved_bytes, room_bytes: 0, bytes_max };
+        match is_relied_on {
+            true => claim.begin_room(),
+            false => claim.make_room(reserved_bytes),
+        }
         let mut make = || {
             let file = self.with_room(0, || self.open_new(&mut claim.temporary))?;
             if is_relied_on {
-                self.with_room(bytes, || set_aside(&file, bytes))?;
+                self.set_aside(&file, bytes)?;
             }
             Ok(file)
         };
@@ -86,7 +92,7 @@ impl Store {
             return self.open_unnamed();
         }
         let name = self.temporary_name();
-        let file = self.create_named(&name)?;
+        let file = self.with_temporary(|| self.create_named(&name))?;
         *temporary = Some(name);
         Ok(file)
     }
@@ -98,14 +104,14 @@ impl Store {
         name: Name,
         serial: u64,
     ) -> Result<Reference, StoreError> {
-        self.evict();
-        if name != name.first() {
-            self.mark(head)?;
-        }
-        // A purge looks for files after it has counted; so either it saw this one, or it shows here.
+        // What was purged since it was linked is met by nobody; its room is free at once.
         if self.purges.mean_arriving(head) {
             self.remove(name, Some(serial));
             return Err(StoreError::Purged);
+        }
+        self.evict();
+        if name != name.first() {
+            self.mark(head)?;
         }
         Ok(Reference { name, serial, marker: None })
     }
@@ -176,7 +182,11 @@ impl Store {
         }
     }
 
-    fn with_temporary(&self, mut call: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+    /// The same with that of files that have no name yet.
+    pub(super) fn with_temporary<T>(
+        &self,
+        mut call: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         match call() {
             Err(Errno::NOENT) => {
                 make_folder(self.directory(), super::TEMPORARY)?;
@@ -188,10 +198,11 @@ impl Store {
 }
 
 impl Claim {
-    /// Gives the file the name of the whole object that is in it.
+    /// Gives the file the name of the whole object that is in it, unless that was purged meanwhile.
     pub(super) fn name(
         &mut self,
         file: &OwnedFd,
+        head: &ObjectHead,
         name: Name,
         body: BodyExtent,
     ) -> Result<u64, StoreError> {
@@ -199,16 +210,20 @@ impl Claim {
             // A name promises the whole, after a loss of power too.
             rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
         }
-        let Self { store, temporary, reserved_bytes, .. } = self;
+        let store = Arc::clone(&self.store);
         let named = store.with_room(0, || {
             let _alone = store.alone_with(name);
-            store.give_name(file, temporary.as_deref(), name)?;
-            *temporary = None;
+            // A purge of its key counts before it locks the name and looks for files: it sees this one, or shows here.
+            if store.purges.mean_arriving(head) {
+                return Ok(None);
+            }
+            store.give_name(file, self.temporary.as_deref(), name)?;
+            self.temporary = None;
             // From here on it is counted in the index.
-            store.release(std::mem::take(reserved_bytes));
-            Ok(store.index.insert(name, body.offset + body.bytes))
+            self.release();
+            Ok(Some(store.index.insert(name, body.offset + body.bytes)))
         });
-        named.map_err(StoreError::disk("give an object its name"))
+        named.map_err(StoreError::disk("give an object its name"))?.ok_or(StoreError::Purged)
     }
 }
 
@@ -217,16 +232,7 @@ impl Drop for Claim {
         if let Some(temporary) = &self.temporary {
             let _ = rustix::fs::unlinkat(&self.store.directory, temporary, AtFlags::empty());
         }
-        self.store.release(self.reserved_bytes);
-    }
-}
-
-/// A full disk says so before the first client has been sent a byte. The length stays what was written.
-fn set_aside(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
-    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-        Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => Err(errno),
-        // Not all file systems can.
-        _ => Ok(()),
+        self.release();
     }
 }
 

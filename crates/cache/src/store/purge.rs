@@ -16,7 +16,8 @@ use crate::purges::{Purge, Purges};
 impl Store {
     /// Forgets objects: once this returns, nothing that was asked for before it is found again, after a restart or a loss of power
     /// neither.
-    /// Touches the disk. Says how many files went at once; those of prefixes and tags go when they are met.
+    /// Touches the disk. Says how many files went at once, or that there was one which somebody else removed meanwhile; those of
+    /// prefixes and tags go when they are met.
     ///
     /// # Errors
     /// If nothing can be meant by it; or if the disk refuses, and the purge may not outlive the process.
@@ -24,6 +25,8 @@ impl Store {
         if !purge.is_possible() {
             return Err(StoreError::BadPurge);
         }
+        // Whoever meets it from here on may remove its file first.
+        let was_known = matches!(purge, Purge::Key(key) if !self.index.lacks(*key));
         let written = {
             // Lines stand in the order of their generations.
             let mut appended_bytes = self.purge_log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,13 +39,17 @@ impl Store {
         match purge {
             Purge::Key(key) => {
                 let removed = self.remove_key(*key)?;
-                if removed > 0 {
-                    // What writes remove may be back after a loss of power; a purge is not.
-                    let synced = open_folder(self.directory(), &key.folder())
-                        .and_then(|folder| rustix::fs::fsync(&folder));
-                    synced.map_err(StoreError::disk("have the disk remove an object"))?;
+                // What writes remove may be back after a loss of power; a purge is not, whoever removed the file.
+                let synced = open_folder(self.directory(), &key.folder())
+                    .and_then(|folder| rustix::fs::fsync(&folder));
+                match synced {
+                    Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                    Err(errno) => {
+                        let action = "have the disk remove an object";
+                        return Err(StoreError::Disk { action, errno });
+                    }
                 }
-                Ok(removed)
+                Ok(removed.max(was_known.into()))
             }
             Purge::Prefix(_) | Purge::Tag(_) => Ok(0),
         }
@@ -59,6 +66,9 @@ impl Store {
     /// # Errors
     /// If the disk refuses to let one of them go; the others are gone then.
     pub fn remove_key(&self, key: Name) -> Result<u64, StoreError> {
+        // What gets a name of this key was linked before this lists them, or shows that it is forgotten before it is linked: at no
+        // moment of its life a process that is killed leaves it behind.
+        let _alone = self.alone_with(key);
         let names = self.entries(&key.folder())?;
         let names = names.iter().filter_map(|name| Name::parse(name));
         let (mut removed, mut refused) = (0, Ok(()));
@@ -68,6 +78,8 @@ impl Store {
                 Err(errno) => refused = refused.and(Err(errno)),
             }
         }
+        // Where its file was removed by somebody else.
+        self.index.remove(key, None);
         refused.map(|()| removed).map_err(StoreError::disk("remove an object"))
     }
 
@@ -78,7 +90,8 @@ impl Store {
         }
         // Half a line may stand there now, which would be taken for damage.
         let text = self.purges.text();
-        self.with_room(text.len() as u64, || write_log(self.directory(), &text))?;
+        let write = || self.with_temporary(|| write_log(self.directory(), &text));
+        self.with_room(text.len() as u64, write)?;
         *appended_bytes = 0;
         Ok(())
     }
@@ -182,6 +195,32 @@ mod tests {
         }
         let file_bytes = std::fs::metadata(folder.path().join(LOG)).unwrap().len();
         assert!(file_bytes < 20_000, "{file_bytes}");
+    }
+
+    #[test]
+    fn the_file_of_purges_is_written_anew_where_its_folder_was_emptied() {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        std::fs::remove_dir_all(folder.path().join(TEMPORARY)).unwrap();
+        let purge = Purge::Prefix("x".repeat(8_000));
+        for _ in 0..=APPENDED_BYTES_MAX / 8_000 {
+            store.purge(&purge).unwrap();
+        }
+        assert!(std::fs::metadata(folder.path().join(LOG)).unwrap().len() < 20_000);
+    }
+
+    /// As a reader does who meets it when the purge is made and has not looked for files yet.
+    #[test]
+    fn a_purge_counts_what_another_thread_removes_meanwhile() {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        let generation = store.generation();
+        let head = ObjectHead { key: "a".into(), status: 200, generation, ..ObjectHead::default() };
+        store.keep(&head, b"body").unwrap();
+        let key = Name::of_key("a");
+        std::fs::remove_file(folder.path().join(key.path())).unwrap();
+        assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 1);
+        assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 0);
     }
 
     #[test]

@@ -79,6 +79,7 @@ impl ObjectWriter {
         self.came_bytes = after;
         let needed = self.fill.body_offset() + after;
         let Claim { store, bytes_max, reserved_bytes, .. } = &mut self.claim;
+        let store = Arc::clone(store);
         let is_kept = after <= store.object_bytes_max();
         if needed > *reserved_bytes {
             let more = bytes_on_disk((needed - *reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
@@ -88,6 +89,10 @@ impl ObjectWriter {
                 false => store.reserve_free(more, *bytes_max)?,
             }
             *reserved_bytes += more;
+        }
+        match is_kept {
+            true => self.claim.make_room(needed),
+            false => self.claim.take_free(),
         }
         self.sum = self.sum.filter(|_| after <= SUMMED_BYTES_MAX).map(|sum| summed(sum, bytes));
         let offset = self.fill.body_offset() + self.filled_bytes;
@@ -152,7 +157,7 @@ impl ObjectWriter {
             lengthened.map_err(StoreError::disk("write an object's head"))?;
         }
         let name = Name::of_object(head);
-        let serial = claim.name(fill.shared_file(), name, body)?;
+        let serial = claim.name(fill.shared_file(), head, name, body)?;
         store.settle(head, name, serial)
     }
 }

@@ -40,6 +40,11 @@ impl Control {
         self.no_store && !self.must_understand
     }
 
+    /// Whether it may be used after its time at all.
+    pub(super) fn may_be_stale(&self) -> bool {
+        !self.must_revalidate && !self.no_cache
+    }
+
     /// Reads all lines of the field, or those of `targeted` where that is there and is a dictionary (RFC 8941). Directives that
     /// are not known say nothing.
     #[must_use]
@@ -49,6 +54,10 @@ impl Control {
         let mut control = Self { is_targeted: own.is_some(), ..Self::default() };
         for directive in own.unwrap_or_else(|| said("cache-control")) {
             control.take(directive);
+        }
+        if !control.is_targeted && values(fields, "cache-control").any(ends_in_string) {
+            // What stands behind the quote may have been `private`.
+            (control.no_store, control.must_understand) = (true, false);
         }
         control
     }
@@ -117,16 +126,34 @@ fn is_dictionary(member: &&[u8]) -> bool {
 
 /// The members of a list; commas may stand in quoted strings. A string that does not end holds all that follows.
 pub(super) fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    let members = line.split(move |byte| {
-        let is_end = *byte == b',' && !is_quoted;
+    let mut quoting = Quoting::default();
+    let members = line.split(move |byte| !quoting.holds(*byte) && *byte == b',');
+    members.map(field::trim).filter(|member| !member.is_empty())
+}
+
+fn ends_in_string(line: &[u8]) -> bool {
+    let mut quoting = Quoting::default();
+    line.iter().for_each(|byte| _ = quoting.holds(*byte));
+    quoting.is_quoted
+}
+
+/// Whether what is read stands in a quoted string.
+#[derive(Default)]
+struct Quoting {
+    is_quoted: bool,
+    is_escaped: bool,
+}
+
+impl Quoting {
+    /// Whether a string holds the next byte.
+    fn holds(&mut self, byte: u8) -> bool {
+        let is_held = self.is_quoted;
         match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_quoted => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.is_quoted => self.is_escaped = true,
+            b'"' => self.is_quoted = !self.is_quoted,
             _ => {}
         }
-        is_end
-    });
-    members.map(field::trim).filter(|member| !member.is_empty())
+        is_held
+    }
 }

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 const NOW: u64 = 1_700_000_000;
+const DAY: Duration = Duration::from_hours(24);
 
 fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
@@ -65,7 +66,8 @@ fn lifetimes_are_read_as_the_rfc_says() {
         (&twice, Some(0)),
         (&old, Some(8)),
         ("cache-control: max-age=20\nage: 15", Some(4)),
-        ("cache-control: max-age=20\nage: 19", None),
+        ("cache-control: max-age=20\nage: 19", Some(0)),
+        ("cache-control: max-age=20\nage: 20", None),
         ("cache-control: max-age=20\nage: 15\nage: 1", Some(4)),
         ("cache-control: max-age=20\nage: x", Some(19)),
         ("cache-control: max-age=20\nage: 15, 1", Some(4)),
@@ -98,6 +100,9 @@ fn what_is_not_for_everybody_is_not_kept() {
         ("cache-control: max-age=20\nvary: accept, *", NotKept::VaryAll),
         ("cache-control: no-cache", NotKept::NotFresh),
         ("cache-control: max-age=0", NotKept::NotFresh),
+        ("cache-control: max-age=60, ext=\"a, private", NotKept::NoStore),
+        ("cache-control: must-understand, max-age=60, ext=\"a, private", NotKept::NoStore),
+        ("cache-control: max-age=60\ncache-control: ext=\"a\\\", private", NotKept::NoStore),
     ];
     for (text, expected) in cases {
         let generous = Defaults { fresh_for: Duration::from_mins(1), ..Defaults::default() };
@@ -118,6 +123,7 @@ fn each_reason_not_to_keep_a_response_has_its_word() {
         (NotKept::SetCookie, "set-cookie"),
         (NotKept::VaryAll, "vary"),
         (NotKept::NotFresh, "not-fresh"),
+        (NotKept::Outlived, "outlived"),
     ] {
         assert_eq!(reason.reason(), word);
     }
@@ -158,11 +164,43 @@ fn the_default_is_for_responses_that_say_nothing() {
         (302, "", false),
         (500, "", false),
         (503, "cache-control: max-age=5", true),
-        (200, "cache-control: max-age=1", false),
+        (200, "cache-control: max-age=0", false),
         (200, "expires: 0", false),
     ] {
         assert_eq!(freshness_of(status, text, &defaults).is_ok(), is_kept, "{status} {text}");
     }
+}
+
+/// It was on its way for a minute, by a server whose clock is two minutes late. It is as old as that, and kept nevertheless.
+#[test]
+fn what_is_long_on_its_way_is_kept_and_is_as_old_as_that() {
+    let defaults =
+        Defaults { fresh_for: Duration::from_secs(1), stale_if_error: DAY, ..Defaults::default() };
+    let late = dated(NOW - 120);
+    for (text, expected) in [
+        ("", Ok(Use::IfError)),
+        ("cache-control: max-age=1", Ok(Use::IfError)),
+        ("cache-control: max-age=1, stale-while-revalidate=200", Ok(Use::WhileRevalidating)),
+        ("cache-control: max-age=0, stale-while-revalidate=200", Ok(Use::WhileRevalidating)),
+        ("cache-control: max-age=1, must-revalidate", Ok(Use::No)),
+        // What its server says, and not how long it took.
+        ("age: 1", Err(NotKept::Outlived)),
+        ("cache-control: max-age=9\nage: 9", Err(NotKept::Outlived)),
+        ("cache-control: max-age=9, stale-if-error=2\nage: 10", Ok(Use::No)),
+        ("cache-control: max-age=9, stale-if-error=2\nage: 11", Err(NotKept::Outlived)),
+        ("cache-control: max-age=0", Err(NotKept::NotFresh)),
+        ("cache-control: max-age=0, stale-if-error=9, must-revalidate", Err(NotKept::NotFresh)),
+    ] {
+        let text = format!("date: {late}\n{text}");
+        let (fields, asked, answered) = (lines(&text), at(NOW - 60), at(NOW));
+        let answer = Answer { status: 200, fields: &fields, asked, answered, targeted: None };
+        let found = evaluate(&answer, &defaults);
+        assert!(found.is_err() || found.is_ok_and(|it| it.age >= Duration::from_mins(2)), "{text}");
+        assert_eq!(found.map(|it| it.after(Duration::ZERO)), expected, "{text}");
+    }
+    // No time at all is none that could be over.
+    let silent = "cache-control: stale-while-revalidate=9";
+    assert_eq!(freshness_of(200, silent, &Defaults::default()), Err(NotKept::NotFresh));
 }
 
 #[test]
@@ -254,7 +292,7 @@ fn what_has_long_not_changed_is_fresh_for_a_tenth_of_that() {
     for (status, ago, more, expected) in [
         (200, 100, "", Some(9)),
         (200, 100_000, "", Some(59)),
-        (200, 5, "", None),
+        (200, 5, "", Some(0)),
         (404, 100, "", Some(9)),
         (201, 100, "", None),
         (503, 100, "", None),

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, FillState, Name, ObjectHead, ObjectWriter, StoreError, Waiting};
+use kettle_cache::{FillState, Name, ObjectHead, ObjectWriter, StoreError, Waiting};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -129,28 +129,18 @@ impl Fetching {
                 let stored = ObjectHead { times, ..self.stored(&response.head, answered) };
                 match self.whole(&stored, &mut response.body).await {
                     Ok(Some(body)) => return self.keep(stored, body, leader, trace).await,
-                    Ok(None) => self.begin(stored, response.body.length()).await,
+                    Ok(None) => self.begin(stored, response.body.length()).await.ok_or(None),
                     Err(error) => {
                         trace.failure = Some(error.reason());
                         return self.fail(error.status(), leader, trace);
                     }
                 }
             }
-            Err(not_kept) => {
-                self.remember(answer.status, not_kept);
-                None
-            }
+            Err(not_kept) => Err(Some(not_kept)),
         };
-        let Some(writer) = writer else {
-            self.displace(answer.status).await;
-            self.arriving.tell(ArrivalState::Alone);
-            // Where it may be another with the fields that were not sent, the leader asks for itself.
-            let depends = vary::names(&fields);
-            let is_others = depends.is_some_and(|names| self.asked.is_others(names));
-            let response = (!is_others).then(|| (Box::new(response), trace));
-            // Where nobody waits, nobody reads it.
-            let _ = leader.send(Fetched::Alone(response));
-            return;
+        let writer = match writer {
+            Ok(writer) => writer,
+            Err(not_kept) => return self.leave_alone(response, not_kept, leader, trace).await,
         };
         let fill = writer.fill().clone();
         let body =
@@ -164,6 +154,31 @@ impl Fetching {
         // Without a name and readers it ends here, and its blocks with it.
         let bytes = fill.progress().filled;
         device.close(fill, bytes);
+    }
+
+    /// Hands a response that is not kept to the client that asked first. Without `not_kept` it is the store that cannot keep it.
+    async fn leave_alone(
+        &self,
+        response: UpstreamResponse,
+        not_kept: Option<NotKept>,
+        leader: oneshot::Sender<Fetched>,
+        trace: Box<Trace>,
+    ) {
+        let status = response.head.status();
+        if let Some(not_kept) = not_kept {
+            self.remember(status, not_kept);
+        }
+        // What was old when it was sent is no better than what may still be used in its place.
+        if !(self.may_be_stale && not_kept == Some(NotKept::Outlived)) {
+            self.displace(status).await;
+        }
+        self.arriving.tell(ArrivalState::Alone);
+        // Where it may be another with the fields that were not sent, the leader asks for itself.
+        let depends = vary::names(&response.head.headers().collect::<Vec<_>>());
+        let is_others = depends.is_some_and(|names| self.asked.is_others(names));
+        let response = (!is_others).then(|| (Box::new(response), trace));
+        // Where nobody waits, nobody reads it.
+        let _ = leader.send(Fetched::Alone(response));
     }
 
     fn fail(&self, status: u16, leader: oneshot::Sender<Fetched>, trace: Box<Trace>) {
@@ -291,14 +306,17 @@ impl Fetching {
         &self,
         body: &mut UpstreamBody,
         failed: &mut Option<UpstreamError>,
-        fill: &Fill,
+        writer: &ObjectWriter,
         unread: &mut Unread,
     ) -> Option<Result<Vec<Bytes>, UpstreamError>> {
         // One wait with one deadline, however often the readers are counted.
         let mut next = pin!(pieces(body, failed));
         loop {
             let next = timeout(LOOK_TIME, &mut next).await;
-            if unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead) {
+            let fill = writer.fill();
+            if (writer.is_too_large() && fill.give_up())
+                || unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead)
+            {
                 return None;
             }
             if let Ok(next) = next {
@@ -312,11 +330,16 @@ impl Fetching {
         let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
         let (status, mut failed) = (writer.head().status, None);
         loop {
-            let next = self.wanted(&mut body, &mut failed, writer.fill(), &mut unread);
+            let next = self.wanted(&mut body, &mut failed, &writer, &mut unread);
             let pieces = match next.await {
                 Some(Ok(pieces)) => pieces,
                 Some(Err(error)) => return self.cut(writer, &error),
-                None => return self.device.close(writer, u64::MAX),
+                None => {
+                    if writer.is_too_large() {
+                        self.outgrown(status).await;
+                    }
+                    return self.device.close(writer, u64::MAX);
+                }
             };
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {

@@ -15,10 +15,12 @@ pub(super) fn fields(lines: &[u8]) -> Vec<(&[u8], &[u8])> {
         .collect()
 }
 
-/// The lines of a stored response with those that a 304 has instead (RFC 9111 §3.2).
-pub(super) fn updated(stored: &[u8], newer: &[u8]) -> Vec<u8> {
+/// The lines of a stored response with those that a 304 has instead (RFC 9111 §3.2); the entity tag stays where `keeps_tag`.
+pub(super) fn updated(stored: &[u8], newer: &[u8], keeps_tag: bool) -> Vec<u8> {
     let newer = fields(newer);
-    let is_kept = |name: &[u8]| FIXED.iter().any(|fixed| name == fixed.as_bytes());
+    let is_kept = |name: &[u8]| {
+        FIXED.iter().any(|fixed| name == fixed.as_bytes()) || (keeps_tag && name == b"etag")
+    };
     let is_newer = |name: &[u8]| !is_kept(name) && newer.iter().any(|(other, _)| *other == name);
     let stored = fields(stored);
     let old = stored.iter().filter(|(name, _)| !is_newer(name));
@@ -42,6 +44,9 @@ mod tests {
         let stored = b"cache-control: max-age=1\r\ncontent-type: a/b\r\nx: 1\r\nx: 2\r\n";
         let newer = b"cache-control: max-age=9\r\ncontent-type: c/d\r\ny: 3\r\n";
         let expected = "content-type: a/b\r\nx: 1\r\nx: 2\r\ncache-control: max-age=9\r\ny: 3\r\n";
-        assert_eq!(String::from_utf8(updated(stored, newer)).unwrap(), expected);
+        assert_eq!(String::from_utf8(updated(stored, newer, false)).unwrap(), expected);
+        let (weak, strong) = (b"etag: W/\"a\"\r\n", b"etag: \"a\"\r\n");
+        assert_eq!(updated(weak, strong, true), weak);
+        assert_eq!(updated(weak, strong, false), strong);
     }
 }

@@ -178,9 +178,11 @@ impl Looking<'_> {
             && is_late
             && !kept::is_fresh(&arriving.0)
         {
-            // It was good for requests that came before it arrived, and has to be validated for others.
+            // It was good for requests that came before it arrived, and has to be validated for others, unless it may be used
+            // meanwhile: until its rest is here there is nothing to ask about.
             if !arriving.1.is_whole() {
-                return None;
+                let usable = kept::usable(&arriving.0, SystemTime::now());
+                return matches!(usable, Use::WhileRevalidating).then(|| Fetched::from(known));
             }
             // What is written behind its answer may wait for a disk that is slow, and clients do not.
             let limit = if arriving.1.is_in_memory() { limit.min(WRITTEN_SOON) } else { limit };

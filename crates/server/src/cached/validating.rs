@@ -181,7 +181,10 @@ impl Validation {
         {
             return None;
         }
-        let merged = lines::updated(&object.head.lines, &self.lines);
+        let ObjectVersion { etag, modified } = self.said.clone();
+        // The body that is kept may be another one of what a weak tag names: it is not made strong by a word (RFC 9110 §8.8.1).
+        let keeps_tag = etag.is_empty() || (is_weak(&object.head.etag) && !is_weak(&etag));
+        let merged = lines::updated(&object.head.lines, &self.lines, keeps_tag);
         let old = lines::fields(&merged);
         // The 304's own first: its date and its age count, and are not among those that are kept.
         let old =
@@ -194,18 +197,26 @@ impl Validation {
         // What was said at first may be hidden behind what the operator tells clients.
         if !says("cache-control") && !answer.targeted.is_some_and(says) {
             is_for_everybody = object.head.is_for_everybody;
-            if !says("expires") && !caching::is_explicit(&answer) {
+            let is_hidden = || !says_times(&object.head, route);
+            if !says("expires") && (!caching::is_explicit(&answer) || is_hidden()) {
                 times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
             }
         }
         // From here on the backend is asked by what clients see.
-        let ObjectVersion { etag, modified } = self.said.clone();
-        let etag = if etag.is_empty() { object.head.etag.clone() } else { etag };
+        let etag = if keeps_tag { object.head.etag.clone() } else { etag };
         let modified = modified.or(object.head.modified);
         let (tags, lines) = (tags.clone(), merged);
         let old = object.head.clone();
         Some(ObjectHead { times, is_for_everybody, lines, etag, modified, tags, ..old })
     }
+}
+
+/// Whether the lines that clients get say for how long an object may be used, and nothing else did.
+fn says_times(head: &ObjectHead, route: &CachedRoute) -> bool {
+    let fields = lines::fields(&head.lines);
+    let answer = route.answer(head.status, &fields, SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH);
+    let said = kept::times(caching::revalidated(&answer, &route.defaults), SystemTime::UNIX_EPOCH);
+    Times { arrived: head.times.arrived, age: head.times.age, ..said } == head.times
 }
 
 fn has(fields: FieldLines<'_>, name: &str) -> bool {
@@ -215,4 +226,8 @@ fn has(fields: FieldLines<'_>, name: &str) -> bool {
 /// An entity tag without its weakness.
 fn opaque(etag: &[u8]) -> &[u8] {
     etag.strip_prefix(b"W/").unwrap_or(etag)
+}
+
+fn is_weak(etag: &[u8]) -> bool {
+    etag.starts_with(b"W/")
 }

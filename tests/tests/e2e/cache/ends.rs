@@ -334,6 +334,21 @@ fn what_is_fetched_ahead_and_falls_silent_is_given_up() {
 }
 
 #[test]
+fn what_is_fetched_ahead_and_is_longer_than_may_be_kept_is_given_up() {
+    let cached = Cached::with_all("timeout = \"1h\"", "", "max_object = 4");
+    let stale = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
+    wait_until("it is stale", || status(&cached.get("/app/x")).contains("stale-while-revalidate"));
+    let coding = "Transfer-Encoding: chunked\r\n";
+    let server = cached.backend.asked(&mut server);
+    answer(server, &format!("HTTP/1.1 200 OK\r\n{coding}{FRESH}\r\n5\r\nlong!\r\n"));
+    assert_eq!(server.read(&mut [0]).unwrap(), 0);
+    let (response, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "new"));
+    assert_eq!(status(&response), "kettle; fwd=bypass; detail=too-large");
+}
+
+#[test]
 fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
     let folder = TempDir::new().unwrap();
     let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=192k", Stdio::null());

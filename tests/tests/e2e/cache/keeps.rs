@@ -70,6 +70,7 @@ fn what_is_not_for_everybody_is_passed_on_each_time() {
         "Cache-Control: private, max-age=9\r\n",
         "Cache-Control: max-age=9\r\nSet-Cookie: a=b\r\n",
         "Cache-Control: max-age=9\r\nVary: *\r\n",
+        "Cache-Control: max-age=9, extension=\"a, private\r\n",
     ]
     .into_iter()
     .enumerate()

@@ -15,13 +15,13 @@ use std::time::Instant;
 use kettle_tests::backend::backend;
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::environment::{patience, skip};
-use kettle_tests::http::{Connection, Response, get};
+use kettle_tests::http::{Connection, Response, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::{Setup, unused_ip};
 use tempfile::TempDir;
 
-use super::{Cached, ok, status};
+use super::{Cached, answer, ok, status};
 
 #[test]
 fn killed_at_any_moment_it_serves_whole_objects_and_has_what_it_had() {
@@ -63,7 +63,7 @@ fn what_is_purged_is_gone_after_a_loss_of_power() {
     let setup = Setup::default().set("limits", "revalidate = \"0s\"");
     let cached = Cached::in_folder(folder, setup, "", "", "");
     let mut server = None;
-    for target in ["/app/x", "/app/y"] {
+    for target in ["/app/x", "/app/y", "/app/z"] {
         let response = ok("Cache-Control: max-age=100\r\n", "body");
         cached.get_through(&mut server, target, "", &response);
         cached.wait_until_kept(target);
@@ -71,6 +71,12 @@ fn what_is_purged_is_gone_after_a_loss_of_power() {
     rustix::fs::syncfs(fs::File::open(cached.folder.path()).unwrap()).unwrap();
     let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
     assert!(purged.contains("(1 files)"), "{purged}");
+    // A write has removed its file before, and left it to the disk when to do so.
+    let mut client = cached.client();
+    client.send(&request("POST", "/app/z", "Content-Length: 0\r\n")).unwrap();
+    answer(cached.backend.asked(&mut server), &ok("", "written"));
+    assert_eq!(client.response().body, b"written");
+    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/z"]).succeed();
     let _after = Mounted::after_power_loss(after.path().into(), "ext4", &image).unwrap();
     assert_eq!(files(after.path()), 1);
 }

@@ -1,7 +1,7 @@
 //! Too little room: on the disk, in the store, or in the one that a reload leaves while objects arrive.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::Stdio;
 use std::thread;
 
@@ -102,6 +102,31 @@ fn a_disk_that_is_full_before_the_store_keeps_what_is_new() {
         1,
         "{said}"
     );
+}
+
+/// Whoever asks for something long and leaves costs others little of what is kept for them.
+#[test]
+fn what_is_announced_and_does_not_come_lets_little_go_of_a_full_disk() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=48m", Stdio::null());
+    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
+    let (mut server, body) = (None, "x".repeat(1 << 20));
+    for number in 0..40 {
+        cached.get_through(&mut server, &format!("/app/{number}"), "", &ok(FRESH, &body));
+    }
+    cached.wait_for_objects(40);
+    let mut client = cached.client();
+    client.send(&get("/app/long")).unwrap();
+    let server = cached.backend.asked(&mut server);
+    answer(server, &format!("{}x", ok_head(FRESH, 45 << 20)));
+    assert_eq!(status(&client.response_head()), "kettle; fwd=uri-miss; stored");
+    drop(client);
+    assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
+    let text = cached.kettle.ctl(&["cache", "status"]).succeed();
+    let count = text.split_once("main: ").and_then(|(_, rest)| rest.split(' ').next());
+    let count: u64 = count.unwrap().parse().unwrap();
+    assert!((20..40).contains(&count), "{text}");
 }
 
 #[test]

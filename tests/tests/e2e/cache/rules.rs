@@ -155,10 +155,11 @@ fn a_304_says_by_what_its_object_is_asked_about_from_then_on() {
     let same = format!("HTTP/1.1 304 X\r\n{STALE}Last-Modified: {monday}\r\n\r\n");
     for (number, since) in ["", monday].into_iter().enumerate() {
         let (response, head) = cached.get_through(&mut server, "/app/x", "", &same);
+        // The tag stays weak: which of the bodies that it names is kept is not known (RFC 9110 §8.8.1).
         let seen = (response.header("etag"), response.header("last-modified"));
-        assert_eq!(seen, (Some("\"v1\""), Some(monday)));
-        let asked = ["if-none-match: \"v1\"\r\n", &format!("if-modified-since: {since}\r\n")];
-        assert_eq!(asked.map(|line| head.contains(line)), [number == 1; 2], "{head}");
+        assert_eq!(seen, (Some("W/\"v1\""), Some(monday)));
+        let asked = ["if-none-match: W/\"v1\"\r\n", &format!("if-modified-since: {since}\r\n")];
+        assert_eq!(asked.map(|line| head.contains(line)), [true, number == 1], "{head}");
     }
 }
 

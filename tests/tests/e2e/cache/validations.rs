@@ -1,6 +1,6 @@
-//! What a 304 takes away: what it says of caching stands in place of all that was said before.
+//! What a 304 takes away and leaves: what it says of caching stands in place of all that was said before, and only that.
 
-use super::{Cached, ok, status};
+use super::{Cached, assert_unasked, ok, status};
 
 /// RFC 9111 §3.2: its `Cache-Control` replaces the old one, also where it names no time.
 #[test]
@@ -29,4 +29,49 @@ fn a_304_that_names_no_time_makes_nothing_fresh_by_the_old_one() {
         let (response, _) = cached.get_through(&mut server, "/app/x", "", same);
         assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
     }
+}
+
+#[test]
+fn a_304_makes_a_strong_tag_weak_and_no_weak_one_strong() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let stale = |tag: &str| format!("Cache-Control: max-age=0\r\nETag: {tag}\r\n");
+    let (weak, strong) = ("W/\"v1\"", "\"v1\"");
+    for (number, [first, said, then]) in
+        [[weak, strong, weak], [strong, weak, weak], [strong, strong, strong]].iter().enumerate()
+    {
+        let target = format!("/app/{number}");
+        cached.get_through(&mut server, &target, "", &ok(&stale(first), "body"));
+        for asked in [first, then] {
+            let same = format!("HTTP/1.1 304 X\r\n{}\r\n", stale(said));
+            let (response, head) = cached.get_through(&mut server, &target, "", &same);
+            assert_eq!(response.header("etag"), Some(*then), "{number}");
+            assert!(head.contains(&format!("if-none-match: {asked}\r\n")), "{head}");
+        }
+    }
+}
+
+/// The operator's `Cache-Control` is what clients get, and stands in place of the backend's in what is kept.
+#[test]
+fn a_304_that_says_no_time_gives_the_first_one_anew_and_not_that_of_an_expires_beside_it() {
+    let cached = Cached::of_route("headers = { cache-control = \"no-store\" }");
+    let mut server = None;
+    let (future, past) = ("Expires: Thu, 01 Jan 2099 00:00:00 GMT\r\n", "Expires: 0\r\n");
+    let same = "HTTP/1.1 304 X\r\n\r\n";
+    for (target, fields, is_fresh) in [
+        ("/app/no-cache", format!("Cache-Control: no-cache\r\n{future}"), false),
+        ("/app/long", format!("Cache-Control: max-age=600\r\nAge: 600\r\n{past}"), true),
+        ("/app/expired", past.to_owned(), false),
+    ] {
+        let fields = format!("{fields}ETag: \"v1\"\r\n");
+        cached.get_through(&mut server, target, "", &ok(&fields, "body"));
+        cached.get_through(&mut server, target, "", same);
+        if is_fresh {
+            assert!(status(&cached.get(target)).starts_with("kettle; hit"), "{target}");
+            continue;
+        }
+        let (response, _) = cached.get_through(&mut server, target, "", same);
+        assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304", "{target}");
+    }
+    assert_unasked(&server.unwrap());
 }

@@ -1,6 +1,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::purges::Purge;
 use crate::store::StoreSettings;
 
 const KEY: &str = "https://example.org/a";
@@ -35,9 +36,55 @@ fn what_got_the_name_of_an_object_that_goes_stays() {
     // It was not known when it was found damaged or purged.
     store.remove(old.name, None);
     assert!(is_there(&store), "behind a look");
-    store.remove_any(old.name).unwrap();
+    assert_eq!(store.remove_key(old.name).unwrap(), 1);
     assert!(!is_there(&store));
     assert_eq!(store.status().objects, 0);
+}
+
+/// What is linked when the process is killed is found after the next start, and a purge of its key is written down nowhere.
+#[test]
+fn what_is_purged_before_it_has_its_name_never_gets_it() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let generation = store.generation();
+    let head = ObjectHead { key: KEY.into(), status: 200, generation, ..ObjectHead::default() };
+    let (file, mut claim) = store.claim(4_096, false).unwrap();
+    let (name, extent) = (Name::of_key(KEY), BodyExtent { offset: 4_096, bytes: 0, sum: Some(0) });
+    // Behind the look that is taken before anything is written.
+    assert_eq!(store.purge(&Purge::Key(name)).unwrap(), 0);
+    assert!(matches!(claim.name(&file, &head, name, extent), Err(StoreError::Purged)));
+    assert!(store.entries(&name.folder()).unwrap().is_empty());
+    drop(claim);
+    assert_eq!(store.status().bytes, 0);
+}
+
+#[test]
+fn what_is_forgotten_while_it_gets_its_name_goes_whatever_else_the_disk_refuses() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let (generation, vary) = (store.generation(), vec![("accept".to_owned(), b"a".to_vec())]);
+    let key = KEY.to_owned();
+    let head = ObjectHead { key, vary, status: 200, generation, ..ObjectHead::default() };
+    let (name, marker) = (Name::of_object(&head), Name::of_key(KEY));
+    let serial = store.write(&head, b"body", name).unwrap();
+    store.forget(&Purge::Key(marker));
+    // No marker can be written.
+    std::fs::create_dir(folder.path().join(marker.path())).unwrap();
+    assert!(matches!(store.settle(&head, name, serial), Err(StoreError::Purged)));
+    assert!(!folder.path().join(name.path()).exists());
+}
+
+#[test]
+fn the_folder_of_files_without_a_name_is_made_again() {
+    let folder = TempDir::new().unwrap();
+    let directory = folder.path().to_owned();
+    let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
+    let mut named = Store::open(settings).unwrap();
+    named.has_unnamed_files = false;
+    let store = Arc::new(named);
+    std::fs::remove_dir_all(folder.path().join("temporary")).unwrap();
+    keep(&store);
+    assert!(is_there(&store));
 }
 
 #[test]

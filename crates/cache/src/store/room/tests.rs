@@ -58,3 +58,34 @@ fn the_number_of_objects_is_bounded_by_the_size() {
     }
     assert_eq!((store.status().objects, store.status().bytes), (16, 1 << 16));
 }
+
+/// Whoever asks for something long and leaves costs others little of what is kept for them.
+#[test]
+fn what_is_announced_and_does_not_come_lets_little_go() {
+    const MIB: u64 = 1 << 20;
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(Store::open(settings(folder.path(), 64 * MIB, 100 * MIB)).unwrap());
+    for number in 0..56 {
+        store.keep(&head(&store, &number.to_string()), &vec![1; 1 << 20][4_096..]).unwrap();
+    }
+    assert_eq!((store.status().objects, store.status().evictions), (56, 0));
+    assert!(matches!(store.begin(head(&store, "x"), Some(64 * MIB)), Err(StoreError::NoRoom)));
+    let long = || store.begin(head(&store, "x"), Some(40 * MIB));
+    for _ in 0..10 {
+        let arriving = long().unwrap();
+        assert!(matches!(long(), Err(StoreError::NoRoom)), "what is promised is nobody else's");
+        assert_eq!(arriving.fill().announced_bytes(), Some(40 * MIB));
+    }
+    assert_eq!((store.status().objects, store.status().evictions), (48, 8));
+    // What comes has all the room it needs.
+    let mut arriving = long().unwrap();
+    for _ in 0..40 {
+        arriving.append(&vec![2; 1 << 20]).unwrap();
+        assert!(store.status().bytes <= 64 * MIB);
+    }
+    arriving.finish().unwrap();
+    let status = store.status();
+    assert_eq!((status.objects, status.bytes <= 64 * MIB), (24, true), "{status:?}");
+    assert_eq!(store.room_bytes.load(Ordering::Relaxed), 0);
+    assert_eq!(store.arriving_bytes.load(Ordering::Relaxed), 0);
+}
