@@ -52,39 +52,38 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         });
     }
     if let Some(programs) = &programs {
-        session.side_by_side(&stages_of_tests(&choice, programs), &choice.filter);
+        session.side_by_side(&lanes_of_tests(&choice, programs), &choice.filter);
     }
     Ok(session.finish())
 }
 
-/// What runs the tests, the longest first. None of it keeps all processors busy: tests wait for deadlines, and a processor that an
-/// emulator counts is one.
-fn stages_of_tests<'p>(choice: &Choice, programs: &'p Programs) -> Vec<Stage<'p>> {
-    let mut stages = Vec::new();
-    let is_whole = choice.filter.is_empty() && choice.has_all_kernels();
+/// What runs the tests, in two lanes: the guests, of which one alone keeps most of two processors busy, and beside them what waits
+/// for deadlines, or for the one processor that an emulator counts on.
+fn lanes_of_tests<'p>(choice: &Choice, programs: &'p Programs) -> [Vec<Stage<'p>>; 2] {
+    let [mut guests, mut others] = [Vec::new(), Vec::new()];
+    for (part, name, list) in [
+        (Part::Unit, "unit and property tests", &programs.units),
+        (Part::EndToEnd, "end to end, this machine", &programs.suite),
+    ] {
+        if choice.includes(part) {
+            others.push(Stage::new(name, move |filter, shown| {
+                programs::run_here(list, &programs.kettle, filter, shown)
+            }));
+        }
+    }
     if choice.includes(Part::Guests) {
-        stages.extend(choice.kernels.iter().map(|&kernel| {
+        guests.extend(choice.kernels.iter().map(|&kernel| {
             let name = format!("end to end, Linux {} in QEMU", kernel.name());
             Stage::new(name, move |filter, shown| {
                 programs::run_in_guest(programs, kernel, filter, shown)
             })
         }));
-    }
-    for (part, name, list) in [
-        (Part::EndToEnd, "end to end, this machine", &programs.suite),
-        (Part::Unit, "unit and property tests", &programs.units),
-    ] {
-        if choice.includes(part) {
-            stages.push(Stage::new(name, move |filter, shown| {
-                programs::run_here(list, &programs.kettle, filter, shown)
-            }));
+        if choice.filter.is_empty() && choice.has_all_kernels() {
+            let name = "work of a request";
+            others.push(Stage::new(name, |_, shown| check_work(&programs.kettle, shown)));
         }
     }
-    if choice.includes(Part::Guests) && is_whole {
-        let name = "work of a request";
-        stages.push(Stage::new(name, |_, shown| check_work(&programs.kettle, shown)));
-    }
-    stages
+    [guests, others]
 }
 
 /// The targets are a workspace of their own that nothing else here looks at; what both depend on is there since the lints.
@@ -191,16 +190,17 @@ impl Session {
 
     /// Runs stages beside each other. A few tests that failed run once more when nothing else does: on a machine that is busy
     /// they may miss their time. The summary names those that pass then, because each of them wants to be mended.
-    fn side_by_side(&mut self, stages: &[Stage], filter: &[String]) {
+    fn side_by_side(&mut self, lanes: &[Vec<Stage>], filter: &[String]) {
         let started = Started::now();
+        let stages: Vec<_> = lanes.iter().flatten().collect();
         let names: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
-        println!("\n=== beside each other: {}", names.join("; "));
-        let results = side_by_side::run(stages, |stage, shown| {
+        println!("\n=== {}", names.join("; "));
+        let results = side_by_side::run(lanes, |stage, shown| {
             let started = Started::now();
             let totals = totals_of((stage.work)(filter, shown));
             (totals, started.cost().seconds)
         });
-        for (stage, (mut totals, seconds)) in stages.iter().zip(results) {
+        for (stage, (mut totals, seconds)) in stages.into_iter().zip(results) {
             if let Some(failed) = totals.few_failed_tests(LOOKED_AT_TWICE_MAX) {
                 println!("--- {}, once more, alone: {}", stage.name, failed.join(", "));
                 let words = ["--exact", "--test-threads=1"].map(str::to_owned);

@@ -74,7 +74,8 @@ impl Cached {
         );
         let setup = setup
             .more(&format!("{route}{settings}\n"))
-            .more(&self::backend("app", "", &[backend.address()]))
+            // However long a test takes: a connection that ends is no request.
+            .more(&self::backend("app", "keep_alive_timeout = \"1h\"", &[backend.address()]))
             .more(&cache);
         Self { kettle: Kettle::start(setup), backend, folder }
     }

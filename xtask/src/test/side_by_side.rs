@@ -1,8 +1,7 @@
 //! Stages that run beside each other, each line of their output behind its stage's name.
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
-use std::sync::Mutex;
+use std::panic::resume_unwind;
 use std::thread;
 
 use super::totals::Totals;
@@ -26,33 +25,21 @@ impl<'p> Stage<'p> {
     }
 }
 
-/// Runs the stages, begun in their order, as many at once as there are processors and at least two. The results have the order
-/// of the stages.
+/// Runs the stages of each lane one after the other, beside those of the other lanes. The results have the order of the stages.
 pub fn run<R: Send>(
-    stages: &[Stage],
+    lanes: &[Vec<Stage>],
     run_one: impl Fn(&Stage, &mut dyn Write) -> R + Sync,
 ) -> Vec<R> {
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let waiting = Mutex::new(stages.iter().enumerate());
-    let next = || waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-    let lane = || {
-        let mut results = Vec::new();
-        while let Some((position, stage)) = next() {
-            let shown = &mut Labelled::new(&stage.name, io::stdout());
-            results.push((position, run_one(stage, shown)));
-        }
-        results
+    let run_one = &run_one;
+    let run_lane = |lane: &[Stage]| -> Vec<R> {
+        let run = |stage: &Stage| run_one(stage, &mut Labelled::new(&stage.name, io::stdout()));
+        lane.iter().map(run).collect()
     };
-    let mut results: Vec<(usize, R)> = thread::scope(|scope| {
-        let lanes = processors.max(LANES_MIN).min(stages.len());
-        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(lane)).collect();
+    thread::scope(|scope| {
+        let lanes: Vec<_> = lanes.iter().map(|lane| scope.spawn(move || run_lane(lane))).collect();
         let joined = lanes.into_iter().map(thread::ScopedJoinHandle::join);
-        joined
-            .flat_map(|lane| lane.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    results.sort_by_key(|(position, _)| *position);
-    results.into_iter().map(|(_, result)| result).collect()
+        joined.flat_map(|lane| lane.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 /// Writes whole lines, each behind a label, so that those of several stages do not mix.
@@ -86,9 +73,6 @@ impl<W: Write> Write for Labelled<'_, W> {
     }
 }
 
-/// One stage leaves a processor idle now and then.
-const LANES_MIN: usize = 2;
-
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
@@ -100,18 +84,18 @@ mod tests {
     }
 
     #[test]
-    fn two_run_at_once_and_results_keep_their_order() {
-        let stages = ["slow", "quick", "last"].map(|name| Stage::new(name, nothing));
+    fn lanes_run_at_once_and_results_keep_their_order() {
+        let lanes = [vec!["slow", "next"], vec!["quick"], vec![]]
+            .map(|names| names.into_iter().map(|name| Stage::new(name, nothing)).collect());
         // Nobody gets past it alone.
         let both = Barrier::new(2);
-        let results = run(&stages, |stage, _| {
-            if stage.name != "last" {
+        let results = run(&lanes, |stage, _| {
+            if stage.name != "next" {
                 both.wait();
             }
-            stage.name.len()
+            stage.name.clone()
         });
-        assert_eq!(results, [4, 5, 4]);
-        assert!(run(&[], |_, _| ()).is_empty());
+        assert_eq!(results, ["slow", "next", "quick"]);
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn a_few_failed_tests_get_a_second_look_alone() {
             }
         });
         let mut session = Session::default();
-        session.side_by_side(&[stage], &["all".to_owned()]);
+        session.side_by_side(&[vec![stage]], &["all".to_owned()]);
         session.total
     };
     let passed = run("test result: ok. 1 passed; 0 failed; 0 ignored");
