@@ -9,6 +9,7 @@ mod totals;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use crate::measure::work::{self, Verdict};
 use crate::vm::kernel::Kernel;
@@ -196,9 +197,9 @@ impl Session {
         let names: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
         println!("\n=== {}", names.join("; "));
         let results = side_by_side::run(lanes, |stage, shown| {
-            let started = Started::now();
+            let started = Instant::now();
             let totals = totals_of((stage.work)(filter, shown));
-            (totals, started.cost().seconds)
+            (totals, started.elapsed().as_secs_f64())
         });
         for (stage, (mut totals, seconds)) in stages.into_iter().zip(results) {
             if let Some(failed) = totals.few_failed_tests(LOOKED_AT_TWICE_MAX) {

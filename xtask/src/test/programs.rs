@@ -5,15 +5,14 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use super::build::{Programs, TestProgram};
 use super::totals::Totals;
 use crate::process::{self, Exit};
-use crate::vm::cache::{Cache, at, create_folder, remove_folder};
-use crate::vm::guest::{Guest, Report, quote};
+use crate::vm::cache::{Cache, at};
+use crate::vm::guest::{Guest, Report, WorkFolder, quote};
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
 use crate::vm::qemu::Machine;
@@ -163,30 +162,19 @@ fn short_name(program: &Path) -> String {
 /// The file tests append to when they skip.
 struct SkipLog {
     path: PathBuf,
+    _folder: WorkFolder,
 }
 
 impl SkipLog {
     fn new() -> Result<Self, String> {
-        let number = SKIP_LOGS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("skips-{}-{number}", std::process::id());
-        let folder = checkout::target_folder().join(name);
-        remove_folder(&folder)?;
-        create_folder(&folder)?;
-        let path = folder.join("log");
+        let folder = WorkFolder::new()?;
+        let path = folder.path("skips");
         fs::write(&path, "").map_err(|error| at(&path, &error))?;
-        Ok(Self { path })
+        Ok(Self { path, _folder: folder })
     }
 
     fn read(&self) -> String {
         fs::read_to_string(&self.path).unwrap_or_default()
-    }
-}
-
-impl Drop for SkipLog {
-    fn drop(&mut self) {
-        if let Some(folder) = self.path.parent() {
-            let _ = remove_folder(folder);
-        }
     }
 }
 
@@ -248,8 +236,6 @@ const SAID_ALIKE_BY_KERNELS: &[&str] = &[
 ];
 
 const SKIP_LOG: &str = "KETTLE_SKIP_LOG";
-/// How many were made: each has a folder of its own.
-static SKIP_LOGS: AtomicUsize = AtomicUsize::new(0);
 /// libtest's own variable.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Most of a test's time it waits for a deadline of the server to pass, and keeps no processor busy.

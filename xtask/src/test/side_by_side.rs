@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use super::totals::Totals;
+use crate::process::Lines;
 
 /// Something that runs tests beside others.
 pub struct Stage<'p> {
@@ -46,26 +47,26 @@ pub fn run<R: Send>(
 struct Labelled<'n, W> {
     label: &'n str,
     out: W,
-    pending: Vec<u8>,
+    lines: Lines,
 }
 
 impl<'n, W: Write> Labelled<'n, W> {
     fn new(label: &'n str, out: W) -> Self {
-        Self { label, out, pending: Vec::new() }
+        Self { label, out, lines: Lines::default() }
     }
 }
 
 impl<W: Write> Write for Labelled<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for &byte in bytes {
-            self.pending.push(byte);
-            if byte == b'\n' {
-                let line = [self.label.as_bytes(), b" | ", &self.pending].concat();
-                self.pending.clear();
-                self.out.write_all(&line)?;
+        let Self { label, out, lines } = self;
+        let mut written = Ok(());
+        lines.push(bytes, &mut |line| {
+            let line = format!("{label} | {line}\n");
+            if written.is_ok() {
+                written = out.write_all(line.as_bytes());
             }
-        }
-        Ok(bytes.len())
+        });
+        written.map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

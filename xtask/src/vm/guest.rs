@@ -173,7 +173,7 @@ impl Guest {
     }
 }
 
-/// A folder for one run's disks, removed with the run.
+/// A folder for the files of one run, removed with the run.
 pub struct WorkFolder(PathBuf);
 
 impl WorkFolder {
@@ -267,7 +267,7 @@ tar --create --blocking-factor 1 --directory / status messages out | cat >$out
 busybox poweroff -f
 "#;
 
-/// How many were made: guests run beside each other.
+/// How many were made: stages run beside each other.
 static WORK_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 const SCRATCH_BYTES: u64 = 8 << 30;
 const OUT_BYTES: u64 = 2 << 30;
