@@ -45,6 +45,11 @@ pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trim).filter(|member| !member.is_empty())
 }
 
+/// Whether a list of tokens that goes over these values has this member, in any case.
+pub(crate) fn has_member<'v>(values: impl Iterator<Item = &'v [u8]>, member: &[u8]) -> bool {
+    values.flat_map(members).any(|it| it.eq_ignore_ascii_case(member))
+}
+
 /// A decimal number of digits only. One that does not fit becomes [`u64::MAX`].
 pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
@@ -64,7 +69,7 @@ pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
 /// the same message names it.
 pub(crate) fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'v [u8]>) -> bool {
     HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-        || connection.flat_map(members).any(|member| name.eq_ignore_ascii_case(member))
+        || has_member(connection, name)
 }
 
 /// How many members values of `Connection` have: for each field that is passed on all of them are looked at.

@@ -220,8 +220,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
 
     /// Whether a list of tokens has this member, in any case.
     fn has_member(&self, name: &str, member: &str) -> bool {
-        let is_it = |it: &[u8]| it.eq_ignore_ascii_case(member.as_bytes());
-        self.header_values(name).any(|value| field::members(value).any(is_it))
+        field::has_member(self.header_values(name), member.as_bytes())
     }
 }
 

@@ -42,13 +42,11 @@ impl Store {
                 // What writes remove may be back after a loss of power; a purge is not, whoever removed the file.
                 let synced = open_folder(self.directory(), &key.folder())
                     .and_then(|folder| rustix::fs::fsync(&folder));
-                match synced {
-                    Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
-                    Err(errno) => {
-                        let action = "have the disk remove an object";
-                        return Err(StoreError::Disk { action, errno });
-                    }
-                }
+                let synced = match synced {
+                    Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+                    other => other,
+                };
+                synced.map_err(StoreError::disk("have the disk remove an object"))?;
                 Ok(removed.max(was_known.into()))
             }
             Purge::Prefix(_) | Purge::Tag(_) => Ok(0),

@@ -64,7 +64,7 @@ impl Store {
     ) -> Result<T, Errno> {
         match call() {
             // Once: what is being sent leaves its room later, and until then all else would go in vain.
-            Err(errno) if is_full(errno) && self.make_room(bytes) => call(),
+            Err(errno) if is_full(errno) && self.make_disk_room(bytes) => call(),
             outcome => outcome,
         }
     }
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Removes objects that took this much of the disk, and little more: others may be filling it, and would get all of it.
-    fn make_room(&self, bytes: u64) -> bool {
+    fn make_disk_room(&self, bytes: u64) -> bool {
         if !self.may_fit(bytes) {
             // For what never fits nothing has to go.
             return false;

@@ -79,7 +79,6 @@ impl ObjectWriter {
         self.came_bytes = after;
         let needed = self.fill.body_offset() + after;
         let Claim { store, bytes_max, reserved_bytes, .. } = &mut self.claim;
-        let store = Arc::clone(store);
         let is_kept = after <= store.object_bytes_max();
         if needed > *reserved_bytes {
             let more = bytes_on_disk((needed - *reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
@@ -94,6 +93,7 @@ impl ObjectWriter {
             true => self.claim.make_room(needed),
             false => self.claim.take_free(),
         }
+        let store = &self.claim.store;
         self.sum = self.sum.filter(|_| after <= SUMMED_BYTES_MAX).map(|sum| summed(sum, bytes));
         let offset = self.fill.body_offset() + self.filled_bytes;
         let write = || write_all(self.fill.shared_file(), bytes, offset);

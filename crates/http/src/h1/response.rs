@@ -252,8 +252,7 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
     /// Whether a list of tokens has this member, in any case.
     #[must_use]
     pub fn has_member(&self, name: &str, member: &str) -> bool {
-        let is_it = |it: &[u8]| it.eq_ignore_ascii_case(member.as_bytes());
-        self.header_values(name).any(|value| field::members(value).any(is_it))
+        field::has_member(self.header_values(name), member.as_bytes())
     }
 
     /// Whether a field of this name is for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names it.
