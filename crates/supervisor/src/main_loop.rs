@@ -264,9 +264,9 @@ impl MainLoop {
         if self.draining.is_some() {
             return;
         }
-        notify(State::Stopping);
-        self.supervisor.live.stop();
         let timeout = self.supervisor.live.prepared().config.server.drain_timeout;
+        notify(State::Stopping(timeout + 2 * DRAIN_GRACE));
+        self.supervisor.live.stop();
         let began = Instant::now();
         let deadline = began + timeout;
         tracing::info!("finishing requests in flight, for {} s at most", timeout.as_secs());

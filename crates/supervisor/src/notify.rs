@@ -14,8 +14,9 @@ use kettle_kernel::process;
 pub(super) enum State {
     /// The listeners are bound and the workers run.
     Ready,
-    /// Requests in flight are being finished.
-    Stopping,
+    /// Requests in flight are being finished, for this long at most. `TimeoutStopSec` of the unit may be less: systemd kills then,
+    /// but for what it is told here.
+    Stopping(Duration),
 }
 
 /// Tells systemd, if it started this process and wants to know. A start that systemd never hears of is stopped by it: where
@@ -52,15 +53,17 @@ fn send(name: &[u8], state: State, patience: Duration) -> io::Result<()> {
     } else {
         socket.set_write_timeout(Some(patience))?;
     }
-    socket.send_to_addr(state.message(), &address)?;
+    socket.send_to_addr(state.message().as_bytes(), &address)?;
     Ok(())
 }
 
 impl State {
-    fn message(self) -> &'static [u8] {
+    fn message(self) -> String {
         match self {
-            State::Ready => b"READY=1",
-            State::Stopping => b"STOPPING=1",
+            State::Ready => "READY=1".to_owned(),
+            State::Stopping(time) => {
+                format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", time.as_micros())
+            }
         }
     }
 }
@@ -93,7 +96,8 @@ mod tests {
     #[test]
     fn room_is_waited_for_only_where_that_is_asked_for() {
         let (_directory, systemd, name) = bound();
-        let full = || send(&name, State::Stopping, Duration::ZERO).err();
+        let stopping = State::Stopping(Duration::from_millis(2));
+        let full = || send(&name, stopping, Duration::ZERO).err();
         let mut queued = 0;
         let refused = std::iter::repeat_with(|| {
             full().or_else(|| {
@@ -104,10 +108,10 @@ mod tests {
         let refused = refused.flatten().next();
         assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::WouldBlock));
         let waiting = thread::spawn(move || send(&name, State::Ready, READY_TIME_MAX));
-        let mut received = [0; 16];
+        let mut received = [0; 64];
         for _ in 0..queued {
             let bytes = systemd.recv(&mut received).unwrap();
-            assert_eq!(&received[..bytes], b"STOPPING=1");
+            assert_eq!(&received[..bytes], b"STOPPING=1\nEXTEND_TIMEOUT_USEC=2000");
         }
         let bytes = systemd.recv(&mut received).unwrap();
         assert_eq!(&received[..bytes], b"READY=1");

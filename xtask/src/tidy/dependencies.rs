@@ -40,7 +40,29 @@ pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>
         let message = format!("{name} is no dependency any more; remove its line");
         violations.push(Violation::at(PAGE, *line, "stale_reason", message));
     }
+    check_users(tree.text(PAGE).unwrap_or_default(), workspace, violations);
     check_sources(tree, workspace, violations);
+}
+
+/// The page's second column names who needs a dependency outside tests, and no crate that does not have it.
+fn check_users(page: &str, workspace: &Workspace, violations: &mut Vec<Violation>) {
+    for (name, line) in reasons(page) {
+        let row = page.lines().nth(line - 1).unwrap_or_default();
+        let users = row.split('|').nth(2).unwrap_or_default();
+        for package in &workspace.packages {
+            let Some(crate_name) = package.directory.strip_prefix("crates/") else { continue };
+            let is_named = has_word(users, crate_name);
+            let mut needed = package.dependencies.iter().filter(|it| !it.is_for_tests);
+            let message = if is_named && !uses(package, name) {
+                format!("{crate_name} does not need {name}")
+            } else if !is_named && needed.any(|it| it.name == name) {
+                format!("{crate_name} needs {name}, too")
+            } else {
+                continue;
+            };
+            violations.push(Violation::at(PAGE, line, "users", message));
+        }
+    }
 }
 
 fn uses(package: &Package, name: &str) -> bool {

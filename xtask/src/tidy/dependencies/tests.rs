@@ -5,7 +5,8 @@ use super::*;
 const ROOT: &str =
     "[workspace.dependencies]\nkettle-http = { path = \"crates/http\" }\nitoa = \"1\"\n";
 const MEMBER: &str = "[package]\nname = \"kettle-http\"\n[dependencies]\nitoa.workspace = true\n";
-const REASONS: &str = "| crate | why |\n|---|---|\n| `itoa` | numbers in heads |\n";
+const REASONS: &str =
+    "| crate | where | why |\n|---|---|---|\n| `itoa` | http | numbers in heads |\n";
 const SOURCE: &str = "//! Writes numbers.\nuse itoa::Buffer;\n";
 
 fn rules(root: &str, member: &str, page: &str, source: &str) -> Vec<&'static str> {
@@ -31,9 +32,19 @@ fn a_dependency_without_reason_is_caught() {
 }
 
 #[test]
+fn who_needs_a_dependency_is_named_and_nobody_else() {
+    let page = REASONS.replace("| http |", "| nobody |");
+    assert_eq!(rules(ROOT, MEMBER, &page, SOURCE), ["users"]);
+    let member = MEMBER.replace("[dependencies]", "[dev-dependencies]");
+    assert_eq!(rules(ROOT, &member, &page, SOURCE), [""; 0]);
+    let page = format!("{REASONS}| `bytes` | http | shared buffers |\n");
+    assert_eq!(rules(ROOT, MEMBER, &page, SOURCE), ["stale_reason", "users"]);
+}
+
+#[test]
 fn a_dependency_nobody_takes_is_caught() {
     let root = format!("{ROOT}bytes = \"1\"\n");
-    let page = format!("{REASONS}| `bytes` | shared buffers |\n");
+    let page = format!("{REASONS}| `bytes` | nobody | shared buffers |\n");
     assert_eq!(rules(&root, MEMBER, &page, SOURCE), ["unused_dependency"]);
 }
 
@@ -45,7 +56,7 @@ fn a_dependency_no_source_mentions_is_caught() {
 
 #[test]
 fn a_reason_for_nothing_is_caught() {
-    let page = format!("{REASONS}| `bytes` | shared buffers |\n");
+    let page = format!("{REASONS}| `bytes` | nobody | shared buffers |\n");
     assert_eq!(rules(ROOT, MEMBER, &page, SOURCE), ["stale_reason"]);
 }
 
