@@ -88,7 +88,9 @@ impl TicketReader {
         let payload = message.get(MESSAGE_HEADER_BYTES..).unwrap_or_default();
         let seconds = payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
         self.tickets.lifetime = Duration::from_secs(seconds.into());
-        Observed::of_session_until(self.until)
+        // Zero: to be discarded at once (RFC 8446 §4.6.1). rustls would keep it, and must look at it all the same: it may be malformed.
+        let until = if seconds == 0 { 0 } else { self.until };
+        Observed::of_session_until(until)
             .during(|| self.connection.handle_new_session_ticket(payload))
             .map_err(|_| Violation { alert: Alert::DECODE_ERROR, what: "malformed ticket" })
     }

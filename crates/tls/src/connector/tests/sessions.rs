@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use rustls::ServerConfig;
+use rustls::server::ProducesTickets;
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
 
@@ -64,6 +66,47 @@ async fn a_session_and_those_that_follow_from_it_end_a_day_after_the_full_handsh
             }
         }
     }
+}
+
+/// Tickets that are to be discarded at once, and would be taken.
+#[derive(Debug)]
+struct WithoutLifetime(Arc<dyn ProducesTickets>);
+
+impl ProducesTickets for WithoutLifetime {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> u32 {
+        0
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.0.encrypt(plain)
+    }
+
+    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
+        self.0.decrypt(cipher)
+    }
+}
+
+#[tokio::test]
+async fn a_tls13_ticket_without_a_lifetime_is_discarded() {
+    let authority = Authority::new("ca.example");
+    let acceptors = serving_long(&signed(&authority, &lasting(&["a.example"])));
+    let mut config = ServerConfig::clone(&acceptors.default().config);
+    config.ticketer = Arc::new(WithoutLifetime(Arc::clone(&config.ticketer)));
+    let without_lifetime = Acceptors::from(Acceptor::new(&config, &VERSIONS));
+    let connector = connector(&only(Version::Tls13), trusting(&authority));
+    for _ in 0..2 {
+        let (mut client, mut server) = connect(&connector, &without_lifetime).await;
+        talk(&mut client, &mut server).await;
+        assert_eq!((client.session().resumed, client.tickets().lifetime), (Full, Duration::ZERO));
+        assert!(client.tickets().count > 0);
+    }
+    // Those with one are good there.
+    assert_eq!(resumed(&connector, &acceptors).await, Full);
+    assert_eq!(resumed(&connector, &without_lifetime).await, Ticket);
 }
 
 #[tokio::test]
