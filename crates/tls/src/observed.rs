@@ -107,6 +107,11 @@ impl Observed {
         Self { certificate_until: Some(until), ..Self::default() }
     }
 
+    /// Whether a session, or a certificate, has said when it ends.
+    pub(crate) fn has_session_until(&self) -> bool {
+        self.session.is_some() || self.certificate_until.is_some()
+    }
+
     /// As the function of this name.
     pub(crate) fn session_until(&self) -> u64 {
         let session = self.session.map(|session| session.until);

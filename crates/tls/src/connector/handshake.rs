@@ -31,6 +31,8 @@ pub(crate) struct ClientHandshake<'a> {
     connection: UnbufferedClientConnection,
     sessions: Arc<Sessions>,
     observed: Observed,
+    /// It would go on with a session, of either version.
+    offers_session: bool,
     sent_name: Option<Arc<str>>,
     shows_certificate: bool,
     /// The server's certificate is looked at.
@@ -81,6 +83,7 @@ impl<'a> ClientHandshake<'a> {
         Ok(Self {
             connection,
             sessions: Arc::clone(&connector.sessions),
+            offers_session: observed.has_session_until(),
             observed,
             proves_peer: connector.proves_peer,
             sent_name: connector.sent_name.clone(),
@@ -217,9 +220,13 @@ impl<'a> ClientHandshake<'a> {
         ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
     }
 
-    /// The handshake has failed, and it may be for the session that it resumes.
+    /// The handshake has failed, and it may be for the session that it resumes: a server that has lost what one ticket was made
+    /// with takes none of the others either.
     pub(crate) fn forget_session(&self) {
         self.sessions.forget();
+        if self.offers_session {
+            self.sessions.forget_tls13_tickets();
+        }
     }
 
     /// After an error rustls may have an alert ready for the server.

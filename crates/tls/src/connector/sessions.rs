@@ -63,9 +63,15 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    pub(super) fn forget_tls13_tickets(&self) {
+        self.memory().tls13.clear();
+    }
+}
+
 impl KeptSession for Sessions {
     /// A handshake has failed, or a fatal alert has ended a connection of TLS 1.2: what it may have resumed or brought is not offered
-    /// again (RFC 5246 §7.2.2). A ticket of TLS 1.3 is gone already.
+    /// again (RFC 5246 §7.2.2). The ticket of TLS 1.3 that was offered is gone already.
     fn forget(&self) {
         self.memory().tls12 = None;
     }
