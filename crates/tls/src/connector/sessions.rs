@@ -6,14 +6,16 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use kettle_kernel::process::time_since_boot;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::{ServerName, UnixTime};
 
 use crate::handshake::KeptSession;
-use crate::observed;
+use crate::observed::{self, SessionEnd};
 
 /// The memory of one [`Connector`](super::Connector), which asks for one name and no other.
 #[derive(Debug)]
@@ -33,13 +35,15 @@ struct Memory {
 #[derive(Debug)]
 struct Kept<S> {
     session: S,
-    /// In seconds since 1970.
-    until: u64,
+    end: SessionEnd,
 }
 
-/// When a session ends at the latest whose certificate is verified now, in seconds since 1970.
-pub(super) fn last_second(verified: UnixTime) -> u64 {
-    verified.as_secs().saturating_add(SESSION_SECONDS_MAX)
+/// When a session ends whose certificates, which are verified `now`, may be relied on until then, in seconds since 1970.
+pub(super) fn session_end(certificates_until: u64, now: UnixTime) -> SessionEnd {
+    SessionEnd {
+        until: certificates_until.min(now.as_secs().saturating_add(SESSION_SECONDS_MAX)),
+        since_boot: time_since_boot() + Duration::from_secs(SESSION_SECONDS_MAX),
+    }
 }
 
 impl Sessions {
@@ -56,10 +60,23 @@ impl Sessions {
     fn current(&self) -> MutexGuard<'_, Memory> {
         // A clock that tells nothing ends them all.
         let now = self.clock.current_time().map_or(u64::MAX, |now| now.as_secs());
+        let since_boot = time_since_boot();
+        let has_ended = |end: SessionEnd| end.until <= now || end.since_boot <= since_boot;
         let mut memory = self.memory();
-        memory.tls12.take_if(|kept| kept.until <= now);
-        memory.tls13.retain(|kept| now < kept.until);
+        memory.tls12.take_if(|kept| has_ended(kept.end));
+        memory.tls13.retain(|kept| !has_ended(kept.end));
         memory
+    }
+
+    /// Goes on as if that much time had passed since this machine started.
+    #[cfg(test)]
+    pub(super) fn grow_older(&self, by: Duration) {
+        let mut memory = self.memory();
+        let Memory { tls12, tls13, .. } = &mut *memory;
+        let ends = tls12.iter_mut().map(|kept| &mut kept.end);
+        for end in ends.chain(tls13.iter_mut().map(|kept| &mut kept.end)) {
+            end.since_boot = end.since_boot.saturating_sub(by);
+        }
     }
 }
 
@@ -80,7 +97,7 @@ impl KeptSession for Sessions {
 impl<S> Kept<S> {
     /// By a connection whose notes tell for how long.
     fn new(session: S) -> Self {
-        Self { session, until: observed::session_until() }
+        Self { session, end: observed::session_end() }
     }
 }
 
@@ -100,7 +117,7 @@ impl ClientSessionStore for Sessions {
     fn tls12_session(&self, _name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
         let memory = self.current();
         let kept = memory.tls12.as_ref()?;
-        observed::note_certificate_until(kept.until);
+        observed::note_session_end(kept.end);
         Some(kept.session.clone())
     }
 
@@ -118,7 +135,7 @@ impl ClientSessionStore for Sessions {
 
     fn take_tls13_ticket(&self, _name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         let kept = self.current().tls13.pop_back()?;
-        observed::note_certificate_until(kept.until);
+        observed::note_session_end(kept.end);
         Some(kept.session)
     }
 }

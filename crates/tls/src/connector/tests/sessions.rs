@@ -68,6 +68,21 @@ async fn a_session_and_those_that_follow_from_it_end_a_day_after_the_full_handsh
     }
 }
 
+#[tokio::test]
+async fn a_clock_that_is_set_back_lengthens_no_session() {
+    let authority = Authority::new("ca.example");
+    let acceptors = serving_long(&signed(&authority, &lasting(&["a.example"])));
+    for version in VERSIONS {
+        let (connector, clock) = by_clock(version, Trust::roots(roots(&authority)));
+        assert_eq!(resumed(&connector, &acceptors).await, Full, "{version:?}");
+        clock.0.store(START - 30 * DAY, Relaxed);
+        for (seconds, expected) in [(DAY / 2, Ticket), (DAY / 2, Full), (DAY / 2, Ticket)] {
+            connector.sessions.grow_older(Duration::from_secs(seconds));
+            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
+        }
+    }
+}
+
 /// Tickets that are to be discarded at once, and would be taken.
 #[derive(Debug)]
 struct WithoutLifetime(Arc<dyn ProducesTickets>);
