@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kettle_kernel::process::time_since_boot;
-use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::time_provider::TimeProvider;
+use rustls::{ClientConfig, NamedGroup};
 use rustls_pki_types::{ServerName, UnixTime};
 
 use crate::handshake::KeptSession;
@@ -21,11 +21,14 @@ use crate::observed::{self, SessionEnd};
 #[derive(Debug)]
 pub(super) struct Sessions {
     clock: Arc<dyn TimeProvider>,
+    /// Whether a first ClientHello has shares of X25519MLKEM768 and of X25519, which is a part of it.
+    shares_hybrid: bool,
     memory: Mutex<Memory>,
 }
 
 #[derive(Debug, Default)]
 struct Memory {
+    /// The one whose share goes in the next ClientHello, if it is not the first of all.
     group: Option<NamedGroup>,
     tls12: Option<Kept<Tls12ClientSessionValue>>,
     /// The newest is at the back.
@@ -47,8 +50,13 @@ pub(super) fn session_end(certificates_until: u64, now: UnixTime) -> SessionEnd 
 }
 
 impl Sessions {
-    pub(super) fn new(clock: &Arc<dyn TimeProvider>) -> Self {
-        Self { clock: Arc::clone(clock), memory: Mutex::default() }
+    pub(super) fn new(config: &ClientConfig) -> Self {
+        let first = config.crypto_provider().kx_groups.first();
+        Self {
+            clock: Arc::clone(&config.time_provider),
+            shares_hybrid: first.is_some_and(|it| it.name() == NamedGroup::X25519MLKEM768),
+            memory: Mutex::default(),
+        }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -103,7 +111,9 @@ impl<S> Kept<S> {
 
 impl ClientSessionStore for Sessions {
     fn set_kx_hint(&self, _name: ServerName<'static>, group: NamedGroup) {
-        self.memory().group = Some(group);
+        // The share of X25519 alone would save a server nothing, and never ask it for the hybrid again, which it may have learnt.
+        let is_shared_anyway = self.shares_hybrid && group == NamedGroup::X25519;
+        self.memory().group = (!is_shared_anyway).then_some(group);
     }
 
     fn kx_hint(&self, _name: &ServerName<'_>) -> Option<NamedGroup> {

@@ -28,7 +28,7 @@ fn by_clock(version: Version, trust: Trust) -> (Connector, Arc<SetClock>) {
     let mut connector = connector(&only(version), with_trust(trust, Some("a.example")));
     let mut config = ClientConfig::clone(&connector.config);
     config.time_provider = Arc::clone(&clock) as Arc<dyn TimeProvider>;
-    connector.sessions = Arc::new(Sessions::new(&config.time_provider));
+    connector.sessions = Arc::new(Sessions::new(&config));
     config.resumption = memory(connector.resume_by, &connector.sessions);
     connector.config = Arc::new(config);
     (connector, clock)
