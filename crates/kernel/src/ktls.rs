@@ -93,6 +93,13 @@ pub fn sequence(
     })
 }
 
+/// Whether a call failed that sends because kernel TLS could not encrypt: it has given the socket up (`tls_err_abort`). Some file
+/// systems have the same error for what they read.
+#[must_use]
+pub fn is_encryption_failure(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EBADMSG)
+}
+
 /// Allows a network card that encrypts to send file pages without a copy of its own. Accepted and without effect
 /// where the processor encrypts. Linux 5.19.
 ///

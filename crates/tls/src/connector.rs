@@ -96,7 +96,7 @@ impl Connector {
         config.enable_secret_extraction = true;
         config.key_log = observed::key_log();
         config.enable_early_data = resume_by == ResumeBy::EarlyData;
-        let sessions = Arc::new(Sessions::new(&config.time_provider));
+        let sessions = Arc::new(Sessions::new(&config));
         config.resumption = memory(resume_by, &sessions);
         let sent_name = match &name {
             ServerName::DnsName(name) => Some(Arc::from(name.as_ref())),
@@ -124,7 +124,7 @@ impl Connector {
     #[must_use]
     pub fn forget_sessions(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
-        let sessions = Arc::new(Sessions::new(&config.time_provider));
+        let sessions = Arc::new(Sessions::new(&config));
         config.resumption = memory(self.resume_by, &sessions);
         Self { config: Arc::new(config), sessions, ..self.clone() }
     }

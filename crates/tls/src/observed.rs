@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::server::{
     ClientHello, ProducesTickets, ResolvesServerCert, ServerSessionMemoryCache,
@@ -29,6 +30,19 @@ pub(crate) struct SessionOrigin {
     pub(crate) key: KeyName,
     /// The certificate of its client may be relied on until then, in seconds since 1970.
     pub(crate) until: u64,
+}
+
+/// When a client's session ends: as soon as one of the clocks says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionEnd {
+    /// In seconds since 1970. Somebody may set that clock back.
+    pub(crate) until: u64,
+    /// In time since this machine started.
+    pub(crate) since_boot: Duration,
+}
+
+impl SessionEnd {
+    pub(crate) const NEVER: Self = Self { until: u64::MAX, since_boot: Duration::MAX };
 }
 
 /// A session's place in the cache, for a connection that made or resumed it.
@@ -84,9 +98,10 @@ pub(crate) struct Observed {
     session: Option<SessionOrigin>,
     /// The session that was offered by its ID or made, in the cache (TLS 1.2).
     pub(crate) cached_session: Option<CachedSession>,
-    /// Until when the certificate may be relied on that the peer has shown; to a client, in the full handshake that its session
-    /// began with.
+    /// Until when the certificate may be relied on that a client has shown, in seconds since 1970.
     certificate_until: Option<u64>,
+    /// To a client: when the session ends that it offers, or that began with the server's certificate.
+    pub(crate) session_end: Option<SessionEnd>,
     /// What the keys of a resumed session come from (TLS 1.2).
     pub(crate) master_secret: Option<MasterSecret>,
     /// Of the client's handshake records (TLS 1.3).
@@ -102,13 +117,12 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Of a connection whose session ends then, for what follows its handshake.
-    pub(crate) fn of_session_until(until: u64) -> Self {
-        Self { certificate_until: Some(until), ..Self::default() }
+    /// Of a client's connection whose session ends then, for what follows its handshake.
+    pub(crate) fn of_session(end: SessionEnd) -> Self {
+        Self { session_end: Some(end), ..Self::default() }
     }
 
-    /// As the function of this name.
-    pub(crate) fn session_until(&self) -> u64 {
+    fn session_until(&self) -> u64 {
         let session = self.session.map(|session| session.until);
         session.or(self.certificate_until).unwrap_or(u64::MAX)
     }
@@ -144,6 +158,12 @@ pub(crate) fn session_until() -> u64 {
     OBSERVED.with_borrow(|observed| observed.as_ref().map_or(u64::MAX, Observed::session_until))
 }
 
+/// When the session of this client ends.
+pub(crate) fn session_end() -> SessionEnd {
+    let end = OBSERVED.with_borrow(|observed| observed.as_ref()?.session_end);
+    end.unwrap_or(SessionEnd::NEVER)
+}
+
 /// Notes where a session came from that a client offered.
 pub(crate) fn note_session(session: SessionOrigin) {
     note(|observed| observed.session = Some(session));
@@ -163,9 +183,14 @@ pub(crate) fn note_ticket_epoch(epoch: TicketEpoch) {
     });
 }
 
-/// Notes until when the peer's certificate may be relied on, in seconds since 1970.
+/// Notes until when a client's certificate may be relied on, in seconds since 1970.
 pub(crate) fn note_certificate_until(until: u64) {
     note(|observed| observed.certificate_until = Some(until));
+}
+
+/// Notes when the session ends that a client offers, or that begins with the server's certificate.
+pub(crate) fn note_session_end(end: SessionEnd) {
+    note(|observed| observed.session_end = Some(end));
 }
 
 /// Notes why a server's certificate is not taken.

@@ -7,7 +7,7 @@ use rustls::kernel::KernelConnection;
 
 use crate::control::{Alert, Allowance, Violation, unexpected};
 use crate::hello::MESSAGE_HEADER_BYTES;
-use crate::observed::Observed;
+use crate::observed::{Observed, SessionEnd};
 
 /// The tickets that a TLS 1.3 server has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Tickets {
 /// Takes tickets, with what came of one that is not complete yet.
 pub(crate) struct TicketReader {
     connection: KernelConnection<ClientConnectionData>,
-    /// When the session ends that the tickets go on with, in seconds since 1970.
-    until: u64,
+    /// When the session ends that the tickets go on with.
+    end: SessionEnd,
     partial: Vec<u8>,
     /// How many more may come: a server may send them at any time (RFC 8446 §4.6.1), and each costs a derived secret.
     allowance: Allowance,
@@ -33,11 +33,11 @@ impl TicketReader {
     /// For a connection that is established `now`.
     pub(crate) fn new(
         connection: KernelConnection<ClientConnectionData>,
-        until: u64,
+        end: SessionEnd,
         now: Instant,
     ) -> Self {
         let allowance = Allowance::new(now, TICKETS_AT_ONCE, TICKETS_AT_ONCE);
-        Self { connection, until, partial: Vec::new(), allowance, tickets: Tickets::default() }
+        Self { connection, end, partial: Vec::new(), allowance, tickets: Tickets::default() }
     }
 
     /// Takes the tickets at the front of a handshake record; returns what follows them, which is another message.
@@ -88,7 +88,9 @@ impl TicketReader {
         let payload = message.get(MESSAGE_HEADER_BYTES..).unwrap_or_default();
         let seconds = payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
         self.tickets.lifetime = Duration::from_secs(seconds.into());
-        Observed::of_session_until(self.until)
+        // Zero: to be discarded at once (RFC 8446 §4.6.1). rustls would keep it, and must look at it all the same: it may be malformed.
+        let until = if seconds == 0 { 0 } else { self.end.until };
+        Observed::of_session(SessionEnd { until, ..self.end })
             .during(|| self.connection.handle_new_session_ticket(payload))
             .map_err(|_| Violation { alert: Alert::DECODE_ERROR, what: "malformed ticket" })
     }

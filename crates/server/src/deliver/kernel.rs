@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use kettle_http::range::ByteRange;
+use kettle_kernel::ktls;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{StreamError, TlsStream};
@@ -180,7 +181,7 @@ fn is_of_socket(error: &io::Error) -> bool {
             | Kind::HostUnreachable
             | Kind::NetworkUnreachable
             | Kind::NetworkDown
-    )
+    ) || ktls::is_encryption_failure(error)
 }
 
 /// How much of a file goes with the head by the first sendfile call. Each call ends a record, and this one ends it with a page of

@@ -17,7 +17,7 @@ use crate::handshake::{
     check_alert, encode, peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
-use crate::observed::Observed;
+use crate::observed::{Observed, SessionEnd};
 use crate::records::{
     BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, Keys, PLAINTEXT_BYTES_MAX, ProtectionError,
     RecordError, whole_record_bytes,
@@ -31,6 +31,8 @@ pub(crate) struct ClientHandshake<'a> {
     connection: UnbufferedClientConnection,
     sessions: Arc<Sessions>,
     observed: Observed,
+    /// It would go on with a session, of either version.
+    offers_session: bool,
     sent_name: Option<Arc<str>>,
     shows_certificate: bool,
     /// The server's certificate is looked at.
@@ -81,6 +83,7 @@ impl<'a> ClientHandshake<'a> {
         Ok(Self {
             connection,
             sessions: Arc::clone(&connector.sessions),
+            offers_session: observed.session_end.is_some(),
             observed,
             proves_peer: connector.proves_peer,
             sent_name: connector.sent_name.clone(),
@@ -217,9 +220,13 @@ impl<'a> ClientHandshake<'a> {
         ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
     }
 
-    /// The handshake has failed, and it may be for the session that it resumes.
+    /// The handshake has failed, and it may be for the session that it resumes: a server that has lost what one ticket was made
+    /// with takes none of the others either.
     pub(crate) fn forget_session(&self) {
         self.sessions.forget();
+        if self.offers_session {
+            self.sessions.forget_tls13_tickets();
+        }
     }
 
     /// After an error rustls may have an alert ready for the server.
@@ -278,7 +285,7 @@ impl<'a> ClientHandshake<'a> {
             ..
         } = *self;
         let agreed = Agreed::of(&connection)?;
-        let until = observed.session_until();
+        let end = observed.session_end.unwrap_or(SessionEnd::NEVER);
         let Observed { client_secret, server_secret, is_certificate_requested, .. } = observed;
         let secrets = traffic_secrets(&connection, client_secret, server_secret)?;
         let peer = if proves_peer { peer_identity(&connection)? } else { None };
@@ -291,7 +298,7 @@ impl<'a> ClientHandshake<'a> {
             false => Resumption::Full,
         };
         let tickets =
-            is_tls13.then(|| Box::new(TicketReader::new(connection, until, Instant::now())));
+            is_tls13.then(|| Box::new(TicketReader::new(connection, end, Instant::now())));
         let sent_name = sent_name.as_deref().map(Box::from);
         let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, sent_name)?;
         session.is_certificate_asked = is_certificate_requested;

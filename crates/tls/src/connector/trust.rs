@@ -14,7 +14,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::sessions::last_second;
+use super::sessions::session_end;
 use crate::error::ConnectorError;
 use crate::observed;
 use crate::peer_identity::{PeerIdentity, sha256};
@@ -171,7 +171,7 @@ impl ServerCertVerifier for Verifier {
             // Dates do not count.
             Accepts::Keys(_) => u64::MAX,
         };
-        observed::note_certificate_until(certificates_until.min(last_second(now)));
+        observed::note_session_end(session_end(certificates_until, now));
         Ok(ServerCertVerified::assertion())
     }
 

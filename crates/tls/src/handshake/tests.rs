@@ -11,7 +11,7 @@ use rustls_pki_types::ServerName;
 
 use super::*;
 use crate::identity::Identities;
-use crate::policy::{Policy, server_config};
+use crate::policy::{Group, Policy, server_config};
 use crate::test_identity::{able_client, acceptors, handshake, identity};
 use crate::tickets::SharedResumption;
 
@@ -141,6 +141,24 @@ fn who_resumes_a_tls12_session_is_told_what_it_did_under_the_new_keys() {
 
 #[test]
 fn another_name_behind_a_retry_is_an_illegal_parameter() {
-    let error = Error::PeerMisbehaved(rustls::PeerMisbehaved::ServerNameDifferedOnRetry);
-    assert_eq!(HandshakeError::Rustls(error).alert(), crate::control::Alert::ILLEGAL_PARAMETER);
+    // No client sends a share of this group before it is asked for one.
+    let policy = Policy { groups: vec![Group::P384], ..Policy::default() };
+    let acceptor = Acceptor::new(&config(&policy), &policy.versions);
+    let name = ServerName::try_from("a.example").expect("a name");
+    let mut client = ClientConnection::new(able_client().into(), name).expect("a client");
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).expect("memory");
+    let Step::Blocked(mut server) = receive(&acceptor.into(), &hello) else { panic!("no retry") };
+    client.read_tls(&mut server.outgoing.filled()).expect("memory");
+    client.process_new_packets().expect("a retry");
+    server.outgoing.clear();
+    let mut again = Vec::new();
+    while client.wants_write() {
+        client.write_tls(&mut again).expect("memory");
+    }
+    let place = again.windows(9).position(|bytes| bytes == b"a.example").expect("a name");
+    again[place] = b'b';
+    server.feed.append(&again);
+    let Step::Failed(error, outgoing) = server.advance() else { panic!("it goes on") };
+    assert_eq!(outgoing.filled(), [21, 3, 3, 0, 2, 2, 47], "illegal_parameter after {error}");
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, Waker, ready};
 
-use kettle_kernel::ktls::{Cipher, Version};
+use kettle_kernel::ktls::{self, Cipher, Version};
 use kettle_kernel::{record, transfer};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -312,7 +312,7 @@ impl TlsWriter {
             Sending::User(_) => return Poll::Ready(Err(NOT_OFFLOADED)),
             Sending::Ended => return Poll::Ready(Err(ENDED)),
         }
-        let sent = poll_writable(socket, context, call);
+        let sent = self.poll_encrypt(socket, context, call);
         self.note(context, &sent);
         let bytes = ready!(sent)?;
         self.count_kernel_records(bytes, records);
@@ -366,6 +366,23 @@ impl TlsWriter {
         }
     }
 
+    /// Runs a call that has the kernel encrypt.
+    fn poll_encrypt<T>(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        call: impl FnMut() -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        let sent = poll_writable(socket, context, call);
+        if let Poll::Ready(Err(error)) = &sent
+            && ktls::is_encryption_failure(error)
+        {
+            // The next call, whatever it sends, would have the kernel try again with the record it holds.
+            self.cut();
+        }
+        sent
+    }
+
     /// One control record of the kernel's, whole or not at all.
     pub(super) fn poll_control_record(
         &mut self,
@@ -374,7 +391,7 @@ impl TlsWriter {
         content_type: u8,
         content: &[u8],
     ) -> Poll<Result<(), StreamError>> {
-        ready!(poll_writable(socket, context, || {
+        ready!(self.poll_encrypt(socket, context, || {
             record::send(socket.as_fd(), content_type, content)
         }))?;
         if let Some(output) = &mut self.kernel_output {

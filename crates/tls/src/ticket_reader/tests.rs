@@ -23,7 +23,7 @@ fn client() -> (TicketReader, Vec<u8>) {
         assert_eq!(opened.content_type, ContentType::Handshake);
         messages.extend_from_slice(&record[opened.plaintext]);
     }
-    (TicketReader::new(connection, u64::MAX, Instant::now()), messages)
+    (TicketReader::new(connection, SessionEnd::NEVER, Instant::now()), messages)
 }
 
 #[test]

@@ -33,6 +33,8 @@ fn what_a_disk_says_is_no_failure_of_the_connection() {
         (Errno::TIMEDOUT, true),
         (Errno::HOSTUNREACH, true),
         (Errno::NETUNREACH, true),
+        // Kernel TLS could not encrypt.
+        (Errno::BADMSG, true),
         (Errno::IO, false),
         (Errno::INVAL, false),
         (Errno::STALE, false),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::client_auth::{ClientAuth, ClientAuthMode};
+use crate::hello::{ClientHello, Peeked, peek};
 use crate::policy::Group;
 use crate::session::{Alpn, Resumption};
 use crate::test_identity::client_parameters;
@@ -30,6 +31,38 @@ async fn every_group_is_agreed_on_and_a_server_may_ask_for_another_than_was_gues
             assert_eq!(client.session().group.to_lowercase(), group.name());
             talk(&mut client, &mut server).await;
         }
+    }
+}
+
+/// The groups whose shares are in the next ClientHello.
+fn shared_groups(connector: &Connector) -> Vec<u16> {
+    let handshake = Box::new(ClientHandshake::new(connector, None).expect("a start"));
+    let ClientStep::Blocked(handshake) = handshake.advance() else { panic!("no answer") };
+    let Peeked::Hello(message) = peek(handshake.outgoing.filled()) else { panic!("no hello") };
+    let hello = ClientHello::parse(&message).expect("a hello");
+    let mut shares = &hello.extension(KEY_SHARE).expect("shares")[2..];
+    let mut groups = Vec::new();
+    while let [high, low, bytes_high, bytes_low, rest @ ..] = shares {
+        groups.push(u16::from_be_bytes([*high, *low]));
+        shares = &rest[usize::from(u16::from_be_bytes([*bytes_high, *bytes_low]))..];
+    }
+    groups
+}
+
+/// A server that has no hybrid yet may have it tomorrow.
+#[tokio::test]
+async fn the_share_of_another_group_is_remembered_where_it_would_not_be_sent_anyway() {
+    let authority = Authority::new("ca.example");
+    let identity = signed(&authority, &lasting(&["a.example"]));
+    let connector = connector(&only(Version::Tls13), trusting(&authority));
+    let (both, p256) = (&[0x11ec, 0x1d][..], &[0x17][..]);
+    assert_eq!(shared_groups(&connector), both);
+    for (group, shared) in [(Group::X25519, both), (Group::P256, p256), (Group::X25519, both)] {
+        let wanted = Policy { groups: vec![group], ..only(Version::Tls13) };
+        let acceptors = acceptors(&wanted, &identity, &SiteGroup::default());
+        let (client, _server) = connect(&connector, &acceptors).await;
+        assert_eq!(client.session().group.to_lowercase(), group.name());
+        assert_eq!(shared_groups(&connector), shared, "{group:?}");
     }
 }
 
@@ -160,3 +193,6 @@ async fn another_server_behind_the_same_name_makes_a_full_handshake() {
         assert_eq!(resumed(&connector, &serving(&identity)).await, Resumption::Full);
     }
 }
+
+/// RFC 8446 §4.2.8.
+const KEY_SHARE: u16 = 51;

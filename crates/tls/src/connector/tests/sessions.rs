@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use rustls::ServerConfig;
+use rustls::server::ProducesTickets;
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
 
@@ -26,7 +28,7 @@ fn by_clock(version: Version, trust: Trust) -> (Connector, Arc<SetClock>) {
     let mut connector = connector(&only(version), with_trust(trust, Some("a.example")));
     let mut config = ClientConfig::clone(&connector.config);
     config.time_provider = Arc::clone(&clock) as Arc<dyn TimeProvider>;
-    connector.sessions = Arc::new(Sessions::new(&config.time_provider));
+    connector.sessions = Arc::new(Sessions::new(&config));
     config.resumption = memory(connector.resume_by, &connector.sessions);
     connector.config = Arc::new(config);
     (connector, clock)
@@ -67,6 +69,62 @@ async fn a_session_and_those_that_follow_from_it_end_a_day_after_the_full_handsh
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_lengthens_no_session() {
+    let authority = Authority::new("ca.example");
+    let acceptors = serving_long(&signed(&authority, &lasting(&["a.example"])));
+    for version in VERSIONS {
+        let (connector, clock) = by_clock(version, Trust::roots(roots(&authority)));
+        assert_eq!(resumed(&connector, &acceptors).await, Full, "{version:?}");
+        clock.0.store(START - 30 * DAY, Relaxed);
+        for (seconds, expected) in [(DAY / 2, Ticket), (DAY / 2, Full), (DAY / 2, Ticket)] {
+            connector.sessions.grow_older(Duration::from_secs(seconds));
+            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
+        }
+    }
+}
+
+/// Tickets that are to be discarded at once, and would be taken.
+#[derive(Debug)]
+struct WithoutLifetime(Arc<dyn ProducesTickets>);
+
+impl ProducesTickets for WithoutLifetime {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> u32 {
+        0
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.0.encrypt(plain)
+    }
+
+    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
+        self.0.decrypt(cipher)
+    }
+}
+
+#[tokio::test]
+async fn a_tls13_ticket_without_a_lifetime_is_discarded() {
+    let authority = Authority::new("ca.example");
+    let acceptors = serving_long(&signed(&authority, &lasting(&["a.example"])));
+    let mut config = ServerConfig::clone(&acceptors.default().config);
+    config.ticketer = Arc::new(WithoutLifetime(Arc::clone(&config.ticketer)));
+    let without_lifetime = Acceptors::from(Acceptor::new(&config, &VERSIONS));
+    let connector = connector(&only(Version::Tls13), trusting(&authority));
+    for _ in 0..2 {
+        let (mut client, mut server) = connect(&connector, &without_lifetime).await;
+        talk(&mut client, &mut server).await;
+        assert_eq!((client.session().resumed, client.tickets().lifetime), (Full, Duration::ZERO));
+        assert!(client.tickets().count > 0);
+    }
+    // Those with one are good there.
+    assert_eq!(resumed(&connector, &acceptors).await, Full);
+    assert_eq!(resumed(&connector, &without_lifetime).await, Ticket);
+}
+
+#[tokio::test]
 async fn a_session_ends_with_the_certificate_of_its_server() {
     let authority = Authority::new("ca.example");
     let mut parameters = lasting(&["a.example"]);
@@ -104,9 +162,8 @@ async fn a_session_that_is_refused_is_not_offered_again() {
                 assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?}");
             }
             answered_with(&connector, refusal).await;
-            // A ticket of TLS 1.3 is for one connection, and there are others.
-            let expected = if version == Version::Tls12 { Full } else { Ticket };
-            assert_eq!(resumed(&connector, &acceptors).await, expected, "{version:?} {refusal:?}");
+            // Nor are the other tickets of TLS 1.3.
+            assert_eq!(resumed(&connector, &acceptors).await, Full, "{version:?} {refusal:?}");
         }
     }
 }

@@ -119,19 +119,6 @@ async fn what_is_not_a_servers_handshake_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn a_handshake_without_end_is_cut() {
-    let authority = Authority::new("ca.example");
-    let connector = connector(&Policy::default(), trusting(&authority));
-    // A message that goes on and on, and warnings.
-    let long = [&[22, 3, 3, 64, 0, 2, 255, 255, 255][..], &[0; 16_380]].concat();
-    for record in [&long[..], &[21, 3, 3, 0, 2, 1, 90]] {
-        let answer = record.repeat(400_000 / record.len());
-        let error = answered_with(&connector, &answer).await;
-        assert!(matches!(error, StreamError::Handshake(_)), "{error}");
-    }
-}
-
 /// The handshake of a server that holds back its last flight, to send it with what follows.
 async fn accept_silently(socket: TcpStream, acceptors: &Acceptors) -> Box<TlsStream> {
     let mut accepting = Accepting::begin(socket, &[], acceptors).expect("a start");

@@ -1,7 +1,7 @@
 //! What is counted, asked and answered while the kernel encrypts, on a socket whose kernel does not.
 
 use std::future::poll_fn;
-use std::io::{IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
@@ -104,6 +104,21 @@ async fn what_the_kernel_is_given_is_sent_and_counted() {
         &Alert::CLOSE_NOTIFY.message(),
     ];
     assert!(received == expected.concat());
+}
+
+#[tokio::test]
+async fn nothing_goes_out_behind_what_the_kernel_could_not_encrypt() {
+    let (mut stream, mut peer) = in_kernel(KERNEL);
+    let TlsStream { writer, socket, .. } = &mut stream;
+    let call = || Err(io::Error::from_raw_os_error(EBADMSG));
+    let sent = poll_fn(|context| writer.poll_kernel(socket, context, 1, 1, call)).await;
+    assert!(matches!(sent, Err(StreamError::Io(_))), "{sent:?}");
+    stream.writer.answer(Answer::NoRenegotiation).expect("nothing to do");
+    stream.queue_close_notify();
+    poll_fn(|context| stream.poll_close(context)).await.expect("closed");
+    let mut received = Vec::new();
+    peer.socket.read_to_end(&mut received).expect("an end");
+    assert_eq!(received, []);
 }
 
 /// Whoever relays a tunnel cuts it each time that the end of it is polled.
@@ -222,3 +237,6 @@ async fn behind_the_wish_for_another_key_nothing_is_opened() {
     let filled = poll_fn(|context| stream.poll_fill(context)).await;
     assert!(matches!(filled, Ok(Filled::Closed)) && !stream.has_fatal_alert(), "{filled:?}");
 }
+
+/// What kernel TLS answers when it could not encrypt, on most machines.
+const EBADMSG: i32 = 74;
