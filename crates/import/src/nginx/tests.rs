@@ -14,6 +14,7 @@ mod hidden;
 mod lost;
 mod names;
 mod one_path;
+mod reached;
 mod redirects;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
