@@ -442,6 +442,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "request_headers = { \"X-User\" = \"\", \"X-Key\" = \"abc\", \"X-None\" = \"\" }",
     ),
     (
+        "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Upgrade websocket; }",
+        "websocket = true",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-A 1; proxy_set_header x-a 2; proxy_set_header X-A $x; proxy_set_header X-B ''; proxy_set_header X-B 3; }",
+        "request_headers = { \"X-A\" = [\"1\", \"2\"], \"X-B\" = \"3\" }",
+    ),
+    (
         "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",
         "is for files only",
     ),

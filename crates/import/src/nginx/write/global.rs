@@ -50,7 +50,15 @@ impl Writer<'_> {
             match (count, each) {
                 (Ok(count), Some(each)) => {
                     let head = count.saturating_mul(each).clamp(1024, 64 * 1024);
-                    let target = each.clamp(64, 64 * 1024);
+                    // It is a part of the head, and fields take some of that, too.
+                    let target = each.clamp(64, head - head / 8);
+                    if target < each {
+                        let message = format!("`{}` is not carried over as it is", spoken(buffers));
+                        let help = format!(
+                            "a head may have {head} bytes, and {target} of them the request line"
+                        );
+                        self.draft.warn(&buffers.origin, message, &help);
+                    }
                     self.draft.text.set("head", head, Some(&buffers.origin));
                     self.draft.text.set("target", target, Some(&buffers.origin));
                 }
