@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Coding, Config, LogTarget, SendProxy};
+use kettle_config::{Coding, Config, LogTarget, SendProxy, Suite, TlsVersion};
 use proptest::prelude::*;
 
 use super::*;
@@ -149,6 +149,22 @@ fn each_setting_of_a_site_does_what_nginx_does() {
         ("root /a; listen 8080;", |it| it.listeners[1].https().is_none()),
         ("root /a; keepalive_timeout 0;", |it| it.limits.requests_per_connection == 1),
         ("root /a; ssl_protocols TLSv1.2;", |it| it.tls.versions.len() == 1),
+        ("root /a; ssl_conf_command MinProtocol TLSv1.3;", |it| {
+            it.tls.versions == [TlsVersion::Tls13]
+        }),
+        ("root /a; ssl_protocols TLSv1.2 TLSv1.3; ssl_conf_command maxprotocol TLSv1.2;", |it| {
+            it.tls.versions == [TlsVersion::Tls12]
+        }),
+        ("root /a; ssl_conf_command Protocol -ALL,TLSv1.1,TLSv1.3;", |it| {
+            it.tls.versions == [TlsVersion::Tls13]
+        }),
+        ("root /a; ssl_conf_command MinProtocol None; ssl_conf_command Protocol TLSv1.3;", |it| {
+            it.tls.versions.len() == 2
+        }),
+        ("root /a; ssl_ciphers HIGH; ssl_conf_command CipherString ECDHE+AES256;", |it| {
+            it.tls.suites == [Suite::Aes256Gcm]
+        }),
+        ("root /a; ssl_ciphers PROFILE=SYSTEM;", |it| it.tls.suites.len() == 3),
         ("root /a; large_client_header_buffers 4 8k;", |it| {
             (it.limits.head_bytes, it.limits.target_bytes) == (32 * 1024, 8 * 1024)
         }),
@@ -320,6 +336,10 @@ fn mistakes_are_told_with_their_place() {
         ("http { server { listen 99999; } }", "1:17: cannot listen on 99999"),
         ("http { server { listen a:b; } }", "1:17: cannot listen on a:b"),
         ("http { server { listen 1 ssl backlog=x; } }", "1:17: `backlog=x` is no number"),
+        (
+            "http { server { listen 1 ssl; root /a; ssl_conf_command MinProtocol 1.3; } }",
+            "1:40: `ssl_conf_command MinProtocol 1.3` has no such value",
+        ),
     ] {
         let diagnostics = shown(&from(text).map(|made| made.toml).unwrap_err());
         let expected = format!("/etc/nginx/nginx.conf:{expected}");
