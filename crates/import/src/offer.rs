@@ -14,10 +14,13 @@ pub(crate) struct Said<'s> {
     pub(crate) origin: &'s Origin,
 }
 
+/// OpenSSL's names for versions, and where they were written.
+pub(crate) type Versions<'s> = (Vec<&'s str>, &'s Origin);
+
 /// What a program was told to offer.
 #[derive(Default)]
 pub(crate) struct Wanted<'s> {
-    pub(crate) versions: Option<(Vec<&'s str>, &'s Origin)>,
+    pub(crate) versions: Option<Versions<'s>>,
     /// For TLS 1.2.
     pub(crate) ciphers: Option<Said<'s>>,
     pub(crate) tls13_suites: Option<Said<'s>>,

@@ -24,8 +24,12 @@ pub(crate) fn ciphers(list: &str) -> Ciphers {
     let mut chosen: Vec<Choice> = Vec::new();
     let mut killed: Vec<Choice> = Vec::new();
     let mut read = Ciphers::default();
-    let rules = list.split([':', ' ', ',', ';']).filter(|rule| !rule.is_empty());
-    for rule in rules {
+    // A command may stand right behind a rule, too: `DEFAULT@SECLEVEL=1`.
+    let rules = list.split([':', ' ', ',', ';']).flat_map(|rule| {
+        let (words, command) = rule.split_at(rule.find('@').unwrap_or(rule.len()));
+        [words, command]
+    });
+    for rule in rules.filter(|rule| !rule.is_empty()) {
         if let Some(command) = rule.strip_prefix('@') {
             match (command, command.strip_prefix("SECLEVEL=").map(str::as_bytes)) {
                 ("STRENGTH", _) => chosen.sort_by_key(|(suite, _)| *suite == Suite::Aes128Gcm),
@@ -145,6 +149,9 @@ pub(crate) fn name_hash(text: &str) -> String {
     Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Versions, the oldest first.
+pub(crate) const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+
 /// OpenSSL's own order.
 const STRENGTH: [Suite; 3] = [Suite::Aes256Gcm, Suite::Chacha20Poly1305, Suite::Aes128Gcm];
 
@@ -152,6 +159,8 @@ const STRENGTH: [Suite; 3] = [Suite::Aes256Gcm, Suite::Chacha20Poly1305, Suite::
 fn is_of((suite, key): Choice, word: &str) -> bool {
     let is_chacha = suite == Suite::Chacha20Poly1305;
     match word {
+        // Fedora's and its kin's name for the system's own list.
+        "PROFILE=SYSTEM" => true,
         "ALL" | "DEFAULT" | "HIGH" | "TLSv1.2" | "AEAD" => true,
         "kEECDH" | "kECDHE" | "EECDH" | "ECDHE" | "ECDH" => true,
         "aRSA" => key == Key::Rsa,

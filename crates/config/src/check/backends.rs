@@ -131,6 +131,11 @@ fn check_tls(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         }
     }
     check_trust(index, tls, reader);
+    if let Some(place) = reader.place(&format!("backend.{index}.tls.certificate.ocsp")) {
+        let message = "kettle is the client here, and clients send no OCSP response".to_owned();
+        let help = "remove it: servers send one, by `ocsp` of a [[site.certificate]] or a [[listener.certificate]]";
+        reader.report_at(&place, message, Help::act(help));
+    }
     let other = tls.alpn.iter().find(|protocol| !protocol.starts_with("http/1."));
     if let (Some(check), Some(other)) = (&backend.check, other)
         && check.kind == CheckKind::Http

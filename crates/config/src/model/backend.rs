@@ -178,7 +178,7 @@ settings! {
         /// SHA-256 of the public keys (SPKI) that are trusted instead, whoever signed: `"sha256/…"` in Base64, as
         /// curl's `--pinnedpubkey` takes them. The name and the dates of the certificate do not count then.
         pub pins: Vec<String> = texts(&rules::PIN, &[]),
-        /// The certificate that kettle shows, where a server asks for one.
+        /// The certificate that kettle shows, where a server asks for one. `ocsp` is refused here: clients staple nothing.
         pub certificate: Option<Certificate> = optional(section(), "none is shown"),
         /// The versions offered, whatever `[tls]` says: that is for clients.
         pub versions: Vec<TlsVersion> = word_list(&[TlsVersion::Tls12, TlsVersion::Tls13]),

@@ -49,7 +49,7 @@ settings! {
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
         /// What answers below a prefix. The longest prefix that fits a request decides.
         pub routes: Vec<Route> as "route" = sections(),
-        /// Where records are encrypted, if not where the listener says.
+        /// Where records are encrypted on `https` listeners, if not where those say.
         pub path: Option<TxPathChoice> = optional(word(TxPathChoice::Auto), "as the listener says"),
     }
 }

@@ -32,6 +32,31 @@ help: write "fin", or an address with a port for the server"#,
 )];
 
 #[test]
+fn clients_staple_nothing() {
+    assert_found(STAPLED);
+}
+
+const STAPLED: &[Row] = &[(
+    r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tcp"
+backend = "app"
+[[backend]]
+name = "app"
+[[backend.server]]
+address = "app.example:443"
+[backend.tls.certificate]
+chain = "a.pem"
+key = "a.key"
+ocsp = "a.ocsp""#,
+    r#"kettle.toml:13:8: kettle is the client here, and clients send no OCSP response
+ 13 | ocsp = "a.ocsp"
+    |        ^^^^^^^^
+help: remove it: servers send one, by `ocsp` of a [[site.certificate]] or a [[listener.certificate]]"#,
+)];
+
+#[test]
 fn what_a_listener_carries_does_not_come_back_to_it() {
     assert_found(OWN_SERVERS);
 }

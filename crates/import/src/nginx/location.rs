@@ -28,12 +28,28 @@ pub(super) enum LocationKind {
     Named,
 }
 
-/// All locations of a block.
+/// All locations of a block that requests come to.
 pub(super) fn all<'t>(scope: &Scope<'t>) -> Vec<Location<'t>> {
-    let mut found = Vec::new();
+    all_or_dead(scope).0
+}
+
+/// Those to which none comes.
+pub(super) fn dead<'t>(scope: &Scope<'t>) -> Vec<Dead<'t>> {
+    all_or_dead(scope).1
+}
+
+/// A location to which no request comes, and the one that gets them.
+pub(super) type Dead<'t> = (&'t Directive, &'t Directive);
+
+fn all_or_dead<'t>(scope: &Scope<'t>) -> (Vec<Location<'t>>, Vec<Dead<'t>>) {
+    let (mut found, mut dead) = (Vec::new(), Vec::new());
     let mut open = vec![scope.clone()];
     while let Some(scope) = open.pop() {
         for directive in scope.own().iter().filter(|directive| directive.name == "location") {
+            if let Some(other) = instead_of(&scope, directive) {
+                dead.push((directive, other));
+                continue;
+            }
             let (kind, path) = kind_of(&directive.words);
             let path = path.to_owned();
             let inner = scope.with_location(directive);
@@ -43,7 +59,35 @@ pub(super) fn all<'t>(scope: &Scope<'t>) -> Vec<Location<'t>> {
             found.push(Location { directive, kind, path, yields, ignores_case, scope: inner });
         }
     }
-    found
+    (found, dead)
+}
+
+/// The location that gets all requests of one within other locations. nginx takes the one of the longest prefix of those beside
+/// each other, and looks for inner ones in that alone.
+fn instead_of<'t>(scope: &Scope<'t>, inner: &Directive) -> Option<&'t Directive> {
+    let (kind, path) = kind_of(&inner.words);
+    if !matches!(kind, LocationKind::Prefix | LocationKind::Exact) {
+        return None;
+    }
+    let blocks: Vec<&'t [Directive]> = scope.outwards().collect();
+    blocks.windows(2).find_map(|pair| {
+        let &[block, around] = pair else { return None };
+        let beside = || around.iter().filter(|it| it.name == "location");
+        let outer = beside().find(|it| std::ptr::eq(it.inner(), block))?;
+        let is_same =
+            |it: &&Directive| kind == LocationKind::Exact && kind_of(&it.words) == (kind, path);
+        let is_above = |it: &&Directive| {
+            let (kind, prefix) = kind_of(&it.words);
+            kind == LocationKind::Prefix && path.starts_with(prefix)
+        };
+        let longest = beside().filter(is_above).max_by_key(|it| kind_of(&it.words).1.len());
+        let comes_first = |it: &&Directive| match kind_of(&outer.words) {
+            // Expressions come before prefixes, but for those that say otherwise.
+            (LocationKind::Pattern, _) => it.word(0).starts_with("^~"),
+            (_, prefix) => kind_of(&it.words).1.len() > prefix.len(),
+        };
+        beside().find(is_same).or(longest.filter(comes_first))
+    })
 }
 
 impl Location<'_> {
@@ -210,7 +254,7 @@ pub(super) fn turns_away(condition: &Directive) -> bool {
     // Where files are asked for by another name or without TLS, kettle redirects by its own means or not at all.
     let is_of_address = words.next().is_some_and(|variable| ADDRESS.contains(&variable));
     condition.inner().iter().any(|directive| match directive.name.as_str() {
-        "rewrite" => !is_of_address,
+        "rewrite" => !is_of_address || redirect::status_of(directive).is_none(),
         "return" if redirect::is_redirect(directive) => !is_of_address,
         // Some have other files.
         "return" | "deny" | "proxy_pass" | "root" => true,

@@ -147,22 +147,15 @@ pub(super) fn rules<'t>(
 
 /// `rewrite EXPRESSION TARGET FLAG`, in one rule or two.
 pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
-    let (expression, target, flag) = match directive.words.as_slice() {
-        [expression, target] => (expression, target, ""),
-        [expression, target, flag] => (expression, target, flag.as_str()),
-        _ => return None,
+    let ([expression, target] | [expression, target, _]) = directive.words.as_slice() else {
+        return None;
     };
     let Expressed { patterns, groups, is_wider } = expressed(expression)?;
     let (target, drops_query) = match target.strip_suffix('?') {
         Some(target) => (target, true),
         None => (target.as_str(), false),
     };
-    let is_elsewhere = ["http://", "https://", "$scheme"].iter().any(|it| target.starts_with(it));
-    let status = match flag {
-        "permanent" => Some(301),
-        "redirect" => Some(302),
-        _ => is_elsewhere.then_some(302),
-    };
+    let status = status_of(directive);
     // `?` at the end drops what nginx would add, not what is written.
     let Destination { to, keeps_query } = destination_of(target, &groups)?;
     let keeps_query = keeps_query || !drops_query;
@@ -189,6 +182,17 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
         true => vec![rule(None)],
         false => patterns.into_iter().map(|from| rule(Some(from))).collect(),
     })
+}
+
+/// The status of a `rewrite` that sends clients elsewhere; nothing where nginx looks for another path.
+pub(super) fn status_of(rewrite: &Directive) -> Option<u16> {
+    let target = rewrite.word(1);
+    let is_elsewhere = ["http://", "https://", "$scheme"].iter().any(|it| target.starts_with(it));
+    match rewrite.word(2) {
+        "permanent" => Some(301),
+        "redirect" => Some(302),
+        _ => is_elsewhere.then_some(302),
+    }
 }
 
 pub(super) struct Destination {

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Coding, Config, LogTarget, SendProxy};
+use kettle_config::{Coding, Config, LogTarget, SendProxy, Suite, TlsVersion};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,6 +14,7 @@ mod hidden;
 mod lost;
 mod names;
 mod one_path;
+mod reached;
 mod redirects;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
@@ -148,6 +149,29 @@ fn each_setting_of_a_site_does_what_nginx_does() {
         ("root /a; listen 8080;", |it| it.listeners[1].https().is_none()),
         ("root /a; keepalive_timeout 0;", |it| it.limits.requests_per_connection == 1),
         ("root /a; ssl_protocols TLSv1.2;", |it| it.tls.versions.len() == 1),
+        ("root /a; ssl_conf_command MinProtocol TLSv1.3;", |it| {
+            it.tls.versions == [TlsVersion::Tls13]
+        }),
+        ("root /a; ssl_protocols TLSv1.2 TLSv1.3; ssl_conf_command maxprotocol TLSv1.2;", |it| {
+            it.tls.versions == [TlsVersion::Tls12]
+        }),
+        ("root /a; ssl_conf_command Protocol -ALL,TLSv1.1,TLSv1.3;", |it| {
+            it.tls.versions == [TlsVersion::Tls13]
+        }),
+        ("root /a; ssl_conf_command MinProtocol None; ssl_conf_command Protocol TLSv1.3;", |it| {
+            it.tls.versions.len() == 2
+        }),
+        ("root /a; ssl_ciphers HIGH; ssl_conf_command CipherString ECDHE+AES256;", |it| {
+            it.tls.suites == [Suite::Aes256Gcm]
+        }),
+        ("root /a; ssl_ciphers PROFILE=SYSTEM;", |it| it.tls.suites.len() == 3),
+        ("root /a; large_client_header_buffers 4 8k;", |it| {
+            (it.limits.head_bytes, it.limits.target_bytes) == (32 * 1024, 8 * 1024)
+        }),
+        ("root /a; large_client_header_buffers 4 64k;", |it| {
+            (it.limits.head_bytes, it.limits.target_bytes) == (64 * 1024, 56 * 1024)
+        }),
+        ("root /a; large_client_header_buffers 1 8k;", |it| it.limits.target_bytes == 7 * 1024),
         ("root /a; ssl_session_timeout 1h;", |it| it.tls.ticket_rotation.as_secs() == 1800),
         ("root /a; ssl_verify_client on; ssl_client_certificate r.pem;", |it| {
             let asked = it.sites[0].client_auth.as_ref().unwrap();
@@ -213,45 +237,6 @@ fn routes_of_one_path_and_rewrites_leave_each_other_alone() {
     }
 }
 
-#[test]
-fn an_upstream_that_is_asked_in_two_ways_is_two_backends() {
-    let plain = "server { listen 5432; proxy_pass db; }";
-    let secured = "server { listen 5433; proxy_pass db; proxy_ssl on; proxy_protocol on; }";
-    for servers in [[plain, secured], [secured, plain]] {
-        let text =
-            format!("stream {{ upstream db {{ server 10.0.0.1:5; }} {} }}", servers.concat());
-        let made = imported(&text);
-        let mut backends = made.config().unwrap().backends;
-        backends.sort_by(|one, other| one.name.value.cmp(&other.name.value));
-        let known = backends
-            .iter()
-            .map(|it| (&*it.name.value, it.tls.is_some(), it.send_proxy != SendProxy::Off));
-        let expected = [("db", false, false), ("db-tls-proxy", true, true)];
-        assert_eq!(known.collect::<Vec<_>>(), expected, "{}", made.toml);
-        for name in expected.map(|(name, ..)| name) {
-            assert!(made.toml.contains(&format!("backend = \"{name}\"")), "{}", made.toml);
-        }
-    }
-}
-
-#[test]
-fn an_upstream_that_is_trusted_in_two_ways_is_two_backends() {
-    let asks =
-        |roots: &str| format!("proxy_pass https://up; proxy_ssl_trusted_certificate {roots};");
-    let text = |first: &str, second: &str| {
-        server(&format!("location /a/ {{ {} }} location /b/ {{ {} }}", asks(first), asks(second)))
-    };
-    let with_upstream =
-        |server: String| server.replacen("http {", "http { upstream up { server 10.0.0.1:5; }", 1);
-    // However late in their words they differ.
-    let [one, two] = ["one", "two"].map(|it| format!("/etc/nginx/trusted-authorities/{it}.pem"));
-    for (second, expected) in [(&one, vec!["up-tls"]), (&two, vec!["up-tls", "up-tls-2"])] {
-        let backends = config(&with_upstream(text(&one, second))).backends;
-        let names: Vec<&str> = backends.iter().map(|it| it.name.value.as_str()).collect();
-        assert_eq!(names, expected);
-    }
-}
-
 type Test = fn(&Config) -> bool;
 
 #[track_caller]
@@ -283,6 +268,10 @@ fn sites_are_reached_where_their_servers_were() {
         (&["listen 443 ssl; listen 8443 ssl;", "listen 443 ssl;"], "a b", 1),
         (&["listen 443 ssl;", "listen [::]:443 ssl;"], "a b", 2),
         (&["listen 443 ssl;", "listen 80;"], "a", 2),
+        (&["listen 443 ssl; listen 80;", "listen 127.0.0.1:80;"], "a", 2),
+        (&["listen 127.0.0.1:80;", "listen 443 ssl; listen 80;"], "b", 2),
+        (&["listen 443 ssl; listen 80;", "listen [::1]:80;"], "a", 3),
+        (&["listen 443 ssl;", "listen 127.0.0.1:443;"], "a", 1),
     ] {
         let names = ["a", "b", "c"];
         let blocks = servers.iter().zip(names).map(|(listen, name)| {
@@ -347,6 +336,10 @@ fn mistakes_are_told_with_their_place() {
         ("http { server { listen 99999; } }", "1:17: cannot listen on 99999"),
         ("http { server { listen a:b; } }", "1:17: cannot listen on a:b"),
         ("http { server { listen 1 ssl backlog=x; } }", "1:17: `backlog=x` is no number"),
+        (
+            "http { server { listen 1 ssl; root /a; ssl_conf_command MinProtocol 1.3; } }",
+            "1:40: `ssl_conf_command MinProtocol 1.3` has no such value",
+        ),
     ] {
         let diagnostics = shown(&from(text).map(|made| made.toml).unwrap_err());
         let expected = format!("/etc/nginx/nginx.conf:{expected}");
@@ -427,7 +420,8 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
         "listen unix:/run/x.sock;",
         "listen 444 ssl quic;",
         "limit_req zone=nothing;",
-        "ssl_conf_command MinProtocol TLSv1.2;",
+        "ssl_conf_command Curves X25519;",
+        "large_client_header_buffers 8 128k;",
         "location /x/ { autoindex_localtime on; }",
         "vhost_traffic_status_zone;",
         "expires modified 1h;",

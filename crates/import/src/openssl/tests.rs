@@ -5,7 +5,7 @@ fn lists_mean_what_openssl_means() {
     use Suite::{Aes128Gcm, Aes256Gcm, Chacha20Poly1305};
     let all = vec![Aes256Gcm, Chacha20Poly1305, Aes128Gcm];
     // As `openssl ciphers -v LIST` lists them, without what kettle has not.
-    let table: [(&str, Vec<Suite>, bool); 25] = [
+    let table: [(&str, Vec<Suite>, bool); 29] = [
         ("ALL", all.clone(), true),
         ("HIGH", all.clone(), true),
         ("EECDH+AESGCM", vec![Aes256Gcm, Aes128Gcm], false),
@@ -35,6 +35,10 @@ fn lists_mean_what_openssl_means() {
             true,
         ),
         ("HIGH:!TLS_AES_256_GCM_SHA384", all_from(Aes256Gcm), true),
+        ("PROFILE=SYSTEM", all_from(Aes256Gcm), true),
+        ("PROFILE=SYSTEM:!AES256", vec![Chacha20Poly1305, Aes128Gcm], true),
+        ("DEFAULT@SECLEVEL=4", vec![Aes256Gcm, Chacha20Poly1305], true),
+        ("ALL:!AES128@STRENGTH:AES128", vec![Aes256Gcm, Chacha20Poly1305], true),
     ];
     for (list, suites, has_others) in table {
         let read = ciphers(list);
@@ -66,8 +70,13 @@ fn what_a_list_has_for_one_kind_of_key_is_told() {
 
 #[test]
 fn commands_are_read_or_told() {
-    let table =
-        [("HIGH:@SECLEVEL=3", Some(3)), ("@SECLEVEL=0:HIGH", Some(0)), ("HIGH:@STRENGTH", None)];
+    let table = [
+        ("HIGH:@SECLEVEL=3", Some(3)),
+        ("@SECLEVEL=0:HIGH", Some(0)),
+        ("HIGH:@STRENGTH", None),
+        ("DEFAULT@SECLEVEL=1", Some(1)),
+        ("HIGH@STRENGTH", None),
+    ];
     for (list, level) in table {
         let read = ciphers(list);
         assert_eq!((read.security_level, read.unknown), (level, None), "{list}");

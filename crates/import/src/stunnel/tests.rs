@@ -20,7 +20,7 @@ type Test = fn(&Config) -> bool;
 
 #[test]
 fn each_option_of_a_server_does_what_stunnel_does() {
-    let table: [(&str, Test); 19] = [
+    let table: [(&str, Test); 26] = [
         ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:993"),
         ("accept = ::1:443", |it| it.listeners[0].address.to_string() == "[::1]:443"),
         ("accept = :::443", |it| it.listeners[0].address.to_string() == "[::]:443"),
@@ -44,6 +44,15 @@ fn each_option_of_a_server_does_what_stunnel_does() {
         ("options = NO_TLSv1_2\noptions = NO_TLSv1_3\noptions = -NO_TLSv1_2", |it| {
             versions(it) == [TlsVersion::Tls12]
         }),
+        ("options = NO_TLSv1.2", |it| versions(it) == [TlsVersion::Tls13]),
+        ("options = no_tlsv1.3", |it| versions(it) == [TlsVersion::Tls12]),
+        ("options = NO_TLSv1.2\noptions = NO_TLSv1_3\noptions = -NO_TLSv1_2", |it| {
+            versions(it) == [TlsVersion::Tls12]
+        }),
+        ("sslVersionMin = tlsv1.3", |it| versions(it) == [TlsVersion::Tls13]),
+        ("sslVersionMax = TLSV1.2", |it| versions(it) == [TlsVersion::Tls12]),
+        ("sslVersion = all", |it| versions(it).is_empty()),
+        ("sslVersionMin = All\nsslVersionMax = TLSv1.2", |it| versions(it) == [TlsVersion::Tls12]),
         ("TIMEOUTidle = 60", |it| it.backends[0].idle_timeout.as_secs() == 60),
         ("connect = a:1\nconnect = b:2\nfailover = prio", |it| {
             it.backends[0].balance == Balance::First && it.backends[0].servers.len() == 3
@@ -61,6 +70,16 @@ fn each_option_of_a_server_does_what_stunnel_does() {
 fn options_of_all_and_of_a_service_add_up() {
     let text = "options = NO_TLSv1_3\n[a]\naccept = 1\nconnect = 2\ncert = /c\noptions = SINGLE_ECDH_USE\n";
     assert_eq!(versions(&config(text)), [TlsVersion::Tls12]);
+}
+
+#[test]
+fn options_that_refuse_no_version_are_told() {
+    let told = |option: &str| {
+        let text = format!("[a]\naccept = 1\nconnect = 2\ncert = /c\noptions = {option}\n");
+        from(&text).unwrap().toml.contains(&format!("`options = {option}` is not carried over"))
+    };
+    assert_eq!(["NO_TLSv1.4", "NO_TLSv12", "NO_TICKET"].map(told), [true; 3]);
+    assert_eq!(["NO_TLSv1.1", "-NO_TLSv1_2", "NO_SSLv2", "NO_SSLv3"].map(told), [false; 4]);
 }
 
 fn mode(config: &Config) -> Option<ClientAuthMode> {
@@ -184,6 +203,14 @@ fn mistakes_are_told_with_their_place() {
         (
             "[a]\naccept = 1\nconnect = 1\ncert = c\nTIMEOUTidle = x\n",
             "5:1: `TIMEOUTidle` takes a number",
+        ),
+        (
+            "[a]\naccept = 1\nconnect = 1\ncert = c\nsslVersionMin = TLS1.3\n",
+            "5:1: `TLS1.3` is no version of TLS",
+        ),
+        (
+            "[a]\naccept = 1\nconnect = 1\ncert = c\nsslVersion = TLSv1.2\noptions = NO_TLSv1.2\n",
+            "5:1: kettle has TLS 1.2 and TLS 1.3 only, and neither is asked for",
         ),
     ] {
         let diagnostics = shown(&from(text).map(|made| made.toml).unwrap_err());

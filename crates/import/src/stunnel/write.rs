@@ -10,6 +10,7 @@ use super::service::{Both, Verifies, takes_names};
 use super::vocabulary::Fate;
 use crate::draft::Draft;
 use crate::offer::{Examples, Offer, Said, Wanted};
+use crate::openssl::VERSIONS;
 use crate::{Imported, Surroundings};
 
 /// Writes it.
@@ -341,41 +342,10 @@ impl Writer<'_> {
             let option = service.find(name)?;
             Some(Said { text: option.value.as_str(), origin: &option.origin })
         };
-        let order = ["TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
-        let place = |version: &str| order.iter().position(|known| *known == version);
-        let (least, most) = (said("sslVersionMin"), said("sslVersionMax"));
-        let only = said("sslVersion").filter(|only| only.text != "all");
         let options = service.options();
-        let is_refused = |version: &str| {
-            let name = format!("NO_{}", version.replace('.', "_"));
-            let last = options.iter().rfind(|it| it.value.trim_start_matches('-') == name);
-            // A minus takes it back.
-            last.is_some_and(|it| it.value == name)
-        };
-        let first = least.and_then(|it| place(it.text)).unwrap_or(0);
-        let last = most.and_then(|it| place(it.text)).unwrap_or(order.len());
-        let between = order.iter().enumerate().filter(|(at, _)| (first..=last).contains(at));
-        let between = between.map(|(_, version)| *version).filter(|version| !is_refused(version));
-        let between: Vec<&str> = between.collect();
-        let origin = least.or(most).map(|it| it.origin);
-        let origin = origin.or(options.first().map(|option| &option.origin));
-        let versions = match only {
-            Some(only) => Some((vec![only.text], only.origin)),
-            // What nobody names is not missed.
-            None => origin.map(|origin| {
-                (
-                    between
-                        .into_iter()
-                        .filter(|version| version.len() > 6 && *version != "TLSv1.1")
-                        .collect(),
-                    origin,
-                )
-            }),
-        };
-        for option in options
-            .iter()
-            .filter(|it| !it.value.contains("NO_SSLv") && !it.value.contains("NO_TLSv"))
-        {
+        let is_version =
+            |it: &StunnelOption| ["SSLv2"].iter().chain(&VERSIONS).any(|known| refuses(it, known));
+        for option in options.iter().filter(|it| !is_version(it)) {
             let message = format!("`options = {}` is not carried over", option.value);
             self.draft.warn(
                 &option.origin,
@@ -393,7 +363,7 @@ impl Writer<'_> {
             self.draft.warn(&curves.origin, message, help);
         }
         let wanted = Wanted {
-            versions,
+            versions: self.versions(service),
             ciphers: said("ciphers"),
             tls13_suites: said("ciphersuites"),
             // A client's own order is the one that it offers.
@@ -401,6 +371,39 @@ impl Writer<'_> {
                 || options.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
         };
         self.draft.offer(&wanted, &EXAMPLES)
+    }
+
+    /// What is offered of the versions: those from the least to the most that no option refuses.
+    fn versions<'s>(&mut self, service: &Both<'s>) -> Option<(Vec<&'static str>, &'s Origin)> {
+        let only = self.version(service, "sslVersion");
+        let least = only.or_else(|| self.version(service, "sslVersionMin"));
+        let most = only.or_else(|| self.version(service, "sslVersionMax"));
+        let options = service.options();
+        let said = least.or(most).map(|(_, origin)| origin);
+        let origin = said.or(options.first().map(|option| &option.origin))?;
+        let first = least.map_or(0, |(at, _)| at);
+        let last = most.map_or(VERSIONS.len(), |(at, _)| at);
+        let is_refused = |version: &str| {
+            let last = options.iter().rfind(|it| refuses(it, version));
+            // A minus takes it back.
+            last.is_some_and(|it| !it.value.starts_with('-'))
+        };
+        let all = VERSIONS.into_iter().enumerate();
+        let between = all.filter(|(at, _)| (first..=last).contains(at)).map(|(_, version)| version);
+        // What nobody names is not missed.
+        let known = between.filter(|version| ["TLSv1.2", "TLSv1.3"].contains(version));
+        Some((known.filter(|version| !is_refused(version)).collect(), origin))
+    }
+
+    /// Which of the versions an option names, the oldest being 0; nothing where it is for all.
+    fn version<'s>(&mut self, service: &Both<'s>, name: &str) -> Option<(usize, &'s Origin)> {
+        let option = service.find(name).filter(|it| !it.value.eq_ignore_ascii_case("all"))?;
+        let at = VERSIONS.iter().position(|known| known.eq_ignore_ascii_case(&option.value));
+        if at.is_none() {
+            let message = format!("`{}` is no version of TLS", option.value);
+            self.draft.find(&option.origin, message, &format!("write {name} = TLSv1.2"));
+        }
+        at.map(|at| (at, &option.origin))
     }
 
     fn path(&self, text: &str) -> PathBuf {
@@ -426,6 +429,12 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Whether an option is about a version: `NO_TLSv1.2`, as stunnel has it, or `NO_TLSv1_2`, as OpenSSL does.
+fn refuses(option: &StunnelOption, version: &str) -> bool {
+    let name = option.value.trim_start_matches('-').replace('.', "_");
+    name.eq_ignore_ascii_case(&format!("NO_{}", version.replace('.', "_")))
 }
 
 /// Whether only what comes by one interface is accepted.

@@ -180,3 +180,42 @@ fn a_limit_of_an_upstream_that_is_asked_in_two_ways_is_told() {
         assert_eq!(told, is_told, "{words}\n{}", made.toml);
     }
 }
+
+#[test]
+fn an_upstream_that_is_asked_in_two_ways_is_two_backends() {
+    let plain = "server { listen 5432; proxy_pass db; }";
+    let secured = "server { listen 5433; proxy_pass db; proxy_ssl on; proxy_protocol on; }";
+    for servers in [[plain, secured], [secured, plain]] {
+        let text =
+            format!("stream {{ upstream db {{ server 10.0.0.1:5; }} {} }}", servers.concat());
+        let made = imported(&text);
+        let mut backends = made.config().unwrap().backends;
+        backends.sort_by(|one, other| one.name.value.cmp(&other.name.value));
+        let known = backends
+            .iter()
+            .map(|it| (&*it.name.value, it.tls.is_some(), it.send_proxy != SendProxy::Off));
+        let expected = [("db", false, false), ("db-tls-proxy", true, true)];
+        assert_eq!(known.collect::<Vec<_>>(), expected, "{}", made.toml);
+        for name in expected.map(|(name, ..)| name) {
+            assert!(made.toml.contains(&format!("backend = \"{name}\"")), "{}", made.toml);
+        }
+    }
+}
+
+#[test]
+fn an_upstream_that_is_trusted_in_two_ways_is_two_backends() {
+    let asks =
+        |roots: &str| format!("proxy_pass https://up; proxy_ssl_trusted_certificate {roots};");
+    let text = |first: &str, second: &str| {
+        server(&format!("location /a/ {{ {} }} location /b/ {{ {} }}", asks(first), asks(second)))
+    };
+    let with_upstream =
+        |server: String| server.replacen("http {", "http { upstream up { server 10.0.0.1:5; }", 1);
+    // However late in their words they differ.
+    let [one, two] = ["one", "two"].map(|it| format!("/etc/nginx/trusted-authorities/{it}.pem"));
+    for (second, expected) in [(&one, vec!["up-tls"]), (&two, vec!["up-tls", "up-tls-2"])] {
+        let backends = config(&with_upstream(text(&one, second))).backends;
+        let names: Vec<&str> = backends.iter().map(|it| it.name.value.as_str()).collect();
+        assert_eq!(names, expected);
+    }
+}

@@ -150,6 +150,26 @@ fn what_holds_all_the_same_is_not() {
     }
 }
 
+/// Fields of a place whose requests are passed on, and whether the comments say that a backend's are lost.
+#[test]
+fn a_field_of_several_lines_that_replaces_a_backend_s_is_told() {
+    for (field, is_told) in [
+        ("Link </a.css>", true),
+        ("Content-Security-Policy \"default-src 'self'\"", true),
+        ("set-cookie a=b", true),
+        ("X-Frame-Options DENY", false),
+        ("Vary Origin", false),
+        ("Link $x", false),
+    ] {
+        for (place, is_passed) in [("proxy_pass http://a;", true), ("expires 1h;", false)] {
+            let words = format!("add_header {field}; root /srv; location /x/ {{ {place} }}");
+            let made = imported(&server(&words));
+            let told = made.toml.contains("takes the place of the backend's");
+            assert_eq!(told, is_told && is_passed, "{words}\n{}", made.toml);
+        }
+    }
+}
+
 /// A field that kettle does not take is a mistake of its own line.
 #[test]
 fn a_mistake_in_a_field_stands_where_it_is_written() {

@@ -46,16 +46,7 @@ impl Writer<'_> {
             }
         }
         if let Some(buffers) = first(self, "large_client_header_buffers") {
-            let (count, each) = (buffers.word(0).parse::<u64>(), measure::bytes(buffers.word(1)));
-            match (count, each) {
-                (Ok(count), Some(each)) => {
-                    let head = count.saturating_mul(each).clamp(1024, 64 * 1024);
-                    let target = each.clamp(64, 64 * 1024);
-                    self.draft.text.set("head", head, Some(&buffers.origin));
-                    self.draft.text.set("target", target, Some(&buffers.origin));
-                }
-                _ => self.unreadable(buffers, "4 8k"),
-            }
+            self.head(buffers);
         }
         if let Some(cache) = first(self, "open_file_cache")
             && let Some(files) = cache.words.iter().find_map(|word| word.strip_prefix("max="))
@@ -75,6 +66,25 @@ impl Writer<'_> {
             self.time("revalidate", valid, 0, 24 * 3600);
         }
         self.draft.text.end_table();
+    }
+
+    /// The largest head of a request, and what its target may take of that.
+    fn head(&mut self, buffers: &Directive) {
+        let (count, each) = (buffers.word(0).parse::<u64>(), measure::bytes(buffers.word(1)));
+        let (Ok(count), Some(each)) = (count, each) else {
+            return self.unreadable(buffers, "4 8k");
+        };
+        let head = count.saturating_mul(each).clamp(1024, 64 * 1024);
+        // Fields take some of it, too.
+        let target = each.clamp(64, head - head / 8);
+        if target < each {
+            let message = format!("`{}` is not carried over as it is", spoken(buffers));
+            let help =
+                format!("a head may have {head} bytes, and {target} of them may be its target");
+            self.draft.warn(&buffers.origin, message, &help);
+        }
+        self.draft.text.set("head", head, Some(&buffers.origin));
+        self.draft.text.set("target", target, Some(&buffers.origin));
     }
 
     fn process(&mut self, main: &[Directive]) {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use kettle_config::{Origin, quoted};
+use kettle_config::{Origin, collide, quoted};
 
 use super::challenge::is_about_challenges;
 use super::route::spoken;
@@ -177,7 +177,7 @@ impl Writer<'_> {
     }
 
     fn redirect(&mut self, servers: &[ServerBlock<'_>], listen: &Listen, https: &[Listen]) {
-        if https.iter().any(|other| other.address == listen.address) {
+        if https.iter().any(|other| gets_all_of(other.address, listen.address)) {
             let message = format!("nobody serves plain HTTP on {}", listen.address);
             self.draft.warn(&listen.origin, message, "TLS is spoken there by another server");
             return;
@@ -206,6 +206,14 @@ impl Writer<'_> {
                     self.draft.warn(server.origin, message, help);
                 }
             }
+        }
+        let mut plain = servers.iter().flat_map(|server| &server.listens).filter(|it| !it.is_tls);
+        let is_wider =
+            |it: &&Listen| it.address != listen.address && gets_all_of(it.address, listen.address);
+        if let Some(wider) = plain.find(is_wider) {
+            let message = format!("{} has no listener of its own", listen.address);
+            let help = format!("that of {} is for it as well", wider.address);
+            return self.draft.warn(&listen.origin, message, &help);
         }
         let origin = Some(&listen.origin);
         let own_port = https.first().map_or(HTTPS_PORT, |listen| listen.address.port());
@@ -314,6 +322,11 @@ impl Writer<'_> {
             server.listens.extend(more);
         }
     }
+}
+
+/// Whether a listener gets all connections to another address, which nobody else can listen on then.
+fn gets_all_of(listener: SocketAddr, address: SocketAddr) -> bool {
+    listener == address || listener.ip().is_unspecified() && collide(listener, address)
 }
 
 /// Where kernel TLS was turned off by name.

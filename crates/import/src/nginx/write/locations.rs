@@ -18,6 +18,7 @@ impl Writer<'_> {
     /// The routes of a server, or nothing where one of its places must not be served and cannot be left out.
     pub(super) fn routes(&mut self, server: &Scope<'_>) -> Option<Vec<Route>> {
         let mut locations = location::all(server);
+        self.tell_of_dead(server);
         self.open_well_known(&mut locations);
         locations.sort_by_key(|location| match location.kind {
             // Inner expressions come before outer ones, and beside each other the first decides.
@@ -181,6 +182,14 @@ impl Writer<'_> {
             }
         }
         Some(())
+    }
+
+    fn tell_of_dead(&mut self, server: &Scope<'_>) {
+        for (directive, other) in location::dead(server) {
+            let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
+            let help = format!("its requests come to `{other}`, which is not around it");
+            self.draft.warn(&directive.origin, message, &help);
+        }
     }
 
     fn tell_of_prefix(&mut self, location: &Location<'_>) {

@@ -3,7 +3,7 @@
 use kettle_config::{Origin, is_own_header, is_own_request_header, quoted};
 
 use super::route::{Route, Setting, spoken};
-use super::settings::{OF_SITES, table};
+use super::settings::{OF_SITES, table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use super::{Writer, moved};
@@ -57,6 +57,7 @@ impl Writer<'_> {
         let origin = &directive.origin;
         let mut settings = self.request_settings(scope, &pass, origin);
         settings.extend(self.header_settings(scope, origin));
+        self.tell_of_replacing(scope);
         settings.extend(self.route_log(scope));
         Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
     }
@@ -85,7 +86,7 @@ impl Writer<'_> {
         origin: &Origin,
     ) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
-        let mut headers: Vec<(String, String)> = Vec::new();
+        let mut headers: Vec<(String, Vec<String>)> = Vec::new();
         let (mut host, mut place) = (None, None);
         for directive in scope.all("proxy_set_header") {
             let (name, value) = (directive.word(0), directive.word(1));
@@ -94,7 +95,7 @@ impl Writer<'_> {
             match lower.as_str() {
                 "host" => host = Some(directive),
                 // Sent empty, it takes clients the change to another protocol.
-                "upgrade" if value.is_empty() => {}
+                "upgrade" if value.is_empty() || !settings.is_empty() => {}
                 "upgrade" => {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
@@ -112,7 +113,7 @@ impl Writer<'_> {
                 _ if value.contains('$') => {
                     let help = "it is sent empty, so that no client says it in nginx's place";
                     self.draft.warn(&directive.origin, message, help);
-                    headers.push((name.to_owned(), String::new()));
+                    add_line(&mut headers, name, "");
                     place = place.or(Some(&directive.origin));
                 }
                 _ => {
@@ -124,14 +125,14 @@ impl Writer<'_> {
                         let help = "nginx sends none; servers that tell the two apart must take an empty one";
                         self.draft.warn(&directive.origin, message, help);
                     }
-                    headers.push((name.to_owned(), value.trim().to_owned()));
+                    add_line(&mut headers, name, value.trim());
                     place = place.or(Some(&directive.origin));
                 }
             }
         }
         settings.extend(self.backend_host(host, pass, origin));
         if !headers.is_empty() {
-            let entries = headers.iter().map(|(name, value)| (name.as_str(), quoted(value)));
+            let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
             let place = place.unwrap_or(origin).clone();
             settings.push(("request_headers", table(entries), place));
         }
@@ -173,6 +174,18 @@ impl Writer<'_> {
             "they are asked for the one that the client asks for; `backend_host` names another";
         self.draft.warn(origin, message, help);
         None
+    }
+}
+
+/// Adds a line to those of its name. Beside others nginx sends no empty one.
+fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
+    match headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
+        None => headers.push((name.to_owned(), vec![value.to_owned()])),
+        Some(_) if value.is_empty() => {}
+        Some((_, all)) => {
+            all.retain(|other| !other.is_empty());
+            all.push(value.to_owned());
+        }
     }
 }
 

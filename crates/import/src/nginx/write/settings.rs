@@ -95,11 +95,7 @@ impl Writer<'_> {
     pub(super) fn header_settings(&mut self, scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
         let mut headers = self.headers(scope);
         let cors = self.cors(&mut headers, scope);
-        let value = |values: &Vec<String>| match values.as_slice() {
-            [one] => quoted(one),
-            all => list(all.iter().map(String::as_str)),
-        };
-        let entries = headers.iter().map(|(name, values)| (name.as_str(), value(values)));
+        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
         let setting = ("headers", table(entries), origin.clone());
         (!headers.is_empty()).then_some(setting).into_iter().chain(cors).collect()
     }
@@ -125,6 +121,19 @@ impl Writer<'_> {
         for directive in expires.into_iter().chain(added) {
             let message = format!("`{}` is not carried over", spoken(directive));
             let help = "a backend says it itself; `headers` of the route would say it in its place";
+            self.draft.warn(&directive.origin, message, help);
+        }
+    }
+
+    /// Says that a field takes the place of a backend's, where nginx adds a line and clients look at all of them.
+    pub(super) fn tell_of_replacing(&mut self, scope: &Scope<'_>) {
+        let is_one = |it: &&Directive| {
+            let of_lines = OF_LINES.iter().any(|name| it.word(0).eq_ignore_ascii_case(name));
+            of_lines && !it.word(1).contains('$') && !it.word(1).trim().is_empty()
+        };
+        for directive in scope.all("add_header").into_iter().filter(is_one) {
+            let message = format!("`{}` takes the place of the backend's", spoken(directive));
+            let help = "nginx adds it to what the backend sends: let one of both say all of it";
             self.draft.warn(&directive.origin, message, help);
         }
     }
@@ -300,6 +309,25 @@ pub(super) const OF_ROUTES: [&str; 16] = [
 ];
 pub(super) const ROUTE_ABOVE: &str = "its files answer by the route that they are below";
 pub(super) const OF_SITES: &str = "`error_pages` are those of the site";
+
+/// Fields of which a response often has several, each of which counts.
+const OF_LINES: [&str; 7] = [
+    "content-security-policy",
+    "content-security-policy-report-only",
+    "link",
+    "server-timing",
+    "set-cookie",
+    "www-authenticate",
+    "x-robots-tag",
+];
+
+/// The value of a field, or those of its lines.
+pub(super) fn values(all: &[String]) -> String {
+    match all {
+        [one] => quoted(one),
+        all => list(all.iter().map(String::as_str)),
+    }
+}
 
 /// A table in braces.
 pub(super) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {

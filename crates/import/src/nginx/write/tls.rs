@@ -10,7 +10,8 @@ use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::offer::{Examples, Offer, Said, Wanted};
+use crate::offer::{Examples, Offer, Said, Versions, Wanted};
+use crate::openssl::VERSIONS;
 
 /// A chain, its key, a staple, and where they were written.
 pub(super) type Pair = (PathBuf, PathBuf, Option<PathBuf>, Origin);
@@ -119,13 +120,55 @@ impl Writer<'_> {
 
     pub(super) fn offer(&mut self, scope: &Scope<'_>) -> Offer {
         let commands = scope.all("ssl_conf_command");
-        let tls13 = commands.iter().find(|it| it.word(0) == "Ciphersuites");
+        let command = |name: &str| {
+            let it = last(&commands, name)?;
+            Some(Said { text: it.word(1), origin: &it.origin })
+        };
+        let said = wanted(scope.find("ssl_protocols"), scope.find("ssl_ciphers"));
         let wanted = Wanted {
-            tls13_suites: tls13.map(|it| Said { text: it.word(1), origin: &it.origin }),
+            versions: self.within(said.versions, &commands),
+            ciphers: command("CipherString").or(said.ciphers),
+            tls13_suites: command("Ciphersuites"),
             is_ordered: scope.is_on("ssl_prefer_server_ciphers"),
-            ..wanted(scope.find("ssl_protocols"), scope.find("ssl_ciphers"))
         };
         self.draft.offer(&wanted, &EXAMPLES)
+    }
+
+    /// Versions without those that OpenSSL's own words rule out, which hold besides `ssl_protocols`.
+    fn within<'d>(
+        &mut self,
+        said: Option<Versions<'d>>,
+        commands: &[&'d Directive],
+    ) -> Option<Versions<'d>> {
+        let names = ["MinProtocol", "MaxProtocol", "Protocol"];
+        let Some(place) = names.iter().find_map(|name| last(commands, name)) else { return said };
+        let least = self.bound(commands, "MinProtocol").unwrap_or(0);
+        let most = self.bound(commands, "MaxProtocol").unwrap_or(VERSIONS.len());
+        let lists = commands.iter().filter(|it| it.word(0).eq_ignore_ascii_case("Protocol"));
+        let listed: Vec<&str> = lists.flat_map(|it| it.word(1).split(',')).map(str::trim).collect();
+        let is_refused = |version: &str| {
+            let names = |it: &&&str| {
+                let name = it.trim_start_matches(['+', '-']);
+                name.eq_ignore_ascii_case(version) || name.eq_ignore_ascii_case("ALL")
+            };
+            listed.iter().rfind(names).is_some_and(|it| it.starts_with('-'))
+        };
+        let (mut versions, _) = said.unwrap_or((vec!["TLSv1.2", "TLSv1.3"], &place.origin));
+        versions.retain(|version| {
+            let at = VERSIONS.iter().position(|known| known == version);
+            at.is_none_or(|at| (least..=most).contains(&at)) && !is_refused(version)
+        });
+        Some((versions, &place.origin))
+    }
+
+    /// Which of the versions a command names, the oldest being 0; nothing where it is for all.
+    fn bound(&mut self, commands: &[&Directive], name: &str) -> Option<usize> {
+        let command = last(commands, name).filter(|it| it.word(1) != "None")?;
+        let at = VERSIONS.iter().position(|known| *known == command.word(1));
+        if at.is_none() {
+            self.unreadable(command, &format!("{name} TLSv1.2"));
+        }
+        at
     }
 
     /// What servers are offered, which the directives for clients say nothing of.
@@ -158,7 +201,7 @@ impl Writer<'_> {
         for command in scopes.iter().flat_map(|scope| scope.all("ssl_conf_command")) {
             let options = command.word(1).split(',').map(str::trim);
             match command.word(0) {
-                "Ciphersuites" => continue,
+                name if CARRIED.iter().any(|known| known.eq_ignore_ascii_case(name)) => continue,
                 // The kernel encrypts where that is cheaper; `path` says otherwise.
                 "Options" if options.clone().all(|option| ["KTLS", "-KTLS"].contains(&option)) => {
                     continue;
@@ -244,6 +287,11 @@ impl Writer<'_> {
     }
 }
 
+/// The command of this name that counts.
+fn last<'d>(commands: &[&'d Directive], name: &str) -> Option<&'d Directive> {
+    commands.iter().rfind(|it| it.word(0).eq_ignore_ascii_case(name)).copied()
+}
+
 fn wanted<'d>(versions: Option<&'d Directive>, ciphers: Option<&'d Directive>) -> Wanted<'d> {
     let versions = versions.map(|it| (it.words.iter().map(String::as_str).collect(), &it.origin));
     let ciphers = ciphers.map(|it| Said { text: it.word(0), origin: &it.origin });
@@ -273,6 +321,10 @@ const NO_CRL: &str =
     "nobody is asked whether a backend's certificate was revoked: `pins` of it say whose is taken";
 const LONG_CHAINS: &str =
     "chains of clients may have six authorities below their root: leave it out if that is as good";
+
+/// Commands that say what is offered.
+const CARRIED: [&str; 5] =
+    ["CipherString", "Ciphersuites", "MaxProtocol", "MinProtocol", "Protocol"];
 
 /// nginx: "one megabyte of the cache contains about 4000 sessions".
 const SESSION_BYTES: u64 = 256;

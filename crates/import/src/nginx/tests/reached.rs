@@ -1,0 +1,88 @@
+//! Which requests come to a place: conditions, and locations within others.
+
+use super::guards::left;
+use super::*;
+
+/// Conditions that keep nobody out are those of methods that kettle does not take, and of a client's way here.
+#[test]
+fn no_condition_becomes_looser() {
+    left(&[
+        ("if ($slow) { rewrite ^ /x; }", ""),
+        ("if ($request_method !~ ^(GET|HEAD|POST)$) { return 405; }", "/ /open"),
+        ("if ($request_method = POST) { return 405; }", "/ /open"),
+        ("if ($request_method = TRACE) { return 405; }", "/ /open"),
+        ("if ($request_method ~ ^(PUT|DELETE)$) { return 405; }", "/ /open"),
+        ("if ($request_method != GET) { return 405; }", "/ /open"),
+        ("if ($request_method = GET) { return 403; }", ""),
+        ("if ($request_method != POST) { return 405; }", ""),
+        ("if ($request_method !~ ^POST$) { return 405; }", ""),
+        ("if ($request_method !~ ^(GE|POST)$) { return 405; }", ""),
+        ("if ($request_method ~* get) { return 403; }", ""),
+        ("if ($request_method ~ ^(G.T|POST)$) { return 403; }", ""),
+        ("if ($request_method_is_bad) { return 403; }", ""),
+        ("if ($request_methods = POST) { return 403; }", ""),
+        ("if ($cookie_session = \"\") { return 302 /login; }", ""),
+        ("if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }", ""),
+        ("if ($bad) { rewrite ^ /denied last; }", ""),
+        ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/ /open"),
+        ("if ($cookie_key = \"\") { root /pub; }", ""),
+        ("if (-f /srv/maintenance) { return 503; }", ""),
+        ("if ($host = a.example) { return 301 https://b.example/; }", "/ /open"),
+        ("if ($scheme = http) { rewrite ^ https://$host$request_uri permanent; }", "/ /open"),
+        ("if ($host = a.example) { return 403; }", ""),
+        ("if ($host = a.example) { rewrite ^/(.*)$ /a/$1 break; }", ""),
+        ("if ($http_host !~ ^www) { rewrite ^ /denied last; }", ""),
+        ("if ($scheme = http) { rewrite ^ /denied; }", ""),
+        ("if ($host = a.example) { rewrite ^/(.*)$ /a/$1 redirect; }", "/ /open"),
+        ("if ($host = a.example) { rewrite ^ $scheme://b.example/ last; }", "/ /open"),
+    ]);
+}
+
+/// nginx looks for inner locations in the one of the longest prefix only.
+#[test]
+fn a_location_within_another_takes_nothing_from_those_beside_that() {
+    let denied = "location /there/ { deny all; }";
+    let asked = "location /there/ { auth_basic x; auth_basic_user_file users; }";
+    for (words, beside, expected) in [
+        ("location / { location /there/a/ { expires 1h; } }", denied, "/ /open /there!"),
+        ("location / { location ^~ /there/ { expires 1h; } }", denied, "/ /open /there!"),
+        ("location / { location = /there/key { } }", denied, "/ /open /there!"),
+        ("location / { location = /there/key { root /pub; } }", denied, "/ /open /there!"),
+        ("location /the { location /there/a/ { expires 1h; } }", denied, "/ /open /there!"),
+        (
+            "location / { location /th { location /there/a/ { root /b; } } }",
+            denied,
+            "/ /open /there!",
+        ),
+        ("location / { location /there/a/ { expires 1h; } }", asked, "/ /open /there?"),
+        (
+            "location / { proxy_pass http://a; location /x/y/ { proxy_pass http://a; } }",
+            "location /x/ { deny all; proxy_pass http://a; }",
+            "/> /open /x!",
+        ),
+        // Expressions come before prefixes, but for `^~`.
+        (
+            "location ~ /x { location /x/a/ { expires 1h; } }",
+            "location ^~ /x/ { deny all; }",
+            "/ /open /x!",
+        ),
+        (
+            "location ~ /x { location /x/a/ { deny all; } }",
+            "location /x/ { expires 1h; }",
+            "/ /open /x /x/a!",
+        ),
+        // These have requests.
+        (
+            "location / { location /x/ { deny all; } }",
+            "location /x/y/ { expires 1h; }",
+            "/ /open /x! /x/y",
+        ),
+        ("location /there/ { location = /there/key { deny all; } }", "", "/ /open /there/key!"),
+    ] {
+        left(&[(&format!("{words} {beside}"), expected)]);
+    }
+    let inner = "location / { location /there/a/ { expires 1h; } }";
+    let made = imported(&server(&format!("root /srv; {inner} {denied}")));
+    let told = "`location /there/a/` is left out; its requests come to `location /there/`";
+    assert!(made.toml.contains(told), "{}", made.toml);
+}
