@@ -203,7 +203,7 @@ impl Finder {
     /// Reads a page of a folder by its path below the route's prefix, and writes it.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's, if there is no root; what is found may be its refusal of the folder.
     pub async fn list(
         &self,
         route: &Arc<FileRoute>,
@@ -211,7 +211,7 @@ impl Finder {
         now: Duration,
         view: View,
         write: impl FnOnce(&Listing, &View) -> String + Clone + Send + 'static,
-    ) -> Result<String, Errno> {
+    ) -> Result<Sighting<Result<String, Errno>>, Errno> {
         let known = self.roots.known(route, now);
         let deadline = self.disks.deadline();
         let reading = |reach| {
@@ -236,7 +236,7 @@ impl Finder {
         let seen = seen.map_err(|_| Errno::AGAIN).flatten();
         route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
         let (below, listed) = seen?;
-        self.roots.sighting(route, &known, below, listed, now).found.page
+        Ok(self.roots.sighting(route, &known, below, listed.page, now))
     }
 
     /// Reads an error page.

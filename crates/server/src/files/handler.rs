@@ -217,8 +217,12 @@ impl Files {
         preference: CodingPreference,
         now: Duration,
     ) -> Result<Sighting<LocateOutcome>, HttpError> {
-        let sighting = self.finder.find(route, relative, preference, now).await;
-        let sighting = sighting.map_err(locate::status_of)?;
+        self.seen(self.finder.find(route, relative, preference, now).await)
+    }
+
+    /// What was seen. Below a new root nothing is what is remembered.
+    fn seen<T>(&self, seen: Result<Sighting<T>, Errno>) -> Result<Sighting<T>, HttpError> {
+        let sighting = seen.map_err(locate::status_of)?;
         if sighting.is_root_new {
             self.forget_entries();
         }
@@ -303,7 +307,7 @@ impl Files {
             false => (write_html, "text/html; charset=utf-8"),
         };
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
-        let page = self.finder.list(route, relative, now, view, listed).await;
+        let page = self.seen(self.finder.list(route, relative, now, view, listed).await)?.found;
         let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };
         let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);

@@ -70,12 +70,12 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
 #[tokio::test]
 async fn a_folder_that_is_gone_cannot_be_listed() {
     let (_folder, route) = route(0);
-    let finder = finder_of(None);
+    let finder = finder_of(0);
     let view = View::from_query(None);
     let count = |listing: &Listing, _: &View| listing.total().to_string();
     let listed = finder.list(&route, "none/", NOW, view.clone(), count).await;
-    assert_eq!(listed.unwrap_err(), Errno::NOENT);
-    assert_eq!(finder.list(&route, "", NOW, view, count).await.unwrap(), "1");
+    assert_eq!(listed.unwrap().found.unwrap_err(), Errno::NOENT);
+    assert_eq!(finder.list(&route, "", NOW, view, count).await.unwrap().found.unwrap(), "1");
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_folder_behind_what_leads_further_is_listed() {
     let (folder, route) = route(0);
     fs::create_dir(folder.path().join("sub")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("sub"), folder.path().join("far")).unwrap();
-    let finder = finder_of(None);
+    let finder = finder_of(0);
     let names = |listing: &Listing, _: &View| listing.total().to_string();
     let listed = finder.list(&route, "far/", NOW, View::from_query(None), names).await;
     assert_eq!(listed.unwrap(), "0");
