@@ -160,6 +160,12 @@ impl Disks {
         DiskDeadline(now.checked_add(self.timeout).unwrap_or(now + FAR_FUTURE))
     }
 
+    /// The same deadline, or one a moment from now: for what an answer that was late is made from.
+    #[must_use]
+    pub fn in_a_moment(&self, deadline: DiskDeadline) -> DiskDeadline {
+        DiskDeadline(deadline.0.max(Instant::now() + self.timeout.min(MOMENT)))
+    }
+
     /// Runs a call that may wait for a device on a thread that may wait, within a time of its own.
     ///
     /// # Errors
@@ -378,6 +384,9 @@ const QUEUE_MAX: usize = 4_096;
 
 /// Files up to this size are closed by the worker: giving back their blocks takes no longer than sending a part of them.
 const CLOSED_AT_ONCE_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
+
+/// How long a disk may still take where the time for an answer is over: enough for one that is well.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// A deadline for calls that wait as long as it takes.
 const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);

@@ -216,6 +216,17 @@ async fn waits_for_one_answer_share_its_time() {
     assert_eq!(late, Err(WaitError::TimedOut));
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_late_answer_is_made_from_has_a_moment_and_no_second_time() {
+    let disks = Disks::new(LONG);
+    let deadline = disks.deadline();
+    assert_eq!(disks.in_a_moment(deadline).0, deadline.0, "there is time enough");
+    tokio::time::advance(LONG).await;
+    assert_eq!(disks.in_a_moment(deadline).0, Instant::now() + MOMENT);
+    let hasty = Disks::new(SHORT);
+    assert_eq!(hasty.in_a_moment(deadline).0, Instant::now() + SHORT);
+}
+
 #[tokio::test]
 async fn what_lies_behind_a_path_has_threads_of_its_own() {
     let disks = Disks::new(LONG);

@@ -2,12 +2,15 @@
 //! once, everything else is fetched on one of a few threads that may wait for a disk.
 
 use std::io::{self, IoSliceMut};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_kernel::file_system::FileSystem;
+use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use rustix::io::Errno;
 
@@ -19,14 +22,14 @@ use super::locate::{self, Facts, FileIdentity, Found, LocateOutcome, Sought, ide
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
-use crate::disk::{Abandoned, Device, DiskDeadline, Disks};
+use crate::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
 use crate::error_page::ErrorPage;
 
 /// Finds and reads files for one worker.
 #[derive(Debug)]
 pub struct Finder {
     disks: Disks,
-    /// What error pages lie on, wherever that is.
+    /// What error pages lie on of which that is not known yet.
     pages: Arc<Device>,
     /// Threads that compress; no device at all.
     compressing: Arc<Device>,
@@ -239,14 +242,28 @@ impl Finder {
         Ok(self.roots.sighting(route, &known, below, listed.page, now))
     }
 
-    /// Reads an error page.
+    /// Reads an error page, which lies on this device as far as that is known, and says on which it does. The deadline is that of
+    /// the answer; beyond it there is a moment.
     ///
     /// # Errors
-    /// If the file cannot be read or is too large.
-    pub async fn page(&self, path: PathBuf, content_type: String) -> io::Result<ErrorPage> {
-        let read = move || ErrorPage::read(&path, content_type);
-        let page = self.disks.wait_for(&self.pages, read).await;
-        page.map_err(io::Error::other).flatten()
+    /// If the file does not answer; what was read may be that it cannot be, or is too large.
+    pub async fn page(
+        &self,
+        path: PathBuf,
+        content_type: String,
+        device: Option<Arc<Device>>,
+        deadline: DiskDeadline,
+    ) -> Result<io::Result<(ErrorPage, Arc<Device>)>, WaitError> {
+        let device = device.unwrap_or_else(|| Arc::clone(&self.pages));
+        let read = move || {
+            let file = keeper::open(&path)?;
+            let number = file.metadata()?.dev();
+            let file_system = FileSystem::of(file.as_fd()).unwrap_or_default();
+            Ok::<_, io::Error>((ErrorPage::read(file, content_type)?, number, file_system))
+        };
+        let deadline = self.disks.in_a_moment(deadline);
+        let read = self.disks.wait_until(&device, deadline, read).await?;
+        Ok(read.map(|(page, number, kind)| (page, self.disks.device(number, kind))))
     }
 
     fn device_of(&self, root: &Root) -> Arc<Device> {

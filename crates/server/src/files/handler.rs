@@ -4,6 +4,7 @@ mod objects;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use super::precompressed::CodingPreference;
 use super::respond;
 use super::root::Root;
 use crate::clock::{Clock, CoarseClock, is_long_ago};
-use crate::disk::Disks;
+use crate::disk::{DiskDeadline, Disks};
 use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
@@ -229,25 +230,30 @@ impl Files {
         Ok(sighting)
     }
 
-    /// A site's own page for an error, if it can be read. As long as it stays the same, all responses have one copy of it.
-    pub async fn error_page(&self, path: &Path) -> Option<ErrorPage> {
+    /// A site's own page for an error, if it can be read. As long as it stays the same, all responses have one copy of it; as long as
+    /// its disk does not answer, the last one. The deadline is that of the answer.
+    pub async fn error_page(&self, path: &Path, deadline: DiskDeadline) -> Option<ErrorPage> {
         let now = self.clock.monotonic();
         let known = self.error_pages.borrow().find(path, now, self.revalidate);
         if known.is_some() {
             return known;
         }
-        match self.finder.page(path.to_owned(), error_page::content_type_of(path)).await {
-            Ok(page) => Some(self.error_pages.borrow_mut().remember(path, page, now)),
-            Err(error) if is_long_ago(self.warned.get(), WARNED_AGAIN) => {
-                self.warned.set(Some(Instant::now()));
-                tracing::warn!(path = %path.display(), %error, "cannot read the error page");
-                None
-            }
-            Err(error) => {
-                tracing::debug!(path = %path.display(), %error, "cannot read the error page");
-                None
-            }
+        let device = self.error_pages.borrow().device_of(path);
+        let content_type = error_page::content_type_of(path);
+        let read = self.finder.page(path.to_owned(), content_type, device, deadline).await;
+        let mut pages = self.error_pages.borrow_mut();
+        let (page, error) = match read {
+            Ok(Ok((page, device))) => return Some(pages.remember(path, page, device, now)),
+            Ok(Err(error)) => (None, error),
+            Err(why) => (pages.outdated(path, self.clock.monotonic()), io::Error::other(why)),
+        };
+        if is_long_ago(self.warned.get(), WARNED_AGAIN) {
+            self.warned.set(Some(Instant::now()));
+            tracing::warn!(path = %path.display(), %error, "cannot read the error page");
+        } else {
+            tracing::debug!(path = %path.display(), %error, "cannot read the error page");
         }
+        page
     }
 
     /// The remembered entry if it is still the file that was found, otherwise a new one.
