@@ -60,15 +60,10 @@ impl Files {
     /// The same with another source of time.
     #[must_use]
     pub fn with_clock(limits: &Limits, metrics: Arc<WorkerMetrics>, clock: Box<dyn Clock>) -> Self {
-        let keeps_bytes = limits.hot_memory_bytes > 0;
         Self {
             clock,
             cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
-            finder: Finder::new(
-                Disks::new(limits.disk_timeout),
-                keeps_bytes.then_some(limits.hot_file_bytes),
-                limits.revalidate,
-            ),
+            finder: Finder::new(limits),
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
             warned: Cell::default(),
@@ -269,17 +264,20 @@ impl Files {
         looked: Duration,
     ) -> Result<Rc<Entry>, Errno> {
         let remembered = self.remembered_file(key);
-        if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
+        let is_still = |entry: &Rc<Entry>| {
+            entry.is_still(&found.facts) && !self.finder.has_room_for(&entry.content)
+        };
+        if let Some(entry) = remembered.filter(is_still) {
             entry.checked.set(looked);
             self.finder.release(found);
             self.metrics.cache_hit();
             return Ok(entry);
         }
         self.metrics.cache_miss();
+        let (preference, deadline) = (key.preference, found.deadline);
         let (facts, content) = self.finder.content(found).await?;
-        let preference = key.preference;
         let (facts, content, is_final) =
-            self.finder.compressed(route, preference, facts, content).await;
+            self.finder.compressed(route, preference, facts, content, deadline).await;
         let entry = Rc::new(Entry::new(route, &facts, content, self.clock.wall(), looked));
         if is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
+use super::super::memory::FileMemory;
 use super::super::object::ReadyObject;
 use super::super::open_cache::{KeyRef, Remembered};
 use super::super::precompressed::CodingPreference;
@@ -48,10 +49,10 @@ impl Files {
         }
     }
 
-    /// Bodies of objects up to this size are kept in memory.
+    /// Where small bodies of objects are read to.
     #[must_use]
-    pub fn memory_bytes_max(&self) -> Option<u64> {
-        self.finder.memory_file_bytes_max()
+    pub fn memory(&self) -> Option<FileMemory> {
+        self.finder.memory().cloned()
     }
 
     /// The time on both clocks: for periods, and of day.
