@@ -239,6 +239,7 @@ impl Disks {
                 // Closed while every place was taken.
                 device.close_left();
                 drop((turn, place));
+                device.begin_closing();
                 outcome
             };
             let made = on_thread(held).ok_or(WaitError::NoThread)?;
@@ -352,12 +353,21 @@ impl Device {
             return;
         }
         self.left().push(Box::new(file));
-        // Without a runtime or a free thread, the next call closes it.
+        self.begin_closing();
+    }
+
+    /// Closes what is left where a place is free. Whoever has the last one looks again when it is given back: what comes before that
+    /// finds none. Without a runtime or a thread, the next call closes it.
+    fn begin_closing(self: &Arc<Self>) {
+        if self.left().is_empty() {
+            return;
+        }
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             let device = Arc::clone(self);
             let closing = on_thread(move || {
                 device.close_left();
                 drop(place);
+                device.begin_closing();
             });
             drop(closing);
         }

@@ -273,6 +273,29 @@ async fn files_of_a_remote_device_are_closed_by_threads() {
     assert_eq!(std::io::read_to_string(reader).unwrap(), "");
 }
 
+/// Something whose end brings another one to be closed.
+#[derive(Debug)]
+struct Brings(Arc<Device>, Option<std::io::PipeWriter>);
+
+impl Drop for Brings {
+    fn drop(&mut self) {
+        self.0.close(self.1.take(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_comes_while_the_last_place_is_busy_closing_is_closed_when_it_is_free() {
+    let device = remote();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let _others = Arc::clone(&device.places).acquire_many_owned(PLACES as u32 - 1).await.unwrap();
+    device.close(Brings(Arc::clone(&device), Some(writer)), 0);
+    until_places_are(&device, 1).await;
+    while !device.left().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "");
+}
+
 #[tokio::test]
 async fn large_files_are_closed_by_threads_and_small_ones_at_once() {
     let folder = tempfile::tempdir().unwrap();

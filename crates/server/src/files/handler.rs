@@ -45,6 +45,8 @@ pub struct Files {
     error_pages: RefCell<ErrorPages>,
     /// When it was last said that one cannot be read: clients choose how often that is.
     warned: Cell<Option<Instant>>,
+    /// When files were last closed that nobody asked for.
+    released: Cell<Duration>,
     /// How long a listing may wait for others that its client does not take.
     patience: Duration,
     metrics: Arc<WorkerMetrics>,
@@ -67,6 +69,7 @@ impl Files {
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
             warned: Cell::default(),
+            released: Cell::default(),
             patience: limits.write_timeout,
             metrics,
         }
