@@ -24,6 +24,9 @@ const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The largest file taken for users, and for secrets of URLs.
 const USERS_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// The largest file sent as an error page.
+pub const ERROR_PAGE_BYTES_MAX: u64 = 256 * 1024;
+
 /// Looks for the folders and files a configuration names and says which are missing, unreadable
 /// or of the wrong sort. diagnostics come in the order of the file.
 pub fn check_files(config: &Config) -> Vec<Diagnostic> {
@@ -68,7 +71,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
     }
     for site in &config.sites {
         for page in site.error_pages.values() {
-            diagnostics.extend(check_readable(config, page, u64::MAX));
+            diagnostics.extend(check_readable(config, page, ERROR_PAGE_BYTES_MAX));
         }
         for route in &site.routes {
             diagnostics.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));

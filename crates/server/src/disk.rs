@@ -31,6 +31,7 @@ pub(crate) use thread::runtime_without_threads;
 pub struct Disks {
     timeout: Duration,
     devices: RefCell<HashMap<DeviceKey, Arc<Device>>>,
+    open_files: Arc<AtomicUsize>,
     /// Has no permits, and is closed when the time to drain is over.
     drain: Arc<Semaphore>,
 }
@@ -105,7 +106,8 @@ impl Disks {
     /// Disks that are waited for at most so long.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
-        Self { timeout, devices: RefCell::default(), drain: Arc::new(Semaphore::new(0)) }
+        let drain = Arc::new(Semaphore::new(0));
+        Self { timeout, devices: RefCell::default(), open_files: Arc::default(), drain }
     }
 
     /// Others that are waited for as long, for a task that does not end with its answer.
@@ -117,7 +119,14 @@ impl Disks {
     /// Others of this worker, that are waited for at most so long.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
-        Self { drain: Arc::clone(&self.drain), ..Self::new(timeout) }
+        let (drain, open_files) = (Arc::clone(&self.drain), Arc::clone(&self.open_files));
+        Self { drain, open_files, ..Self::new(timeout) }
+    }
+
+    /// Files that are open on these devices, those included that wait to be closed.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.open_files.load(Ordering::Relaxed)
     }
 
     /// From now on nobody waits for a disk.
@@ -146,7 +155,8 @@ impl Disks {
         if devices.len() >= DEVICES_MAX {
             devices.retain(|_, device| Arc::strong_count(device) > 1);
         }
-        let device = Arc::new(Device::new(file_system));
+        let open_files = Arc::clone(&self.open_files);
+        let device = Arc::new(Device { open_files, ..Device::new(file_system) });
         if devices.len() < DEVICES_MAX {
             devices.insert(key, Arc::clone(&device));
         }
@@ -158,6 +168,12 @@ impl Disks {
     pub fn deadline(&self) -> DiskDeadline {
         let now = Instant::now();
         DiskDeadline(now.checked_add(self.timeout).unwrap_or(now + FAR_FUTURE))
+    }
+
+    /// The same deadline, or one a moment from now: for what an answer that was late is made from.
+    #[must_use]
+    pub fn in_a_moment(&self, deadline: DiskDeadline) -> DiskDeadline {
+        DiskDeadline(deadline.0.max(Instant::now() + self.timeout.min(MOMENT)))
     }
 
     /// Runs a call that may wait for a device on a thread that may wait, within a time of its own.
@@ -223,6 +239,7 @@ impl Disks {
                 // Closed while every place was taken.
                 device.close_left();
                 drop((turn, place));
+                device.begin_closing();
                 outcome
             };
             let made = on_thread(held).ok_or(WaitError::NoThread)?;
@@ -249,6 +266,8 @@ pub struct Device {
     /// Whether it refused to say what is in memory (`RWF_NOWAIT`).
     is_silent: AtomicBool,
     pace: ReadPace,
+    /// Files that the worker has open, on this device and others.
+    open_files: Arc<AtomicUsize>,
     /// Descriptors that are closed when there is a place: closing may wait, too.
     unclosed: Mutex<Vec<Unclosed>>,
     later: Later,
@@ -279,6 +298,7 @@ impl Device {
             waiting: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
             pace: if file_system.is_memory() { ReadPace::proved() } else { ReadPace::default() },
+            open_files: Arc::default(),
             unclosed: Mutex::default(),
             later: Later::default(),
         }
@@ -319,6 +339,13 @@ impl Device {
         self.pace.took(waited);
     }
 
+    /// Counts a file that was opened on it, until what this returns is dropped.
+    #[must_use]
+    pub fn count_open(&self) -> OpenCount {
+        self.open_files.fetch_add(1, Ordering::Relaxed);
+        OpenCount(Arc::clone(&self.open_files))
+    }
+
     /// Closes a file of this many bytes without waiting: FUSE and NFS tell their server, and wait for its answer; where it was
     /// the last name of a large file, all of its blocks are given back.
     pub fn close(self: &Arc<Self>, file: impl fmt::Debug + Send + 'static, bytes: u64) {
@@ -326,12 +353,21 @@ impl Device {
             return;
         }
         self.left().push(Box::new(file));
-        // Without a runtime or a free thread, the next call closes it.
+        self.begin_closing();
+    }
+
+    /// Closes what is left where a place is free. Whoever has the last one looks again when it is given back: what comes before that
+    /// finds none. Without a runtime or a thread, the next call closes it.
+    fn begin_closing(self: &Arc<Self>) {
+        if self.left().is_empty() {
+            return;
+        }
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             let device = Arc::clone(self);
             let closing = on_thread(move || {
                 device.close_left();
                 drop(place);
+                device.begin_closing();
             });
             drop(closing);
         }
@@ -344,6 +380,16 @@ impl Device {
 
     fn left(&self) -> MutexGuard<'_, Vec<Unclosed>> {
         self.unclosed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of the files that are open, for as long as it is kept.
+#[derive(Debug)]
+pub struct OpenCount(Arc<AtomicUsize>);
+
+impl Drop for OpenCount {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -378,6 +424,9 @@ const QUEUE_MAX: usize = 4_096;
 
 /// Files up to this size are closed by the worker: giving back their blocks takes no longer than sending a part of them.
 const CLOSED_AT_ONCE_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
+
+/// How long a disk may still take where the time for an answer is over: enough for one that is well.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// A deadline for calls that wait as long as it takes.
 const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);

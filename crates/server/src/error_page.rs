@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_config::ERROR_PAGE_BYTES_MAX;
 use kettle_http::conditional::SelectionError;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
-use kettle_kernel::keeper;
 
+use crate::disk::Device;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
 /// A status to answer with, and the fields it needs besides the usual ones.
@@ -88,25 +90,29 @@ impl ErrorPage {
     /// Reads a page from a file. Waits for the disk.
     ///
     /// # Errors
-    /// If the file cannot be read or is larger than [`PAGE_BYTES_MAX`].
-    pub fn read(path: &Path, content_type: String) -> io::Result<Self> {
+    /// If the file cannot be read or is larger than [`ERROR_PAGE_BYTES_MAX`].
+    pub fn read(file: impl Read, content_type: String) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        keeper::open(path)?.take(PAGE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > PAGE_BYTES_MAX {
+        file.take(ERROR_PAGE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > ERROR_PAGE_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 256 KiB"));
         }
         Ok(Self { bytes: bytes.into(), content_type })
     }
 }
 
-/// Pages that a worker has read, so that responses with the same page have one copy of it.
+/// Pages that a worker has read, so that responses with the same page have one copy of it. There are as many as the configuration
+/// names.
 #[derive(Debug, Default)]
 pub struct ErrorPages(HashMap<PathBuf, KnownPage>);
 
 #[derive(Debug)]
 struct KnownPage {
     page: ErrorPage,
-    checked: Duration,
+    /// When it was last known to be what its file holds, unless another configuration came since.
+    checked: Option<Duration>,
+    /// What it was read from.
+    device: Arc<Device>,
 }
 
 impl ErrorPages {
@@ -114,27 +120,46 @@ impl ErrorPages {
     #[must_use]
     pub fn find(&self, path: &Path, now: Duration, age_max: Duration) -> Option<ErrorPage> {
         let known = self.0.get(path)?;
-        (now.saturating_sub(known.checked) < age_max).then(|| known.page.clone())
+        let age = now.saturating_sub(known.checked?);
+        (age < age_max).then(|| known.page.clone())
+    }
+
+    /// What a page lies on, as far as that is known: where it was read, or another page of its folder.
+    #[must_use]
+    pub fn device_of(&self, path: &Path) -> Option<Arc<Device>> {
+        let is_beside = |known: &&PathBuf| known.parent() == path.parent();
+        let beside = || self.0.get(self.0.keys().find(is_beside)?);
+        Some(Arc::clone(&self.0.get(path).or_else(beside)?.device))
+    }
+
+    /// A page as it was last read, however long ago: its disk does not answer now, and is not asked again at once.
+    pub fn outdated(&mut self, path: &Path, now: Duration) -> Option<ErrorPage> {
+        let known = self.0.get_mut(path)?;
+        known.checked = Some(now);
+        Some(known.page.clone())
     }
 
     /// Remembers what was read, and returns it, or the copy that responses have already.
-    pub fn remember(&mut self, path: &Path, page: ErrorPage, now: Duration) -> ErrorPage {
-        if let Some(known) = self.0.get_mut(path)
-            && known.page.bytes == page.bytes
-        {
-            known.checked = now;
-            return known.page.clone();
-        }
-        if self.0.len() >= PAGES_MAX {
-            self.0.clear();
-        }
-        self.0.insert(path.to_owned(), KnownPage { page: page.clone(), checked: now });
+    pub fn remember(
+        &mut self,
+        path: &Path,
+        page: ErrorPage,
+        device: Arc<Device>,
+        now: Duration,
+    ) -> ErrorPage {
+        let page = match self.0.get(path) {
+            Some(known) if known.page.bytes == page.bytes => known.page.clone(),
+            _ => page,
+        };
+        let known = KnownPage { page: page.clone(), checked: Some(now), device };
+        self.0.insert(path.to_owned(), known);
         page
     }
 
-    /// Forgets all: the next ones may be another configuration's.
+    /// Another configuration is in force: each page is read again, and those that nobody asked for since this was last said are
+    /// forgotten.
     pub fn forget(&mut self) {
-        self.0.clear();
+        self.0.retain(|_, known| known.checked.take().is_some());
     }
 }
 
@@ -161,11 +186,6 @@ pub fn response(error: &HttpError, page: ErrorPage, configured: &ConfiguredField
 pub fn plain(error: &HttpError) -> Response {
     response(error, ErrorPage::plain(error.status), &ConfiguredFields::default())
 }
-
-/// The largest error page.
-pub const PAGE_BYTES_MAX: u64 = 256 * 1024;
-/// Pages that a worker remembers.
-const PAGES_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests;

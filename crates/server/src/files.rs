@@ -8,6 +8,7 @@ pub mod find;
 pub mod handler;
 pub mod listing;
 pub mod locate;
+pub mod memory;
 pub mod mime;
 pub mod object;
 pub mod open_cache;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kettle_cache::Fill;
 
-use crate::disk::Device;
+use crate::disk::{Device, OpenCount};
 
 /// An open regular file, shared by the responses that send from it.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct OpenFile {
 #[derive(Debug)]
 enum Descriptor {
     /// This file's.
-    Own(OwnedFd),
+    Own(OwnedFd, OpenCount),
     /// The one of its writer.
     Filled(Fill),
 }
@@ -41,7 +41,7 @@ impl OpenFile {
     #[must_use]
     pub fn new(fd: OwnedFd, bytes: u64, device: Arc<Device>) -> Self {
         Self {
-            fd: Some(Descriptor::Own(fd)),
+            fd: Some(Descriptor::Own(fd, device.count_open())),
             device,
             bytes,
             resident_until_milliseconds: AtomicU64::new(0),
@@ -52,7 +52,7 @@ impl OpenFile {
     #[must_use]
     pub fn file(&self) -> BorrowedFd<'_> {
         match &self.fd {
-            Some(Descriptor::Own(fd)) => fd.as_fd(),
+            Some(Descriptor::Own(fd, _)) => fd.as_fd(),
             Some(Descriptor::Filled(fill)) => fill.file(),
             None => rustix::fs::CWD,
         }
@@ -93,7 +93,7 @@ impl OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         match self.fd.take() {
-            Some(Descriptor::Own(fd)) => self.device.close(fd, self.bytes),
+            Some(Descriptor::Own(fd, count)) => self.device.close((fd, count), self.bytes),
             Some(Descriptor::Filled(fill)) => {
                 let bytes = fill.progress().filled;
                 self.device.close(fill, bytes);

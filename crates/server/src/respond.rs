@@ -10,6 +10,7 @@ use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
 use crate::cached;
+use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
@@ -92,7 +93,8 @@ pub async fn refuse(
     let Some(site) = asked.or_else(|| router.site(None, presented)) else {
         return error_page::plain(&status.into());
     };
-    let response = error_response(files, site, &site.configured, &status.into()).await;
+    let deadline = files.disks().deadline();
+    let response = error_response(files, site, &site.configured, &status.into(), deadline).await;
     of_site(site, None, response)
 }
 
@@ -108,6 +110,7 @@ async fn respond_slowly(
     let configured = route.and_then(|route| route.handler.configured());
     let configured = configured.unwrap_or(&site.configured);
     let mut notes = Notes::default();
+    let deadline = responder.files.disks().deadline();
     let guard = route.and_then(|route| route.rules.as_ref()?.guard.as_ref());
     let admitted = match guard {
         Some(guard) => guard.admit(&responder.guards, configured, request, &mut notes).await,
@@ -130,7 +133,7 @@ async fn respond_slowly(
     };
     let mut response = match outcome {
         Ok(response) => response,
-        Err(error) => error_response(&responder.files, site, configured, &error).await,
+        Err(error) => error_response(&responder.files, site, configured, &error, deadline).await,
     };
     if let Body::Upgraded(upgraded) = &mut response.body {
         // A tunnel takes its place among its client's requests until it ends.
@@ -231,9 +234,10 @@ async fn error_response(
     site: &Site,
     configured: &ConfiguredFields,
     error: &HttpError,
+    deadline: DiskDeadline,
 ) -> Response {
     let page = match site.error_pages.get(&error.status) {
-        Some(path) => files.error_page(path).await,
+        Some(path) => files.error_page(path, deadline).await,
         None => None,
     };
     error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)

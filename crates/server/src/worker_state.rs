@@ -192,7 +192,7 @@ impl WorkerState {
     pub(crate) fn tick(&self) {
         self.deadlines.tick();
         self.responder.pool.sweep();
-        self.responder.files.release_objects();
+        self.responder.files.release();
         self.room.notify_waiters();
     }
 

@@ -113,14 +113,14 @@ fn kept_open(config: &Config) -> usize {
     if open > DESCRIPTORS_KEPT / 2 { open.next_power_of_two() } else { 0 }
 }
 
-/// A connection needs a second descriptor where it may get a server.
+/// A connection needs a second descriptor where it may get a server, and four of them one for a file (`Limits::files_in_use`).
 fn share_descriptors(config: &mut Config, worker_descriptors: usize) {
     if is_open(config, FILES) {
         config.limits.open_files = config.limits.open_files.min(worker_descriptors / 4);
     }
     if is_open(config, CONNECTIONS) {
         let left = worker_descriptors.saturating_sub(config.limits.open_files);
-        let most = if config.backends.is_empty() { left } else { left / 2 };
+        let most = left * 4 / if config.backends.is_empty() { 5 } else { 9 };
         let connections = &mut config.limits.connections_per_worker;
         *connections = (*connections).min(most).max(1);
     }
@@ -134,7 +134,7 @@ const FILES: &str = "limits.open_files";
 const CONNECTIONS: &str = "limits.connections_per_worker";
 
 /// Descriptors that are kept from connections: for what every process has, for `kettle ctl` and scrapes, for what a reload reads
-/// and the roots of a few routes, for files that are sent and not kept,
+/// and the roots of a few routes,
 const DESCRIPTORS_KEPT: usize = 64;
 
 /// and for a worker, beside its listening sockets: its runtime, and pipes for splicing.

@@ -147,6 +147,19 @@ fn a_folder_given_on_the_command_line_is_checked_as_well() {
 }
 
 #[test]
+fn an_error_page_that_is_too_large_to_be_sent_is_found() {
+    let bytes = usize::try_from(ERROR_PAGE_BYTES_MAX).unwrap();
+    for (bytes, expected) in [(bytes, None), (bytes + 1, Some("404.html is too large"))] {
+        let page = "x".repeat(bytes);
+        let files = [FILES[0], FILES[1], ("404.html", &*page)];
+        let shown = found(&files, &["www"], SITE);
+        assert_eq!(shown.len(), usize::from(expected.is_some()), "{shown:?}");
+        let is_expected = |shown: &String| shown.contains(expected.unwrap_or_default());
+        assert!(shown.iter().all(is_expected), "{shown:?}");
+    }
+}
+
+#[test]
 fn a_ticket_secret_has_32_bytes_and_no_more_than_4_kib() {
     let text = format!("tls.ticket_secret = \"s\"\n{SITE}");
     let (short, long) = ("x".repeat(31), "x".repeat(4_097));

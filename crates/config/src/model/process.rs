@@ -99,7 +99,8 @@ settings! {
     /// Bounds on time, memory and work.
     pub struct Limits {
         /// Connections a worker holds at once; further ones wait in the kernel. By default fewer where the limit of open files
-        /// (`ulimit -n`) would not do: each takes one, and where there is a `[[backend]]` two; some are kept for all else.
+        /// (`ulimit -n`) would not do: each takes one, where there is a `[[backend]]` two, and each four another one for files
+        /// that responses send; some are kept for all else.
         pub connections_per_worker: usize = number(65_536, 1, 1_048_576, "connections"),
         /// Handshake steps a worker takes before it turns to established connections again.
         pub handshakes_per_turn: usize = number(8, 1, 1024, "handshakes"),
@@ -128,10 +129,12 @@ settings! {
         pub requests_per_connection: u64 = number(100_000, 1, 1_000_000_000, "requests"),
         /// Open files a worker keeps for later requests. All that workers keep takes at most half of what a control group
         /// allows (`memory.max`), unless this and `hot_memory` say otherwise; these a quarter of the descriptors (`ulimit -n`).
+        /// Besides, responses may send from a file for each four of `connections_per_worker`, 64 at least; further ones get 503.
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),
         /// Files up to this size are kept in memory as ready bytes.
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),
-        /// Memory a worker spends on such files.
+        /// Memory a worker spends on such files. Responses that are still sent may hold as much again of files that are not kept
+        /// any more; while they do, further files are sent from where they are.
         pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
         /// How long an open or remembered file is served before kettle looks whether it changed. The
         /// same holds for the path of a route's root: a symlink that was changed, or another folder
@@ -140,3 +143,14 @@ settings! {
             Duration::from_secs(1), Duration::ZERO, Duration::from_hours(24)),
     }
 }
+
+impl Limits {
+    /// Files that a worker may have open for responses, besides those it keeps. Over HTTP/2 a connection may ask for many.
+    #[must_use]
+    pub fn files_in_use(&self) -> usize {
+        (self.connections_per_worker / 4).max(FILES_IN_USE_MIN)
+    }
+}
+
+/// A few connections may be clients with many requests each.
+const FILES_IN_USE_MIN: usize = 64;

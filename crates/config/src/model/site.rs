@@ -35,8 +35,8 @@ settings! {
         /// Headers added to every response of the site. A header sent several times is a list.
         pub headers: Vec<(String, String)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599). Also of those to what is no request, over
-        /// connections made with a name of the site, or with no site's if it is the default one. A changed file is sent at the
-        /// latest after `limits.revalidate`.
+        /// connections made with a name of the site, or with no site's if it is the default one. Each has at most 256 KiB. A changed
+        /// file is sent at the latest after `limits.revalidate`.
         pub error_pages: BTreeMap<u16, Located<PathBuf>> = error_pages(),
         /// Where its lines of the access log go, in the form that `format` in `[log]` says: a file, `"stdout"`, `"stderr"` or
         /// `"off"`.

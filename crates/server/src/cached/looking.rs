@@ -276,10 +276,10 @@ impl Looking<'_> {
             return Found::Nothing;
         }
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
-        let (memory_bytes_max, (now, wall)) = (self.files.memory_bytes_max(), self.files.now());
+        let (memory, (now, wall)) = (self.files.memory(), self.files.now());
         let look = move || {
             let value_of = |name: &str| this.value(name);
-            let found = FoundObject::find(&store, &this.key, &value_of, memory_bytes_max)?;
+            let found = FoundObject::find(&store, &this.key, &value_of, memory)?;
             if let Some(found) = found {
                 return Ok(Found::Object(Box::new(found)));
             }

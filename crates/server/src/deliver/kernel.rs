@@ -59,8 +59,10 @@ impl Delivery<'_> {
             // may have left it.
             if resident_until < call_end || looked_at != self.deadline.ticks() {
                 let ahead_bytes = warm_end(call_end, offset == span.start).min(end) - offset;
-                if !self.warm(file, offset, ahead_bytes).await? {
-                    let read = self.read_ahead(file, offset, ahead_bytes).await?;
+                let warmed = self.warm(file, offset, ahead_bytes).await;
+                if !self.or_end_early(head, warmed).await? {
+                    let read = self.read_ahead(file, offset, ahead_bytes).await;
+                    let read = self.or_end_early(head, read).await?;
                     (self.delivered.path, self.delivered.reason) =
                         (TxPath::KernelWrite, Some(Reason::SlowDisk));
                     self.kernel_memory(std::mem::take(&mut head), read.bytes()).await?;
@@ -114,6 +116,18 @@ impl Delivery<'_> {
             }
             Some(Err(error)) => Err(error.into()),
             Some(Ok(_)) | None => Ok(()),
+        }
+    }
+
+    /// What came of asking the disk. Where it failed, and the head has gone already, that may be in a record that waits for more.
+    async fn or_end_early<T>(
+        &mut self,
+        head: &[u8],
+        outcome: Result<T, DeliveryError>,
+    ) -> Result<T, DeliveryError> {
+        match outcome {
+            Err(cut) if head.is_empty() => Err(self.end_early(cut).await),
+            outcome => outcome,
         }
     }
 

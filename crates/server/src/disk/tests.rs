@@ -216,6 +216,17 @@ async fn waits_for_one_answer_share_its_time() {
     assert_eq!(late, Err(WaitError::TimedOut));
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_late_answer_is_made_from_has_a_moment_and_no_second_time() {
+    let disks = Disks::new(LONG);
+    let deadline = disks.deadline();
+    assert_eq!(disks.in_a_moment(deadline).0, deadline.0, "there is time enough");
+    tokio::time::advance(LONG).await;
+    assert_eq!(disks.in_a_moment(deadline).0, Instant::now() + MOMENT);
+    let hasty = Disks::new(SHORT);
+    assert_eq!(hasty.in_a_moment(deadline).0, Instant::now() + SHORT);
+}
+
 #[tokio::test]
 async fn what_lies_behind_a_path_has_threads_of_its_own() {
     let disks = Disks::new(LONG);
@@ -259,6 +270,29 @@ async fn files_of_a_remote_device_are_closed_by_threads() {
         .await;
     assert!(device.left().is_empty());
     // The end of the stream: nobody else holds the writing end.
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "");
+}
+
+/// Something whose end brings another one to be closed.
+#[derive(Debug)]
+struct Brings(Arc<Device>, Option<std::io::PipeWriter>);
+
+impl Drop for Brings {
+    fn drop(&mut self) {
+        self.0.close(self.1.take(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_comes_while_the_last_place_is_busy_closing_is_closed_when_it_is_free() {
+    let device = remote();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let _others = Arc::clone(&device.places).acquire_many_owned(PLACES as u32 - 1).await.unwrap();
+    device.close(Brings(Arc::clone(&device), Some(writer)), 0);
+    until_places_are(&device, 1).await;
+    while !device.left().is_empty() {
+        tokio::task::yield_now().await;
+    }
     assert_eq!(std::io::read_to_string(reader).unwrap(), "");
 }
 

@@ -1,4 +1,6 @@
-use std::fs;
+use std::fs::{self, File};
+
+use kettle_kernel::file_system::FileSystem;
 
 use super::*;
 
@@ -25,30 +27,74 @@ fn an_overloaded_server_says_when_to_come_back() {
 fn a_page_larger_than_the_bound_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("404.html");
-    let largest = usize::try_from(PAGE_BYTES_MAX).unwrap();
+    let read = || ErrorPage::read(File::open(&path).unwrap(), String::new());
+    let largest = usize::try_from(ERROR_PAGE_BYTES_MAX).unwrap();
     fs::write(&path, vec![b'x'; largest]).unwrap();
-    assert_eq!(ErrorPage::read(&path, String::new()).unwrap().bytes.len(), largest);
+    assert_eq!(read().unwrap().bytes.len(), largest);
     fs::write(&path, vec![b'x'; largest + 1]).unwrap();
-    assert!(ErrorPage::read(&path, String::new()).is_err());
+    assert!(read().is_err());
+}
+
+const NOW: Duration = Duration::from_secs(9);
+const AGE_MAX: Duration = Duration::from_secs(1);
+
+fn page(text: &str) -> ErrorPage {
+    ErrorPage { bytes: text.to_owned().into(), content_type: String::new() }
+}
+
+fn device() -> Arc<Device> {
+    Arc::new(Device::new(FileSystem::default()))
 }
 
 #[test]
 fn responses_have_one_copy_of_a_page_until_it_is_another() {
     let (mut pages, path) = (ErrorPages::default(), Path::new("/x/404.html"));
-    let page =
-        |text: &str| ErrorPage { bytes: text.to_owned().into(), content_type: String::new() };
-    let (now, age_max) = (Duration::from_secs(9), Duration::from_secs(1));
-    let first = pages.remember(path, page("first"), now);
+    let first = pages.remember(path, page("first"), device(), NOW);
     // Many streams may have read it at the same time.
-    assert_eq!(pages.remember(path, page("first"), now).bytes.as_ptr(), first.bytes.as_ptr());
-    let found = pages.find(path, now, age_max).unwrap();
+    let again = pages.remember(path, page("first"), device(), NOW);
+    assert_eq!(again.bytes.as_ptr(), first.bytes.as_ptr());
+    let found = pages.find(path, NOW, AGE_MAX).unwrap();
     assert_eq!(found.bytes.as_ptr(), first.bytes.as_ptr());
-    assert!(pages.find(path, now + age_max, age_max).is_none());
-    assert_eq!(pages.remember(path, page("second"), now + age_max).bytes, "second");
-    assert_eq!(pages.find(path, now + age_max, age_max).unwrap().bytes, "second");
-    for number in 0..2 * PAGES_MAX {
-        pages.remember(&path.join(number.to_string()), page(""), now);
-        assert!(pages.0.len() <= PAGES_MAX);
+    let later = NOW + AGE_MAX;
+    assert!(pages.find(path, later, AGE_MAX).is_none());
+    assert_eq!(pages.remember(path, page("second"), device(), later).bytes, "second");
+    assert_eq!(pages.find(path, later, AGE_MAX).unwrap().bytes, "second");
+}
+
+#[test]
+fn as_many_pages_are_remembered_as_there_are() {
+    let mut pages = ErrorPages::default();
+    let path = |number: u32| PathBuf::from(format!("/x/{number}.html"));
+    for number in 0..200 {
+        pages.remember(&path(number), page("a page"), device(), NOW);
+    }
+    assert!((0..200).all(|number| pages.find(&path(number), NOW, AGE_MAX).is_some()));
+}
+
+#[test]
+fn another_configuration_reads_all_pages_again_and_forgets_those_nobody_asks_for() {
+    let (mut pages, path) = (ErrorPages::default(), Path::new("/x/404.html"));
+    pages.remember(path, page("first"), device(), NOW);
+    pages.forget();
+    assert!(pages.find(path, NOW, AGE_MAX).is_none());
+    assert_eq!(pages.outdated(path, NOW).unwrap().bytes, "first", "where its disk does not answer");
+    assert_eq!(pages.find(path, NOW, AGE_MAX).unwrap().bytes, "first", "it is not asked at once");
+    pages.forget();
+    pages.forget();
+    assert!(pages.outdated(path, NOW).is_none());
+}
+
+#[test]
+fn a_page_is_read_where_it_was_or_where_its_neighbours_are() {
+    let mut pages = ErrorPages::default();
+    let (here, there) = (device(), device());
+    let other = Path::new("/y/503.html");
+    pages.remember(Path::new("/x/404.html"), page(""), Arc::clone(&here), NOW);
+    assert!(pages.device_of(other).is_none());
+    pages.remember(other, page(""), Arc::clone(&there), NOW);
+    for (path, device) in [("/x/404.html", &here), ("/x/503.html", &here), ("/y/503.html", &there)]
+    {
+        assert!(Arc::ptr_eq(&pages.device_of(Path::new(path)).unwrap(), device), "{path}");
     }
 }
 

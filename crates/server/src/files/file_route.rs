@@ -77,8 +77,12 @@ impl FileRoute {
         })
     }
 
-    /// Tells the operator when the root begins to be missed, and when that is over.
+    /// Tells the operator when the root begins to be missed, and when that is over. That a disk did not answer, or this process has
+    /// no room for another file, says neither.
     pub fn note_root(&self, outcome: Result<(), Errno>) {
+        if let Err(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) = outcome {
+            return;
+        }
         let is_missed = outcome.is_err();
         if self.is_root_missed.load(Ordering::Relaxed) == is_missed
             || self.is_root_missed.swap(is_missed, Ordering::Relaxed) == is_missed
@@ -125,3 +129,24 @@ fn foreign_index(site: &Site, route: &Route) -> Vec<String> {
 }
 
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_missed_where_it_is_not_there_and_not_where_a_disk_is_late() {
+        let folder = tempfile::tempdir().unwrap();
+        let route = FileRoute::open(&Site::default(), &Route::default(), folder.path()).unwrap();
+        let is_missed_after = |outcome| {
+            route.note_root(outcome);
+            route.is_root_missed.load(Ordering::Relaxed)
+        };
+        for (outcome, is_missed) in [(Err(Errno::NOENT), true), (Ok(()), false)] {
+            assert_eq!(is_missed_after(outcome), is_missed);
+            for passing in [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+                assert_eq!(is_missed_after(Err(passing)), is_missed, "{passing}");
+            }
+        }
+    }
+}

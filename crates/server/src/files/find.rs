@@ -1,13 +1,19 @@
 //! Finding and reading files without stalling the worker: what the kernel has at hand is taken at
 //! once, everything else is fetched on one of a few threads that may wait for a disk.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io::{self, IoSliceMut};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_config::{Coding, Limits};
 use kettle_kernel::file_system::FileSystem;
+use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use rustix::io::Errno;
 
@@ -16,35 +22,44 @@ use super::entry::Content;
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, FileIdentity, Found, LocateOutcome, Sought, identity_of};
+use super::memory::{FileMemory, Room};
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
-use crate::disk::{Abandoned, Device, DiskDeadline, Disks};
+use crate::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
 use crate::error_page::ErrorPage;
 
 /// Finds and reads files for one worker.
 #[derive(Debug)]
 pub struct Finder {
     disks: Disks,
-    /// What error pages lie on, wherever that is.
+    /// What error pages lie on of which that is not known yet.
     pages: Arc<Device>,
     /// Threads that compress; no device at all.
     compressing: Arc<Device>,
-    /// Larger files stay on disk; `None` leaves all of them there.
-    memory_file_bytes_max: Option<u64>,
+    /// What they are busy with.
+    compressed_now: RefCell<HashSet<Compression>>,
+    /// For small files; `None` leaves all of them on disk.
+    memory: Option<FileMemory>,
+    /// Files that may be open, those included that are kept for later.
+    open_files_max: usize,
     /// The folders that the roots' paths were last seen to name.
     roots: CurrentRoots,
 }
 
 impl Finder {
-    /// A finder that reads files up to this size into memory, and looks at a root's path again
-    /// after this time.
+    /// A finder within these limits.
     #[must_use]
-    pub fn new(disks: Disks, memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
-        let pages = Arc::new(Device::new(FileSystem::default()));
-        let compressing = Arc::new(Device::new(FileSystem::default()));
-        let roots = CurrentRoots::new(revalidate);
-        Self { disks, pages, compressing, memory_file_bytes_max, roots }
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            disks: Disks::new(limits.disk_timeout),
+            pages: Arc::new(Device::new(FileSystem::default())),
+            compressing: Arc::new(Device::new(FileSystem::default())),
+            compressed_now: RefCell::default(),
+            memory: FileMemory::new(limits.hot_file_bytes, limits.hot_memory_bytes as u64),
+            open_files_max: limits.open_files.saturating_add(limits.files_in_use()),
+            roots: CurrentRoots::new(limits.revalidate),
+        }
     }
 
     /// What the files lie on.
@@ -53,10 +68,10 @@ impl Finder {
         &self.disks
     }
 
-    /// Files up to this size are read into memory.
+    /// Where small files are read to.
     #[must_use]
-    pub fn memory_file_bytes_max(&self) -> Option<u64> {
-        self.memory_file_bytes_max
+    pub fn memory(&self) -> Option<&FileMemory> {
+        self.memory.as_ref()
     }
 
     /// Looks for a file by its path below the route's prefix. `now` is on the monotonic clock.
@@ -146,51 +161,95 @@ impl Finder {
     /// where it is, with its beginning at hand.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`] if what it lies on did not answer within the time for the whole answer.
+    /// [`Errno::AGAIN`] if what it lies on did not answer within the time for the whole answer; [`Errno::MFILE`] if too many are
+    /// open; what the kernel says of reading it.
     pub async fn content(&self, found: Found) -> Result<(Facts, Content), Errno> {
         let device = self.device_holding(&found);
         let deadline = found.deadline.unwrap_or_else(|| self.disks.deadline());
         let Found { fd, facts, .. } = found;
         let identity = facts.identity;
         let file = Arc::new(OpenFile::new(fd, identity.bytes, Arc::clone(&device)));
-        let shared = Arc::clone(&file);
-        if self.memory_file_bytes_max.is_none_or(|max| identity.bytes > max) {
-            if is_out_of_reach(&file) {
-                // Nobody is told 200 by a disk that hangs.
-                let touch = move || transfer::touch(shared.file(), 0, 1);
-                let touched = self.disks.wait_until(&device, deadline, touch).await;
-                touched.map_err(|_| Errno::AGAIN)?;
+        let bytes = match self.memory.as_ref().and_then(|memory| memory.room(identity.bytes)) {
+            Some(room) => self.read_into(room, &file, identity, deadline).await?,
+            None if is_out_of_reach(&file) => {
+                // Nobody is told 200 by a disk that hangs or fails.
+                let shared = Arc::clone(&file);
+                let read = move || {
+                    let mut byte = [0];
+                    read_at(shared.file(), &mut [IoSliceMut::new(&mut byte)], 0, Wait::Allowed)
+                };
+                let read = self.disks.wait_until(&device, deadline, read).await;
+                read.map_err(|_| Errno::AGAIN)?.map_err(|error| errno_of(&error))?;
+                None
             }
-            return Ok((facts, Content::File(file)));
-        }
-        let mut bytes = None;
-        if identity.bytes <= READ_AT_ONCE_BYTES_MAX && !device.is_remote() {
-            bytes = read_whole(&file, identity, Wait::Never).ok();
-        }
-        if bytes.is_none() {
-            let read = move || read_whole(&shared, identity, Wait::Allowed);
-            let read = self.disks.wait_until(&device, deadline, read).await;
-            bytes = read.map_err(|_| Errno::AGAIN)?.ok();
+            None => None,
+        };
+        if bytes.is_none() && self.disks.open_files() > self.open_files_max {
+            return Err(Errno::MFILE);
         }
         Ok((facts, bytes.map_or(Content::File(file), Content::Memory)))
     }
 
+    /// Whether a file that was left where it is would be read into memory now: there was no room, or it was being changed.
+    #[must_use]
+    pub fn has_room_for(&self, content: &Content) -> bool {
+        match content {
+            Content::Memory(_) => false,
+            Content::File(file) => {
+                self.memory.as_ref().is_some_and(|memory| memory.room(file.bytes()).is_some())
+            }
+        }
+    }
+
+    /// All bytes of a file; none if it is just being changed.
+    async fn read_into(
+        &self,
+        room: Room,
+        file: &Arc<OpenFile>,
+        identity: FileIdentity,
+        deadline: DiskDeadline,
+    ) -> Result<Option<Bytes>, Errno> {
+        let device = file.device();
+        if identity.bytes <= READ_AT_ONCE_BYTES_MAX
+            && !device.is_remote()
+            && let Ok(bytes) = read_whole(file, identity, Wait::Never)
+        {
+            return Ok(Some(room.filled(bytes)));
+        }
+        let shared = Arc::clone(file);
+        let read =
+            move || read_whole(&shared, identity, Wait::Allowed).map(|bytes| room.filled(bytes));
+        match self.disks.wait_until(device, deadline, read).await.map_err(|_| Errno::AGAIN)? {
+            Ok(bytes) => Ok(Some(bytes)),
+            // It was read, and is not what it was found to be.
+            Err(error) if error.raw_os_error().is_none() => Ok(None),
+            Err(error) => Err(errno_of(&error)),
+        }
+    }
+
     /// A small text file as the client prefers it, where no sibling has it so; and whether that is for good: where there
-    /// were too many to compress, another request may find it otherwise.
+    /// were too many to compress, or it is being compressed for another request, one that comes later may find it otherwise.
     pub async fn compressed(
         &self,
         route: &FileRoute,
         preference: CodingPreference,
         mut facts: Facts,
         content: Content,
+        deadline: Option<DiskDeadline>,
     ) -> (Facts, Content, bool) {
         let Some(coding) = compressed::coding_for(route, preference, &facts, &content) else {
             return (facts, content, true);
         };
-        let Content::Memory(bytes) = &content else { return (facts, content, true) };
-        let original = bytes.clone();
-        let make = move || compressed::compress(coding, &original);
-        match self.disks.wait_for(&self.compressing, make).await {
+        let Content::Memory(original) = &content else { return (facts, content, true) };
+        let room = self.memory.as_ref().and_then(|memory| memory.room(original.len() as u64));
+        let under_way = UnderWay::begin(self, (route.number, facts.path.clone(), coding));
+        let (Some(room), Some(_under_way)) = (room, under_way) else {
+            return (facts, content, false);
+        };
+        let original = original.clone();
+        let make = move || compressed::compress(coding, &original).map(|bytes| room.filled(bytes));
+        let deadline = deadline.unwrap_or_else(|| self.disks.deadline());
+        match self.disks.wait_until(&self.compressing, deadline, make).await {
             Ok(Some(bytes)) => {
                 facts.coding = Some(coding);
                 (facts, Content::Memory(bytes), true)
@@ -203,7 +262,7 @@ impl Finder {
     /// Reads a page of a folder by its path below the route's prefix, and writes it.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's, if there is no root; what is found may be its refusal of the folder.
     pub async fn list(
         &self,
         route: &Arc<FileRoute>,
@@ -211,7 +270,7 @@ impl Finder {
         now: Duration,
         view: View,
         write: impl FnOnce(&Listing, &View) -> String + Clone + Send + 'static,
-    ) -> Result<String, Errno> {
+    ) -> Result<Sighting<Result<String, Errno>>, Errno> {
         let known = self.roots.known(route, now);
         let deadline = self.disks.deadline();
         let reading = |reach| {
@@ -236,17 +295,31 @@ impl Finder {
         let seen = seen.map_err(|_| Errno::AGAIN).flatten();
         route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
         let (below, listed) = seen?;
-        self.roots.sighting(route, &known, below, listed, now).found.page
+        Ok(self.roots.sighting(route, &known, below, listed.page, now))
     }
 
-    /// Reads an error page.
+    /// Reads an error page, which lies on this device as far as that is known, and says on which it does. The deadline is that of
+    /// the answer; beyond it there is a moment.
     ///
     /// # Errors
-    /// If the file cannot be read or is too large.
-    pub async fn page(&self, path: PathBuf, content_type: String) -> io::Result<ErrorPage> {
-        let read = move || ErrorPage::read(&path, content_type);
-        let page = self.disks.wait_for(&self.pages, read).await;
-        page.map_err(io::Error::other).flatten()
+    /// If the file does not answer; what was read may be that it cannot be, or is too large.
+    pub async fn page(
+        &self,
+        path: PathBuf,
+        content_type: String,
+        device: Option<Arc<Device>>,
+        deadline: DiskDeadline,
+    ) -> Result<io::Result<(ErrorPage, Arc<Device>)>, WaitError> {
+        let device = device.unwrap_or_else(|| Arc::clone(&self.pages));
+        let read = move || {
+            let file = keeper::open(&path)?;
+            let number = file.metadata()?.dev();
+            let file_system = FileSystem::of(file.as_fd()).unwrap_or_default();
+            Ok::<_, io::Error>((ErrorPage::read(file, content_type)?, number, file_system))
+        };
+        let deadline = self.disks.in_a_moment(deadline);
+        let read = self.disks.wait_until(&device, deadline, read).await?;
+        Ok(read.map(|(page, number, kind)| (page, self.disks.device(number, kind))))
     }
 
     fn device_of(&self, root: &Root) -> Arc<Device> {
@@ -277,10 +350,36 @@ fn look(
     known.look_below(reach.wait(), |root| locate::locate(root, sought, reach), is_sure)
 }
 
-/// Whether the beginning of a file has to be waited for. Those who say nothing about that are read with care later.
+/// A file that is being compressed: its route's number, its path below that, and how.
+type Compression = (u64, Box<str>, Coding);
+
+/// Says so for as long as the wait lasts.
+struct UnderWay<'f>(&'f Finder, Compression);
+
+impl<'f> UnderWay<'f> {
+    fn begin(finder: &'f Finder, compression: Compression) -> Option<Self> {
+        let is_first = finder.compressed_now.borrow_mut().insert(compression.clone());
+        is_first.then(|| Self(finder, compression))
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.compressed_now.borrow_mut().remove(&self.1);
+    }
+}
+
+/// Whether the beginning of a file has to be waited for, or whatever is wrong with it. Those who say nothing about that are read
+/// with care later.
 fn is_out_of_reach(file: &OpenFile) -> bool {
+    let residency = || transfer::residency(file.file(), 0, 1);
     file.bytes() > 0
-        && (file.device().is_remote() || transfer::residency(file.file(), 0, 1) == Residency::Cold)
+        && (file.device().is_remote()
+            || matches!(residency(), Residency::Cold | Residency::Unknown))
+}
+
+fn errno_of(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// A page of a folder, written.

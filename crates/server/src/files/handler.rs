@@ -4,6 +4,7 @@ mod objects;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use super::precompressed::CodingPreference;
 use super::respond;
 use super::root::Root;
 use crate::clock::{Clock, CoarseClock, is_long_ago};
-use crate::disk::Disks;
+use crate::disk::{DiskDeadline, Disks};
 use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
@@ -44,6 +45,8 @@ pub struct Files {
     error_pages: RefCell<ErrorPages>,
     /// When it was last said that one cannot be read: clients choose how often that is.
     warned: Cell<Option<Instant>>,
+    /// When files were last closed that nobody asked for.
+    released: Cell<Duration>,
     /// How long a listing may wait for others that its client does not take.
     patience: Duration,
     metrics: Arc<WorkerMetrics>,
@@ -59,18 +62,14 @@ impl Files {
     /// The same with another source of time.
     #[must_use]
     pub fn with_clock(limits: &Limits, metrics: Arc<WorkerMetrics>, clock: Box<dyn Clock>) -> Self {
-        let keeps_bytes = limits.hot_memory_bytes > 0;
         Self {
             clock,
             cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
-            finder: Finder::new(
-                Disks::new(limits.disk_timeout),
-                keeps_bytes.then_some(limits.hot_file_bytes),
-                limits.revalidate,
-            ),
+            finder: Finder::new(limits),
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
             warned: Cell::default(),
+            released: Cell::default(),
             patience: limits.write_timeout,
             metrics,
         }
@@ -217,33 +216,42 @@ impl Files {
         preference: CodingPreference,
         now: Duration,
     ) -> Result<Sighting<LocateOutcome>, HttpError> {
-        let sighting = self.finder.find(route, relative, preference, now).await;
-        let sighting = sighting.map_err(locate::status_of)?;
+        self.seen(self.finder.find(route, relative, preference, now).await)
+    }
+
+    /// What was seen. Below a new root nothing is what is remembered.
+    fn seen<T>(&self, seen: Result<Sighting<T>, Errno>) -> Result<Sighting<T>, HttpError> {
+        let sighting = seen.map_err(locate::status_of)?;
         if sighting.is_root_new {
             self.forget_entries();
         }
         Ok(sighting)
     }
 
-    /// A site's own page for an error, if it can be read. As long as it stays the same, all responses have one copy of it.
-    pub async fn error_page(&self, path: &Path) -> Option<ErrorPage> {
+    /// A site's own page for an error, if it can be read. As long as it stays the same, all responses have one copy of it; as long as
+    /// its disk does not answer, the last one. The deadline is that of the answer.
+    pub async fn error_page(&self, path: &Path, deadline: DiskDeadline) -> Option<ErrorPage> {
         let now = self.clock.monotonic();
         let known = self.error_pages.borrow().find(path, now, self.revalidate);
         if known.is_some() {
             return known;
         }
-        match self.finder.page(path.to_owned(), error_page::content_type_of(path)).await {
-            Ok(page) => Some(self.error_pages.borrow_mut().remember(path, page, now)),
-            Err(error) if is_long_ago(self.warned.get(), WARNED_AGAIN) => {
-                self.warned.set(Some(Instant::now()));
-                tracing::warn!(path = %path.display(), %error, "cannot read the error page");
-                None
-            }
-            Err(error) => {
-                tracing::debug!(path = %path.display(), %error, "cannot read the error page");
-                None
-            }
+        let device = self.error_pages.borrow().device_of(path);
+        let content_type = error_page::content_type_of(path);
+        let read = self.finder.page(path.to_owned(), content_type, device, deadline).await;
+        let mut pages = self.error_pages.borrow_mut();
+        let (page, error) = match read {
+            Ok(Ok((page, device))) => return Some(pages.remember(path, page, device, now)),
+            Ok(Err(error)) => (None, error),
+            Err(why) => (pages.outdated(path, self.clock.monotonic()), io::Error::other(why)),
+        };
+        if is_long_ago(self.warned.get(), WARNED_AGAIN) {
+            self.warned.set(Some(Instant::now()));
+            tracing::warn!(path = %path.display(), %error, "cannot read the error page");
+        } else {
+            tracing::debug!(path = %path.display(), %error, "cannot read the error page");
         }
+        page
     }
 
     /// The remembered entry if it is still the file that was found, otherwise a new one.
@@ -259,17 +267,20 @@ impl Files {
         looked: Duration,
     ) -> Result<Rc<Entry>, Errno> {
         let remembered = self.remembered_file(key);
-        if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
+        let is_still = |entry: &Rc<Entry>| {
+            entry.is_still(&found.facts) && !self.finder.has_room_for(&entry.content)
+        };
+        if let Some(entry) = remembered.filter(is_still) {
             entry.checked.set(looked);
             self.finder.release(found);
             self.metrics.cache_hit();
             return Ok(entry);
         }
         self.metrics.cache_miss();
+        let (preference, deadline) = (key.preference, found.deadline);
         let (facts, content) = self.finder.content(found).await?;
-        let preference = key.preference;
         let (facts, content, is_final) =
-            self.finder.compressed(route, preference, facts, content).await;
+            self.finder.compressed(route, preference, facts, content, deadline).await;
         let entry = Rc::new(Entry::new(route, &facts, content, self.clock.wall(), looked));
         if is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
@@ -303,7 +314,7 @@ impl Files {
             false => (write_html, "text/html; charset=utf-8"),
         };
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
-        let page = self.finder.list(route, relative, now, view, listed).await;
+        let page = self.seen(self.finder.list(route, relative, now, view, listed).await)?.found;
         let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };
         let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);

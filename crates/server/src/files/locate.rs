@@ -162,7 +162,13 @@ pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> LocateOutcome {
 }
 
 fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
-    let fd = root.open_below(sought.relative, READING, reach)?;
+    let fd = match root.open_below(sought.relative, READING, reach) {
+        // A folder that may be searched and not read is served from below its slash.
+        Err(Errno::ACCESS) if root.open_below(sought.relative, FOLDER, reach).is_ok() => {
+            return Ok(LocateOutcome::SlashMissing);
+        }
+        opened => opened?,
+    };
     match kind_of(&fd)? {
         FileKind::Regular(identity) => {
             best_variant(root, sought.relative, fd, identity, sought.preference, reach)
@@ -188,7 +194,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
             Err(error) => return Err(error),
         }
     }
-    root.open_below(sought.relative, OFlags::PATH | OFlags::DIRECTORY, reach)?;
+    root.open_below(sought.relative, FOLDER, reach)?;
     Ok(LocateOutcome::Directory)
 }
 
@@ -255,6 +261,8 @@ pub fn status_of(error: Errno) -> u16 {
         _ => 500,
     }
 }
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
 /// `NONBLOCK`: opening a FIFO without a writer must not wait; `NOCTTY`: nor make a terminal ours.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);

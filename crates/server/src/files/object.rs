@@ -12,6 +12,7 @@ use kettle_cache::{BodyExtent, Moment, Object, ObjectHead, Reference, Store, Sto
 
 use super::OpenFile;
 use super::entry::Content;
+use super::memory::FileMemory;
 use crate::disk::Device;
 
 /// An object ready to be answered with.
@@ -48,7 +49,7 @@ impl FoundObject {
         store: &Store,
         key: &str,
         value_of: &dyn Fn(&str) -> Vec<u8>,
-        memory_bytes_max: Option<u64>,
+        memory: Option<FileMemory>,
     ) -> Result<Option<Self>, StoreError> {
         // Asked for before the look: whatever is purged or replaced during it makes another moment.
         let moment = store.moment();
@@ -56,10 +57,11 @@ impl FoundObject {
             return Ok(None);
         };
         let file = File::from(file);
-        let bytes = memory_bytes_max.filter(|max| body.bytes <= *max).and_then(|_| {
+        let room = memory.and_then(|memory| memory.room(body.bytes));
+        let bytes = room.and_then(|room| {
             let mut bytes = vec![0; usize::try_from(body.bytes).ok()?];
             file.read_exact_at(&mut bytes, body.offset).ok()?;
-            Some(bytes.into())
+            Some(room.filled(bytes.into()))
         });
         let object = Object { head, file: file.into(), body, reference };
         Ok(Some(Self { object, bytes, moment }))

@@ -176,6 +176,16 @@ impl OpenCache {
         true
     }
 
+    /// Forgets the open files of which this does not hold.
+    pub fn retain_files(&mut self, is_kept: impl Fn(&Entry) -> bool) {
+        if let Some(open) = &mut self.open {
+            open.retain(|_, entry| match entry {
+                Remembered::File(entry) => is_kept(entry),
+                Remembered::Object(_) => true,
+            });
+        }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         if let Some(hot) = &mut self.hot {

@@ -7,8 +7,10 @@ use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::scaled;
+use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
 use rustix::process::Signal;
 
 use super::frames::*;
@@ -62,6 +64,41 @@ fn a_client_that_takes_nothing_is_cut_and_holds_little_memory() {
     assert!(grown < 16 << 20, "{grown} bytes for one connection");
     assert_eq!(frames.end().1, End::Cut);
     assert!(!kettle.entry("/31457280").is_complete());
+}
+
+/// 100 requests for a file, on a connection whose streams have no room: each is under way once its head is there.
+fn hundred_without_room(kettle: &Kettle, target: &str) -> Frames {
+    let mut frames = Frames::connect(kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    for stream in 0..100 {
+        frames.send(&get(2 * stream + 1, target));
+        let _ = frames.next_of(HEADERS);
+    }
+    frames
+}
+
+#[test]
+fn a_file_that_memory_has_no_room_for_is_not_there_once_for_each_stream() {
+    let setup = setup().set("limits", "hot_file = \"1MiB\"").set("limits", "hot_memory = \"1MiB\"");
+    let kettle = Kettle::start(setup.set("server", "dumpable = true"));
+    let before = kettle.memory_bytes();
+    let _frames = hundred_without_room(&kettle, "/1048576");
+    let grown = kettle.memory_bytes().saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} bytes for one connection");
+}
+
+#[test]
+fn streams_without_room_hold_no_more_files_than_there_are_for_responses() {
+    let setup = setup().set("server", "dumpable = true").set("server", "workers = 1");
+    let setup = setup.set("limits", "open_files = 0").set("limits", "connections_per_worker = 8");
+    let kettle = Kettle::start(setup);
+    let before = kettle.open_descriptors();
+    let frames = hundred_without_room(&kettle, "/1048576");
+    let grown = kettle.open_descriptors().saturating_sub(before);
+    assert!((64..80).contains(&grown), "{grown} descriptors for one connection");
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/1048576").status, 503);
+    drop(frames);
+    kettle.wait_until_idle();
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/1048576").status, 200);
 }
 
 #[test]

@@ -160,6 +160,57 @@ fn a_file_whose_beginning_hangs_gets_503_however_large_it_is() {
     }
 }
 
+/// What may be mounted in the place of a folder with an error page.
+const PAGES: &[(&str, usize, Silent)] = &[("404.html", 10, Silent::Open)];
+
+fn hanging_pages(kettle: &Kettle) -> Option<Fuse> {
+    let fuse = Fuse::mount(kettle.folder.path("pages"), PAGES);
+    fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()
+}
+
+fn with_pages() -> Setup {
+    Setup::default()
+        .set("server", "workers = 1")
+        .set("limits", "revalidate = \"0s\"")
+        .file("pages/404.html", "not there")
+        .site("error_pages.404 = \"pages/404.html\"")
+}
+
+#[test]
+fn an_error_page_that_hangs_holds_up_no_page_that_was_read_elsewhere() {
+    let setup = with_pages().set("limits", "disk_timeout = \"1h\"");
+    let setup =
+        setup.file("others/405.html", "first").site("error_pages.405 = \"others/405.html\"");
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&request("POST", "/", "")).unwrap();
+    assert_eq!(client.response().body, b"first");
+    let Some(fuse) = hanging_pages(&kettle) else { return };
+    let _waiting: Vec<_> = (0..MANY)
+        .map(|_| {
+            let mut client = kettle.connect(TLS13_AES_128);
+            client.send(&get("/missing")).unwrap();
+            client
+        })
+        .collect();
+    fuse.wait_for_unanswered(4);
+    kettle.folder.replace("others/405.html", "second");
+    client.send(&request("POST", "/", "")).unwrap();
+    assert_eq!(client.response().body, b"second");
+}
+
+#[test]
+fn an_error_page_whose_disk_does_not_answer_any_more_is_sent_as_it_was() {
+    let setup = with_pages().set("limits", "disk_timeout = \"1s\"");
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    assert_eq!(client.get("/missing").body, b"not there");
+    let Some(fuse) = hanging_pages(&kettle) else { return };
+    let response = client.get("/missing");
+    assert_eq!((response.status, &*response.body), (404, &b"not there"[..]));
+    fuse.wait_for_unanswered(1);
+}
+
 #[test]
 fn a_stream_whose_file_hangs_gets_503_and_the_others_of_its_connection_are_answered_meanwhile() {
     for path in paths_here() {

@@ -168,10 +168,10 @@ fn descriptors_are_left_for_ctl_and_reloads_unless_the_operator_says_otherwise()
         let setup = setup.set("tls", "handshake_timeout = \"5m\"");
         let launcher = ["prlimit", &format!("--nofile={limit}:{limit}")];
         let kettle = Kettle::start(setup.launched_by(&launcher));
-        let line = format!("{limit} descriptors (ulimit -n): 1 worker, each with up to 96 connec");
+        let line = format!("{limit} descriptors (ulimit -n): 1 worker, each with up to 76 connec");
         kettle.messages().wait_for(&line);
         let crowd: Vec<_> = (0..250).map(|_| Wire::connect(kettle.address())).collect();
-        kettle.wait_for_status("/total/connections_open", 96);
+        kettle.wait_for_status("/total/connections_open", 76);
         assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
         let messages = kettle.messages().text();
         assert!(!messages.contains("cannot accept"), "{messages}");

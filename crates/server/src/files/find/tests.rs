@@ -1,15 +1,20 @@
-use std::fs;
+use std::fs::{self, File};
 
-use kettle_config::{Route, Site};
+use kettle_config::{Config, Route, Site};
 
 use super::*;
 
 const NOW: Duration = Duration::from_secs(100);
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A finder that waits for disks as long as it takes.
-fn finder_of(memory_file_bytes_max: Option<u64>) -> Finder {
-    Finder::new(Disks::new(Duration::MAX), memory_file_bytes_max, PERIOD)
+/// A finder that waits for disks as long as it takes, and reads files up to this size into memory.
+fn finder_of(hot_file_bytes: u64) -> Finder {
+    Finder::new(&limits(hot_file_bytes))
+}
+
+fn limits(hot_file_bytes: u64) -> Limits {
+    let (disk_timeout, revalidate) = (Duration::MAX, PERIOD);
+    Limits { disk_timeout, revalidate, hot_file_bytes, ..Config::default().limits }
 }
 
 /// A route over a folder with one file of so many bytes.
@@ -33,7 +38,7 @@ async fn a_file_up_to_the_bound_is_read_whole() {
     // The larger one is read on another thread.
     for bytes in [0, 1, 4096, 300 * 1024] {
         let (_folder, route) = route(bytes);
-        let finder = finder_of(Some(300 * 1024));
+        let finder = finder_of(300 * 1024);
         let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::Memory(read) = content else { panic!("not in memory: {bytes}") };
         assert_eq!(read, vec![7; bytes]);
@@ -43,8 +48,9 @@ async fn a_file_up_to_the_bound_is_read_whole() {
 #[tokio::test]
 async fn a_file_beyond_the_bound_stays_on_disk() {
     let (_folder, route) = route(4097);
-    for bound in [None, Some(0), Some(4096)] {
-        let finder = finder_of(bound);
+    let without = Limits { hot_memory_bytes: 0, ..limits(8192) };
+    for bound in [without, limits(0), limits(4096)] {
+        let finder = Finder::new(&bound);
         let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
         assert_eq!(file.bytes(), 4097);
@@ -54,7 +60,7 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
 #[tokio::test]
 async fn a_file_that_changes_while_it_is_read_is_not_kept() {
     let (folder, route) = route(100);
-    let finder = finder_of(Some(1000));
+    let finder = finder_of(1000);
     let found = found(&finder, &route).await;
     for changed in [50, 200] {
         fs::write(folder.path().join("file"), vec![8; changed]).unwrap();
@@ -70,12 +76,12 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
 #[tokio::test]
 async fn a_folder_that_is_gone_cannot_be_listed() {
     let (_folder, route) = route(0);
-    let finder = finder_of(None);
+    let finder = finder_of(0);
     let view = View::from_query(None);
     let count = |listing: &Listing, _: &View| listing.total().to_string();
     let listed = finder.list(&route, "none/", NOW, view.clone(), count).await;
-    assert_eq!(listed.unwrap_err(), Errno::NOENT);
-    assert_eq!(finder.list(&route, "", NOW, view, count).await.unwrap(), "1");
+    assert_eq!(listed.unwrap().found.unwrap_err(), Errno::NOENT);
+    assert_eq!(finder.list(&route, "", NOW, view, count).await.unwrap().found.unwrap(), "1");
 }
 
 #[tokio::test]
@@ -83,8 +89,77 @@ async fn a_folder_behind_what_leads_further_is_listed() {
     let (folder, route) = route(0);
     fs::create_dir(folder.path().join("sub")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("sub"), folder.path().join("far")).unwrap();
-    let finder = finder_of(None);
+    let finder = finder_of(0);
     let names = |listing: &Listing, _: &View| listing.total().to_string();
     let listed = finder.list(&route, "far/", NOW, View::from_query(None), names).await;
-    assert_eq!(listed.unwrap(), "0");
+    assert_eq!(listed.unwrap().found.unwrap(), "0");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_no_answer_however_large_it_is() {
+    let (folder, route) = route(4097);
+    for bound in [0, 5000] {
+        let finder = finder_of(bound);
+        let found = found(&finder, &route).await;
+        // What reading it fails with is EISDIR.
+        let fd = File::open(folder.path()).unwrap().into();
+        let outcome = finder.content(Found { fd, ..found }).await;
+        assert_eq!(outcome.map(|_| ()), Err(Errno::ISDIR), "{bound}");
+    }
+}
+
+#[tokio::test]
+async fn what_responses_hold_in_memory_is_bounded() {
+    let (_folder, route) = route(4096);
+    let finder = Finder::new(&Limits { hot_memory_bytes: 8192, ..limits(4096) });
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
+        assert!(matches!(content, Content::Memory(_)), "{}", held.len());
+        held.push(content);
+    }
+    let (_, on_disk) = finder.content(found(&finder, &route).await).await.unwrap();
+    assert!(matches!(on_disk, Content::File(_)));
+    assert!(!finder.has_room_for(&on_disk));
+    held.pop();
+    assert!(finder.has_room_for(&on_disk));
+}
+
+#[tokio::test]
+async fn what_responses_hold_open_is_bounded() {
+    let (_folder, route) = route(4096);
+    let limits = Limits { open_files: 0, connections_per_worker: 1, ..limits(0) };
+    let finder = Finder::new(&limits);
+    let mut held = Vec::new();
+    for _ in 0..limits.files_in_use() {
+        held.push(finder.content(found(&finder, &route).await).await.unwrap());
+    }
+    let refused = finder.content(found(&finder, &route).await).await;
+    assert_eq!(refused.map(|_| ()), Err(Errno::MFILE));
+    held.pop();
+    finder.content(found(&finder, &route).await).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_is_compressed_once_whoever_asks_for_it_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file.txt"), "a line of text\n".repeat(200)).unwrap();
+    let route = Route { compress: vec![Coding::Gzip], ..Route::default() };
+    let route = Arc::new(FileRoute::open(&Site::default(), &route, folder.path()).unwrap());
+    let finder = finder_of(1 << 20);
+    let gzip = CodingPreference::negotiate(&[Coding::Gzip], [b"gzip".as_slice()]);
+    let read = async || {
+        let seen = finder.find(&route, "file.txt", gzip, NOW).await.unwrap();
+        let LocateOutcome::File(found) = seen.found else { panic!("no file") };
+        finder.content(found).await.unwrap()
+    };
+    let compressed = async |(facts, content)| {
+        let (facts, _, is_final) = finder.compressed(&route, gzip, facts, content, None).await;
+        (facts.coding, is_final)
+    };
+    let (first, second, third) = (read().await, read().await, read().await);
+    // The second one comes while the first waits for a thread.
+    let together = tokio::join!(compressed(first), compressed(second));
+    assert_eq!(together, ((Some(Coding::Gzip), true), (None, false)));
+    assert_eq!(compressed(third).await, (Some(Coding::Gzip), true));
 }

@@ -1,8 +1,10 @@
-//! What a worker remembers of objects of stores: among its files, and within the same limits.
+//! What a worker remembers of objects of stores, among its files and within the same limits; and when it lets go of either.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
+use super::super::memory::FileMemory;
 use super::super::object::ReadyObject;
 use super::super::open_cache::{KeyRef, Remembered};
 use super::super::precompressed::CodingPreference;
@@ -40,18 +42,32 @@ impl Files {
         self.metrics.open_files(cache.open_files() as u64);
     }
 
-    /// Lets go of the files of objects that are gone: their room on the disk is free only then.
-    pub fn release_objects(&self) {
+    /// Lets go of the files of objects that are gone, and now and then of files nobody asked for in a while, which may be gone too:
+    /// their room on the disk is free only then. Called at each tick.
+    pub fn release(&self) {
         let mut cache = self.cache.borrow_mut();
-        if cache.retain_objects(ReadyObject::has_its_name) {
+        let mut has_released = cache.retain_objects(ReadyObject::has_its_name);
+        let now = self.clock.monotonic();
+        if now.saturating_sub(self.released.get()) >= RELEASED_AGAIN {
+            let (unasked_max, left) = (self.revalidate.max(UNASKED_MAX), Cell::new(CLOSED_MAX));
+            cache.retain_files(|entry| {
+                let is_kept = now.saturating_sub(entry.checked.get()) < unasked_max;
+                is_kept || left.replace(left.get().saturating_sub(1)) == 0
+            });
+            if left.get() > 0 {
+                self.released.set(now);
+            }
+            has_released = true;
+        }
+        if has_released {
             self.metrics.open_files(cache.open_files() as u64);
         }
     }
 
-    /// Bodies of objects up to this size are kept in memory.
+    /// Where small bodies of objects are read to.
     #[must_use]
-    pub fn memory_bytes_max(&self) -> Option<u64> {
-        self.finder.memory_file_bytes_max()
+    pub fn memory(&self) -> Option<FileMemory> {
+        self.finder.memory().cloned()
     }
 
     /// The time on both clocks: for periods, and of day.
@@ -60,6 +76,13 @@ impl Files {
         (self.clock.monotonic(), self.clock.wall())
     }
 }
+
+/// How long a file stays open that nobody asks for, unless it need not be looked at for longer,
+const UNASKED_MAX: Duration = Duration::from_secs(60);
+/// how often such files are looked for,
+const RELEASED_AGAIN: Duration = Duration::from_secs(10);
+/// and how many are closed at once.
+const CLOSED_MAX: usize = 1_024;
 
 fn object_key(route: u64, asked: &str) -> KeyRef<'_> {
     KeyRef { route, preference: CodingPreference::NONE, path: asked }

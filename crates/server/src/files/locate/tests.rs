@@ -1,8 +1,10 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use kettle_config::Symlinks;
+use kettle_kernel::process::{self, Account};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
@@ -96,6 +98,32 @@ fn a_folder_is_told_apart_from_a_missing_one() {
     assert!(matches!(at(""), LocateOutcome::Directory));
     assert!(matches!(at("a"), LocateOutcome::SlashMissing));
     assert_eq!(status(at("b/")), 404);
+}
+
+#[test]
+fn a_folder_that_may_be_searched_and_not_read_only_lacks_its_slash() {
+    let folder = tempfile::tempdir().unwrap();
+    let allow = |name: &str, mode| {
+        let permissions = fs::Permissions::from_mode(mode);
+        fs::set_permissions(folder.path().join(name), permissions).unwrap();
+    };
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    fs::write(folder.path().join("sub/index.html"), "x").unwrap();
+    fs::write(folder.path().join("secret"), "x").unwrap();
+    for (name, mode) in [("", 0o755), ("sub", 0o311), ("secret", 0o000)] {
+        allow(name, mode);
+    }
+    let look = || {
+        let find = |path| find(folder.path(), path, &["index.html"], CodingPreference::NONE);
+        assert!(matches!(find("sub"), LocateOutcome::SlashMissing));
+        let _ = found(find("sub/"));
+        assert_eq!(status(find("secret")), 403);
+    };
+    match process::is_root() {
+        true => Account::find("nobody", None).unwrap().ask(look).unwrap(),
+        false => look(),
+    }
+    allow("sub", 0o755);
 }
 
 #[test]

@@ -119,6 +119,21 @@ fn a_file_that_outgrew_memory_is_not_found_in_its_old_state() {
 }
 
 #[test]
+fn open_files_that_need_not_be_kept_are_closed_and_what_is_in_memory_stays() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(8, 1 << 20);
+    cache.remember(key("a"), maker.in_memory(10));
+    cache.remember(key("b"), maker.on_disk());
+    cache.remember(key("c"), maker.on_disk());
+    if let Some(Remembered::File(entry)) = cache.find(key("c")) {
+        entry.checked.set(Duration::from_secs(1));
+    }
+    cache.retain_files(|entry| entry.checked.get() > Duration::ZERO);
+    assert!(cache.find(key("a")).is_some() && cache.find(key("c")).is_some());
+    assert_eq!(cache.open_files(), 1);
+}
+
+#[test]
 fn nothing_is_kept_without_room() {
     let maker = Maker::new();
     let mut cache = OpenCache::new(0, 0);

@@ -77,6 +77,26 @@ async fn a_truncated_file_keeps_its_length_until_it_is_looked_at() {
 }
 
 #[tokio::test]
+async fn a_file_nobody_asks_for_is_closed_after_a_minute() {
+    let mut stage = Stage::new().file("a.bin", [1; 100]).file("b.bin", [2; 100]);
+    stage.config.limits.hot_file_bytes = 10;
+    let server = stage.open();
+    let files = &server.responder.files;
+    for target in ["/a.bin", "/b.bin"] {
+        assert_eq!(server.get(target, &[]).await.status, 200);
+    }
+    fs::remove_file(server.path("a.bin")).unwrap();
+    let mut open = Vec::new();
+    for _ in 0..7 {
+        server.clock.pass(Duration::from_secs(10));
+        assert_eq!(server.get("/b.bin", &[]).await.status, 200);
+        files.release();
+        open.push(files.disks().open_files());
+    }
+    assert_eq!(open, [2, 2, 2, 2, 2, 1, 1]);
+}
+
+#[tokio::test]
 async fn an_unchanged_file_is_not_read_again() {
     let server = Stage::new().file("a.txt", "hello").open();
     let Body::Memory(first) = server.get("/a.txt", &[]).await.raw else { panic!() };

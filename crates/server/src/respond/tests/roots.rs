@@ -100,6 +100,15 @@ async fn a_listing_is_of_the_release_there_is_now() {
 }
 
 #[tokio::test]
+async fn a_listing_of_a_new_release_ends_the_old_one() {
+    let server = releases();
+    text(&server, "/page").await;
+    switch(&server, "2");
+    assert!(text(&server, "/").await.contains("./2\""));
+    assert_eq!(text(&server, "/page").await, "page 2", "no client goes back to the old one");
+}
+
+#[tokio::test]
 async fn a_folder_put_in_place_of_another_is_seen_after_the_period() {
     let server = Stage::new().file("a", "old").open();
     assert_eq!(text(&server, "/a").await, "old");
