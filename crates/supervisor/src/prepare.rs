@@ -200,7 +200,9 @@ fn load(
         diagnostics.leave_to_reloads(config);
     }
     diagnostics.warnings.extend(open_doors::warnings(config));
-    if is_check || (in_force.is_none() && config.server.user.is_some()) {
+    if is_check {
+        access::check_by_anybody(config, &mut diagnostics);
+    } else if in_force.is_none() && config.server.user.is_some() {
         diagnostics.add_access(config);
     }
     let mut identities = load_identities(config, &mut diagnostics);
