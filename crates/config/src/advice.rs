@@ -2,7 +2,7 @@
 
 use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Config, TxPathChoice};
+use crate::model::{Config, PathPattern, TxPathChoice};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -14,6 +14,9 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         diagnostics.extend(about_strangers(config, listener));
         diagnostics.extend(about_http2(config, listener));
         diagnostics.extend(about_sendfile(config, listener));
+    }
+    for site in 0..config.sites.len() {
+        about_patterns(config, site, &mut diagnostics);
     }
     for backend in 0..config.backends.len() {
         diagnostics.extend(about_use(config, backend));
@@ -67,6 +70,35 @@ fn about_sendfile(config: &Config, index: usize) -> Option<Diagnostic> {
     let message = "a \"path\" asks for sendfile, by which nothing goes over HTTP/2";
     let help = "leave it if sendfile is for clients of HTTP/1.1 only; else write false";
     Some(at(config, &format!("listener.{index}.http2"), message, help))
+}
+
+/// Requests of a route lie below its prefix.
+fn about_patterns(config: &Config, index: usize, diagnostics: &mut Vec<Diagnostic>) {
+    let routes = config.sites.get(index).map_or(&[][..], |site| &site.routes);
+    for (number, route) in routes.iter().enumerate() {
+        let prefix = route.prefix.trim_end_matches('/');
+        let redirects = route.redirects.iter().map(|it| &it.from).enumerate();
+        let rewrites = route.rewrites.iter().map(|it| &it.from).enumerate();
+        let rules = redirects.map(|it| ("redirect", it)).chain(rewrites.map(|it| ("rewrite", it)));
+        for (name, (rule, from)) in rules {
+            if from.as_ref().is_none_or(|from| may_fit_below(from, prefix)) {
+                continue;
+            }
+            let message = format!("no path below {prefix} fits, and this route gets no other");
+            let help =
+                "write a pattern of its paths, or move the rule to the route of those it is about";
+            let setting = format!("site.{index}.route.{number}.{name}.{rule}.from");
+            diagnostics.push(at(config, &setting, &message, help));
+        }
+    }
+}
+
+fn may_fit_below(pattern: &PathPattern, prefix: &str) -> bool {
+    let (beginning, below) = (pattern.beginning(), format!("{prefix}/"));
+    let is_whole = beginning == pattern.as_str();
+    beginning == prefix
+        || beginning.starts_with(&below)
+        || (!is_whole && below.starts_with(beginning))
 }
 
 /// Its names are looked up and its servers checked for as long as it stands there.

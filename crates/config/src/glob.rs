@@ -73,6 +73,11 @@ impl PathPattern {
         &self.text
     }
 
+    /// What each path begins with that fits.
+    pub(crate) fn beginning(&self) -> &str {
+        &self.glob.begins
+    }
+
     /// How many stars it has.
     pub fn stars(&self) -> usize {
         self.glob.tokens.iter().filter(|token| token.is_star()).count()

@@ -61,12 +61,12 @@ pub struct ResponseEntry<'a> {
     pub bytes_sent: u64,
     /// Bytes of the body, before encryption.
     pub body_bytes: u64,
-    /// Where the records were encrypted.
+    /// Where the records were encrypted; [`TxPath::User`] where there are none.
     pub path: TxPath,
     /// Why that was not the preferred path.
     pub reason: Option<Reason>,
-    /// What the handshake agreed on, the server's name included.
-    pub session: &'a Session,
+    /// What the handshake agreed on, the server's name included; none over plain HTTP.
+    pub session: Option<&'a Session>,
     /// The `Referer` field, as sent.
     pub referer: Option<&'a [u8]>,
     /// The `User-Agent` field, as sent.

@@ -201,7 +201,7 @@ pub async fn respond(
 fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
     matches!(request.head.method(), Method::Get | Method::Head)
         && request.body.framing().is_empty()
-        && !(route.proxy.takes_upgrades() && request.head.upgrade().is_some())
+        && !route.proxy.is_asked_to_upgrade(request)
         // Its client would take what is kept for the server's side of a tunnel.
         && !request.head.is_extended_connect()
 }

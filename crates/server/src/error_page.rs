@@ -173,9 +173,9 @@ pub fn content_type_of(path: &Path) -> String {
 /// An error as a response.
 #[must_use]
 pub fn response(error: &HttpError, page: ErrorPage, configured: &ConfiguredFields) -> Response {
-    let mut fields = ResponseFields::ready(configured.without_caching().clone());
+    let mut fields = ResponseFields::ready(configured.for_errors().clone());
     for (name, value) in &error.fields {
-        fields = fields.with(name, value);
+        fields = fields.with_own(name, value);
     }
     let fields = fields.with("content-type", page.content_type);
     Response::new(error.status, fields, Body::Memory(page.bytes))

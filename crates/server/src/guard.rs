@@ -126,7 +126,7 @@ impl Guard {
     pub fn finish(&self, head: &Head, notes: &Notes, response: &mut Response) {
         let keeps_out = self.networks.is_some() || self.signed.is_some() || self.basic.is_some();
         let control = match notes.refusal {
-            Some(_) => Some("no-store"),
+            Some(_) => Some("no-store").filter(|_| !response.fields.says_no_store()),
             // A cache knows nothing of networks, passwords and signatures. What the operator says of caches holds.
             None => Some("private").filter(|_| keeps_out && !response.fields.has("cache-control")),
         };

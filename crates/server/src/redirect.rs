@@ -49,8 +49,8 @@ impl Redirect {
 /// A redirect to another address, without a page.
 #[must_use]
 pub fn redirect(status: u16, location: &str, configured: &ConfiguredFields) -> Response {
-    let fields = ResponseFields::ready(configured.without_caching().clone());
-    Response::new(status, fields.with("location", location), Body::Empty)
+    let fields = ResponseFields::ready(configured.for_errors().clone());
+    Response::new(status, fields.with_own("location", location), Body::Empty)
 }
 
 /// The path of a target with something after it, and its query as it came, as a reference that stays on

@@ -100,6 +100,15 @@ impl ResponseFields {
         self
     }
 
+    /// Adds a field that only this response can say, in place of the operator's of that name.
+    #[must_use]
+    pub fn with_own(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        if has_line(&self.ready, name) {
+            self.ready = lines_without(&self.ready, &format!("{name}:")).into();
+        }
+        self.with(name, value)
+    }
+
     /// Whether they say when the response was made, so that it is not for us to say.
     #[must_use]
     pub fn is_dated(&self) -> bool {
@@ -112,12 +121,18 @@ impl ResponseFields {
         self.lines().iter().any(|lines| has_line(lines, name))
     }
 
+    /// Whether caches are told in a line of its own to keep nothing.
+    #[must_use]
+    pub fn says_no_store(&self) -> bool {
+        let lines = self.lines().into_iter();
+        let mut lines = lines.flat_map(|lines| lines.split(|byte| *byte == b'\n'));
+        lines.any(|line| line == b"cache-control: no-store\r")
+    }
+
     /// Without the response's own fields whose names, in lower case, begin so.
     #[must_use]
     pub fn without(mut self, beginning: &str) -> Self {
-        let lines = self.own.split_inclusive(|byte| *byte == b'\n');
-        let kept = lines.filter(|line| !line.starts_with(beginning.as_bytes()));
-        self.own = kept.collect::<Vec<_>>().concat();
+        self.own = lines_without(&self.own, beginning);
         self
     }
 
@@ -153,18 +168,28 @@ impl ResponseFields {
 pub struct ConfiguredFields {
     all: Bytes,
     without_caching: Bytes,
+    for_errors: Bytes,
 }
 
 impl ConfiguredFields {
     /// A site's fields, except those the route has too, then the route's.
     #[must_use]
     pub fn new(site: &[(String, String)], route: &[(String, String)]) -> Self {
-        let (mut all, mut without_caching) = (Vec::new(), Vec::new());
+        let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |name: &str, value: &str| {
             let name = name.to_ascii_lowercase();
             write_field(&mut all, &name, value.as_bytes());
-            if !CACHING.contains(&name.as_str()) {
-                write_field(&mut without_caching, &name, value.as_bytes());
+            match name.as_str() {
+                CACHE_CONTROL => {
+                    if let Some(value) = forbidding(value) {
+                        write_field(&mut for_errors, &name, value.as_bytes());
+                    }
+                }
+                EXPIRES => {}
+                _ => {
+                    write_field(&mut without_caching, &name, value.as_bytes());
+                    write_field(&mut for_errors, &name, value.as_bytes());
+                }
             }
         };
         if !has(site, "server") && !has(route, "server") {
@@ -173,7 +198,11 @@ impl ConfiguredFields {
         for (name, value) in site.iter().filter(|(name, _)| !has(route, name)).chain(route) {
             add(name, value);
         }
-        Self { all: all.into(), without_caching: without_caching.into() }
+        Self {
+            all: all.into(),
+            without_caching: without_caching.into(),
+            for_errors: for_errors.into(),
+        }
     }
 
     /// Whether the operator sends a field of this name, which is in lower case.
@@ -188,10 +217,17 @@ impl ConfiguredFields {
         &self.all
     }
 
-    /// For errors, and for files whose caching a pattern decides.
+    /// For responses whose caching something else decides: a pattern that files fit, or the server of an error.
     #[must_use]
     pub fn without_caching(&self) -> &Bytes {
         &self.without_caching
+    }
+
+    /// For errors, redirects and answers to OPTIONS: of what the operator says of caching only what forbids it. How long something
+    /// may be kept is meant for what was asked for.
+    #[must_use]
+    pub fn for_errors(&self) -> &Bytes {
+        &self.for_errors
     }
 }
 
@@ -208,12 +244,29 @@ pub(crate) fn has_line(lines: &[u8], name: &str) -> bool {
         .any(|line| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
 }
 
+/// Ready lines but those that begin so.
+fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
+    let lines = lines.split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| !line.starts_with(beginning.as_bytes())).collect::<Vec<_>>().concat()
+}
+
 fn has(fields: &[(String, String)], name: &str) -> bool {
     fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
-/// Fields that say how long a response may be kept.
-const CACHING: [&str; 2] = ["cache-control", "expires"];
+/// Of a `Cache-Control` the directives that keep caches from a response; `None` if there is none. One with names of fields, as in
+/// `private="x"`, is about these and not about the response.
+fn forbidding(value: &str) -> Option<String> {
+    let forbids = |said: &&str| FORBIDDING.iter().any(|one| said.eq_ignore_ascii_case(one));
+    let said: Vec<_> = value.split(',').map(str::trim).filter(forbids).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// The fields that say how long a response may be kept.
+const CACHE_CONTROL: &str = "cache-control";
+const EXPIRES: &str = "expires";
+
+const FORBIDDING: [&str; 3] = ["no-store", "no-cache", "private"];
 
 /// Room for the few fields that are added to ready lines.
 const SPARE_BYTES: usize = 128;

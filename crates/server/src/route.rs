@@ -328,11 +328,12 @@ pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
     }))
 }
 
-/// For each site that has certificates, the first site that shows the same.
+/// For each site that has certificates, the first site that shows the same. All that have a generated one share it, so they are those
+/// without a chain.
 fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
     first_alike(config.sites.iter().map(|site| {
         let chains: Vec<_> = site.certificates.iter().map(|it| &it.chain.value).collect();
-        (!chains.is_empty()).then_some(chains)
+        (site.self_signed || !chains.is_empty()).then_some(chains)
     }))
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
@@ -44,8 +44,15 @@ pub fn runtime() -> io::Result<Runtime> {
 pub fn run(runtime: Runtime, setup: WorkerSetup) -> io::Result<()> {
     // An interrupted send aborted kTLS connections before Linux 6.1.187 and 6.12.105.
     process::block_signals()?;
-    if let Some(cpu) = setup.cpu {
-        process::pin_to_cpu(cpu)?;
+    if let Some(cpu) = setup.cpu
+        && let Err(error) = process::pin_to_cpu(cpu)
+    {
+        UNPINNED.call_once(|| {
+            tracing::warn!(
+                %error,
+                "workers stay unpinned; where a unit or a container filters system calls, let it allow sched_setaffinity"
+            );
+        });
     }
     let local = LocalSet::new();
     let outcome = local.block_on(&runtime, serve(setup));
@@ -332,6 +339,9 @@ fn begin(
 
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
 const BACKLOG_TAKEN_MAX: usize = 65_535;
+
+/// That workers stay unpinned is said once: what hinders one hinders all.
+static UNPINNED: Once = Once::new();
 
 /// Why a connection came to nothing, in the metrics.
 const ACCEPT_FAILED: &str = "accept_failed";

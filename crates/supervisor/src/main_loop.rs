@@ -120,8 +120,8 @@ struct MainLoop {
     purges: Purges,
     /// What waits for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
-    /// Up to when what was stapled is known to be in time, or was told of.
-    staples_looked_at: SystemTime,
+    /// What ran out up to then was told of.
+    ends_looked_at: SystemTime,
 }
 
 struct Draining {
@@ -150,7 +150,7 @@ impl MainLoop {
             files_refused: Vec::new(),
             purges: Purges::default(),
             waiting_for_others: JoinSet::new(),
-            staples_looked_at: SystemTime::now(),
+            ends_looked_at: SystemTime::now(),
         }
     }
 
@@ -304,21 +304,12 @@ impl MainLoop {
 
     fn on_minute(&mut self) {
         self.supervisor.live.rotate_ticket_keys();
-        self.log_ended_staples(SystemTime::now());
-        self.look_at_files();
-    }
-
-    /// Says once of each staple that its time is over: until then nothing was wrong, and nobody may look again.
-    fn log_ended_staples(&mut self, now: SystemTime) {
-        let since = std::mem::replace(&mut self.staples_looked_at, now);
-        for identity in &self.supervisor.live.prepared().identities {
-            if identity.staple_until().is_some_and(|until| since < until && until <= now) {
-                let names = identity.names().join(", ");
-                tracing::warn!(
-                    "the OCSP response for {names} ran out and is not sent any more; fetch a new one and reload"
-                );
-            }
+        let now = SystemTime::now();
+        let since = std::mem::replace(&mut self.ends_looked_at, now);
+        for message in self.supervisor.live.prepared().ended(since, now) {
+            tracing::warn!("{message}");
         }
+        self.look_at_files();
     }
 
     fn look_at_files(&mut self) {

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use kettle_config::{Config, Diagnostic, Located, Position, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
@@ -47,6 +48,8 @@ pub struct Prepared {
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
+    /// Files of revocation lists, and when the first list of each runs out.
+    lists_until: Vec<(PathBuf, SystemTime)>,
     /// The files to watch, as they were before they were read: what changes later shows.
     pub file_states: FileStates,
     generated: Option<Generated>,
@@ -67,6 +70,37 @@ impl Prepared {
     #[must_use]
     pub fn made_certificate(&self) -> Option<&MadeCertificate> {
         self.generated.as_ref().map(|generated| &generated.made)
+    }
+
+    /// What ran out after `since` and up to `now`, once each: before, nothing was wrong with it, and nobody may look again.
+    pub(crate) fn ended(&self, since: SystemTime, now: SystemTime) -> Vec<String> {
+        let has_ended = |end: SystemTime| since < end && end <= now;
+        let mut ended = Vec::new();
+        for identity in &self.identities {
+            let names = || identity.names().join(", ");
+            if has_ended(identity.not_after()) {
+                ended.push(format!(
+                    "the certificate for {} expired, so clients refuse it; put a renewed one in its place and reload",
+                    names()
+                ));
+            }
+            if identity.staple_until().is_some_and(has_ended) {
+                ended.push(format!(
+                    "the OCSP response for {} ran out and is not sent any more; fetch a new one and reload",
+                    names()
+                ));
+            }
+        }
+        for (path, _) in self.lists_until.iter().filter(|(_, until)| has_ended(*until)) {
+            ended.push(format!(
+                "the revocation list {} ran out, so every client's certificate is refused; fetch a new one and reload",
+                path.display()
+            ));
+        }
+        // Sites and listeners may share one.
+        let mut seen = HashSet::new();
+        ended.retain(|message| seen.insert(message.clone()));
+        ended
     }
 }
 
@@ -119,6 +153,7 @@ pub(crate) fn prepare(
         stores: Arc::new(loaded.stores),
         identities: loaded.identities.into_all(),
         ticket_secret: loaded.ticket_secret,
+        lists_until: loaded.lists_until,
         file_states,
         generated: loaded.generated,
     })
@@ -181,6 +216,7 @@ struct Loaded {
     upstreams: Upstreams,
     stores: Stores,
     ticket_secret: Option<TicketSecret>,
+    lists_until: Vec<(PathBuf, SystemTime)>,
 }
 
 /// The steps of a start, a reload and a check. A step that fails leaves a mistake, and the next one finds more.
@@ -200,7 +236,9 @@ fn load(
         diagnostics.leave_to_reloads(config);
     }
     diagnostics.warnings.extend(open_doors::warnings(config));
-    if is_check || (in_force.is_none() && config.server.user.is_some()) {
+    if is_check {
+        access::check_by_anybody(config, &mut diagnostics);
+    } else if in_force.is_none() && config.server.user.is_some() {
         diagnostics.add_access(config);
     }
     let mut identities = load_identities(config, &mut diagnostics);
@@ -238,6 +276,7 @@ fn load(
         upstreams,
         stores,
         ticket_secret,
+        lists_until: client_auth.lists_until(config),
     };
     (loaded, diagnostics)
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::{CertificateError, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
@@ -205,6 +205,12 @@ impl RevocationLists {
         let until = lists.iter().filter_map(seconds).min().map_or(0, |least| least.as_secs());
         let lists = lists.into_iter().map(|list| list.der).collect();
         Ok((Self { lists, digests, until }, warnings))
+    }
+
+    /// When the first of them runs out.
+    #[must_use]
+    pub fn until(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.until)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::diagnostic::Help;
 use crate::located::Position;
-use crate::model::{Config, Listener, PathPattern, Route, Site, Template};
+use crate::model::{Config, Listener, PathPattern, Piece, Route, Site, Template};
 use crate::read::Reader;
 use crate::setting::ANY_NAME;
 
@@ -120,7 +120,7 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
     let mut prefixes: HashMap<&str, usize> = HashMap::new();
     for (number, route) in site.routes.iter().enumerate() {
         let trail = format!("site.{index}.route.{number}");
-        check_redirects(&trail, route, reader);
+        check_redirects(&trail, route, site, reader);
         check_patterns(&trail, route, reader);
         check_fallback(&trail, route, site, reader);
         check_cors(&trail, site, route, reader);
@@ -145,7 +145,7 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
 }
 
 /// A route has files or sends clients elsewhere, and what is filled in is there.
-fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+fn check_redirects(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'_>) {
     let is_written = |name: &str| reader.is_written(&format!("{trail}.{name}"));
     if !reader.is_partial
         && !is_written("root")
@@ -176,6 +176,12 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             let message =
                 "only what lies below the prefix of its route can be looked for".to_owned();
             reader.report_at(&place, message, Help::write(format!("\"{prefix}/…\"")));
+        } else if name == "rewrite"
+            && let [Piece::Text(path)] = to.pieces()
+            && let Some(other) = taken_by(site, route, path)
+        {
+            let message = format!("{path} belongs to the route of {}", other.prefix);
+            reader.report_at(&place, message, Help::act("write a path of this route"));
         }
         if name == "redirect" && from.is_none() && below(to) {
             let message = "that lies below the same route, so clients would go round in circles";
@@ -207,20 +213,23 @@ fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
 /// A fallback answers by the rules of its route, and what another route has may ask for more.
 fn check_fallback(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'_>) {
     let Some(fallback) = &route.fallback else { return };
-    let prefix = route.prefix.trim_end_matches('/');
-    let path = format!("{prefix}{fallback}");
-    let has_it = |other: &&Route| {
-        let other = other.prefix.trim_end_matches('/');
-        let below = path.strip_prefix(other);
-        other.len() > prefix.len()
-            && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-    };
-    let other = site.routes.iter().find(has_it);
+    let path = format!("{}{fallback}", route.prefix.trim_end_matches('/'));
+    let other = taken_by(site, route, &path);
     if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.fallback"))) {
         let message = format!("{path} belongs to the route of {}", other.prefix);
         let help = Help::act("write a file of this route");
         reader.report_at(&place, message, help);
     }
+}
+
+/// The route with a longer prefix that has this path of a route.
+fn taken_by<'s>(site: &'s Site, route: &Route, path: &str) -> Option<&'s Route> {
+    let length = |route: &Route| route.prefix.trim_end_matches('/').len();
+    site.routes.iter().find(|other| {
+        let below = path.strip_prefix(other.prefix.trim_end_matches('/'));
+        length(other) > length(route)
+            && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    })
 }
 
 /// Any page could read what one user may see; and of two that speak nobody knows which holds.

@@ -114,7 +114,8 @@ settings! {
         /// request, any other against the file's name. The first one that fits, in the order of
         /// the file, decides.
         pub cache_control: Vec<CacheRule> = cache_rules(),
-        /// Headers added to every response of the route, in place of the site's of the same name.
+        /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
+        /// errors holds here.
         pub headers: Vec<(String, String)> = headers(),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),

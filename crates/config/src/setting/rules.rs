@@ -85,8 +85,9 @@ pub fn is_own_header(name: &str) -> bool {
 const CONTENT_TYPE: &str = "content-type";
 
 /// Headers whose value follows from the response; another value would contradict it.
-const OWN_HEADERS: [&str; 12] = [
+const OWN_HEADERS: [&str; 13] = [
     "accept-ranges",
+    "age",
     "connection",
     "content-encoding",
     "content-length",

@@ -104,3 +104,32 @@ help: leave it if sendfile is for clients of HTTP/1.1 only; else write false"#;
         assert_advised(&serving(http2, path, ""), "");
     }
 }
+
+#[test]
+fn patterns_fit_paths_of_their_route() {
+    let with = |from: &str| {
+        format!(
+            "[[listener]]\naddress = \"0.0.0.0:1\"\n[[site]]\nnames = [\"_\"]\nself_signed = true\n\
+             [[site.route]]\nprefix = \"/app/\"\nroot = \"/srv\"\nredirect = [{{ from = \"{from}\", to = \"/b\" }}]\n\
+             [[site.route.rewrite]]\nfrom = \"{from}\"\nto = \"/app/c\"\n"
+        )
+    };
+    assert_advised(
+        &with("/old/*"),
+        r#"kettle.toml:9:22: no path below /app fits, and this route gets no other
+ 9 | redirect = [{ from = "/old/*", to = "/b" }]
+   |                      ^^^^^^^^
+help: write a pattern of its paths, or move the rule to the route of those it is about
+kettle.toml:11:8: no path below /app fits, and this route gets no other
+ 11 | from = "/old/*"
+    |        ^^^^^^^^
+help: write a pattern of its paths, or move the rule to the route of those it is about"#,
+    );
+    for from in ["/app", "/app/x", "/app/*", "/**.php", "/ap?/x", "/app*", "/a**", "/*/x"] {
+        assert_advised(&with(from), "");
+    }
+    for from in ["/ap", "/apple", "/ap/**", "/b**", "/application/?"] {
+        let advised = kettle_config::parse(&with(from), Path::new("kettle.toml"));
+        assert_eq!(kettle_config::advice(&advised.unwrap()).len(), 2, "{from}");
+    }
+}

@@ -44,6 +44,26 @@ help: write a file of this route"#,
 }
 
 #[test]
+fn a_rewrite_looks_for_a_path_of_its_own_route() {
+    assert_found(&[(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+rewrite = [{ from = "/x", to = "/in/x" }, { from = "/y", to = "/inner" }, { from = "/**", to = "/in/{1}" }]
+[[site.route]]
+prefix = "/in/"
+root = "/in"
+rewrite = [{ from = "/in/x", to = "/in/y" }]"#,
+        r#"kettle.toml:6:32: /in/x belongs to the route of /in/
+ 6 | rewrite = [{ from = "/x", to = "/in/x" }, { from = "/y", to = "/inner" }, { from = "/**", to = "/in/{1}" }]
+   |                                ^^^^^^^
+help: write a path of this route"#,
+    )]);
+}
+
+#[test]
 fn patterns_that_each_request_is_held_against_are_few() {
     let many = |stars: &str| {
         let rules =

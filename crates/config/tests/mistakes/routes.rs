@@ -96,12 +96,16 @@ help: write "2""#,
         r#"[[site]]
 names = ["a"]
 self_signed = true
-headers = { Content-Length = "1" }
+headers = { Content-Length = "1", age = "0" }
 [[site.route]]
 root = "/srv""#,
         r#"kettle.toml:4:13: each key of `headers` is a header name: kettle writes this header itself, to fit each response
- 4 | headers = { Content-Length = "1" }
+ 4 | headers = { Content-Length = "1", age = "0" }
    |             ^^^^^^^^^^^^^^
+help: remove it
+kettle.toml:4:35: each key of `headers` is a header name: kettle writes this header itself, to fit each response
+ 4 | headers = { Content-Length = "1", age = "0" }
+   |                                   ^^^
 help: remove it"#,
     ),
     (

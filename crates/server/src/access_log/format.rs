@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use kettle_tls::Session;
 use time::OffsetDateTime;
 
 use super::ResponseEntry;
@@ -27,11 +28,12 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &Respo
     number_member(out, "body_bytes", entry.body_bytes);
     text_member(out, "path", Some(entry.path.as_str().as_bytes()));
     text_member(out, "reason", entry.reason.map(|reason| reason.as_str().as_bytes()));
-    let session = entry.session;
-    text_member(out, "tls_version", Some(session.version_name().as_bytes()));
-    text_member(out, "suite", Some(session.suite.as_bytes()));
-    text_member(out, "group", Some(session.group.as_bytes()));
-    text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
+    if let Some(session) = entry.session {
+        text_member(out, "tls_version", Some(session.version_name().as_bytes()));
+        text_member(out, "suite", Some(session.suite.as_bytes()));
+        text_member(out, "group", Some(session.group.as_bytes()));
+        text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
+    }
     text_member(out, "client", client(entry));
     if entry.cache.is_some() {
         text_member(out, "cache", entry.cache.map(str::as_bytes));
@@ -79,10 +81,10 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &R
     let session = entry.session;
     word_field(out, " path=", Some(entry.path.as_str()));
     word_field(out, " reason=", entry.reason.map(|reason| reason.as_str()));
-    word_field(out, " tls=", Some(session.version_name()));
-    word_field(out, " suite=", Some(session.suite));
-    word_field(out, " group=", Some(session.group));
-    word_field(out, " resumed=", Some(session.resumed.as_str()));
+    word_field(out, " tls=", session.map(Session::version_name));
+    word_field(out, " suite=", session.map(|session| session.suite));
+    word_field(out, " group=", session.map(|session| session.group));
+    word_field(out, " resumed=", session.map(|session| session.resumed.as_str()));
     quoted_field(out, " host=\"", entry.host);
     quoted_field(out, " server_name=\"", server_name(entry));
     out.extend_from_slice(b" bytes_sent=");
@@ -190,12 +192,12 @@ pub(super) fn write_time_of_day(out: &mut Vec<u8>, clock: &mut TimeTexts, time: 
 }
 
 fn server_name<'a>(entry: &ResponseEntry<'a>) -> Option<&'a [u8]> {
-    entry.session.server_name.as_deref().map(str::as_bytes)
+    entry.session?.server_name.as_deref().map(str::as_bytes)
 }
 
 /// Whose certificate the client showed.
 fn client<'a>(entry: &ResponseEntry<'a>) -> Option<&'a [u8]> {
-    Some(entry.session.peer.as_ref()?.subject.as_bytes())
+    Some(entry.session?.peer.as_ref()?.subject.as_bytes())
 }
 
 pub(super) fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {

@@ -47,7 +47,7 @@ fn entry() -> ResponseEntry<'static> {
         body_bytes: 70_000,
         path: TxPath::User,
         reason: Some(Reason::KernelLacksSuite),
-        session: &SESSION,
+        session: Some(&SESSION),
         referer: None,
         user_agent: Some(b"curl/8"),
         duration: Duration::from_micros(1_234),
@@ -118,6 +118,23 @@ fn combined_line_starts_as_other_servers_write_it() {
             "\n"
         )
     );
+}
+
+#[test]
+fn a_line_of_plain_http_says_nothing_of_tls() {
+    let entry = ResponseEntry { session: None, reason: None, status: 308, ..entry() };
+    let mut out = Vec::new();
+    write_json(&mut out, &mut TimeTexts::default(), &entry);
+    let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&line["status"], &line["host"]), (&308.into(), &"example.org:8443".into()));
+    for name in ["server_name", "tls_version", "suite", "group", "resumed", "client"] {
+        assert_eq!(line.get(name), None, "{name}");
+    }
+    let mut out = Vec::new();
+    write_combined(&mut out, &mut TimeTexts::default(), &entry);
+    let line = String::from_utf8(out).unwrap();
+    assert!(line.contains(" path=user reason=- tls=- suite=- group=- resumed=- host="), "{line}");
+    assert!(line.contains(" server_name=\"-\" "), "{line}");
 }
 
 #[test]

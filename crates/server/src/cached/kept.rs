@@ -76,7 +76,7 @@ impl<'k> Kept<'k> {
         now: SystemTime,
     ) -> Result<Response, SelectionError> {
         let status = self.head.status;
-        let operators = if status < 400 { configured.all() } else { configured.without_caching() };
+        let operators = if status < 400 { configured.all() } else { configured.for_errors() };
         let age = freshness(&self.head.times).age + here(&self.head.times, now);
         let fields = ResponseFields::ready(operators.clone())
             .with_lines(&self.head.lines)

@@ -298,7 +298,7 @@ impl Connection {
         let has_begun = delivery.has_begun();
         let head_bytes = if has_begun { head.len() as u64 } else { 0 };
         let bytes_sent = head_bytes + delivered.body_bytes;
-        let session = stream.session();
+        let session = Some(stream.session());
         self.log(session, request, response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
         outcome.map_err(|error| {
@@ -360,12 +360,13 @@ impl Connection {
         response: &Response,
         arrival: &Arrival,
     ) {
-        self.log(session, Some(head), response, 0, &Delivered::NOTHING, arrival);
+        self.log(Some(session), Some(head), response, 0, &Delivered::NOTHING, arrival);
     }
 
+    /// Counts a response, and writes its line; over plain HTTP there is no session.
     pub(super) fn log(
         &self,
-        session: &Session,
+        session: Option<&Session>,
         head: Option<&Head>,
         response: &Response,
         bytes_sent: u64,

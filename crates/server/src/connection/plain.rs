@@ -8,14 +8,15 @@ use std::time::Duration;
 use std::{io, mem};
 
 use kettle_config::{ListenerKind, PlainHttp};
+use kettle_http::Method;
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
-use kettle_http::{HttpVersion, Method};
 use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::cycle::is_head;
+use super::cycle::{Arrival, is_head};
 use super::{Connection, LINGER};
+use crate::deliver::Delivered;
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::redirect::Redirect;
@@ -26,35 +27,58 @@ impl Connection {
     /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.
     pub(super) async fn plain(&self, mut socket: TcpStream, received: Vec<u8>) {
         let answered = self.plain_response(&mut socket, received).await;
-        let Some((version, is_head, mut response)) = answered else { return };
-        let date_line = self.worker.date_line();
+        let Some((head, is_head, mut response)) = answered else { return };
+        let arrival = Arrival::now(1);
+        let (date_line, version) = (self.worker.date_line(), head.as_ref().map(Head::version));
         let edge = Edge { date_line, version, is_head, is_tls: false, closes: true };
         let mut bytes = Vec::new();
         write_head(&mut bytes, &mut response, &edge);
+        let head_bytes = bytes.len();
         if let Body::Memory(body) = &response.body {
             bytes.extend_from_slice(body);
         }
-        self.say_last(socket, &bytes, self.snapshot.config.limits.write_timeout).await;
+        let limit = self.snapshot.config.limits.write_timeout;
+        let said_bytes = self.say(&mut socket, &bytes, limit).await;
+        let completed = said_bytes == bytes.len();
+        let body_bytes = said_bytes.saturating_sub(head_bytes) as u64;
+        let delivered = Delivered { body_bytes, completed, ..Delivered::NOTHING };
+        self.log(None, head.as_ref(), &response, said_bytes as u64, &delivered, &arrival);
+        drop((head, response, bytes));
+        if completed {
+            self.hear_out(socket).await;
+        }
     }
 
-    /// Says a last word without TLS. Closing with bytes unread would reset the connection, and could take the word from the client.
-    pub(super) async fn say_last(&self, mut socket: TcpStream, mut word: &[u8], limit: Duration) {
-        let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut word, context);
-        let said = self.deadline.within(limit, say).await;
-        if matches!(said, Ok(Ok(())))
-            && kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok()
-        {
+    /// Says a last word without TLS.
+    pub(super) async fn say_last(&self, mut socket: TcpStream, word: &[u8], limit: Duration) {
+        if self.say(&mut socket, word, limit).await == word.len() {
+            self.hear_out(socket).await;
+        }
+    }
+
+    /// Returns how much of a word could be said.
+    async fn say(&self, socket: &mut TcpStream, word: &[u8], limit: Duration) -> usize {
+        let mut left = word;
+        let say = |context: &mut Context<'_>| poll_write_all(socket, &mut left, context);
+        // What is left says it.
+        let _ = self.deadline.within(limit, say).await;
+        word.len() - left.len()
+    }
+
+    /// Closing with bytes unread would reset the connection, and could take the last word from the client.
+    async fn hear_out(&self, mut socket: TcpStream) {
+        if kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok() {
             let _ =
                 self.deadline.idle_within(LINGER, |context| poll_drain(&mut socket, context)).await;
         }
     }
 
-    /// Reads a request and answers it, or what is none. Beside the response: the request's version, and whether it is a HEAD.
+    /// Reads a request and answers it, or what is none. Beside the response: the request's head, and whether it is a HEAD.
     async fn plain_response(
         &self,
         socket: &mut TcpStream,
         mut received: Vec<u8>,
-    ) -> Option<(Option<HttpVersion>, bool, Response)> {
+    ) -> Option<(Option<Head>, bool, Response)> {
         let head_limits = self.head_limits();
         let mut progress = HeadProgress::default();
         self.deadline.extend(self.snapshot.config.limits.request_timeout);
@@ -79,7 +103,8 @@ impl Connection {
         let head = head.moved_to(Received::from(received));
         let response = self.redirect_for(&head)?.respond(&head);
         let response = response.unwrap_or_else(|error| error_page::plain(&error));
-        Some((Some(head.version()), head.method() == Method::Head, response))
+        let is_head = head.method() == Method::Head;
+        Some((Some(head), is_head, response))
     }
 
     fn redirect_for(&self, head: &Head) -> Option<Redirect> {

@@ -357,8 +357,8 @@ pub fn allow(
     match method {
         Method::Get | Method::Head => None,
         Method::Options => {
-            let fields = ResponseFields::ready(configured.without_caching().clone());
-            Some(Ok(Response::new(204, fields.with("allow", METHODS), Body::Empty)))
+            let fields = ResponseFields::ready(configured.for_errors().clone());
+            Some(Ok(Response::new(204, fields.with_own("allow", METHODS), Body::Empty)))
         }
         Method::Other(_) => {
             let fields = vec![("allow", METHODS.to_owned())];

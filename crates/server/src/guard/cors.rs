@@ -38,7 +38,7 @@ impl Cors {
         if head.method() != Method::Options {
             return None;
         }
-        let mut fields = ResponseFields::ready(configured.without_caching().clone());
+        let mut fields = ResponseFields::ready(configured.for_errors().clone());
         if self.allowed(head).is_some() {
             fields = fields.with("access-control-allow-methods", &self.methods);
             if !self.headers.is_empty() {

@@ -57,8 +57,7 @@ pub async fn respond(
     if request.head.method().as_str() == "TRACE" {
         return Err(HttpError { status: 405, fields: vec![("allow", METHODS.to_owned())] });
     }
-    let takes_upgrade = route.takes_upgrades && framing == BodyFraming::None;
-    let asks_upgrade = takes_upgrade && request.head.upgrade().is_some_and(is_websocket);
+    let asks_upgrade = route.is_asked_to_upgrade(request);
     if request.head.is_extended_connect() && !asks_upgrade {
         return Err(501.into());
     }
@@ -79,6 +78,15 @@ pub async fn respond(
         trace.failure = Some(reason);
         status.into()
     })
+}
+
+impl ProxyRoute {
+    /// Whether a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
+    pub(crate) fn is_asked_to_upgrade(&self, request: &Request<'_>) -> bool {
+        self.takes_upgrades
+            && request.body.framing() == BodyFraming::None
+            && request.head.upgrade().is_some_and(is_websocket)
+    }
 }
 
 async fn ask(

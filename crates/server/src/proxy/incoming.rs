@@ -20,7 +20,10 @@ impl ProxyRoute {
 
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
     pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
-        let configured = self.configured_for(head.status());
+        let configured = match head.status() {
+            400..=599 => self.configured.for_errors(),
+            _ => self.configured.all(),
+        };
         let mut fields = ResponseFields::ready(configured.clone());
         for (name, value) in self.passed_on(head) {
             fields = fields.with(&name, value);
@@ -49,7 +52,7 @@ impl ProxyRoute {
         &self,
         head: &'h ResponseHead<impl AsRef<[u8]>>,
     ) -> impl Iterator<Item = (String, &'h [u8])> {
-        let configured = self.configured_for(head.status());
+        let configured = self.replacing(head.status());
         head.headers().filter_map(move |(name, value)| {
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
@@ -71,7 +74,7 @@ impl ProxyRoute {
     /// The lines of a response that was kept, which came under settings of another time, without what is the operator's or
     /// ours by now; `None` if all of them stay.
     pub(crate) fn still_passed_on(&self, status: u16, lines: &[u8]) -> Option<Vec<u8>> {
-        let configured = self.configured_for(status);
+        let configured = self.replacing(status);
         let is_own = |line: &&[u8]| {
             let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
             self.has_own(&String::from_utf8_lossy(name), configured)
@@ -81,12 +84,16 @@ impl ProxyRoute {
         has_any.then(|| of_lines().filter(|line| !is_own(line)).flatten().copied().collect())
     }
 
-    /// Whether a field of this name, in lower case, is the operator's or ours.
+    /// Whether a field of this name, in lower case, is the operator's or ours. By what a server's response varies it knows alone: of
+    /// two `vary` both hold (RFC 9110 §12.5.5).
     fn has_own(&self, name: &str, configured: &[u8]) -> bool {
-        self.own_fields.iter().any(|own| own == name) || has_line(configured, name)
+        self.own_fields.iter().any(|own| own == name)
+            || (name != "vary" && has_line(configured, name))
     }
 
-    fn configured_for(&self, status: u16) -> &Bytes {
+    /// The operator's fields that take the place of a server's. What keeps caches from an error stands beside what its server says
+    /// of caching, and the stricter holds.
+    fn replacing(&self, status: u16) -> &Bytes {
         match status {
             400..=599 => self.configured.without_caching(),
             _ => self.configured.all(),

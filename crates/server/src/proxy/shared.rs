@@ -61,11 +61,6 @@ impl ProxyRoute {
         Some(outgoing)
     }
 
-    /// Whether clients may change to another protocol.
-    pub(crate) fn takes_upgrades(&self) -> bool {
-        self.takes_upgrades
-    }
-
     /// How long servers may send nothing.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout

@@ -33,6 +33,36 @@ fn errors_do_not_get_the_headers_about_caching() {
     );
     assert_eq!(text(lines.without_caching()), "server: kettle\r\nx-frame-options: DENY\r\n");
     assert!(text(lines.all()).contains("cache-control: max-age=60\r\n"));
+    assert_eq!(lines.for_errors(), lines.without_caching());
+}
+
+#[test]
+fn what_forbids_caching_is_for_errors_too() {
+    for (value, for_errors) in [
+        ("no-store", "no-store"),
+        ("No-Cache,must-revalidate", "No-Cache"),
+        ("private, max-age=600", "private"),
+        ("max-age=0, no-cache, no-store", "no-cache, no-store"),
+        ("private=\"x\"", ""),
+        ("public, immutable", ""),
+    ] {
+        let lines = ConfiguredFields::new(&pairs(&[("Cache-Control", value), ("x", "1")]), &[]);
+        let expected = match for_errors {
+            "" => "server: kettle\r\nx: 1\r\n".to_owned(),
+            said => format!("server: kettle\r\ncache-control: {said}\r\nx: 1\r\n"),
+        };
+        assert_eq!(text(lines.for_errors()), expected, "{value}");
+        assert_eq!(text(lines.without_caching()), "server: kettle\r\nx: 1\r\n", "{value}");
+    }
+}
+
+#[test]
+fn what_only_a_response_can_say_takes_the_place_of_the_operators() {
+    let lines = ConfiguredFields::new(&pairs(&[("Allow", "*"), ("allowed", "x")]), &[]);
+    let fields = ResponseFields::ready(lines.all().clone()).with_own("allow", "GET");
+    let said = fields.lines().concat();
+    assert_eq!(text(&said), "server: kettle\r\nallowed: x\r\nallow: GET\r\n");
+    assert_eq!(text(lines.all()), "server: kettle\r\nallow: *\r\nallowed: x\r\n");
 }
 
 proptest::proptest! {

@@ -130,13 +130,20 @@ fn a_connection_made_for_one_site_cannot_ask_for_another() {
 }
 
 #[test]
-fn generated_certificates_stand_for_their_own_site_only() {
+fn a_generated_certificate_stands_for_all_sites_that_have_one() {
     let folder = tempfile::tempdir().unwrap();
+    let generated = |name| SiteConfig { self_signed: true, ..site(&[name], &["/"], folder.path()) };
     let router = build(vec![
-        site(&["a.example"], &["/"], folder.path()),
-        site(&["b.example"], &["/"], folder.path()),
+        generated("a.example"),
+        with_certificate(site(&["own.example"], &["/"], folder.path()), "a.pem"),
+        generated("b.example"),
+        site(&["none.example"], &["/"], folder.path()),
     ]);
-    assert_eq!(number(&router, Some("b.example"), Some("a.example")), None);
+    assert_eq!(number(&router, Some("b.example"), Some("a.example")), Some(2), "one for both");
+    for (asked, shown) in [("own", "a"), ("a", "own"), ("none", "a"), ("a", "none")] {
+        let (asked, shown) = (format!("{asked}.example"), format!("{shown}.example"));
+        assert_eq!(number(&router, Some(&asked), Some(&shown)), None, "{asked} {shown}");
+    }
 }
 
 #[test]

@@ -22,6 +22,19 @@ use super::Diagnostics;
 ///
 /// Returns a diagnostic where the user or the group is not there, or this process cannot become them.
 pub fn account(config: &Config) -> Result<Option<Account>, Vec<Diagnostic>> {
+    let account = named(config)?;
+    if let (Some(account), Some(user)) = (&account, &config.server.user)
+        && !can_become(account)
+    {
+        let message = format!("only root can become the user `{user}`");
+        let help = format!("run this command as root or as `{user}`, or leave `user` out");
+        return Err(vec![of_user(config, message, Some(help))]);
+    }
+    Ok(account)
+}
+
+/// The account that the configuration names, whoever asks.
+fn named(config: &Config) -> Result<Option<Account>, Vec<Diagnostic>> {
     let Some(user) = &config.server.user else { return Ok(None) };
     let found = Account::find(user, config.server.group.as_deref());
     let account = found.map_err(|error| {
@@ -31,12 +44,30 @@ pub fn account(config: &Config) -> Result<Option<Account>, Vec<Diagnostic>> {
         };
         vec![config.diagnostic(config.position_of(setting), written, error.to_string(), None)]
     })?;
-    if process::is_root() || account.is_current() {
-        return Ok(Some(account));
+    Ok(Some(account))
+}
+
+fn can_become(account: &Account) -> bool {
+    process::is_root() || account.is_current()
+}
+
+fn of_user(config: &Config, message: String, help: Option<String>) -> Diagnostic {
+    let user = config.server.user.as_deref().unwrap_or_default();
+    config.diagnostic(config.position_of("server.user"), user, message, help)
+}
+
+/// [`check`] for whoever runs `kettle check`: what this user may do says nothing of another that will serve.
+pub(super) fn check_by_anybody(config: &Config, diagnostics: &mut Diagnostics) {
+    match named(config) {
+        Ok(Some(account)) if !can_become(&account) => {
+            let user = config.server.user.as_deref().unwrap_or_default();
+            let message = format!("what the user `{user}` may read and write is not tried");
+            let help = format!("run this command as root or as `{user}` to see it, too");
+            diagnostics.warnings.push(of_user(config, message, Some(help)));
+        }
+        Ok(account) => check(config, account.as_ref(), diagnostics),
+        Err(mistakes) => diagnostics.add_mistakes(mistakes),
     }
-    let message = format!("only root can become the user `{user}`");
-    let help = format!("run this command as root or as `{user}`, or leave `user` out");
-    Err(vec![config.diagnostic(config.position_of("server.user"), user, message, Some(help))])
 }
 
 /// Finds what `account`, or else the user of this process, may not do. Such a server starts, mostly, and serves badly.

@@ -1,6 +1,8 @@
 //! Sites that ask clients for certificates.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 use kettle_config::{ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config};
 use kettle_tls::trust::{RevocationLists, Roots};
@@ -23,6 +25,18 @@ impl LoadedClientAuth {
     pub(super) fn of_listener(&self, settings: &ConfigClientAuth) -> Option<&ClientAuth> {
         let known = self.of_listeners.iter().find(|(known, _)| known == settings);
         known.map(|(_, loaded)| loaded)
+    }
+
+    /// The files of revocation lists, and when the first list of each runs out.
+    pub(super) fn lists_until(&self, config: &Config) -> Vec<(PathBuf, SystemTime)> {
+        let of_sites = self.by_site.iter().filter_map(|(number, loaded)| {
+            Some((config.sites.get(*number)?.client_auth.as_ref()?, loaded))
+        });
+        let of_listeners = self.of_listeners.iter().map(|(settings, loaded)| (settings, loaded));
+        let until = |(settings, loaded): (&ConfigClientAuth, &ClientAuth)| {
+            Some((settings.crl.as_ref()?.value.clone(), loaded.revocation.as_ref()?.until()))
+        };
+        of_sites.chain(of_listeners).filter_map(until).collect()
     }
 }
 

@@ -80,6 +80,33 @@ fn a_server_starts_with_what_check_calls_a_mistake_of_names() {
 }
 
 #[test]
+fn what_runs_out_is_told_of_once_and_then() {
+    let fixture = Fixture::new();
+    let [roots, lists] = ["clients.pem", "clients.crl"].map(|it| fixture.directory.path().join(it));
+    std::fs::write(&roots, include_str!("tests/authority.pem")).unwrap();
+    std::fs::write(&lists, include_str!("tests/authority.crl")).unwrap();
+    let asking = "[site.client_auth]\nroots = \"clients.pem\"\ncrl = \"clients.crl\"\n";
+    let certificate = format!("{}{asking}", fixture.own_certificate());
+    let config = fixture.config("localhost", &certificate);
+    let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
+    let prepared =
+        prepare(config, &resumption, &Purpose::Start).unwrap_or_else(|found| panic!("{found:?}"));
+    assert_eq!(prepared.warnings, []);
+    let second = Duration::from_secs(1);
+    let certificate =
+        (prepared.identities[0].not_after(), "the certificate for 127.0.0.1, ".to_owned());
+    // That of the fixture: 2100-01-01 00:00:00.
+    let of_lists = SystemTime::UNIX_EPOCH + Duration::from_secs(4_102_444_800);
+    let lists = (of_lists, format!("the revocation list {}", lists.display()));
+    for (end, beginning) in [certificate, lists] {
+        let said = prepared.ended(end - second, end);
+        assert!(matches!(&said[..], [one] if one.starts_with(&beginning)), "{said:?}");
+        assert_eq!(prepared.ended(end, end + second), [""; 0]);
+        assert_eq!(prepared.ended(end - 2 * second, end - second), [""; 0]);
+    }
+}
+
+#[test]
 fn a_missing_key_does_not_hide_a_broken_chain() {
     let fixture = Fixture::new();
     let chain = fixture.directory.path().join("chain.pem");

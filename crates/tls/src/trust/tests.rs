@@ -1,7 +1,5 @@
 //! What files of authorities and revocation lists come to.
 
-use std::time::Duration;
-
 use rcgen::{IsCa, KeyPair};
 
 use super::*;
@@ -21,6 +19,8 @@ fn newest_list_of_each_issuer_counts_wherever_it_stands() {
         [authority.superseded_list(2026), authority.revoke(&[7], 2126), other.revoke(&[], 2126)];
     let (expected, warnings) = lists(&format!("{new}{others}"));
     assert_eq!((expected.lists.len(), warnings.len()), (2, 0));
+    let first = lists(&(authority.revoke(&[7], 2100) + &others)).0;
+    assert!(now() < first.until() && first.until() < expected.until());
     for order in [[&old, &new, &others], [&others, &new, &old], [&new, &old, &others]] {
         let (found, warnings) = lists(&order.map(String::as_str).concat());
         assert_eq!(found.lists, expected.lists);

@@ -339,6 +339,38 @@ fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
 }
 
 #[test]
+fn what_a_backend_and_the_operator_vary_by_is_said_of_a_hit_too() {
+    let cached =
+        Cached::with_all("headers = { Vary = \"X-Site\" }", "vary = [\"accept-language\"]", "");
+    let mut server = None;
+    let fields = format!("{FRESH}Vary: Accept-Language\r\n");
+    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
+    cached.wait_until_kept("/app/x");
+    let hit = cached.get("/app/x").head;
+    assert!(hit.contains("vary: X-Site\r\n") && hit.contains("vary: Accept-Language\r\n"), "{hit}");
+}
+
+#[test]
+fn only_what_asks_for_a_tunnel_goes_past_the_store() {
+    let cached = Cached::of_route("websocket = true");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "body"));
+    cached.wait_until_kept("/app/x");
+    for fields in [
+        "Upgrade: h2c\r\nConnection: Upgrade\r\n",
+        "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n",
+        "Upgrade: websocket\r\n",
+    ] {
+        let response = cached.ask("GET", "/app/x", fields);
+        assert!(status(&response).starts_with("kettle; hit"), "{fields}: {}", status(&response));
+    }
+    let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+    let (response, head) = cached.get_through(&mut server, "/app/x", fields, &ok("", "own"));
+    assert!(head.contains("upgrade: websocket\r\n"), "{head}");
+    assert_eq!((&*response.body, status(&response)), (&b"own"[..], "kettle; fwd=method"));
+}
+
+#[test]
 fn errors_say_where_they_come_from_too() {
     let cached = Cached::start("");
     for (method, expected) in [("GET", "kettle; fwd=uri-miss"), ("POST", "kettle; fwd=method")] {

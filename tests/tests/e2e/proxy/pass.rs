@@ -4,7 +4,7 @@ use std::io::Write;
 
 use kettle_tests::backend::Backend;
 use kettle_tests::client::Dialer;
-use kettle_tests::http::{Connection, get, request};
+use kettle_tests::http::{Connection, Response, get, request};
 use kettle_tests::kettle::Kettle;
 
 use super::{answer, before, chunked_response, ok, read_head};
@@ -154,6 +154,32 @@ fn guards_redirects_and_the_operators_headers_stand_before_a_backend() {
     let response = client.response();
     assert_eq!(response.header("x-site"), Some("own"));
     assert_eq!(response.header("strict-transport-security"), Some("max-age=86400"));
+}
+
+#[test]
+fn of_what_both_say_to_caches_the_stricter_holds() {
+    let backend = Backend::listen();
+    let route = "headers = { Vary = \"X-Site\", Cache-Control = \"private, max-age=60\" }";
+    let kettle = Kettle::start(before(route, "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    let fields = "Content-Length: 0\r\nVary: Accept-Language\r\nCache-Control: no-store\r\n\r\n";
+    answer(&mut server, &format!("HTTP/1.1 200 OK\r\n{fields}"));
+    let response = client.response();
+    let said = |response: &Response, name: &str| {
+        let lines = response.head.lines().filter_map(|line| line.split_once(": "));
+        let values = lines.filter(|line| line.0 == name).map(|line| line.1.to_owned());
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(said(&response, "vary"), ["X-Site", "Accept-Language"]);
+    assert_eq!(said(&response, "cache-control"), ["private, max-age=60"], "the operator's");
+    client.send(&get("/app")).unwrap();
+    answer(&mut server, &format!("HTTP/1.1 404 Not Found\r\n{fields}"));
+    let response = client.response();
+    assert_eq!(response.status, 404);
+    assert_eq!(said(&response, "vary"), ["X-Site", "Accept-Language"]);
+    assert_eq!(said(&response, "cache-control"), ["private", "no-store"]);
 }
 
 #[test]

@@ -84,7 +84,11 @@ fn caches_that_others_share_keep_nothing_that_is_guarded() {
     let own = "[[site.route]]\nprefix = \"/own\"\nroot = \"www\"\ndeny = [\"192.0.2.0/24\"]\n\
                headers = { Cache-Control = \"max-age=60\" }\n";
     let open = "[[site.route]]\nprefix = \"/open\"\nroot = \"www\"\n";
-    let kettle = Kettle::start(closed().more(own).more(open));
+    let secret = "[[site.route]]\nprefix = \"/secret\"\nroot = \"www\"\nheaders = { Cache-Control = \"no-store\" }\n\
+                  deny = [\"192.0.2.0/24\"]\n";
+    let shut = "[[site.route]]\nprefix = \"/shut\"\nroot = \"www\"\nheaders = { Cache-Control = \"no-store\" }\n\
+                deny = [\"127.0.0.0/8\"]\n";
+    let kettle = Kettle::start(closed().more(own).more(open).more(secret).more(shut));
     let credentials = "Authorization: Basic YW5uOnNlY3JldA==\r\n";
     for (target, headers, expected) in [
         ("/in/a", credentials, (200, Some("private"))),
@@ -92,6 +96,8 @@ fn caches_that_others_share_keep_nothing_that_is_guarded() {
         ("/in/a", "", (401, Some("no-store"))),
         ("/own/a", "", (200, Some("max-age=60"))),
         ("/open/a", "", (200, None)),
+        ("/secret/none", "", (404, Some("no-store"))),
+        ("/shut/a", "", (403, Some("no-store"))),
     ] {
         let mut client = kettle.connect(TLS13_AES_128);
         client.send(&request("GET", target, headers)).unwrap();

@@ -30,6 +30,42 @@ fn plain_http_is_sent_to_https() {
 }
 
 #[test]
+fn what_is_answered_to_plain_http_is_logged_and_counted() {
+    let setup = Setup::default().listener("kind = \"redirect\"").listener("").file("www/a", "x");
+    let kettle = Kettle::start(setup);
+    for (address, status) in [(kettle.addresses[0], 308), (kettle.addresses[1], 400)] {
+        let mut client = Wire::connect(address);
+        client.send(&request("GET", "/a?b", "User-Agent: a test\r\nReferer: /x\r\n")).unwrap();
+        let response = client.response();
+        assert_eq!(response.status, status);
+        let entry = kettle.entry("/a?b");
+        assert_eq!(entry.number("status"), u64::from(status));
+        for (name, said) in [
+            ("method", "GET"),
+            ("version", "HTTP/1.1"),
+            ("host", "localhost"),
+            ("user_agent", "a test"),
+            ("referer", "/x"),
+            ("path", "user"),
+        ] {
+            assert_eq!(entry.text(name), said, "{name}");
+        }
+        assert!(!entry.has("tls_version") && !entry.has("server_name"), "{entry:?}");
+        assert_eq!(entry.number("body_bytes"), response.body.len() as u64);
+        assert_eq!(response.body.is_empty(), status == 308);
+        let bytes = (response.head.len() + response.body.len()) as u64;
+        assert_eq!((entry.number("bytes_sent"), entry.number("request")), (bytes, 1));
+        assert!(entry.is_complete());
+    }
+    let mut client = Wire::connect(kettle.address());
+    client.send(b"BREW\r\n\r\n").unwrap();
+    client.read_to_end();
+    assert_eq!(kettle.entry("").number("status"), 400, "no request");
+    assert_eq!(kettle.status("/total/responses/user"), 3);
+    assert_eq!(kettle.status("/total/statuses"), serde_json::json!({ "308": 1, "400": 2 }));
+}
+
+#[test]
 fn the_default_port_and_another_status_are_understood() {
     let kettle =
         Kettle::start(Setup::default().listener("kind = \"redirect\"\nredirect_status = 301"));

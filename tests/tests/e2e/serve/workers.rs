@@ -1,10 +1,30 @@
 //! What workers share does not make them wait for each other.
 
 use kettle_tests::environment::patience;
+use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
 use kettle_tests::tool::Tool;
 use rustix::process::Signal;
+
+/// As under a unit or in a container whose filter of system calls does not know better.
+#[test]
+fn workers_that_cannot_be_pinned_serve_all_the_same() {
+    let launcher = ["strace", "-f", "--kill-on-exit", "-qq", "-o", "/dev/null"];
+    let forbids = ["-e", "trace=sched_setaffinity", "-e", "inject=sched_setaffinity:error=EPERM"];
+    let setup = Setup::default().set("server", "workers = 2").set("server", "pin_workers = true");
+    let setup = setup.file("www/a", "content").launched_by(&[&launcher[..], &forbids].concat());
+    let mut kettle = Kettle::start(setup);
+    kettle.messages().wait_for("sched_setaffinity");
+    for _ in 0..4 {
+        assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+    }
+    kettle.signal(Signal::TERM);
+    let ended = kettle.ended();
+    assert!(ended.status.success(), "{}", ended.status);
+    assert_eq!(ended.stderr.matches("stay unpinned").count(), 1, "{}", ended.stderr);
+}
 
 /// Who finds a lock taken calls `futex`; so does whoever lets it go then.
 #[test]

@@ -139,7 +139,7 @@ impl Shared {
         // As it was before compression.
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
-        connection.log(&self.session, request, &response, bytes_sent, &delivered, arrival);
+        connection.log(Some(&self.session), request, &response, bytes_sent, &delivered, arrival);
         worker.recycle(head);
     }
 

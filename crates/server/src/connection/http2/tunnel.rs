@@ -31,7 +31,7 @@ impl Shared {
             let connection = self.connection.borrow();
             let bytes_sent = bytes.len() as u64;
             let head = Some(&*head);
-            connection.log(&self.session, head, &response, bytes_sent, &delivered, &arrival);
+            connection.log(Some(&self.session), head, &response, bytes_sent, &delivered, &arrival);
             match response.body {
                 Body::Upgraded(upgraded) => connection.tunnel_ends(*upgraded, self.peer),
                 _ => None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kettle_config::{ClientAuth, Located, Site};
 
+use super::guard::route;
 use super::stage::{Reply, Stage};
 
 /// As long as what was looked at is believed.
@@ -84,6 +85,46 @@ async fn errors_carry_the_operators_headers_but_not_the_ones_about_caching() {
         assert_eq!(reply.header("x-frame-options"), Some("DENY"));
         assert_eq!(reply.header("x-site"), Some("2"));
         assert_eq!(reply.header("server"), Some("kettle"));
+    }
+}
+
+#[tokio::test]
+async fn what_forbids_caching_is_said_of_all_that_a_route_answers() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let server = Stage::new()
+        .file("a", "x")
+        .file("in/index.html", "x")
+        .route(|route| route.headers = vec![pair("Cache-Control", "no-store, max-age=60")])
+        .open();
+    for (method, target, status, said) in [
+        ("GET", "/a", 200, "no-store, max-age=60"),
+        ("GET", "/none", 404, "no-store"),
+        ("GET", "/in", 301, "no-store"),
+        ("PUT", "/a", 405, "no-store"),
+        ("OPTIONS", "/a", 204, "no-store"),
+    ] {
+        let reply = server.ask(method, target, &[]).await;
+        assert_eq!((reply.status, reply.header("cache-control")), (status, Some(said)), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_error_needs_is_said_once() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let fields = ["Allow", "Location", "Retry-After"].map(|name| pair(name, "theirs"));
+    let limit = route("rate_limit = { requests = 1, period = \"1h\", burst = 3 }").rate_limit;
+    let server = Stage::new()
+        .file("in/index.html", "x")
+        .route(|route| (route.headers, route.rate_limit) = (fields.to_vec(), limit))
+        .open();
+    for (method, status, name, said) in [
+        ("PUT", 405, "allow", "GET, HEAD, OPTIONS"),
+        ("OPTIONS", 204, "allow", "GET, HEAD, OPTIONS"),
+        ("GET", 301, "location", "/in/"),
+        ("GET", 429, "retry-after", "3600"),
+    ] {
+        let reply = server.ask(method, "/in", &[]).await;
+        assert_eq!((reply.status, reply.header(name)), (status, Some(said)), "{method}");
     }
 }
 

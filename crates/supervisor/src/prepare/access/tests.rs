@@ -189,6 +189,32 @@ fn only_root_and_the_user_itself_can_serve_as_it() {
 }
 
 #[test]
+fn anybody_can_check_what_another_user_will_serve() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o755);
+    stage.folder("log", 0o755);
+    let found = |user: &str| {
+        let config = stage.config(user, "log/access.log", "self_signed = true", "");
+        let report = || crate::prepare::check(&config);
+        Account::find("nobody", None).unwrap().ask(report).unwrap()
+    };
+    // Not `nobody` will write the log.
+    let report = found("daemon");
+    assert_eq!(report.mistakes, []);
+    let [warning] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
+    assert_eq!((warning.line, warning.column), (2, 8));
+    assert!(warning.message.contains("what the user `daemon` may read and write is not tried"));
+    let report = found("nobody");
+    assert_eq!((report.mistakes.len(), report.warnings.len()), (2, 0), "{report:?}");
+    assert!(report.mistakes[0].message.contains("may not keep files in"), "{report:?}");
+    let report = found("nobody-has-this-name");
+    assert!(report.mistakes[0].message.contains("nobody-has-this-name"), "{report:?}");
+}
+
+#[test]
 fn what_a_reload_reads_is_needed_too() {
     if !process::is_root() {
         return skip("only root can become somebody else");
