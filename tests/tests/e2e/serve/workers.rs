@@ -11,10 +11,12 @@ use rustix::process::Signal;
 /// As under a unit or in a container whose filter of system calls does not know better.
 #[test]
 fn workers_that_cannot_be_pinned_serve_all_the_same() {
-    let launcher = ["strace", "-f", "--kill-on-exit", "-qq", "-o", "/dev/null"];
-    let forbids = ["-e", "trace=sched_setaffinity", "-e", "inject=sched_setaffinity:error=EPERM"];
+    let forbids = "inject=sched_setaffinity:error=EPERM";
+    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=sched_setaffinity"];
+    // Where the test fails, strace is killed, and what it started goes with it.
+    let launcher = [&strace[..], &["-e", forbids, "setpriv", "--pdeathsig", "KILL"]].concat();
     let setup = Setup::default().set("server", "workers = 2").set("server", "pin_workers = true");
-    let setup = setup.file("www/a", "content").launched_by(&[&launcher[..], &forbids].concat());
+    let setup = setup.file("www/a", "content").launched_by(&launcher);
     let mut kettle = Kettle::start(setup);
     kettle.messages().wait_for("sched_setaffinity");
     for _ in 0..4 {
