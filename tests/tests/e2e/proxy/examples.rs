@@ -24,7 +24,7 @@ fn a_live_stream_changes_and_its_segments_are_shared_while_they_are_made() {
     let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
     let routes = example(LIVE_STREAM, "[[site.route]]")
         .replace("127.0.0.1:8080", &backend.address().to_string())
-        .replace("/var/cache/kettle/live", folder.path().to_str().unwrap());
+        .replace("/var/cache/kettle", folder.path().to_str().unwrap());
     let kettle = Kettle::start(Setup::default().more(&routes));
     let mut viewer = Dialer::default().connect(kettle.address());
     let mut origin = None;
