@@ -110,9 +110,9 @@ settings! {
         /// in `limits.hot_memory`.
         pub compress: Vec<Coding> = word_list(&[]),
         /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
-        /// characters, `?` for one. A pattern with a `/` is held against the whole path of the
-        /// request, any other against the file's name. The first one that fits, in the order of
-        /// the file, decides.
+        /// characters, `?` for one. A pattern with a `/` is held against the whole path by which the file that answers could be
+        /// asked for (`/docs/index.html` for `/docs/`, and what a rewrite leads to), any other against the file's name. The
+        /// first one that fits, in the order of the file, decides.
         pub cache_control: Vec<CacheRule> = cache_rules(),
         /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
         /// errors holds here.
