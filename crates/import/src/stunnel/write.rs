@@ -9,7 +9,7 @@ use super::file::{Section, StunnelOption};
 use super::service::{Both, Verifies, takes_names};
 use super::vocabulary::Fate;
 use crate::draft::Draft;
-use crate::offer::{Examples, Offer, Said, Wanted};
+use crate::offer::{Examples, Offer, Said, Versions, Wanted};
 use crate::openssl::VERSIONS;
 use crate::{Imported, Surroundings};
 
@@ -374,7 +374,7 @@ impl Writer<'_> {
     }
 
     /// What is offered of the versions: those from the least to the most that no option refuses.
-    fn versions<'s>(&mut self, service: &Both<'s>) -> Option<(Vec<&'static str>, &'s Origin)> {
+    fn versions<'s>(&mut self, service: &Both<'s>) -> Option<Versions<'s>> {
         let only = self.version(service, "sslVersion");
         let least = only.or_else(|| self.version(service, "sslVersionMin"));
         let most = only.or_else(|| self.version(service, "sslVersionMax"));

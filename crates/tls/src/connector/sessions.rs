@@ -76,6 +76,11 @@ impl Sessions {
         memory
     }
 
+    /// Forgets what [`KeptSession::forget`] leaves.
+    pub(super) fn forget_tls13_tickets(&self) {
+        self.memory().tls13.clear();
+    }
+
     /// Goes on as if that much time had passed since this machine started.
     #[cfg(test)]
     pub(super) fn grow_older(&self, by: Duration) {
@@ -85,12 +90,6 @@ impl Sessions {
         for end in ends.chain(tls13.iter_mut().map(|kept| &mut kept.end)) {
             end.since_boot = end.since_boot.saturating_sub(by);
         }
-    }
-}
-
-impl Sessions {
-    pub(super) fn forget_tls13_tickets(&self) {
-        self.memory().tls13.clear();
     }
 }
 
