@@ -14,7 +14,8 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::{Route, Site};
+use kettle_config::{EarlyHints, Route, Site};
+use kettle_http::HttpVersion;
 
 use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
@@ -42,6 +43,7 @@ pub struct ProxyRoute {
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
     pub takes_encoded_slashes: bool,
+    early_hints: EarlyHints,
     /// Whether a request says nothing but its path and that this is signed.
     is_signed: bool,
     /// Names of fields of responses that are ours to send, or for us alone, in lower case.
@@ -71,8 +73,18 @@ impl ProxyRoute {
             request_body_bytes_max: route.request_body,
             takes_upgrades: route.websocket,
             takes_encoded_slashes: route.encoded_slashes,
+            early_hints: route.early_hints,
             is_signed: route.signed_urls.is_some(),
             own_fields,
+        }
+    }
+
+    /// True if a client that speaks this version gets interim responses. HTTP/1.0 has none.
+    pub(crate) fn passes_interim(&self, version: HttpVersion) -> bool {
+        match self.early_hints {
+            EarlyHints::Off => false,
+            EarlyHints::Http2 => version == HttpVersion::Http2,
+            EarlyHints::All => version != HttpVersion::Http10,
         }
     }
 }

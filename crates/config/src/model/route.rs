@@ -40,6 +40,18 @@ words! {
     }
 }
 
+words! {
+    /// Clients that get a server's interim responses.
+    pub enum EarlyHints {
+        /// Clients that speak HTTP/2.
+        Http2 = "http2",
+        /// Clients that speak HTTP/1.1, too. Some of them take an interim response for the answer (RFC 8297 §3).
+        All = "all",
+        /// No client.
+        Off = "off",
+    }
+}
+
 settings! {
     /// What answers below a prefix: files, or a backend.
     pub struct Route {
@@ -71,6 +83,9 @@ settings! {
         /// they were sent. Elsewhere they get 400: a server that takes them for separators sees another path than the one
         /// the route was chosen by.
         pub encoded_slashes: bool = flag(false),
+        /// With `backend`: the clients that get its servers' interim responses, such as 103 (Early Hints). `100 Continue` is
+        /// no matter of this setting.
+        pub early_hints: EarlyHints = word(EarlyHints::Http2),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.

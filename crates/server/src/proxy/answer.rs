@@ -179,7 +179,7 @@ async fn converse(
         let head = request.body.while_there(in_flight.next_head()).await??;
         match head.status() {
             100 => {}
-            102..=199 if request.head.version() != HttpVersion::Http10 => {
+            102..=199 if route.passes_interim(request.head.version()) => {
                 let sent = request.body.send_interim(&route.interim(&head, false)).await;
                 sent.map_err(|_| PassError::Departed)?;
             }
