@@ -128,5 +128,12 @@ const FILES: &[&str] = &[
 ];
 
 /// What only requests to a backend have.
-const REQUESTS: &[&str] =
-    &["backend_host", "request_headers", "timeout", "request_body", "websocket", "encoded_slashes"];
+const REQUESTS: &[&str] = &[
+    "backend_host",
+    "request_headers",
+    "timeout",
+    "request_body",
+    "request_buffering",
+    "websocket",
+    "encoded_slashes",
+];
