@@ -33,10 +33,10 @@ pub use model::{
     Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, EarlyHints, Group, Hsts,
     HttpsListener, Limits, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget,
     Metrics, Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit,
-    Redirect, RedirectListener, Rewrite, Roots, Route, RouteCache, Sandboxing, SendProxy,
-    ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener,
-    Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice,
-    UnknownNames, Ways,
+    Redirect, RedirectListener, RequestBuffering, Rewrite, Roots, Route, RouteCache, Sandboxing,
+    SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks,
+    TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
+    TxPathChoice, UnknownNames, Ways,
 };
 pub use nearest::closest;
 pub use origin::{Origin, Origins};

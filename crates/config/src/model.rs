@@ -24,7 +24,7 @@ pub use listener::{
     UnknownNames,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
-pub use route::{Coding, EarlyHints, Redirect, Rewrite, Route, Symlinks};
+pub use route::{Coding, EarlyHints, Redirect, RequestBuffering, Rewrite, Route, Symlinks};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 pub use ways::Ways;

@@ -136,4 +136,5 @@ const REQUESTS: &[&str] = &[
     "websocket",
     "encoded_slashes",
     "early_hints",
+    "request_buffering",
 ];

@@ -52,6 +52,20 @@ words! {
     }
 }
 
+words! {
+    /// Which bodies of requests are stored before a server gets them.
+    pub enum RequestBuffering {
+        /// Bodies without a length: each is stored, and then sent with `Content-Length`. All others are passed on as they come.
+        UnknownLength = "unknown-length",
+        /// All bodies: a server gets none of one that is too long or breaks off.
+        All = "all",
+        /// None: each is passed on as it comes, in chunks where it has no length.
+        Off = "off",
+        /// None, and a body without a length gets 411.
+        Refuse = "refuse",
+    }
+}
+
 settings! {
     /// What answers below a prefix: files, or a backend.
     pub struct Route {
@@ -76,6 +90,11 @@ settings! {
             Duration::from_secs(30), Duration::from_millis(10), Duration::from_hours(24)),
         /// With `backend`: the longest body of a request; longer ones get 413.
         pub request_body: u64 = size(1024 * MIB, 0, 1024 * 1024 * MIB),
+        /// With `backend`: the bodies of requests that are stored before a server gets them. Servers behind WSGI, CGI and FastCGI
+        /// take a body without a length for an empty one. Bodies of gRPC (`content-type: application/grpc`) and tunnels are passed on as
+        /// they come. What is longer than 64 KiB lies in a file without a name below `server.state_directory`; all such files together
+        /// take at most `limits.request_spool`, and what does not fit there gets 503.
+        pub request_buffering: RequestBuffering = word(RequestBuffering::UnknownLength),
         /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),

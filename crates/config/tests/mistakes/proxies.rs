@@ -7,7 +7,7 @@ fn routes_have_files_or_a_backend() {
         (
             "backend = \"app\"\nwebsocket = true\ntimeout = \"1s\"\nbackend_host = \"b\"\n\
              request_headers = { X-A = \"1\" }\nrequest_body = \"1 MiB\"\n\
-             deny = [\"10.0.0.0/8\"]\nheaders = { X-B = \"1\" }\n",
+             request_buffering = \"all\"\ndeny = [\"10.0.0.0/8\"]\nheaders = { X-B = \"1\" }\n",
             "",
             "nothing",
         ),
@@ -26,6 +26,16 @@ fn routes_have_files_or_a_backend() {
             "root = \"/srv\"\ntimeout = \"1s\"\n",
             "",
             "kettle.toml:6:11: `timeout` is about requests to a backend, and the route has none",
+        ),
+        (
+            "root = \"/srv\"\nrequest_buffering = \"off\"\n",
+            "",
+            "kettle.toml:6:21: `request_buffering` is about requests to a backend, and the route has none",
+        ),
+        (
+            "backend = \"app\"\nrequest_buffering = \"on\"\n",
+            "",
+            "kettle.toml:6:21: `request_buffering` takes one of \"unknown-length\", \"all\", \"off\", \"refuse\"",
         ),
         (
             "backend = \"app\"\nrequest_headers = { X-Forwarded-Proto = \"http\", Proxying = \"1\" }\n",
