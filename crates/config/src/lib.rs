@@ -27,6 +27,7 @@ pub use advice::advice;
 pub use check::{collide, do_protocols_fit, is_own_request_header, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
+pub use glob::DenyPatterns;
 pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule, Certificate,

@@ -1,12 +1,11 @@
 //! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, which `parameters` may refuse, `upload` sends its body, `answer` waits for the response with an eye on the client, and
+//! `outgoing` writes the request, `upload` sends its body, `answer` waits for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
 mod answer;
 mod incoming;
 mod outgoing;
-mod parameters;
 mod shared;
 mod upload;
 
@@ -22,7 +21,6 @@ use crate::upstream::Upstream;
 
 pub use answer::respond;
 pub(crate) use answer::{CLIENT_GONE, client_has_gone, departed};
-pub use parameters::as_read_otherwise;
 pub use shared::SharedTarget;
 
 /// A prefix and the backend that answers below it.

@@ -18,10 +18,12 @@ use crate::deadlines::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
 mod beside;
 mod departure;
+mod parameters;
 mod stream_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed};
 pub(crate) use departure::{Departed, poll_client};
+pub use parameters::as_read_otherwise;
 pub use stream_body::StreamSource;
 
 /// A request's head, in the bytes that were received.

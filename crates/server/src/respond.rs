@@ -15,7 +15,7 @@ use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy;
-use crate::request::{Head, Presented, Request};
+use crate::request::{Head, Presented, Request, as_read_otherwise};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::upstream::Pool;
@@ -171,6 +171,10 @@ async fn respond_by_route(
         if !rewritten.as_ref().is_none_or(is_ours) {
             return Err(404.into());
         }
+        let guard = route.rules.as_ref().and_then(|rules| rules.guard.as_ref());
+        if let (Some(guard), Some(path)) = (guard, &rewritten) {
+            guard.refuse_file(path, notes)?;
+        }
     }
     let asked = target.path;
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
@@ -216,7 +220,7 @@ async fn respond_by_route(
 
 /// Whether a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
 fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
-    match proxy::as_read_otherwise(path) {
+    match as_read_otherwise(path) {
         // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),

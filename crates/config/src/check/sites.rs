@@ -200,13 +200,19 @@ fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let has_stars =
             |from: &&Option<PathPattern>| from.as_ref().is_some_and(|it| it.stars() > 0);
         let starred = patterns.into_iter().filter(has_stars).count();
-        if starred > STARRED_MAX
-            && let Some(place) = reader.place(&format!("{trail}.{name}"))
-        {
-            let message = format!("{starred} patterns with stars are too many for each request");
-            let help = format!("write at most {STARRED_MAX}; paths without stars cost little");
-            reader.report_at(&place, message, Help::act(help));
-        }
+        refuse_many(trail, name, starred, reader);
+    }
+    let starred = route.deny_files.iter().filter(|pattern| pattern.contains('*')).count();
+    refuse_many(trail, "deny_files", starred, reader);
+}
+
+fn refuse_many(trail: &str, name: &str, starred: usize, reader: &mut Reader<'_>) {
+    if starred > STARRED_MAX
+        && let Some(place) = reader.place(&format!("{trail}.{name}"))
+    {
+        let message = format!("{starred} patterns with stars are too many for each request");
+        let help = format!("write at most {STARRED_MAX}; paths without stars cost little");
+        reader.report_at(&place, message, Help::act(help));
     }
 }
 

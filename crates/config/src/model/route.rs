@@ -66,6 +66,18 @@ words! {
     }
 }
 
+impl Coding {
+    /// The end of the compressed file's name.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Br => ".br",
+            Self::Zstd => ".zst",
+            Self::Gzip => ".gz",
+        }
+    }
+}
+
 settings! {
     /// What answers below a prefix: files, or a backend.
     pub struct Route {
@@ -116,6 +128,11 @@ settings! {
         pub allow: Vec<Network> = networks(),
         /// Networks whose clients get 403. Behind a PROXY header the client is whom that names.
         pub deny: Vec<Network> = networks(),
+        /// Files that get 403, whatever is there: nothing is looked for, and no backend is asked. Patterns as in `cache_control`,
+        /// but one without a `/` is held against each segment of the path, so that `.*` refuses `/.git/config` and
+        /// `*.php` refuses `/a.php/b`. One with a `/` is held against the whole path: `/**.bak` refuses by the end of the path alone,
+        /// `/private/**` what lies below a folder. Upper and lower case are one.
+        pub deny_files: Vec<String> = texts(&rules::PATTERN, &[]),
         /// Asks for a name and a password.
         pub basic_auth: Option<BasicAuth> = optional(section(), "nobody is asked"),
         /// How much one client may ask.

@@ -26,7 +26,7 @@ fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
 }
 
 fn facts(route: &FileRoute, name: &str, preference: CodingPreference) -> Facts {
-    let sought = Sought { relative: name, index: &[], foreign: &[], preference };
+    let sought = Sought { relative: name, index: &[], foreign: &[], denied: None, preference };
     match locate(&route.root, sought, Reach::Anywhere) {
         locate::LocateOutcome::File(found) => found.facts,
         other => panic!("no file: {other:?}"),
