@@ -161,6 +161,18 @@ pub fn voluntary_context_switches() -> u64 {
     u64::try_from(usage.ru_nvcsw).unwrap_or(0)
 }
 
+/// Bounds the heaps that the C library makes for threads, however many threads there are; without a bound there may be eight for
+/// each processor. Called before there are other threads. What threads beyond their number allocate comes from another's heap.
+pub fn limit_heaps(heaps: usize) {
+    let heaps = libc::c_int::try_from(heaps).unwrap_or(libc::c_int::MAX).max(1);
+    // SAFETY: the call takes no pointer, and this parameter any number above zero (mallopt(3)).
+    #[cfg(target_env = "gnu")]
+    let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, heaps) };
+    // Others have one heap.
+    #[cfg(not(target_env = "gnu"))]
+    let _ = heaps;
+}
+
 /// Gives freed memory back to the system, as far as the C library can: glibc keeps all that lies below the last piece in use.
 /// Takes about 0.4 ms for each MiB given back, during which other threads may have to wait for an allocation.
 pub fn release_free_memory() {

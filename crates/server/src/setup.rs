@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::access_log::WorkerLog;
 use crate::backend::Backends;
+use crate::files::compressed::EncoderPlaces;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
@@ -40,6 +41,8 @@ pub struct WorkerSetup {
     pub kill_switch: Arc<KillSwitch>,
     /// What this kernel carries.
     pub capabilities: Arc<Capabilities>,
+    /// The places of encoders, which all workers share.
+    pub encoders: EncoderPlaces,
     /// Questions about its tunnels.
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }

@@ -75,6 +75,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
         setup.log,
         setup.kill_switch,
         setup.capabilities,
+        setup.encoders,
     );
     let worker = Rc::new(state);
     let mut duties = JoinSet::new();

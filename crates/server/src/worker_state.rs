@@ -16,6 +16,7 @@ use tokio::time::{timeout, timeout_at};
 use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
 use crate::deadlines::Deadlines;
+use crate::files::compressed::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::kill_switch::KillSwitch;
@@ -97,10 +98,11 @@ impl WorkerState {
         log: WorkerLog,
         kill_switch: Arc<KillSwitch>,
         capabilities: Arc<Capabilities>,
+        encoders: EncoderPlaces,
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
         let responder = Responder {
-            files: Files::new(limits, Arc::clone(&metrics)),
+            files: Files::new(limits, Arc::clone(&metrics), encoders),
             guards: Guards::default(),
             pool: Rc::default(),
         };

@@ -130,6 +130,7 @@ impl Supervisor {
         keeper::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
+        process::limit_heaps(config.server.workers.unwrap_or(1) + HEAPS_BESIDE_WORKERS);
         // Loading the kernel's module and ciphers needs the privileges that are dropped below.
         let capabilities = Arc::new(Capabilities::run());
         let obstacle = capabilities.tx_reason().map(|reason| explain().unwrap_or(reason));
@@ -253,6 +254,7 @@ fn setups(
     if let Some(pinning) = &pinning {
         tracing::info!("{}", pinning.line(workers));
     }
+    let encoders = live.encoder_places();
     let mut setups = Vec::with_capacity(workers);
     for (index, worker_metrics) in metrics.workers().iter().enumerate() {
         let (Some(snapshot), Some(log)) = (live.subscribe(index), live.log().worker(index)) else {
@@ -268,12 +270,16 @@ fn setups(
             shutdown: shutdown.subscribe(),
             kill_switch: Arc::clone(kill_switch),
             capabilities: Arc::clone(capabilities),
+            encoders: encoders.clone(),
             questions,
         };
         setups.push((setup, asker));
     }
     setups
 }
+
+/// Heaps of the C library: the main thread's, and for the threads that compress, look at disks, check passwords and write logs.
+const HEAPS_BESIDE_WORKERS: usize = 3;
 
 /// Questions that wait for a worker.
 const QUESTIONS_MAX: usize = 16;

@@ -21,6 +21,7 @@ use super::prepare::{Prepared, Purpose, prepare};
 use super::resources::Resources;
 use super::sandbox::Sandbox;
 use kettle_server::access_log::{AccessLog, LogError};
+use kettle_server::files::compressed::EncoderPlaces;
 use kettle_server::metrics::Metrics;
 use kettle_server::setup::{Listening, Snapshot};
 
@@ -115,6 +116,11 @@ impl Live {
     /// The addresses bound, in the order of the configuration.
     pub fn bound(&self) -> &[BoundAddress] {
         &self.bound
+    }
+
+    /// The places of all workers' encoders, for which the start has reckoned the memory.
+    pub fn encoder_places(&self) -> EncoderPlaces {
+        self.resources.encoder_places()
     }
 
     /// What this process gave up at its start.

@@ -4,6 +4,7 @@
 use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
+use kettle_server::files::compressed::{ENCODER_BYTES_MAX, EncoderPlaces};
 
 /// What this process may use, as it was when the server started.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,9 @@ impl Resources {
         });
         let workers = workers_running.unwrap_or(workers).max(1);
         if let Some(share_bytes) = share_bytes {
-            share_memory(config, usize::try_from(share_bytes).unwrap_or(usize::MAX) / workers);
+            let share_bytes = usize::try_from(share_bytes).unwrap_or(usize::MAX);
+            let encoders_bytes = self.encoders() * ENCODER_BYTES_MAX;
+            share_memory(config, share_bytes.saturating_sub(encoders_bytes) / workers);
         }
         if let Some(descriptors) = self.descriptors {
             let taken = DESCRIPTORS_KEPT
@@ -45,6 +48,20 @@ impl Resources {
             let left = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(taken);
             share_descriptors(config, left / workers);
         }
+    }
+
+    /// The places of all workers' encoders.
+    #[must_use]
+    pub fn encoder_places(&self) -> EncoderPlaces {
+        EncoderPlaces::new(self.encoders())
+    }
+
+    /// How many encoders may be at work at once: one for each processor, as far as their memory is but a part of the share.
+    fn encoders(&self) -> usize {
+        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / MEMORY_SHARE);
+        let fitting =
+            share_bytes.map_or(u64::MAX, |it| it / ENCODERS_SHARE / ENCODER_BYTES_MAX as u64);
+        self.processors_granted().min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
     }
 
     /// How many processors are worth a worker.
@@ -85,9 +102,13 @@ impl Resources {
         let connections = config.limits.connections_per_worker;
         Some(format!(
             "this process may use {limits}: {workers} worker{}, each with up to {connections} connections, {files} open \
-             files and {} MiB of files in memory",
+             files and {} MiB of files in memory; {} compressed at a time",
             if workers == 1 { "" } else { "s" },
             memory / MIB,
+            match self.encoders() {
+                1 => "1 file is".to_owned(),
+                encoders => format!("{encoders} files are"),
+            },
         ))
     }
 }
@@ -143,6 +164,9 @@ const WORKER_DESCRIPTORS: usize = 8;
 /// By default, all that workers keep takes at most the memory the control group allows divided by this: the rest
 /// is for connections, and for the page cache, which counts as well.
 const MEMORY_SHARE: u64 = 2;
+
+/// Of that, all encoders together take at most this part.
+const ENCODERS_SHARE: u64 = 8;
 
 /// A worker's idle buffers, when it has as many as it keeps (`kettle_tls::buffers`).
 const BUFFER_BYTES: usize = 6 << 20;

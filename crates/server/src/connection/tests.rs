@@ -22,6 +22,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::*;
 use crate::access_log::AccessLog;
+use crate::files::compressed::EncoderPlaces;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
@@ -55,6 +56,7 @@ pub(super) async fn on_stage<F: Future>(
         log.worker(0).unwrap(),
         Arc::<KillSwitch>::default(),
         Arc::new(capabilities()),
+        EncoderPlaces::new(1),
     ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stage = Rc::new(Stage { folder, worker, listener, log });

@@ -17,6 +17,7 @@ use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use rustix::io::Errno;
 
+use super::compressed::EncoderPlaces;
 use super::current_roots::{Below, CurrentRoots, Known, Sighting};
 use super::entry::Content;
 use super::file_route::FileRoute;
@@ -37,6 +38,8 @@ pub struct Finder {
     pages: Arc<Device>,
     /// Threads that compress; no device at all.
     compressing: Arc<Device>,
+    /// How many of all workers' may be at work.
+    encoders: EncoderPlaces,
     /// What they are busy with.
     compressed_now: RefCell<HashSet<Compression>>,
     /// For small files; `None` leaves all of them on disk.
@@ -50,11 +53,12 @@ pub struct Finder {
 impl Finder {
     /// A finder within these limits.
     #[must_use]
-    pub fn new(limits: &Limits) -> Self {
+    pub fn new(limits: &Limits, encoders: EncoderPlaces) -> Self {
         Self {
             disks: Disks::new(limits.disk_timeout),
             pages: Arc::new(Device::new(FileSystem::default())),
             compressing: Arc::new(Device::new(FileSystem::default())),
+            encoders,
             compressed_now: RefCell::default(),
             memory: FileMemory::new(limits.hot_file_bytes, limits.hot_memory_bytes as u64),
             open_files_max: limits.open_files.saturating_add(limits.files_in_use()),
@@ -246,8 +250,13 @@ impl Finder {
         let (Some(room), Some(_under_way)) = (room, under_way) else {
             return (facts, content, false);
         };
+        let Some(place) = self.encoders.take().await else { return (facts, content, false) };
         let original = original.clone();
-        let make = move || compressed::compress(coding, &original).map(|bytes| room.filled(bytes));
+        let make = move || {
+            let made = compressed::compress(coding, &original).map(|bytes| room.filled(bytes));
+            drop(place);
+            made
+        };
         let deadline = deadline.unwrap_or_else(|| self.disks.deadline());
         match self.disks.wait_until(&self.compressing, deadline, make).await {
             Ok(Some(bytes)) => {

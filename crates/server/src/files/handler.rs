@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::compressed::EncoderPlaces;
 use super::current_roots::Sighting;
 use super::entry::Entry;
 use super::file_route::FileRoute;
@@ -55,17 +56,22 @@ pub struct Files {
 impl Files {
     /// Files of which nothing is remembered yet.
     #[must_use]
-    pub fn new(limits: &Limits, metrics: Arc<WorkerMetrics>) -> Self {
-        Self::with_clock(limits, metrics, Box::new(CoarseClock))
+    pub fn new(limits: &Limits, metrics: Arc<WorkerMetrics>, encoders: EncoderPlaces) -> Self {
+        Self::with_clock(limits, metrics, encoders, Box::new(CoarseClock))
     }
 
     /// The same with another source of time.
     #[must_use]
-    pub fn with_clock(limits: &Limits, metrics: Arc<WorkerMetrics>, clock: Box<dyn Clock>) -> Self {
+    pub fn with_clock(
+        limits: &Limits,
+        metrics: Arc<WorkerMetrics>,
+        encoders: EncoderPlaces,
+        clock: Box<dyn Clock>,
+    ) -> Self {
         Self {
             clock,
             cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
-            finder: Finder::new(limits),
+            finder: Finder::new(limits, encoders),
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
             warned: Cell::default(),

@@ -31,6 +31,21 @@ fn kept_bytes(config: &Config) -> u64 {
 }
 
 #[test]
+fn encoders_are_as_many_as_processors_and_within_the_share() {
+    for (processors, memory_mib, encoders) in [
+        (1, None, 1),
+        (2, None, 2),
+        (64, None, 64),
+        (64, Some(64), 1),
+        (64, Some(512), 8),
+        (2, Some(512), 2),
+    ] {
+        let resources = Resources::in_a_group(processors, None, memory_mib);
+        assert_eq!(resources.encoders(), encoders, "{processors} {memory_mib:?}");
+    }
+}
+
+#[test]
 fn there_are_as_many_workers_as_processors_or_as_their_time_allows() {
     for (quota, workers) in
         [(None, 64), (Some(2.0), 2), (Some(1.5), 2), (Some(0.1), 1), (Some(100.0), 64)]
@@ -49,7 +64,8 @@ fn what_workers_keep_by_default_stays_within_a_share_of_the_memory() {
     for memory_mib in [64, 100, 128, 512, 4_096, 65_536] {
         for processors in [1, 2, 8, 64] {
             let config = filled_in(Resources::in_a_group(processors, None, Some(memory_mib)), "");
-            let kept = kept_bytes(&config);
+            let resources = Resources::in_a_group(processors, None, Some(memory_mib));
+            let kept = kept_bytes(&config) + (resources.encoders() * ENCODER_BYTES_MAX) as u64;
             assert!(kept <= memory_mib * MIB / MEMORY_SHARE, "{memory_mib} {processors}: {kept}");
             assert!(config.limits.hot_memory_bytes > 0, "{memory_mib} {processors}");
         }
@@ -73,7 +89,7 @@ fn the_line_names_both_limits_and_what_came_of_them() {
     assert_eq!(
         both.line(&filled_in(both, "")).unwrap(),
         "this process may use the time of 2 of 8 processors and 128 MiB of memory: 2 workers, each with up to 65536 \
-         connections, 1024 open files and 22 MiB of files in memory"
+         connections, 1024 open files and 18 MiB of files in memory; 2 files are compressed at a time"
     );
 }
 
@@ -123,7 +139,7 @@ fn connections_leave_descriptors_to_all_else() {
     assert_eq!(
         resources.line(&filled_in(resources, "")).unwrap(),
         "this process may use 256 descriptors (ulimit -n): 1 worker, each with up to 110 connections, 45 open files and \
-         64 MiB of files in memory"
+         64 MiB of files in memory; 1 file is compressed at a time"
     );
     assert_eq!(resources.line(&filled_in(resources, written)), None);
 }

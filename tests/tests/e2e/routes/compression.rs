@@ -1,9 +1,47 @@
 //! Texts that are compressed on their way.
 
+use kettle_tests::content::assert_same;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
+
+/// A library's own window is for streams without an end, and took 10 MB for each of these.
+#[test]
+fn texts_that_are_compressed_at_the_same_time_take_little_memory() {
+    let text =
+        |number: usize| format!("{number} the quick brown fox jumps over the dog ").repeat(1_400);
+    let texts: Vec<_> = (0..TEXTS).map(|number| text(number)).collect();
+    let mut setup = Setup::default().route("compress = [\"br\", \"zstd\", \"gzip\"]");
+    for (number, text) in texts.iter().enumerate() {
+        setup = setup.file(&format!("www/{number}.txt"), text.as_str());
+    }
+    let kettle = Kettle::start(setup);
+    let before_bytes = kettle.memory_bytes();
+    for (coding, is_packed) in [("br", true), ("zstd", true), ("gzip", true), ("identity", false)] {
+        let mut clients: Vec<_> = (0..TEXTS).map(|_| kettle.connect(TLS13_AES_128)).collect();
+        for (number, client) in clients.iter_mut().enumerate() {
+            let coding = format!("Accept-Encoding: {coding}\r\n");
+            client.send(&request("GET", &format!("/{number}.txt"), &coding)).unwrap();
+        }
+        for (client, text) in clients.iter_mut().zip(&texts) {
+            let response = client.response();
+            assert_eq!(response.status, 200);
+            // One that found no place for a while goes out as it is.
+            match response.header("content-encoding") {
+                Some(used) => {
+                    assert!(is_packed && used == coding && response.body.len() < text.len())
+                }
+                None => assert_same(&response.body, text.as_bytes(), coding),
+            }
+        }
+    }
+    // The texts themselves, which stay in memory, are 4 MB of it.
+    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
+    assert!(grown < 24 << 20, "{grown} bytes more");
+}
+
+const TEXTS: usize = 64;
 
 #[test]
 fn curl_unpacks_what_it_gets() {

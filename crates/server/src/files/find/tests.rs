@@ -9,7 +9,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// A finder that waits for disks as long as it takes, and reads files up to this size into memory.
 fn finder_of(hot_file_bytes: u64) -> Finder {
-    Finder::new(&limits(hot_file_bytes))
+    Finder::new(&limits(hot_file_bytes), EncoderPlaces::new(1))
 }
 
 fn limits(hot_file_bytes: u64) -> Limits {
@@ -50,7 +50,7 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
     let (_folder, route) = route(4097);
     let without = Limits { hot_memory_bytes: 0, ..limits(8192) };
     for bound in [without, limits(0), limits(4096)] {
-        let finder = Finder::new(&bound);
+        let finder = Finder::new(&bound, EncoderPlaces::new(1));
         let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
         assert_eq!(file.bytes(), 4097);
@@ -111,7 +111,8 @@ async fn a_file_that_cannot_be_read_is_no_answer_however_large_it_is() {
 #[tokio::test]
 async fn what_responses_hold_in_memory_is_bounded() {
     let (_folder, route) = route(4096);
-    let finder = Finder::new(&Limits { hot_memory_bytes: 8192, ..limits(4096) });
+    let limits = Limits { hot_memory_bytes: 8192, ..limits(4096) };
+    let finder = Finder::new(&limits, EncoderPlaces::new(1));
     let mut held = Vec::new();
     for _ in 0..4 {
         let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
@@ -129,7 +130,7 @@ async fn what_responses_hold_in_memory_is_bounded() {
 async fn what_responses_hold_open_is_bounded() {
     let (_folder, route) = route(4096);
     let limits = Limits { open_files: 0, connections_per_worker: 1, ..limits(0) };
-    let finder = Finder::new(&limits);
+    let finder = Finder::new(&limits, EncoderPlaces::new(1));
     let mut held = Vec::new();
     for _ in 0..limits.files_in_use() {
         held.push(finder.content(found(&finder, &route).await).await.unwrap());
@@ -140,23 +141,49 @@ async fn what_responses_hold_open_is_bounded() {
     finder.content(found(&finder, &route).await).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_file_is_compressed_once_whoever_asks_for_it_meanwhile() {
+/// A route over a folder with a text that it compresses, and what its client prefers.
+fn compressing_route() -> (tempfile::TempDir, Arc<FileRoute>, CodingPreference) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file.txt"), "a line of text\n".repeat(200)).unwrap();
     let route = Route { compress: vec![Coding::Gzip], ..Route::default() };
     let route = Arc::new(FileRoute::open(&Site::default(), &route, folder.path()).unwrap());
-    let finder = finder_of(1 << 20);
     let gzip = CodingPreference::negotiate(&[Coding::Gzip], [b"gzip".as_slice()]);
-    let read = async || {
-        let seen = finder.find(&route, "file.txt", gzip, NOW).await.unwrap();
-        let LocateOutcome::File(found) = seen.found else { panic!("no file") };
-        finder.content(found).await.unwrap()
-    };
+    (folder, route, gzip)
+}
+
+async fn text_of(
+    finder: &Finder,
+    route: &Arc<FileRoute>,
+    preference: CodingPreference,
+) -> (Facts, Content) {
+    let seen = finder.find(route, "file.txt", preference, NOW).await.unwrap();
+    let LocateOutcome::File(found) = seen.found else { panic!("no file") };
+    finder.content(found).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_for_which_no_place_is_free_goes_out_as_it_is_and_is_tried_again() {
+    let (_folder, route, gzip) = compressing_route();
+    let places = EncoderPlaces::new(1);
+    let finder = Finder::new(&limits(1 << 20), places.clone());
+    let taken = places.take().await.unwrap();
+    for (taken, outcome) in [(Some(taken), (None, false)), (None, (Some(Coding::Gzip), true))] {
+        let (facts, content) = text_of(&finder, &route, gzip).await;
+        let (facts, _, is_final) = finder.compressed(&route, gzip, facts, content, None).await;
+        assert_eq!((facts.coding, is_final), outcome);
+        drop(taken);
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_compressed_once_whoever_asks_for_it_meanwhile() {
+    let (_folder, route, gzip) = compressing_route();
+    let finder = finder_of(1 << 20);
     let compressed = async |(facts, content)| {
         let (facts, _, is_final) = finder.compressed(&route, gzip, facts, content, None).await;
         (facts.coding, is_final)
     };
+    let read = async || text_of(&finder, &route, gzip).await;
     let (first, second, third) = (read().await, read().await, read().await);
     // The second one comes while the first waits for a thread.
     let together = tokio::join!(compressed(first), compressed(second));

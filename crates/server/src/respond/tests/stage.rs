@@ -16,6 +16,7 @@ use kettle_http::range::ByteRange;
 use kettle_tls::stream::Received;
 
 use crate::clock::{Clock, DateLine};
+use crate::files::compressed::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::http1::{Edge, write_head};
@@ -102,7 +103,9 @@ impl Stage {
             passed: Rc::default(),
         };
         let metrics = Arc::new(WorkerMetrics::default());
-        let files = Files::with_clock(&self.config.limits, metrics, Box::new(clock.clone()));
+        let encoders = EncoderPlaces::new(1);
+        let limits = &self.config.limits;
+        let files = Files::with_clock(limits, metrics, encoders, Box::new(clock.clone()));
         let router =
             Router::build(&self.config, &Default::default(), &Default::default(), None).unwrap();
         let guards = Guards::with_clock(Box::new(clock.clone()));

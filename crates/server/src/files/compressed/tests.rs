@@ -1,0 +1,117 @@
+use std::cell::Cell;
+use std::io::Read as _;
+use std::rc::Rc;
+
+use brotli::enc::{BrotliAlloc, BrotliCompressCustomAlloc};
+use brotli::{Allocator, SliceWrapper, SliceWrapperMut};
+
+use super::*;
+
+/// Text of some variety: each line has a number that the line before does not lead to.
+fn text(bytes: usize) -> Vec<u8> {
+    let line = |at: u32| {
+        format!("{:08x} the quick brown fox {}\n", at.wrapping_mul(2_654_435_761), at % 97)
+    };
+    let mut text: Vec<u8> = (0..).flat_map(|at| line(at).into_bytes()).take(bytes).collect();
+    text.truncate(bytes);
+    text
+}
+
+const LENGTHS: [usize; 8] = [256, 1_024, 1_025, 4_096, 65_536, 131_073, 300_000, 2 << 20];
+
+#[test]
+fn every_coding_gives_back_what_it_was_given_at_the_borders_of_windows() {
+    for bytes in LENGTHS {
+        let text = text(bytes);
+        let unpacked = |coding| {
+            let compressed = compress(coding, &text).unwrap();
+            let mut unpacked = Vec::new();
+            match coding {
+                Coding::Gzip => {
+                    flate2::read::GzDecoder::new(&*compressed).read_to_end(&mut unpacked)
+                }
+                Coding::Br => {
+                    brotli::Decompressor::new(&*compressed, 4_096).read_to_end(&mut unpacked)
+                }
+                Coding::Zstd => zstd::stream::copy_decode(&*compressed, &mut unpacked).map(|()| 0),
+            }
+            .unwrap();
+            unpacked
+        };
+        for coding in [Coding::Gzip, Coding::Br, Coding::Zstd] {
+            assert!(unpacked(coding) == text, "{coding:?} {bytes}");
+        }
+    }
+}
+
+#[test]
+fn windows_of_zstd_reach_back_to_the_beginning_of_a_file_up_to_their_bound() {
+    for (bytes, bits) in [(0, 10), (1_024, 10), (1_025, 11), (65_536, 16), (usize::MAX, 18)] {
+        assert_eq!(zstd_window_bits(bytes), bits, "{bytes}");
+    }
+}
+
+/// Adds up what an encoder holds, and the most that it held.
+#[derive(Clone, Default)]
+struct Counting {
+    now: Rc<Cell<usize>>,
+    most: Rc<Cell<usize>>,
+}
+
+#[derive(Default)]
+struct Counted<T>(Vec<T>);
+
+impl<T> SliceWrapper<T> for Counted<T> {
+    fn slice(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> SliceWrapperMut<T> for Counted<T> {
+    fn slice_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Clone + Default> Allocator<T> for Counting {
+    type AllocatedMemory = Counted<T>;
+
+    fn alloc_cell(&mut self, items: usize) -> Counted<T> {
+        self.now.set(self.now.get() + items * size_of::<T>());
+        self.most.set(self.most.get().max(self.now.get()));
+        Counted(vec![T::default(); items])
+    }
+
+    fn free_cell(&mut self, cell: Counted<T>) {
+        self.now.set(self.now.get() - size_of_val(&*cell.0));
+    }
+}
+
+impl BrotliAlloc for Counting {}
+
+#[test]
+fn an_encoder_holds_no_more_than_is_counted_for_it() {
+    for bytes in LENGTHS {
+        let text = text(bytes);
+        let (held, mut input, mut output) = (Counting::default(), [0; 4_096], [0; 4_096]);
+        let parameters = brotli_parameters(bytes);
+        let (mut from, mut to) = (&*text, Vec::new());
+        BrotliCompressCustomAlloc(
+            &mut from,
+            &mut to,
+            &mut input,
+            &mut output,
+            &parameters,
+            held.clone(),
+        )
+        .unwrap();
+        let of_brotli = held.most.get();
+        let mut encoder = zstd_encoder(bytes).unwrap();
+        encoder.compress(&text).unwrap();
+        let of_zstd = encoder.context_mut().sizeof();
+        assert!(of_brotli.max(of_zstd) <= ENCODER_BYTES_MAX, "{bytes}: {of_brotli} {of_zstd}");
+        // And much less for what is read into memory by default.
+        let is_usual = bytes <= 65_536;
+        assert!(!is_usual || of_brotli.max(of_zstd) <= 3 << 20, "{bytes}: {of_brotli} {of_zstd}");
+    }
+}
