@@ -30,6 +30,7 @@ mod accept;
 pub mod admin;
 mod bind;
 mod endpoint;
+mod ends;
 mod file_watch;
 mod keeper;
 mod main_loop;
