@@ -22,7 +22,7 @@ mod parameters;
 mod stream_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed};
-pub(crate) use departure::{Departed, poll_client};
+pub(crate) use departure::{Client, Departed, departure};
 pub use parameters::as_read_otherwise;
 pub use stream_body::StreamSource;
 
@@ -200,19 +200,32 @@ impl RequestBody<'_> {
     /// # Errors
     /// [`BodyError`], also if the body is announced to be too long.
     pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
+        Ok(self.chunk_and_client(bytes_max).await?.map(|(data, _)| data))
+    }
+
+    /// As [`chunk`](Self::chunk), with the client to look at as long as the data is used.
+    ///
+    /// # Errors
+    /// As `chunk`.
+    pub(crate) async fn chunk_and_client(
+        &mut self,
+        bytes_max: u64,
+    ) -> Result<Option<(&[u8], Client<'_>)>, BodyError> {
         let outcome = match self.source {
             BodySource::Stream(_) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
             _ => self.next_chunk(bytes_max).await,
         };
         self.is_broken |= outcome.is_err();
         let Some(data_bytes) = outcome? else { return Ok(None) };
+        let client = self.source.client();
         match &self.source {
             BodySource::Nothing { .. } => Ok(None),
             BodySource::Tls(source) => {
                 self.lent_bytes = data_bytes;
-                Ok(source.stream.received().bytes().get(..data_bytes))
+                let data = source.stream.received().bytes().get(..data_bytes);
+                Ok(data.map(|data| (data, client)))
             }
-            BodySource::Stream(source) => Ok(Some(&source.data)),
+            BodySource::Stream(source) => Ok(Some((&source.data, client))),
         }
     }
 

@@ -7,6 +7,7 @@ mod examples;
 mod failure;
 pub mod guarded;
 mod kernel;
+mod leaves;
 mod pass;
 mod reuse;
 mod servers;

@@ -76,6 +76,11 @@ impl Stream {
         self.channel.frames.borrow_mut().poll_reset(self.number, context)
     }
 
+    /// Ready when nobody listens any more, or the client has ended its connection: for one that has gone no server is kept busy.
+    pub(crate) fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.channel.has_left() { Poll::Ready(()) } else { self.poll_gone(context) }
+    }
+
     /// Writes the head of a response, of which HTTP/1.1 would write these lines. One that is only a hint is left out where as much
     /// is held as may be: no window bounds what a server says so to a client that takes nothing.
     ///

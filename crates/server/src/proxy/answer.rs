@@ -154,7 +154,7 @@ async fn converse(
     outgoing: &OutgoingRequest,
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
-    in_flight.send_head(outgoing).await?;
+    request.body.while_there(in_flight.send_head(outgoing)).await??;
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let trailers = route.request_trailers(&request.head);
@@ -173,6 +173,7 @@ async fn converse(
             }
             Err(UploadError::Client(error)) => return Err(PassError::Upload(error.status())),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
+            Err(UploadError::Departed) => return Err(PassError::Departed),
         }
     }
     loop {
