@@ -2,7 +2,6 @@
 //! somebody wants it.
 
 use std::io::IoSlice;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -10,17 +9,19 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
-use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
+use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
 use crate::deadlines::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
 mod beside;
+mod client;
 mod departure;
 mod stream_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed};
+pub use client::Client;
 pub(crate) use departure::{Departed, poll_client};
 pub use stream_body::StreamSource;
 
@@ -33,8 +34,8 @@ pub struct Request<'c> {
     pub head: Box<Head>,
     /// What follows the head.
     pub body: RequestBody<'c>,
-    /// Who asks, by the PROXY header where there was one.
-    pub client: IpAddr,
+    /// The client that asks.
+    pub client: Client,
 }
 
 /// What a client presented when it connected.
@@ -57,8 +58,8 @@ impl<'c> Request<'c> {
     /// A request without a body, over no connection: for tests of what answers.
     #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
-        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        Self::from_source(head, BodyFraming::None, BodySource::Nothing { server_name }, client)
+        let source = BodySource::Nothing { server_name };
+        Self::from_source(head, BodyFraming::None, source, Client::default())
     }
 
     /// A request whose body, if any, comes from `source`.
@@ -67,7 +68,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: TlsSource<'c>,
-        client: IpAddr,
+        client: Client,
     ) -> Self {
         Self::from_source(head, framing, BodySource::Tls(source), client)
     }
@@ -78,7 +79,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: StreamSource<'c>,
-        client: IpAddr,
+        client: Client,
     ) -> Self {
         Self::from_source(head, framing, BodySource::Stream(source), client)
     }
@@ -87,7 +88,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: BodySource<'c>,
-        client: IpAddr,
+        client: Client,
     ) -> Self {
         // A body of no bytes needs no `100 Continue`.
         let is_awaited = !framing.is_empty() && head.expects_continue();
@@ -114,6 +115,17 @@ impl<'c> Request<'c> {
             BodySource::Tls(source) => source.stream.session().into(),
             BodySource::Stream(source) => source.session.into(),
         }
+    }
+
+    /// The certificate that its client has shown and that was verified, if any.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&PeerIdentity> {
+        let session = match &self.body.source {
+            BodySource::Nothing { .. } => return None,
+            BodySource::Tls(source) => source.stream.session(),
+            BodySource::Stream(source) => source.session,
+        };
+        session.peer.as_deref()
     }
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
