@@ -30,7 +30,8 @@ pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, T
 pub use ways::Ways;
 
 pub use crate::setting::{
-    CacheRule, LogTarget, Network, PathPattern, Piece, Roots, ServerAddress, Template,
+    BackendHost, CacheRule, FieldPart, FieldTemplate, LogTarget, Network, PathPattern, Piece,
+    RequestWord, Roots, ServerAddress, Template,
 };
 
 use std::collections::HashSet;

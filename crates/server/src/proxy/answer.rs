@@ -115,7 +115,7 @@ async fn ask(
         };
         in_flight.note(&head, trace);
         if head.status() == 101 {
-            let upgraded = upgraded(route, in_flight, &head, &request.head, asks_upgrade);
+            let upgraded = upgraded(route, in_flight, &head, request, asks_upgrade);
             return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
         }
         // Its client would take whatever follows for the server's side of a tunnel.
@@ -126,7 +126,7 @@ async fn ask(
         let may_keep = !asks_upgrade && !is_bound;
         let is_whole = matches!(sent, Sent::Whole);
         if let Sent::Beside(unsent, has_ended) = sent {
-            let trailers = route.request_trailers(&request.head);
+            let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
             request.body.go_beside(unsent, has_ended, bytes_max, trailers, may_keep);
         }
@@ -157,7 +157,7 @@ async fn converse(
     request.body.while_there(in_flight.send_head(outgoing)).await??;
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
-        let trailers = route.request_trailers(&request.head);
+        let trailers = route.request_trailers(&request.head, &request.client);
         let taken_back = request.body.taken_back();
         let uploaded = tokio::select! {
             biased;
@@ -196,14 +196,15 @@ fn upgraded(
     route: &ProxyRoute,
     in_flight: InFlight,
     head: &ResponseHead<Bytes>,
-    request: &Head,
+    request: &Request<'_>,
     is_asked: bool,
 ) -> Option<Response> {
     let protocol = sole(head, "upgrade").filter(|protocol| {
         is_asked && head.has_member("connection", "upgrade") && is_websocket(protocol)
     })?;
-    let (status, fields) = if request.is_extended_connect() {
-        let accept = websocket_accept(request.header("sec-websocket-key").unwrap_or_default());
+    let (status, fields) = if request.head.is_extended_connect() {
+        let key = request.head.header("sec-websocket-key");
+        let accept = websocket_accept(key.unwrap_or_default());
         sole(head, "sec-websocket-accept").filter(|it| *it == accept.as_bytes())?;
         (200, route.fields(head).without("sec-websocket-accept:"))
     } else {
@@ -212,7 +213,8 @@ fn upgraded(
     let (link, received, slot, backend) = in_flight.into_tunnel();
     let path = kettle_config::TxPathChoice::Auto;
     let (in_use, log) = (None, Destination::Common);
-    let upgraded = Upgraded { link, received, slot, backend, in_use, path, log };
+    let client = request.client.address;
+    let upgraded = Upgraded { link, received, slot, backend, in_use, path, log, client };
     Some(Response::new(status, fields, Body::Upgraded(Box::new(upgraded))))
 }
 

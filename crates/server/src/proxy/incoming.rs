@@ -68,6 +68,7 @@ impl ProxyRoute {
         let names = lines.filter_map(|line| line.split(|byte| *byte == b':').next());
         let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
         let own = self.own_fields.iter().cloned();
+        let own = own.chain(self.configured.removed().map(str::to_owned));
         TrailerFilter::of_response(head.header_values("connection"), names.chain(own))
     }
 
@@ -88,6 +89,7 @@ impl ProxyRoute {
     /// two `vary` both hold (RFC 9110 §12.5.5).
     fn has_own(&self, name: &str, configured: &[u8]) -> bool {
         self.own_fields.iter().any(|own| own == name)
+            || self.configured.removes(name)
             || (name != "vary" && has_line(configured, name))
     }
 

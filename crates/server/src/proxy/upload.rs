@@ -14,7 +14,7 @@ use kettle_http::trailers::TrailerFilter;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::request::{BodyError, Client, RequestBody};
+use crate::request::{BodyError, ClientWatch, RequestBody};
 use crate::upstream::{InFlight, UpstreamError};
 
 /// How far a body got.
@@ -163,7 +163,7 @@ impl Sending<'_> {
     async fn send(
         &mut self,
         piece: &[u8],
-        client: Client<'_>,
+        client: ClientWatch<'_>,
     ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
         tokio::select! {
             biased;

@@ -50,30 +50,30 @@ impl<'c> RequestBody<'c> {
     }
 
     /// The client, to look at while nothing is read of it.
-    pub(crate) fn client(&self) -> Client<'_> {
+    pub(crate) fn client(&self) -> ClientWatch<'_> {
         self.source.client()
     }
 }
 
 impl BodySource<'_> {
-    pub(super) fn client(&self) -> Client<'_> {
+    pub(super) fn client(&self) -> ClientWatch<'_> {
         match self {
-            Self::Nothing { .. } => Client::Nobody,
-            Self::Tls(source) => Client::Tls(source.stream),
-            Self::Stream(source) => Client::Stream(source.stream),
+            Self::Nothing { .. } => ClientWatch::Nobody,
+            Self::Tls(source) => ClientWatch::Tls(source.stream),
+            Self::Stream(source) => ClientWatch::Stream(source.stream),
         }
     }
 }
 
 /// Whoever waits for a response.
 #[derive(Clone, Copy)]
-pub(crate) enum Client<'b> {
+pub(crate) enum ClientWatch<'b> {
     Nobody,
     Tls(&'b TlsStream),
     Stream(&'b Stream),
 }
 
-impl Client<'_> {
+impl ClientWatch<'_> {
     /// Waits until it has gone, and reads nothing of it meanwhile.
     pub(crate) async fn gone(self) {
         match self {

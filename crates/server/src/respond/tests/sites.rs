@@ -79,7 +79,7 @@ fn plain_http_is_sent_to_the_same_address_over_https() {
     for (line, host, port, location) in [
         ("GET /", "example.org", 443, "https://example.org/"),
         ("GET /a%20b/c?d=%0d%0a", "example.org:80", 443, "https://example.org/a%20b/c?d=%0d%0a"),
-        ("GET //evil.example/x", "example.org", 8443, "https://example.org:8443/evil.example/x"),
+        ("GET //evil.example/x", "example.org", 8443, "https://example.org:8443//evil.example/x"),
         ("GET /x", "[2001:db8::1]:8080", 8443, "https://[2001:db8::1]:8443/x"),
         ("GET /a;b=c/@d:e,f+g?h=/", "example.org", 443, "https://example.org/a;b=c/@d:e,f+g?h=/"),
         ("GET /a%3bb/c%2Fd", "example.org", 443, "https://example.org/a%3bb/c%2Fd"),
