@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kettle_config::Diagnostic;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
@@ -22,10 +22,10 @@ use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
 use crate::ends::EndsTold;
 use crate::file_watch::FileWatch;
-use crate::memory::{COUNT_PERIOD, Crowd};
+use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
-use crate::{CONFIGURATION_TARGET, Supervisor};
+use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Numbers;
@@ -49,9 +49,11 @@ pub(super) async fn run(
     let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
     let control = serve_control(supervisor.admin.take(), sender);
     let scrapes = serve_scrapes(&mut supervisor);
-    tokio::pin!(control, scrapes);
+    let keeper_watch = keeper::watch();
+    tokio::pin!(control, scrapes, keeper_watch);
     let mut minute = interval(MINUTE);
-    let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
+    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::default());
+    looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop::new(supervisor, files);
 
@@ -81,6 +83,7 @@ pub(super) async fn run(
                 }
             }
             () = watching.watch() => {}
+            never = &mut keeper_watch => match never {},
             ended = main_loop.supervisor.workers.next_end() => {
                 if let Some(code) = main_loop.on_worker_end(ended) {
                     // Answers to `kettle ctl stop` are written by tasks of this runtime.
@@ -96,13 +99,7 @@ pub(super) async fn run(
                 return Ok(ExitCode::SUCCESS);
             }
             _ = minute.tick() => main_loop.on_minute(),
-            _ = counting.tick() => {
-                let open = main_loop.supervisor.metrics.total().connections.now();
-                let most = main_loop.supervisor.metrics.take_most_connections();
-                if crowd.leaves_memory(open, most) {
-                    kettle_kernel::process::release_free_memory();
-                }
-            }
+            _ = looking.tick() => memory.give_back(),
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }
@@ -443,6 +440,7 @@ impl MainLoop {
             placement: kill_switch.position(),
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
+            keeper: keeper::line(),
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params};
+use kettle_kernel::cgroup::Limits;
 use kettle_kernel::keeper;
+
+use super::password;
 
 /// The users of a file.
 pub(super) struct Users {
@@ -132,7 +135,10 @@ impl Hash {
             let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
             return match work {
                 _ if hash.hash.is_none() => Err("its Argon2 hash is damaged".to_owned()),
-                0..=ARGON2_WORK_MAX => Ok(Self::Argon2(text.into())),
+                0..=ARGON2_WORK_MAX => {
+                    refuse_large(params.m_cost(), password::threads(), *MEMORY_BYTES)?;
+                    Ok(Self::Argon2(text.into()))
+                }
                 _ => Err("Argon2 with these parameters takes too long".to_owned()),
             };
         }
@@ -149,6 +155,22 @@ impl Hash {
     }
 }
 
+/// Refuses what takes too much memory at each try, right or wrong, on so many threads.
+fn refuse_large(kibibytes: u32, threads: usize, memory_bytes: Option<u64>) -> Result<(), String> {
+    let most = memory_bytes.map_or(u64::MAX, |bytes| bytes / 1024 / ARGON2_SHARE / threads as u64);
+    let most = most.min(ARGON2_KIBIBYTES_MAX);
+    if u64::from(kibibytes) <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "Argon2 with m={kibibytes} takes too much memory at each try: here it is at most m={most}"
+    ))
+}
+
+/// What this process may use, as it was when it was first asked.
+static MEMORY_BYTES: LazyLock<Option<u64>> =
+    LazyLock::new(|| Limits::of_this_process().memory_bytes);
+
 /// The characters of bcrypt's own Base64, and what stands between.
 fn is_of_bcrypt(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"./$".contains(&byte)
@@ -163,6 +185,11 @@ const BCRYPT_COST_MIN: u32 = 4;
 const BCRYPT_COST_MAX: u32 = 14;
 /// KiB times passes: 256 MiB four times, about a second.
 const ARGON2_WORK_MAX: u64 = 4 * 256 * 1024;
+
+/// For each of the threads that check.
+const ARGON2_KIBIBYTES_MAX: u64 = 256 * 1024;
+/// All of them together take at most the memory that this process may use divided by this.
+const ARGON2_SHARE: u64 = 4;
 
 /// As `kettle check` has it.
 const FILE_BYTES_MAX: u64 = 16 << 20;
