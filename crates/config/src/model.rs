@@ -200,6 +200,14 @@ impl Config {
         self.sites.iter().rposition(is_any)
     }
 
+    /// False if there is an https listener, and a name that no site has finds no site that answers.
+    #[must_use]
+    pub fn is_any_name_answered(&self) -> bool {
+        let default = self.default_site().and_then(|site| self.sites.get(site));
+        let serves = self.listeners.iter().any(|listener| listener.https().is_some());
+        !serves || default.is_some_and(Site::is_served)
+    }
+
     /// Fills in `http2` where a listener leaves it open: on, unless sendfile is asked for, which HTTP/2 would take away. All sites
     /// with routes are on each https listener, so one that asks for sendfile decides for all.
     pub fn fill_in_http2(&mut self) {

@@ -20,7 +20,7 @@ use crate::ends::CertificateEnds;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
 use kettle_server::backend::Backends;
-use kettle_server::route::Router;
+use kettle_server::route::{AlikeSites, Router};
 use kettle_server::setup::Served;
 use kettle_server::stores::Stores;
 use kettle_server::upstream::Upstreams;
@@ -253,6 +253,9 @@ fn load(
     let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut diagnostics);
+    let alike =
+        AlikeSites { certificates: identities.alike(), client_auth: client_auth.alike(config) };
+    let router = router.map(|router| router.with_alike(&alike));
     let acceptors = make_acceptors(
         &AcceptorSource {
             config,

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use kettle_config::{ANY_NAME, Certificate, Config, Position, Site};
 use kettle_kernel::process;
+use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::self_signed::{self, SelfSignedError};
 
@@ -59,6 +60,15 @@ impl LoadedIdentities {
             self.of_sites.into_iter().chain(self.of_listeners).flatten().collect();
         all.dedup_by(|one, other| Arc::ptr_eq(one, other));
         all
+    }
+
+    /// For each site that has certificates, the first site that shows the same: by the certificates themselves, since files may be
+    /// copies.
+    pub(super) fn alike(&self) -> Vec<Option<usize>> {
+        first_alike(self.of_sites.iter().map(|identities| {
+            let leaves = identities.iter().map(|identity| identity.fingerprint_sha256());
+            (!identities.is_empty()).then(|| leaves.collect::<Vec<_>>())
+        }))
     }
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
