@@ -86,7 +86,7 @@ impl ProxyRoute {
     /// Whether a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
     pub(crate) fn is_asked_to_upgrade(&self, request: &Request<'_>) -> bool {
         self.takes_upgrades
-            && request.body.framing() == BodyFraming::None
+            && request.body.framing().is_empty()
             && request.head.upgrade().is_some_and(is_websocket)
     }
 }
@@ -157,7 +157,7 @@ async fn converse(
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
     request.body.while_there(in_flight.send_head(outgoing)).await??;
-    if request.body.framing() != BodyFraming::None {
+    if !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let trailers = route.request_trailers(&request.head);
         let taken_back = request.body.taken_back();
