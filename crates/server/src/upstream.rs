@@ -30,7 +30,7 @@ use crate::backend::{Backend, Backends, Failure, Outcome, Server};
 pub use body::{UpstreamBody, UpstreamResponse};
 pub use error::UpstreamError;
 pub use fetch::fetch;
-pub use in_flight::InFlight;
+pub use in_flight::{InFlight, Reuse};
 pub use link::Link;
 pub use outgoing::OutgoingRequest;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};

@@ -8,6 +8,7 @@ mod failure;
 pub mod guarded;
 mod kernel;
 mod leaves;
+mod lenient;
 mod pass;
 mod reuse;
 mod servers;

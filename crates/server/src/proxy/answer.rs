@@ -15,7 +15,9 @@ use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Departed, Head, Request};
 use crate::response::{Body, Notes, Response, Upgraded};
-use crate::upstream::{InFlight, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
+use crate::upstream::{
+    InFlight, OutgoingRequest, Pool, Reuse, Trace, UpstreamError, binds_connection,
+};
 
 /// Why there is no response of a server's.
 enum PassError {
@@ -84,7 +86,7 @@ impl ProxyRoute {
     /// Whether a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
     pub(crate) fn is_asked_to_upgrade(&self, request: &Request<'_>) -> bool {
         self.takes_upgrades
-            && request.body.framing() == BodyFraming::None
+            && request.body.framing().is_empty()
             && request.head.upgrade().is_some_and(is_websocket)
     }
 }
@@ -100,15 +102,15 @@ async fn ask(
     let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
-    let mut may_reuse = !is_bound;
+    let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
-        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
+        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
         let mut in_flight = request.body.while_there(pool.until_drained(begin)).await??;
         let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
             Ok(answered) => answered,
             Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
                 attempts.keep(in_flight.into_slot());
-                may_reuse = false;
+                reuse = Reuse::Nothing;
                 continue;
             }
             Err(error) => return Err(error),
@@ -155,7 +157,7 @@ async fn converse(
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
     request.body.while_there(in_flight.send_head(outgoing)).await??;
-    if request.body.framing() != BodyFraming::None {
+    if !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let trailers = route.request_trailers(&request.head, &request.client);
         let taken_back = request.body.taken_back();

@@ -21,7 +21,7 @@ impl ProxyRoute {
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
     pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
         let configured = match head.status() {
-            400..=599 => self.configured.for_errors(),
+            400.. => self.configured.for_errors(),
             _ => self.configured.all(),
         };
         let mut fields = ResponseFields::ready(configured.clone());
@@ -97,7 +97,7 @@ impl ProxyRoute {
     /// of caching, and the stricter holds.
     fn replacing(&self, status: u16) -> &Bytes {
         match status {
-            400..=599 => self.configured.without_caching(),
+            400.. => self.configured.without_caching(),
             _ => self.configured.all(),
         }
     }

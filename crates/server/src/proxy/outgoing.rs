@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
+use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::{Target, reference};
 use kettle_http::trailers::TrailerFilter;
 
@@ -61,7 +62,8 @@ impl ProxyRoute {
             (false, false) if closes => outgoing.field("connection", "close"),
             (false, false) => {}
         }
-        let framing = request.body.framing();
+        // What changes its protocol has no body, and some servers take a length of zero for one.
+        let framing = if asks_upgrade { BodyFraming::None } else { request.body.framing() };
         if !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }

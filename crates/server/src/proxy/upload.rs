@@ -241,7 +241,7 @@ fn is_whole(
 ) -> Result<bool, UpstreamError> {
     Ok(match response_framing(head, is_head)? {
         ResponseFraming::Marked(framing) => {
-            let consumed = BodyReader::new(framing).consume(received);
+            let consumed = BodyReader::of_response(framing).consume(received);
             consumed.map_or(true, |consumed| consumed.done)
         }
         ResponseFraming::UntilClose => false,

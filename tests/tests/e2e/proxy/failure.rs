@@ -21,7 +21,7 @@ fn malformed_responses_are_a_502_and_their_connection_is_closed() {
         ("SSH-2.0-OpenSSH_10\r\n", "status_line"),
         ("HTTP/2.0 200 OK\r\n\r\n", "status_line"),
         ("\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64", "http2_server"),
-        ("HTTP/1.1 999 OK\r\n\r\n", "status"),
+        ("HTTP/1.1 099 OK\r\n\r\n", "status"),
         ("HTTP/1.1 200 OK\n\n", "status_line"),
         ("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", "field_name"),
         ("HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: c\r\n\r\n", "field_value"),
