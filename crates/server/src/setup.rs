@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::Config;
+use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::Acceptors;
 use tokio::sync::{mpsc, watch};
@@ -40,6 +41,8 @@ pub struct WorkerSetup {
     pub kill_switch: Arc<KillSwitch>,
     /// What this kernel carries.
     pub capabilities: Arc<Capabilities>,
+    /// What windows of HTTP/2 may grow by, in the whole process.
+    pub window_budget: Arc<WindowBudget>,
     /// Questions about its tunnels.
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }
