@@ -297,6 +297,18 @@ impl RequestBody<'_> {
         }
     }
 
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    pub(crate) fn is_probing(&self) -> bool {
+        matches!(&self.source, BodySource::Stream(source) if source.stream.is_probing())
+    }
+
+    /// Notes that all that was given out has been passed on: the client may be far away, and get a larger window.
+    pub(crate) fn note_passed_on(&self) {
+        if let BodySource::Stream(source) = &self.source {
+            source.stream.note_passed_on();
+        }
+    }
+
     /// The lines of its trailer section, as HTTP/1.1 has them: once its end was read.
     #[must_use]
     pub fn trailers(&self) -> &[u8] {

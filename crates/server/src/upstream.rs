@@ -32,6 +32,7 @@ pub use error::UpstreamError;
 pub use fetch::fetch;
 pub use in_flight::{InFlight, Reuse};
 pub use link::Link;
+pub(crate) use link::UNTAKEN_BYTES_MAX;
 pub use outgoing::OutgoingRequest;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
 pub use pool::{Pool, SharedRequest};

@@ -74,10 +74,11 @@ enum SealedBy {
 }
 
 impl Channel {
-    pub(crate) fn new(tls: Box<TlsStream>, settings: h2::Settings, offloads: Rc<Offloads>) -> Self {
+    /// One for these frames.
+    pub(crate) fn new(tls: Box<TlsStream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
         Self {
             tls: RefCell::new(tls),
-            frames: RefCell::new(h2::Connection::new(settings)),
+            frames: RefCell::new(frames),
             written: RefCell::default(),
             line: Rc::default(),
             readers: Rc::default(),

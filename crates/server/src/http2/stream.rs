@@ -58,6 +58,16 @@ impl Stream {
         incoming.map_err(Gone::from)
     }
 
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.channel.frames.borrow().is_probing(self.number)
+    }
+
+    /// Notes that all that was given out of its request's body has been passed on.
+    pub(crate) fn note_passed_on(&self) {
+        self.channel.frames.borrow_mut().note_passed_on(self.number);
+    }
+
     /// Whether some of its request's body ever came.
     pub(crate) fn has_body_begun(&self) -> bool {
         self.channel.frames.borrow().has_body_begun(self.number)

@@ -123,7 +123,12 @@ impl Sending<'_> {
         trailers: &TrailerFilter,
     ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
         let mut writer = BodyWriter::new(body.framing() == BodyFraming::Chunked);
+        let mut was_drained = false;
         loop {
+            if was_drained {
+                body.note_passed_on();
+            }
+            let is_probing = body.is_probing();
             let data = {
                 let mut next = pin!(body.chunk_and_client(bytes_max));
                 let either = poll_fn(|context| {
@@ -137,6 +142,8 @@ impl Sending<'_> {
                     Err(answer) => return Ok(Some(answer?)),
                 }
             };
+            // Before more is sent: what was sent before had time to be taken.
+            was_drained = is_probing && self.in_flight.is_drained();
             let Some((data, client)) = data else { break };
             let answer = if writer.is_chunked() {
                 let mut piece = Vec::with_capacity(data.len() + CHUNK_BYTES_MORE);

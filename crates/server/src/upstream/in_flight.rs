@@ -263,6 +263,11 @@ impl InFlight {
         }
     }
 
+    /// True if the server has taken all that it was sent but a little.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.link.is_drained()
+    }
+
     /// How long the server may send nothing, and take nothing.
     #[must_use]
     pub fn timeout(&self) -> Duration {
