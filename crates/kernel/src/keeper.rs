@@ -19,11 +19,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FileType, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -40,9 +40,11 @@ use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files
 
 mod listing;
 mod root;
+mod watch;
 mod whole;
 
 pub use root::{is_chosen_by_root, is_written_by_root};
+pub use watch::{is_alive, watched};
 
 /// What a keeper may do for its server.
 pub trait Permits {
@@ -74,10 +76,7 @@ pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
             set_socket_timeout(&ours, Timeout::Send, Some(ANSWER_TIME_MAX))?;
             // Its first word says that it has become what it is to be.
             answer_to(ours.as_fd(), 0)??;
-            // One that cannot be watched is noticed when it is asked.
-            if let Ok(watched) = ours.try_clone() {
-                let _ = WATCHED.set(watched);
-            }
+            watch::begin(&ours);
             let asking = Asking { socket: ours, number: 0, is_late: false };
             *KEEPER.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking);
             Ok(())
@@ -214,21 +213,6 @@ pub fn bind(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
 #[must_use]
 pub fn is_there() -> bool {
     KEEPER.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-}
-
-/// Becomes readable when the keeper answers and when it ends; none where this process has none.
-#[must_use]
-pub fn watched() -> Option<BorrowedFd<'static>> {
-    WATCHED.get().map(AsFd::as_fd)
-}
-
-/// True as long as the keeper has not ended; none where this process has none. Waits for nothing, not even for its answers.
-#[must_use]
-pub fn is_alive() -> Option<bool> {
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    // No answer is empty.
-    let received = |socket| retry_on_intr(|| rustix::net::recv(socket, &mut [0; 1], flags));
-    watched().map(|socket| !matches!(received(socket), Ok((0, _)) | Err(Errno::CONNRESET)))
 }
 
 /// Says that this process has given up root and has no keeper, which a refusal then names as its reason.
@@ -477,9 +461,6 @@ struct Asking {
 
 /// Without one this process has the rights it was started with.
 static KEEPER: Mutex<Option<Asking>> = Mutex::new(None);
-
-/// Its end as well, apart from the lock that is held while it is asked.
-static WATCHED: OnceLock<OwnedFd> = OnceLock::new();
 
 static IS_DONE_WITHOUT: AtomicBool = AtomicBool::new(false);
 

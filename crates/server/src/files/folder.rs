@@ -18,11 +18,11 @@ pub struct Folder {
     identity: FolderIdentity,
     file_system: FileSystem,
     /// By what others find it; none where this kernel does not number mounts (before Linux 5.8), and then none do.
-    key: Option<Key>,
+    key: Option<FolderKey>,
 }
 
 /// A folder, and the mount that it was reached by: what is mounted below may be seen through one and not through another.
-type Key = (FolderIdentity, u64);
+type FolderKey = (FolderIdentity, u64);
 
 impl Folder {
     /// The folder of this descriptor: one that is open already, if there is one.
@@ -98,11 +98,11 @@ fn mount_of(directory: &OwnedFd) -> Option<u64> {
 }
 
 /// All that are open. Locked for a look or a change, and across no call that waits.
-fn folders() -> MutexGuard<'static, BTreeMap<Key, Weak<Folder>>> {
+fn folders() -> MutexGuard<'static, BTreeMap<FolderKey, Weak<Folder>>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-static FOLDERS: Mutex<BTreeMap<Key, Weak<Folder>>> = Mutex::new(BTreeMap::new());
+static FOLDERS: Mutex<BTreeMap<FolderKey, Weak<Folder>>> = Mutex::new(BTreeMap::new());
 
 /// As Linux has it in include/uapi/linux/stat.h.
 const STATX_MNT_ID: u32 = 0x1000;

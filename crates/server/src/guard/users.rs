@@ -13,8 +13,6 @@ use argon2::{Argon2, Params};
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::keeper;
 
-use super::password;
-
 /// The users of a file.
 pub(super) struct Users {
     hashes: HashMap<Box<str>, Arc<Hash>>,
@@ -45,8 +43,8 @@ pub struct UsersMistake {
 }
 
 impl Users {
-    /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, UsersMistake> {
+    /// Reads a file, for so many threads that check passwords.
+    pub(super) fn read(path: &Path, threads: usize) -> Result<Self, UsersMistake> {
         let mistake = |line, message: String, help| {
             let help = Some(help).filter(|text: &String| !text.is_empty());
             UsersMistake { path: path.to_owned(), line, message, help }
@@ -54,14 +52,14 @@ impl Users {
         let text = keeper::read(path, FILE_BYTES_MAX)
             .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
             .map_err(|error| mistake(0, format!("cannot read it: {error}"), String::new()))?;
-        Self::parse(&text).map_err(|(line, message)| {
+        Self::parse(&text, threads).map_err(|(line, message)| {
             let name = message.name.unwrap_or_else(|| "NAME".to_owned());
             let help = format!("run `htpasswd -B {} {name}`", path.display());
             mistake(line, message.why, help)
         })
     }
 
-    fn parse(text: &str) -> Result<Self, (usize, Wrong)> {
+    fn parse(text: &str, threads: usize) -> Result<Self, (usize, Wrong)> {
         let mut hashes: HashMap<Box<str>, Arc<Hash>> = HashMap::new();
         let mut decoy = None;
         for (line, number) in text.lines().zip(1..) {
@@ -81,7 +79,7 @@ impl Users {
             }
             // What follows another colon is a remark.
             let hash = rest.split(':').next().unwrap_or(rest);
-            let hash = Hash::read(hash).map_err(|why| wrong(&why, Some(name)))?;
+            let hash = Hash::read(hash, threads).map_err(|why| wrong(&why, Some(name)))?;
             let hash = Arc::new(hash);
             decoy.get_or_insert_with(|| Arc::clone(&hash));
             if hashes.insert(name.into(), hash).is_some() {
@@ -114,7 +112,7 @@ struct Wrong {
 }
 
 impl Hash {
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str, threads: usize) -> Result<Self, String> {
         if let Some(rest) = ["$2y$", "$2b$", "$2a$"].iter().find_map(|id| text.strip_prefix(id)) {
             let cost: u32 = rest.split('$').next().and_then(|cost| cost.parse().ok()).unwrap_or(0);
             return match cost {
@@ -136,7 +134,7 @@ impl Hash {
             return match work {
                 _ if hash.hash.is_none() => Err("its Argon2 hash is damaged".to_owned()),
                 0..=ARGON2_WORK_MAX => {
-                    refuse_large(params.m_cost(), password::threads(), *MEMORY_BYTES)?;
+                    refuse_large(params.m_cost(), threads, *MEMORY_BYTES)?;
                     Ok(Self::Argon2(text.into()))
                 }
                 _ => Err("Argon2 with these parameters takes too long".to_owned()),

@@ -1,7 +1,7 @@
 use super::*;
 
 fn mistake(text: &str) -> (usize, String) {
-    let (line, wrong) = Users::parse(text).err().unwrap();
+    let (line, wrong) = Users::parse(text, 1).err().unwrap();
     (line, wrong.why)
 }
 
@@ -46,7 +46,7 @@ fn both_kinds_of_hashes_are_checked() {
     hasher.hash_password_into(b"secret", b"somesalt", &mut hash).unwrap();
     let hash = base64::Engine::encode(&base64::engine::general_purpose::STANDARD_NO_PAD, hash);
     let text = format!("ann:{bcrypt}:remark\nbob:{argon2}{hash}\n");
-    let Ok(users) = Users::parse(&text) else { panic!("{text}") };
+    let Ok(users) = Users::parse(&text, 1) else { panic!("{text}") };
     for name in ["ann", "bob", "nobody"] {
         let (hash, is_known) = users.hash(name);
         assert_eq!(is_known, name != "nobody");
