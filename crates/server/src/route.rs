@@ -3,7 +3,7 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kettle_config::{ANY_NAME, Config, Diagnostic, Located, LogTarget, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
+use kettle_kernel::process;
 use kettle_tls::names::NAME_BYTES_MAX;
 use rustix::io::Errno;
 
@@ -202,15 +203,17 @@ impl Router {
     /// What each root lies on, in words, and what is known about reading its files.
     #[must_use]
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
-        let mut lines = Vec::new();
+        let (mut lines, mut seen) = (Vec::new(), HashSet::new());
         for route in self.sites.iter().flat_map(|site| &site.routes) {
             let Handler::Files(files) = &route.handler else { continue };
             let root = &files.root;
+            // There may be ten thousand.
+            if !seen.insert(root.path()) {
+                continue;
+            }
             let disclosure = root.disclosure();
             let line = (disclosure.sentence(root.path(), root.file_system()), disclosure);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+            lines.push(line);
         }
         lines
     }
@@ -423,9 +426,19 @@ fn root_diagnostic(config: &Config, root: &Located<PathBuf>, error: Errno) -> Di
                     .to_owned(),
             ),
         ),
+        Errno::MFILE => (format!("cannot open {path}: {error}"), Some(descriptors_help())),
         error => (format!("cannot open {path}: {error}"), None),
     };
     config.diagnostic(root.at, &path, message, help)
+}
+
+/// What to do where descriptors have run out.
+fn descriptors_help() -> String {
+    let limit = process::open_files_limit().current.map_or_else(String::new, |it| format!(" {it}"));
+    format!(
+        "this process may have{limit} descriptors, of which each folder that a route serves takes one: raise LimitNOFILE= of the \
+         unit, --ulimit nofile= of the container, or `ulimit -n`, and restart kettle"
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! How many workers there are, how much memory they keep and how many connections they accept, where the operator leaves that to
 //! kettle: as the processors, the control groups and the limit of open files of this process allow.
 
+use std::collections::HashSet;
+
 use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
@@ -125,13 +127,19 @@ fn share_memory(config: &mut Config, worker_bytes: usize) {
     }
 }
 
-/// What the configuration itself keeps open: roots, twice since a reload opens all of them while those in force are open, logs
-/// and caches. In large steps, because a reload that changes a limit ends connections, and one more site should not.
+/// What the configuration itself keeps open: a descriptor for each folder that is a root, logs and caches. In large steps, because a
+/// reload that changes a limit ends connections, and one more site should not; what a step leaves is for the folders of a
+/// configuration that takes the place of another.
 fn kept_open(config: &Config) -> usize {
     let routes = config.sites.iter().flat_map(|site| &site.routes);
-    let roots = routes.filter(|route| route.root.is_some()).count();
-    let open = 2 * roots + config.own_access_logs().len() + config.caches.len();
-    if open > DESCRIPTORS_KEPT / 2 { open.next_power_of_two() } else { 0 }
+    let roots: HashSet<_> =
+        routes.filter_map(|route| route.root.as_ref()).map(|it| &it.value).collect();
+    let open = roots.len() + config.own_access_logs().len() + config.caches.len();
+    if open <= DESCRIPTORS_KEPT / 2 {
+        return 0;
+    }
+    let step = open.next_power_of_two() / 4;
+    (open + step / 2).next_multiple_of(step)
 }
 
 /// A connection needs a second descriptor where it may get a server, and four of them one for a file (`Limits::files_in_use`).
