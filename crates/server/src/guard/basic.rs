@@ -110,7 +110,7 @@ impl BasicAuth {
     /// Reads the users of a route.
     pub(super) fn load(settings: &kettle_config::BasicAuth) -> Result<Self, UsersMistake> {
         password::note_processors();
-        let users = Users::read(&settings.users.value)?;
+        let users = Users::read(&settings.users.value, password::threads())?;
         let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", settings.realm);
         Ok(Self { users, challenge })
     }
