@@ -255,13 +255,6 @@ impl Metrics {
         &self.workers
     }
 
-    /// The most connections that were open at once since this was asked before, summed over the workers: a crowd that
-    /// came and left in between has been there.
-    #[must_use]
-    pub fn take_most_connections(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.connections.take_most()).sum()
-    }
-
     /// The sums over all workers.
     #[must_use]
     pub fn total(&self) -> Numbers {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kettle_config::Diagnostic;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
@@ -21,7 +21,7 @@ use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
 use crate::file_watch::FileWatch;
-use crate::memory::{COUNT_PERIOD, Crowd};
+use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor};
@@ -50,7 +50,8 @@ pub(super) async fn run(
     let scrapes = serve_scrapes(&mut supervisor);
     tokio::pin!(control, scrapes);
     let mut minute = interval(MINUTE);
-    let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
+    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::default());
+    looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop::new(supervisor, files);
 
@@ -95,13 +96,7 @@ pub(super) async fn run(
                 return Ok(ExitCode::SUCCESS);
             }
             _ = minute.tick() => main_loop.on_minute(),
-            _ = counting.tick() => {
-                let open = main_loop.supervisor.metrics.total().connections.now();
-                let most = main_loop.supervisor.metrics.take_most_connections();
-                if crowd.leaves_memory(open, most) {
-                    kettle_kernel::process::release_free_memory();
-                }
-            }
+            _ = looking.tick() => memory.give_back(),
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }

@@ -179,7 +179,7 @@ impl InFlight {
                 ParseResponse::Partial => None,
             };
             if let Some((head, bytes)) = parsed {
-                let head = head.moved_to(self.received.split_to(bytes).freeze());
+                let head = head.moved_to(self.take_front(bytes));
                 self.check(&head)?;
                 return Poll::Ready(Ok(head));
             }
@@ -187,6 +187,18 @@ impl InFlight {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
             }
         }
+    }
+
+    /// Takes a head out of what was received. A large one goes with its memory, once it is passed on: what came behind it may have
+    /// to wait long.
+    fn take_front(&mut self, bytes: usize) -> Bytes {
+        if bytes <= SMALL_HEAD_BYTES {
+            return self.received.split_to(bytes).freeze();
+        }
+        let rest = BytesMut::from(self.received.get(bytes..).unwrap_or_default());
+        let mut head = std::mem::replace(&mut self.received, rest);
+        head.truncate(bytes);
+        head.freeze()
     }
 
     /// What passes a head on does work for each option of `Connection` and each field, and somebody waits through all interim
@@ -220,6 +232,8 @@ impl InFlight {
                 self.answered.get_or_insert_with(Instant::now);
             }
             Poll::Ready(Err(error)) => self.note_tls_failure(error),
+            // A server may take its time, and what waits for it holds nothing.
+            Poll::Pending if self.received.is_empty() => self.received = BytesMut::new(),
             _ => {}
         }
         received
@@ -293,6 +307,9 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
 
 /// Interim responses before a final one.
 const INTERIM_MAX: usize = 32;
+
+/// What stays in the memory that it was received into.
+const SMALL_HEAD_BYTES: usize = 4 * 1_024;
 
 /// What one read takes in: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;

@@ -125,9 +125,11 @@ impl Shared {
         let demand = Demand { bytes, is_file, is_last: false };
         let mut delivered = Delivered::NOTHING;
         let obstacle = self.ask_for_kernel_path(&worker, preference, demand);
-        let mut head_bytes = 0;
-        if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
-            head_bytes = head.len() as u64;
+        let is_said = stream.send_head(response.status, &head, length == Some(0)).is_ok();
+        let head_bytes = if is_said { head.len() as u64 } else { 0 };
+        // Streams wait long for their clients, and a backend's heads are large.
+        worker.recycle(head);
+        if is_said {
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
             let sent = self.send_body(&worker, stream, beside, priority, &mut response);
@@ -140,7 +142,6 @@ impl Shared {
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
         connection.log(Some(&self.session), request, &response, bytes_sent, &delivered, arrival);
-        worker.recycle(head);
     }
 
     /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.
