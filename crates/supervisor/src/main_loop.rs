@@ -24,7 +24,7 @@ use crate::file_watch::FileWatch;
 use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
-use crate::{CONFIGURATION_TARGET, Supervisor};
+use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Numbers;
@@ -48,7 +48,8 @@ pub(super) async fn run(
     let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
     let control = serve_control(supervisor.admin.take(), sender);
     let scrapes = serve_scrapes(&mut supervisor);
-    tokio::pin!(control, scrapes);
+    let keeper_watch = keeper::watch();
+    tokio::pin!(control, scrapes, keeper_watch);
     let mut minute = interval(MINUTE);
     let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::default());
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -81,6 +82,7 @@ pub(super) async fn run(
                 }
             }
             () = watching.watch() => {}
+            never = &mut keeper_watch => match never {},
             ended = main_loop.supervisor.workers.next_end() => {
                 if let Some(code) = main_loop.on_worker_end(ended) {
                     // Answers to `kettle ctl stop` are written by tasks of this runtime.
@@ -424,6 +426,7 @@ impl MainLoop {
             placement: kill_switch.position(),
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
+            keeper: keeper::line(),
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),

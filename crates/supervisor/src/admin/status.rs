@@ -30,6 +30,9 @@ pub struct Status {
     /// What the serving process cannot do any more, in one line.
     #[serde(default)]
     pub sandbox: String,
+    /// Whether the keeper is there: `running`, or that it has gone; none where there never was one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub keeper: String,
     /// Configurations taken over since the start.
     pub reloads_done: u64,
     /// Configurations refused since the start.
@@ -199,6 +202,9 @@ impl fmt::Display for Status {
         writeln!(out, "{}", self.tls)?;
         if !self.sandbox.is_empty() {
             writeln!(out, "sandbox      {}", self.sandbox)?;
+        }
+        if !matches!(&*self.keeper, "" | "running") {
+            writeln!(out, "keeper       {}", self.keeper)?;
         }
         if self.placement == SwitchPosition::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;

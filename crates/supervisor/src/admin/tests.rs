@@ -40,6 +40,7 @@ fn status() -> Status {
         placement: SwitchPosition::User,
         tls: "TLS: user space".to_owned(),
         sandbox: "off".to_owned(),
+        keeper: String::new(),
         reloads_done: 1,
         reloads_refused: 2,
         log_lines_dropped: 3,

@@ -10,6 +10,7 @@ fn status(total: Counts) -> Status {
         placement: SwitchPosition::Auto,
         tls: String::new(),
         sandbox: String::new(),
+        keeper: String::new(),
         reloads_done: 0,
         reloads_refused: 0,
         log_lines_dropped: 0,
