@@ -6,8 +6,6 @@ use std::time::Duration;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field};
 
-use super::Reuse;
-
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
 pub struct OutgoingRequest {
@@ -18,6 +16,17 @@ pub struct OutgoingRequest {
     pub client: IpAddr,
     /// How long the server may send nothing, and take nothing.
     pub timeout: Duration,
+}
+
+/// Which kept connections a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any: if one has died meanwhile, the request is sent again.
+    Any,
+    /// Those of servers that have let none die under a request lately: it is not sent again.
+    OfSteady,
+    /// None.
+    Nothing,
 }
 
 impl OutgoingRequest {
