@@ -123,6 +123,36 @@ pub fn fits(pattern: &str, path: &str) -> bool {
     Glob::new(pattern).fits(subject)
 }
 
+/// The patterns of `deny_files`. The case of ASCII letters does not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DenyPatterns {
+    of_segments: Vec<Glob>,
+    of_paths: Vec<Glob>,
+}
+
+impl DenyPatterns {
+    /// Reads patterns: those with a slash are held against whole paths, others against each segment.
+    #[must_use]
+    pub fn new(patterns: &[String]) -> Self {
+        let (of_paths, of_segments): (Vec<&String>, _) =
+            patterns.iter().partition(|pattern| pattern.contains('/'));
+        let globs = |patterns: Vec<&String>| {
+            patterns.iter().map(|pattern| Glob::new(&pattern.to_ascii_lowercase())).collect()
+        };
+        Self { of_segments: globs(of_segments), of_paths: globs(of_paths) }
+    }
+
+    /// True if one of them fits `path`, which begins with a slash. A slash at its end changes nothing.
+    #[must_use]
+    pub fn fit(&self, path: &str) -> bool {
+        let path = path.to_ascii_lowercase();
+        let plain = path.strip_suffix('/').filter(|plain| !plain.is_empty()).unwrap_or(&path);
+        let fits_whole = |glob: &Glob| glob.fits(&path) || (plain != path && glob.fits(plain));
+        let fits_segment = |segment| self.of_segments.iter().any(|glob| glob.fits(segment));
+        self.of_paths.iter().any(fits_whole) || plain.split('/').skip(1).any(fits_segment)
+    }
+}
+
 /// A pattern, ready to be held against paths: in time of the path's length, however many stars it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Glob {
@@ -196,9 +226,11 @@ impl Glob {
     }
 
     fn fits(&self, path: &str) -> bool {
+        if !self.may_fit(path) {
+            return false;
+        }
         let characters: Vec<(usize, char)> = path.char_indices().collect();
-        self.may_fit(path)
-            && self.rests_that_fit(&characters).first().is_some_and(|states| states.has(0))
+        self.rests_that_fit(&characters).first().is_some_and(|states| states.has(0))
     }
 }
 

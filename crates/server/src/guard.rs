@@ -4,6 +4,7 @@
 
 mod basic;
 mod cors;
+mod denied;
 mod networks;
 mod password;
 mod rate;
@@ -13,6 +14,7 @@ mod users;
 use std::fmt;
 use std::rc::Rc;
 
+pub use denied::DeniedFiles;
 pub use users::UsersMistake;
 
 use crate::clock::{Clock, CoarseClock};
@@ -30,6 +32,7 @@ use signed::SignedUrls;
 pub struct Guard {
     networks: Option<Networks>,
     rate: Option<RateLimit>,
+    denied: Option<DeniedFiles>,
     cors: Option<Cors>,
     signed: Option<SignedUrls>,
     basic: Option<BasicAuth>,
@@ -48,6 +51,7 @@ impl Guard {
         let guard = Self {
             networks: Networks::of(route),
             rate: route.rate_limit.as_ref().map(|settings| RateLimit::new(settings, counted)),
+            denied: DeniedFiles::of(route),
             cors: route.cors.as_ref().map(Cors::new),
             signed: route
                 .signed_urls
@@ -56,9 +60,10 @@ impl Guard {
                 .transpose()?,
             basic: route.basic_auth.as_ref().map(BasicAuth::load).transpose()?,
         };
-        let Self { networks, rate, cors, signed, basic } = &guard;
+        let Self { networks, rate, denied, cors, signed, basic } = &guard;
         let has_any = networks.is_some()
             || rate.is_some()
+            || denied.is_some()
             || cors.is_some()
             || signed.is_some()
             || basic.is_some();
@@ -77,12 +82,12 @@ impl Guard {
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<Option<Response>, HttpError> {
-        if self.networks.as_ref().is_some_and(|networks| !networks.allow(request.client)) {
+        if self.networks.as_ref().is_some_and(|networks| !networks.allow(request.client.ip())) {
             notes.refusal = Some("network");
             return Err(403.into());
         }
         if let Some(rate) = &self.rate {
-            match rate.take(request.client, guards.clock.monotonic()) {
+            match rate.take(request.client.ip(), guards.clock.monotonic()) {
                 Ok(in_use) => {
                     notes.until_sent = in_use.map(|one| -> Rc<dyn fmt::Debug> { Rc::new(one) });
                 }
@@ -96,6 +101,9 @@ impl Guard {
                     return Err(503.into());
                 }
             }
+        }
+        if let Ok(target) = request.head.target() {
+            self.refuse_file(target.path, notes)?;
         }
         let preflight =
             self.cors.as_ref().and_then(|cors| cors.preflight(&request.head, configured));
@@ -112,6 +120,18 @@ impl Guard {
             basic.check(guards, request, notes).await?;
         }
         Ok(None)
+    }
+
+    /// Refuses a path that the route denies: the one that was asked for, or what a rewrite made of it.
+    ///
+    /// # Errors
+    /// 403 if that is so.
+    pub fn refuse_file(&self, path: &str, notes: &mut Notes) -> Result<(), HttpError> {
+        if self.denied.as_ref().is_some_and(|denied| denied.have(path)) {
+            notes.refusal = Some("file");
+            return Err(403.into());
+        }
+        Ok(())
     }
 
     /// Takes away what a backend says of other pages, where the route says it: browsers take none of two answers.

@@ -22,7 +22,8 @@ pub use counter::{BUCKETS, DurationCounts, Label, LabelledCounts};
 pub(crate) use counter::{By, Count, Durations, Lifetimes, Shape};
 pub use render::{NamedCounters, render};
 pub use table::{Numbers, WorkerMetrics};
-pub(crate) use writer::{Metric, MetricWriter, write_named};
+pub(crate) use writer::write_named;
+pub use writer::{Metric, MetricWriter};
 
 /// Which direction of a connection changed its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy;
-use crate::request::{Head, Presented, Request};
+use crate::request::{Head, Presented, Request, as_read_otherwise};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::upstream::Pool;
@@ -90,11 +90,17 @@ pub async fn refuse(
 ) -> Response {
     let asked = head.and_then(|head| head.host_bytes());
     let asked = asked.and_then(|host| router.site(Some(host), presented));
+    let unknown = head.filter(|_| status == 421).and_then(|head| head.host());
+    let page = match unknown.filter(|host| router.is_unknown(host)) {
+        Some(host) => ErrorPage::unknown_host(host),
+        None => ErrorPage::plain(status),
+    };
     let Some(site) = asked.or_else(|| router.site(None, presented)) else {
-        return error_page::plain(&status.into());
+        return error_page::response(&status.into(), page, &ConfiguredFields::default());
     };
     let deadline = files.disks().deadline();
-    let response = error_response(files, site, &site.configured, &status.into(), deadline).await;
+    let own = own_page(files, site, status, deadline).await;
+    let response = error_page::response(&status.into(), own.unwrap_or(page), &site.configured);
     of_site(site, None, response)
 }
 
@@ -171,6 +177,10 @@ async fn respond_by_route(
         if !rewritten.as_ref().is_none_or(is_ours) {
             return Err(404.into());
         }
+        let guard = route.rules.as_ref().and_then(|rules| rules.guard.as_ref());
+        if let (Some(guard), Some(path)) = (guard, &rewritten) {
+            guard.refuse_file(path, notes)?;
+        }
     }
     let asked = target.path;
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
@@ -216,7 +226,7 @@ async fn respond_by_route(
 
 /// Whether a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
 fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
-    match proxy::as_read_otherwise(path) {
+    match as_read_otherwise(path) {
         // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),
@@ -236,11 +246,18 @@ async fn error_response(
     error: &HttpError,
     deadline: DiskDeadline,
 ) -> Response {
-    let page = match site.error_pages.get(&error.status) {
-        Some(path) => files.error_page(path, deadline).await,
-        None => None,
-    };
+    let page = own_page(files, site, error.status, deadline).await;
     error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)
+}
+
+/// The site's own page for an error, if it has one that can be read.
+async fn own_page(
+    files: &Files,
+    site: &Site,
+    status: u16,
+    deadline: DiskDeadline,
+) -> Option<ErrorPage> {
+    files.error_page(site.error_pages.get(&status)?, deadline).await
 }
 
 #[cfg(test)]

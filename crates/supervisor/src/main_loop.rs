@@ -20,6 +20,7 @@ use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
+use crate::ends::EndsTold;
 use crate::file_watch::FileWatch;
 use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
@@ -117,8 +118,9 @@ struct MainLoop {
     purges: Purges,
     /// What waits for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
-    /// What ran out up to then was told of.
+    /// OCSP responses and revocation lists that ran out up to then were told of.
     ends_looked_at: SystemTime,
+    certificates_told: EndsTold,
 }
 
 struct Draining {
@@ -148,6 +150,7 @@ impl MainLoop {
             purges: Purges::default(),
             waiting_for_others: JoinSet::new(),
             ends_looked_at: SystemTime::now(),
+            certificates_told: EndsTold::default(),
         }
     }
 
@@ -306,7 +309,16 @@ impl MainLoop {
         for message in self.supervisor.live.prepared().ended(since, now) {
             tracing::warn!("{message}");
         }
+        for message in self.due_warnings() {
+            tracing::warn!("{message}");
+        }
         self.look_at_files();
+    }
+
+    /// The day's warnings of certificates that end.
+    fn due_warnings(&mut self) -> Vec<String> {
+        let ends = &self.supervisor.live.prepared().certificate_ends;
+        self.certificates_told.due(ends, SystemTime::now(), Instant::now())
     }
 
     fn look_at_files(&mut self) {
@@ -366,7 +378,9 @@ impl MainLoop {
     }
 
     /// What was said at the start or at an earlier reload is not said again.
-    fn log_warnings(&self, known: &[Diagnostic]) {
+    fn log_warnings(&mut self, known: &[Diagnostic]) {
+        // The configuration's warnings are of its certificates, too.
+        self.due_warnings();
         let known: HashSet<&str> = known.iter().map(|known| known.message.as_str()).collect();
         for warning in self.supervisor.warnings() {
             if !known.contains(warning.message.as_str()) {
@@ -430,6 +444,7 @@ impl MainLoop {
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
+            certificates: live.prepared().certificate_ends.status(SystemTime::now()),
             backends: self.backends().into(),
             total: Counts::from(&metrics.total()),
             workers: metrics

@@ -77,6 +77,13 @@ impl Resources {
         self.processors.min(granted).max(1)
     }
 
+    /// What windows of HTTP/2 may grow by, all together.
+    #[must_use]
+    pub fn window_bytes(&self) -> usize {
+        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / WINDOW_SHARE);
+        share_bytes.map_or(WINDOW_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
     /// What came of it, in one line, where something limits this process.
     #[must_use]
     pub fn line(&self, config: &Config) -> Option<String> {
@@ -175,6 +182,9 @@ const MEMORY_SHARE: u64 = 2;
 
 /// Of that, all encoders together take at most this part.
 const ENCODERS_SHARE: u64 = 8;
+/// Windows of HTTP/2 grow by at most the memory the control group allows divided by this; by so much where it says nothing.
+const WINDOW_SHARE: u64 = 16;
+const WINDOW_BYTES: usize = 64 << 20;
 
 /// A worker's idle buffers, when it has as many as it keeps (`kettle_tls::buffers`).
 const BUFFER_BYTES: usize = 6 << 20;

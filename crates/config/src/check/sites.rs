@@ -200,13 +200,19 @@ fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let has_stars =
             |from: &&Option<PathPattern>| from.as_ref().is_some_and(|it| it.stars() > 0);
         let starred = patterns.into_iter().filter(has_stars).count();
-        if starred > STARRED_MAX
-            && let Some(place) = reader.place(&format!("{trail}.{name}"))
-        {
-            let message = format!("{starred} patterns with stars are too many for each request");
-            let help = format!("write at most {STARRED_MAX}; paths without stars cost little");
-            reader.report_at(&place, message, Help::act(help));
-        }
+        refuse_many(trail, name, starred, reader);
+    }
+    let starred = route.deny_files.iter().filter(|pattern| pattern.contains('*')).count();
+    refuse_many(trail, "deny_files", starred, reader);
+}
+
+fn refuse_many(trail: &str, name: &str, starred: usize, reader: &mut Reader<'_>) {
+    if starred > STARRED_MAX
+        && let Some(place) = reader.place(&format!("{trail}.{name}"))
+    {
+        let message = format!("{starred} patterns with stars are too many for each request");
+        let help = format!("write at most {STARRED_MAX}; paths without stars cost little");
+        reader.report_at(&place, message, Help::act(help));
     }
 }
 
@@ -236,7 +242,7 @@ fn taken_by<'s>(site: &'s Site, route: &Route, path: &str) -> Option<&'s Route> 
 fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) {
     let Some(cors) = &route.cors else { return };
     let is_of = |name: &str| name.to_ascii_lowercase().starts_with("access-control-");
-    let mut headers = site.headers.iter().chain(&route.headers);
+    let mut headers = site.headers.iter().chain(&route.headers).filter(|it| !it.1.is_empty());
     if let Some((name, _)) = headers.find(|(name, _)| is_of(name))
         && let Some(place) = reader.place(&format!("{trail}.cors"))
     {
@@ -275,7 +281,7 @@ fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
     }
     let by_hand = |name: &str| name.eq_ignore_ascii_case("strict-transport-security");
     let headers = site.headers.iter().chain(site.routes.iter().flat_map(|route| &route.headers));
-    if headers.into_iter().any(|(name, _)| by_hand(name))
+    if headers.into_iter().any(|(name, values)| by_hand(name) && !values.is_empty())
         && let Some(place) = reader.place(&trail)
     {
         let message = "Strict-Transport-Security is among the headers as well".to_owned();

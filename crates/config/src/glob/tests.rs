@@ -83,3 +83,31 @@ fn stars_say_what_they_stand_for() {
         assert_eq!(fits(pattern, path), expected.is_some(), "{pattern} {path}");
     }
 }
+
+#[test]
+fn denied_are_segments_and_whole_paths_whatever_their_case() {
+    let cases = [
+        (".*", "/.git/config", true),
+        (".*", "/a/.b", true),
+        (".*", "/a.b", false),
+        ("*.PHP", "/a.php/b", true),
+        ("*.php", "/A.PHP/", true),
+        ("*.php", "/a.phps", false),
+        ("/**.bak", "/a/b.bak", true),
+        ("/**.bak", "/a/b.bak/", true),
+        ("/**.bak", "/b.bak/a", false),
+        ("**/.**", "/.git/config", true),
+        ("**/.**", "/a/b.c", false),
+        ("/private/**", "/private/", true),
+        ("/private/**", "/privates", false),
+        ("/a", "/a/", true),
+        ("*", "/", true),
+        ("/", "/", true),
+        ("/", "/a/", false),
+    ];
+    for (pattern, path, expected) in cases {
+        let patterns = DenyPatterns::new(&["other".to_owned(), pattern.to_owned()]);
+        assert_eq!(patterns.fit(path), expected, "{pattern} {path}");
+    }
+    assert!(!DenyPatterns::default().fit("/"));
+}

@@ -119,6 +119,9 @@ settings! {
         /// A request body up to this size is read and thrown away; beyond it the connection is
         /// closed after the response.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
+        /// What the bodies of requests that are stored before a server gets them (`request_buffering`) may take on the disk, all
+        /// together. One that is longer than this alone gets 413, and one that finds no room 503.
+        pub request_spool_bytes: u64 as "request_spool" = size(4 * 1024 * MIB, 0, 64 * 1024 * 1024 * MIB),
         /// The largest request head.
         pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),
         /// The longest request target (path and query).

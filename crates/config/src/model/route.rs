@@ -8,10 +8,11 @@ use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, LogTarget, MIB, Network, PathPattern, Template, cache_rules, destination, duration,
-    flag, headers, located_path, located_text, log_target, mime_types, networks, one_number,
-    optional, path_pattern, required, rewritten_path, rules, section, sections, settings, size,
-    text, text_or_off, texts, word, word_list,
+    BackendHost, CacheRule, FieldTemplate, LogTarget, MIB, Network, PathPattern, Template,
+    backend_host, cache_rules, destination, duration, flag, headers, located_path, located_text,
+    log_target, mime_types, networks, one_number, optional, path_pattern, request_headers,
+    required, rewritten_path, rules, section, sections, settings, size, text, text_or_off, texts,
+    word, word_list,
 };
 use crate::word::words;
 
@@ -40,6 +41,44 @@ words! {
     }
 }
 
+words! {
+    /// Clients that get a server's interim responses.
+    pub enum EarlyHints {
+        /// Clients that speak HTTP/2.
+        Http2 = "http2",
+        /// Clients that speak HTTP/1.1, too. Some of them take an interim response for the answer (RFC 8297 §3).
+        All = "all",
+        /// No client.
+        Off = "off",
+    }
+}
+
+words! {
+    /// Which bodies of requests are stored before a server gets them.
+    pub enum RequestBuffering {
+        /// Bodies without a length: each is stored, and then sent with `Content-Length`. All others are passed on as they come.
+        UnknownLength = "unknown-length",
+        /// All bodies: a server gets none of one that is too long or breaks off.
+        All = "all",
+        /// None: each is passed on as it comes, in chunks where it has no length.
+        Off = "off",
+        /// None, and a body without a length gets 411.
+        Refuse = "refuse",
+    }
+}
+
+impl Coding {
+    /// The end of the compressed file's name.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Br => ".br",
+            Self::Zstd => ".zst",
+            Self::Gzip => ".gz",
+        }
+    }
+}
+
 settings! {
     /// What answers below a prefix: files, or a backend.
     pub struct Route {
@@ -54,16 +93,28 @@ settings! {
         /// come back.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
-        /// With `backend`: the `Host` that its servers are sent.
-        pub backend_host: Option<String> = optional(text(&rules::HOST, ""), "the one the client asks for"),
-        /// With `backend`: headers that its servers are sent, in place of the client's of the same name.
-        pub request_headers: Vec<(String, String)> = headers(),
+        /// With `backend`: the `Host` that its servers are sent, with or without a port. `"{host}"` is the host that the client
+        /// asks for without its port, `"{host}:{port}"` the same with the port: the one that the client asks for, or else the
+        /// usual one.
+        pub backend_host: Option<BackendHost> = optional(
+            backend_host(), "the one the client asks for, with its port where it says one"),
+        /// With `backend`: headers that its servers are sent, in place of the client's of the same name. `[]` takes the client's
+        /// away. Words are filled in: `{client_ip}`, `{client_port}`, `{scheme}`, `{host}` without its port, `{port}` (the one
+        /// that the client asks for, or else the usual one), `{uri}` (path and query as servers get them), and of the client's
+        /// certificate `{client_subject}` (RFC 4514), `{client_cert}` and `{client_cert_chain}` (RFC 9440). `{{` is a brace. A
+        /// field whose words leave it empty is not sent. With `cache` only `{scheme}`, `{host}` and `{uri}` may stand here.
+        pub request_headers: Vec<(String, Vec<FieldTemplate>)> = request_headers(),
         /// With `backend`: how long a server may send nothing before its response begins (504) and within it, and take
         /// nothing of the request.
         pub timeout: Duration = duration(
             Duration::from_secs(30), Duration::from_millis(10), Duration::from_hours(24)),
         /// With `backend`: the longest body of a request; longer ones get 413.
         pub request_body: u64 = size(1024 * MIB, 0, 1024 * 1024 * MIB),
+        /// With `backend`: the bodies of requests that are stored before a server gets them. Servers behind WSGI, CGI and FastCGI
+        /// take a body without a length for an empty one. Bodies of gRPC (`content-type: application/grpc`) and tunnels are passed on as
+        /// they come. What is longer than 64 KiB lies in a file without a name below `server.state_directory`; all such files together
+        /// take at most `limits.request_spool`, and what does not fit there gets 503.
+        pub request_buffering: RequestBuffering = word(RequestBuffering::UnknownLength),
         /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),
@@ -71,6 +122,12 @@ settings! {
         /// they were sent. Elsewhere they get 400: a server that takes them for separators sees another path than the one
         /// the route was chosen by.
         pub encoded_slashes: bool = flag(false),
+        /// With `backend`: the clients that get its servers' interim responses, such as 103 (Early Hints). `100 Continue` is
+        /// no matter of this setting.
+        pub early_hints: EarlyHints = word(EarlyHints::Http2),
+        /// With `backend`: sends slashes in a row as one. Routes are found and clients let in by the merged path in any case;
+        /// without this servers get what was sent. With `cache` or `signed_urls` they always get the merged path.
+        pub merge_slashes: bool = flag(false),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
@@ -82,6 +139,11 @@ settings! {
         pub allow: Vec<Network> = networks(),
         /// Networks whose clients get 403. Behind a PROXY header the client is whom that names.
         pub deny: Vec<Network> = networks(),
+        /// Files that get 403, whatever is there: nothing is looked for, and no backend is asked. Patterns as in `cache_control`,
+        /// but one without a `/` is held against each segment of the path, so that `.*` refuses `/.git/config` and
+        /// `*.php` refuses `/a.php/b`. One with a `/` is held against the whole path: `/**.bak` refuses by the end of the path alone,
+        /// `/private/**` what lies below a folder. Upper and lower case are one.
+        pub deny_files: Vec<String> = texts(&rules::PATTERN, &[]),
         /// Asks for a name and a password.
         pub basic_auth: Option<BasicAuth> = optional(section(), "nobody is asked"),
         /// How much one client may ask.
@@ -115,8 +177,8 @@ settings! {
         /// first one that fits, in the order of the file, decides.
         pub cache_control: Vec<CacheRule> = cache_rules(),
         /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
-        /// errors holds here.
-        pub headers: Vec<(String, String)> = headers(),
+        /// errors and of `[]` holds here.
+        pub headers: Vec<(String, Vec<String>)> = headers(),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.

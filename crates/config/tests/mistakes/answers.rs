@@ -76,6 +76,15 @@ fn patterns_that_each_request_is_held_against_are_few() {
     let found = crate::shown(&many("*"));
     assert!(found.contains("101 patterns with stars are too many for each request"), "{found}");
     assert_eq!(crate::shown(&many("")), "nothing");
+    let denied = |stars: &str| {
+        let patterns = (0..101).map(|number| format!("\"{number}{stars}\""));
+        let patterns = patterns.collect::<Vec<_>>().join(", ");
+        crate::shown(&format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\ndeny_files = [{patterns}]"
+        ))
+    };
+    assert!(denied("*").contains("101 patterns with stars are too many for each request"));
+    assert_eq!(denied(""), "nothing");
 }
 
 fn with_rewrites(rewrites: &str) -> String {

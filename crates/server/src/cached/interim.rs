@@ -4,23 +4,23 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use kettle_http::HttpVersion;
 
 use crate::request::{Departed, Request};
 use crate::stores::ArrivingObject;
 
-/// Waits until it is known what becomes of an arrival, and passes on what its backend says before. What arrives does so for
-/// others, too: it goes on when this client has gone.
+/// Waits until it is known what becomes of an arrival, and passes on what its backend says before, if `is_told`. What arrives
+/// does so for others, too: it goes on when this client has gone.
 ///
 /// # Errors
 /// [`Departed`].
 pub(super) async fn while_asked<T>(
     arrival: &ArrivingObject,
     request: &mut Request<'_>,
+    is_told: bool,
     known: impl Future<Output = T>,
 ) -> Result<T, Departed> {
     let mut known = pin!(known);
-    if request.head.version() == HttpVersion::Http10 || arrival.is_growing() {
+    if !is_told || arrival.is_growing() {
         return request.body.while_there(known).await;
     }
     let mut interim = arrival.interim();
@@ -87,9 +87,9 @@ mod tests {
                 timeout: Duration::from_secs(10),
                 discard_bytes_max: 0,
             };
-            let client = [127, 0, 0, 1].into();
+            let client = crate::request::Client::default();
             let mut request = Request::new(head, BodyFraming::None, source, client);
-            let known = while_asked(&arriving.arrival(), &mut request, ready(())).await;
+            let known = while_asked(&arriving.arrival(), &mut request, true, ready(())).await;
             assert!(matches!(known, Err(Departed)), "{known:?}");
         })
         .await;

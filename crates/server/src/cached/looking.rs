@@ -105,7 +105,7 @@ impl Looking<'_> {
             };
             let (fetched, outcome) = match miss {
                 Miss::Joined(arrival) => {
-                    match while_asked(&arrival, request, self.joined(&arrival)).await {
+                    match self.told(&arrival, request, self.joined(&arrival)).await {
                         Ok(Some(fetched)) => (fetched, CacheOutcome::Collapsed),
                         Ok(None) => return CacheAnswer::Pass(reason, better()),
                         Err(Departed) => return self.departed(CacheOutcome::Collapsed, notes),
@@ -116,7 +116,7 @@ impl Looking<'_> {
                         Some(_) => CacheOutcome::Expired,
                         None => CacheOutcome::Miss,
                     };
-                    match while_asked(&arrival, request, fetched).await {
+                    match self.told(&arrival, request, fetched).await {
                         Ok(it) => (it.unwrap_or(Fetched::Failed(502, Box::default())), outcome),
                         Err(Departed) => return self.departed(outcome, notes),
                     }
@@ -130,6 +130,17 @@ impl Looking<'_> {
             }
         }
         CacheAnswer::Pass("bypass; detail=busy", None)
+    }
+
+    /// Waits until it is known what becomes of an arrival. Its client gets interim responses if the route passes them on to it.
+    async fn told<T>(
+        &self,
+        arrival: &ArrivingObject,
+        request: &mut Request<'_>,
+        known: impl Future<Output = T>,
+    ) -> Result<T, Departed> {
+        let is_told = self.route.proxy.passes_interim(request.head.version());
+        while_asked(arrival, request, is_told, known).await
     }
 
     /// An object as the answer; or the object, and whether it is better than an error.
@@ -332,7 +343,7 @@ impl Looking<'_> {
         };
         let mut fields = asked.seen.clone();
         fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
-        let client = request.client;
+        let client = request.client.ip();
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
         let Some(outgoing) = outgoing else { return Miss::Impossible };
         let (leader, fetched) = oneshot::channel();

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::mime::ContentTypes;
 use super::root::{Dotfiles, Root};
+use crate::guard::DeniedFiles;
 use crate::response::ConfiguredFields;
 
 /// A prefix and the files that answer below it.
@@ -26,6 +27,8 @@ pub struct FileRoute {
     pub index: Vec<String>,
     /// Of such files those that another route answers, by their paths below the root. Their route may ask for more.
     pub foreign_index: Vec<String>,
+    /// Files that answer for no path.
+    pub denied: Option<DeniedFiles>,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
     /// Whether folders without an index file are listed.
@@ -66,6 +69,7 @@ impl FileRoute {
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
             foreign_index: foreign_index(site, route),
+            denied: DeniedFiles::of(route),
             fallback: route.fallback.clone(),
             listing: route.listing,
             codings: route.precompressed.clone(),

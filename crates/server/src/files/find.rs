@@ -284,10 +284,15 @@ impl Finder {
         let deadline = self.disks.deadline();
         let reading = |reach| {
             let (known, relative) = (known.clone(), relative.to_owned());
+            let route = Arc::clone(route);
             let (view, write) = (view.clone(), write.clone());
             move |abandoned: &Abandoned| {
                 // Of a folder that is being removed only a part may have been there.
-                let look = |root: &Root| Listing::read(root, &relative, &view, reach, abandoned);
+                let is_denied =
+                    |path: &str| route.denied.as_ref().is_some_and(|it| it.have_below(path));
+                let look = |root: &Root| {
+                    Listing::read(root, &relative, &view, is_denied, reach, abandoned)
+                };
                 let (below, listing) = known.look_below(Wait::Allowed, look, |_| false)?;
                 // Only a thread may look for that: on a mount that is dead this takes for ever.
                 let is_beyond = reach == Reach::Device && matches!(listing, Err(Errno::XDEV));
@@ -348,8 +353,8 @@ fn look(
     reach: Reach,
 ) -> Result<(Below, LocateOutcome), Errno> {
     let preference = preference.among(&route.codings);
-    let sought =
-        Sought { relative, index: &route.index, foreign: &route.foreign_index, preference };
+    let (index, foreign) = (&*route.index, &*route.foreign_index);
+    let sought = Sought { relative, index, foreign, denied: route.denied.as_ref(), preference };
     let is_sure = |located: &LocateOutcome| {
         matches!(
             located,

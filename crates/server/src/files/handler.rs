@@ -183,11 +183,15 @@ impl Files {
     /// is not remembered, and takes no room from what is there.
     async fn fall_back(&self, route: &Arc<FileRoute>, head: &Head) -> Result<Response, HttpError> {
         let below = route.fallback.as_deref().unwrap_or_default();
+        let relative = below.trim_start_matches('/');
+        if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
+            return Err(403.into());
+        }
         let key = key(route, below, head);
         if let Some(answer) = self.remembered(key, head) {
             return answer;
         }
-        let (now, relative) = (self.clock.monotonic(), below.trim_start_matches('/'));
+        let now = self.clock.monotonic();
         let Sighting { found, root, looked, .. } =
             self.sight(route, relative, key.preference, now).await?;
         match found {

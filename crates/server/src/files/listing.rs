@@ -78,7 +78,7 @@ impl Item {
 
 impl Listing {
     /// Reads a folder below a root. Waits for the disk. What is mounted in the folder is shown by its name if it is not
-    /// within reach.
+    /// within reach. What is denied, by its path below the root, is not shown.
     ///
     /// # Errors
     /// The kernel's; [`Errno::XDEV`] for what is not within reach, [`Errno::CANCELED`] where nobody waits any more.
@@ -86,6 +86,7 @@ impl Listing {
         root: &Root,
         relative: &str,
         view: &View,
+        is_denied: impl Fn(&str) -> bool,
         reach: Reach,
         abandoned: &Abandoned,
     ) -> Result<Self, Errno> {
@@ -108,6 +109,9 @@ impl Listing {
                 continue;
             }
             let path = format!("{relative}{}", String::from_utf8_lossy(name));
+            if is_denied(&path) {
+                continue;
+            }
             let item = match kind_at_hand(&entry, view) {
                 Some(is_folder) => {
                     Some(Item { name: name.to_vec(), is_folder, bytes: 0, modified: None })

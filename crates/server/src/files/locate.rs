@@ -11,9 +11,10 @@ use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
-use super::precompressed::{CodingPreference, suffix};
+use super::precompressed::CodingPreference;
 use super::root::{Reach, Root};
 use crate::disk::DiskDeadline;
+use crate::guard::DeniedFiles;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,16 @@ pub struct Sought<'s> {
     pub index: &'s [String],
     /// Paths below the root that other routes answer: no directory is answered by them.
     pub foreign: &'s [String],
+    /// Files that answer for no other path either.
+    pub denied: Option<&'s DeniedFiles>,
     /// Content codings the client takes and the route offers, best first.
     pub preference: CodingPreference,
+}
+
+impl Sought<'_> {
+    fn is_denied(&self, path: &str) -> bool {
+        self.denied.is_some_and(|denied| denied.have_below(path))
+    }
 }
 
 /// What was found.
@@ -171,7 +180,7 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
     };
     match kind_of(&fd)? {
         FileKind::Regular(identity) => {
-            best_variant(root, sought.relative, fd, identity, sought.preference, reach)
+            best_variant(root, sought, sought.relative, fd, identity, reach)
         }
         FileKind::Directory => Ok(LocateOutcome::SlashMissing),
         FileKind::Other => Ok(LocateOutcome::Refused(404)),
@@ -187,7 +196,10 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
         match root.open_below(&path, READING, reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {
-                    return best_variant(root, &path, fd, identity, sought.preference, reach);
+                    return match sought.is_denied(&path) {
+                        true => Ok(LocateOutcome::Refused(403)),
+                        false => best_variant(root, sought, &path, fd, identity, reach),
+                    };
                 }
             }
             Err(Errno::NOENT) => {}
@@ -202,14 +214,17 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
 /// from another content and is passed over.
 fn best_variant(
     root: &Root,
+    sought: Sought<'_>,
     path: &str,
     fd: OwnedFd,
     identity: FileIdentity,
-    preference: CodingPreference,
     reach: Reach,
 ) -> Result<LocateOutcome, Errno> {
-    for coding in preference.codings() {
-        let sibling = format!("{path}{}", suffix(coding));
+    for coding in sought.preference.codings() {
+        let sibling = format!("{path}{}", coding.suffix());
+        if sought.is_denied(&sibling) {
+            continue;
+        }
         match root.open_below(&sibling, READING, reach) {
             Ok(fd) => {
                 if let FileKind::Regular(sibling) = kind_of(&fd)?

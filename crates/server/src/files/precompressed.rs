@@ -97,16 +97,6 @@ pub fn token(coding: Coding) -> &'static str {
     }
 }
 
-/// What a coding adds to a file's name.
-#[must_use]
-pub fn suffix(coding: Coding) -> &'static str {
-    match coding {
-        Coding::Br => ".br",
-        Coding::Zstd => ".zst",
-        Coding::Gzip => ".gz",
-    }
-}
-
 const CODINGS_MAX: usize = 3;
 
 /// A bit that no coding needs.

@@ -139,7 +139,7 @@ impl BasicAuth {
         let verdict = match verdicts.known(&tag, now).await {
             Ok(verdict) => verdict,
             Err(check) => {
-                let verdict = self.verify(name, password, request.client).await;
+                let verdict = self.verify(name, password, request.client.ip()).await;
                 check.end(&verdict, now + VERDICT_AGE_MAX);
                 verdict
             }

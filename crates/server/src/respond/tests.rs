@@ -3,6 +3,7 @@ mod stage;
 mod compression;
 mod conditions;
 mod cors;
+mod denied;
 mod errors;
 mod fallback;
 mod folders;

@@ -38,8 +38,19 @@ pub struct InFlight {
     interim: usize,
 }
 
+/// Which kept connections a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any: if one has died meanwhile, the request is sent again.
+    Any,
+    /// Those of servers that have let none die under a request lately: it is not sent again.
+    OfSteady,
+    /// None.
+    Nothing,
+}
+
 impl InFlight {
-    /// Takes a connection to the next server of `attempts`, a kept one if `may_reuse` and there is one. If a reload has put
+    /// Takes a connection to the next server of `attempts`, a kept one if `reuse` says so and there is one. If a reload has put
     /// another in the place of `upstream` meanwhile, that is what it is from then on: `attempts` are at its servers.
     ///
     /// # Errors
@@ -48,7 +59,7 @@ impl InFlight {
         upstream: &mut Arc<Upstream>,
         pool: &Rc<Pool>,
         attempts: &mut Attempts,
-        may_reuse: bool,
+        reuse: Reuse,
         trace: &mut Trace,
     ) -> Result<Self, UpstreamError> {
         loop {
@@ -68,6 +79,11 @@ impl InFlight {
             }
             let destination = LinkKey::new(upstream, attempt.server());
             trace.server = Some(Arc::clone(attempt.server()));
+            let may_reuse = match reuse {
+                Reuse::Any => true,
+                Reuse::OfSteady => !attempt.server().state.is_fickle(Instant::now()),
+                Reuse::Nothing => false,
+            };
             let kept = if may_reuse { pool.take(&destination) } else { None };
             trace.is_reused = kept.is_some();
             let (kept, slot) = match kept {
@@ -247,6 +263,11 @@ impl InFlight {
         }
     }
 
+    /// True if the server has taken all that it was sent but a little.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.link.is_drained()
+    }
+
     /// How long the server may send nothing, and take nothing.
     #[must_use]
     pub fn timeout(&self) -> Duration {
@@ -255,7 +276,7 @@ impl InFlight {
 
     /// Whether a request that failed so is to be sent again, on a new connection, and counts it if so: the server had closed
     /// the connection before it can have seen the request, since it had served one before and nothing came back. A new
-    /// connection never fails so, and nothing is sent a third time.
+    /// connection never fails so, and nothing is sent a third time. What may not be repeated takes a new one from then on.
     #[must_use]
     pub fn retries(
         &self,
@@ -265,6 +286,9 @@ impl InFlight {
     ) -> bool {
         let is_stale =
             self.is_reused && self.answered.is_none() && matches!(error, UpstreamError::Ended(_));
+        if is_stale {
+            self.lease.slot.server().state.kept_died(Instant::now());
+        }
         let is_repeated = is_stale && request.is_repeatable();
         if is_repeated {
             self.lease.backend.upstream_retried();

@@ -82,6 +82,14 @@ fn what_the_operator_wrote_stands() {
 }
 
 #[test]
+fn windows_grow_by_a_sixteenth_of_the_memory_that_is_allowed() {
+    for (memory_mib, expected_mib) in [(None, 64), (Some(128), 8), (Some(16_384), 1_024)] {
+        let resources = Resources::in_a_group(1, None, memory_mib);
+        assert_eq!(resources.window_bytes(), expected_mib << 20);
+    }
+}
+
+#[test]
 fn the_line_names_both_limits_and_what_came_of_them() {
     let none = Resources::in_a_group(8, None, None);
     assert_eq!(none.line(&filled_in(none, "")), None);

@@ -22,7 +22,7 @@ fn begun(fields: &str) -> String {
 
 #[test]
 fn interim_responses_reach_all_who_wait() {
-    let cached = Cached::start("");
+    let cached = Cached::of_route("early_hints = \"all\"");
     let mut clients = [cached.client(), cached.client()];
     clients[0].send(&get("/app/x")).unwrap();
     let mut server = cached.backend.accept();

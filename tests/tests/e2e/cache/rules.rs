@@ -478,3 +478,19 @@ fn what_has_two_lines_of_codings_is_for_those_who_take_them() {
     let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "plain"));
     assert_eq!(response.body, b"plain");
 }
+
+/// What was kept before the route denied it is not found either.
+#[test]
+fn a_denied_file_is_answered_from_no_store() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x.php", "", &ok(FRESH, "source"));
+    cached.wait_until_kept("/app/x.php");
+    let denying = "backend = \"app\"\ndeny_files = [\"*.php\"]";
+    cached.kettle.folder.change_config("backend = \"app\"", denying);
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    for target in ["/app/x.php", "/app/%78.php", "/app//x.php", "/app/x.php;a"] {
+        assert_eq!(cached.get(target).status, 403, "{target}");
+    }
+    assert_unasked(server.as_ref().unwrap());
+}

@@ -95,8 +95,8 @@ fn start() -> Kettle {
             std::thread::spawn(move || serve(socket));
         }
     });
-    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_body = \"1 KiB\"\n";
-    let kept = "[[site.route]]\nprefix = \"/kept\"\nbackend = \"app\"\n\
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_body = \"1 KiB\"\nearly_hints = \"all\"\n";
+    let kept = "[[site.route]]\nprefix = \"/kept\"\nbackend = \"app\"\nearly_hints = \"all\"\n\
                 [site.route.cache]\nstore = \"main\"\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
     let setup = Setup::default().listener("http2 = true").more(route).file("kept/.keep", "");
     Kettle::start(setup.more(kept).more(&backend("app", "", &[address])))

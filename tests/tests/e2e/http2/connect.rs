@@ -27,6 +27,7 @@ fn setup(servers: &Backend, settings: &str) -> Setup {
     let setup = setup.more(&route("/kept", "cache = { store = \"main\" }"));
     let setup = setup.more("[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n");
     let guarded = route("/guarded", "websocket = true\ndeny = [\"0.0.0.0/0\"]");
+    let setup = setup.more(&route("/denied", "websocket = true\ndeny_files = [\".*\"]"));
     let rate = "websocket = true\nrate_limit = { requests = 100, period = \"1s\", burst = 100, concurrent = 1 }";
     let setup = setup.file("kept/.keep", "").more(&route("/limited", rate));
     setup.more(&guarded).more(&backend("app", settings, &[servers.address()]))
@@ -237,6 +238,7 @@ fn what_leads_to_no_tunnel_is_refused_by_status() {
         (5, "/guarded/1", 403),
         (7, "/nothing", 501),
         (9, "/kept/1", 501),
+        (11, "/denied/.1", 403),
     ] {
         frames.send(&connect(stream, target, &[]));
         assert_eq!(frames.next_of(HEADERS).stream, stream);

@@ -122,6 +122,41 @@ fn an_encoded_slash_leads_around_no_other_route() {
 }
 
 #[test]
+fn for_a_denied_file_no_backend_is_asked() {
+    const ASKING: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let backend = Backend::listen();
+    let rules = "websocket = true\nencoded_slashes = true\ndeny_files = [\".*\", \"*.php\"]";
+    let page = "error_pages = { 403 = \"403.html\" }";
+    let setup = before(rules, "", &[backend.address()]).site(page).file("403.html", "no way");
+    let kettle = Kettle::start(setup);
+    let mut client = Dialer::default().connect(kettle.address());
+    for path in [
+        "/app/.git/config",
+        "/app/%2egit/config",
+        "/app//.git",
+        "/app/./.git/",
+        "/app/.git;a/config",
+        "/app/a%2F.git%2Fconfig",
+        "/app/x.php",
+        "/app/x.PHP/",
+        "/app/x.php;a",
+        "/app/x.php/more",
+        "/app/x.php%2Fmore",
+    ] {
+        for (method, fields) in [("GET", ""), ("POST", "Content-Length: 0\r\n"), ("GET", ASKING)] {
+            client.send(&request(method, path, fields)).unwrap();
+            let response = client.response();
+            assert_eq!((response.status, &*response.body), (403, &b"no way"[..]), "{path}");
+        }
+        assert_eq!(kettle.entry(path).text("refused"), "file");
+    }
+    client.send(&get("/app/git.phps")).unwrap();
+    let head = answer(&mut backend.accept(), &ok("passed"));
+    assert!(head.starts_with("GET /app/git.phps "), "the first that is asked: {head}");
+    assert_eq!(client.response().body, b"passed");
+}
+
+#[test]
 fn for_a_client_that_is_gone_nothing_else_is_asked_that_it_had_asked_for() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("", "", &[backend.address()]));

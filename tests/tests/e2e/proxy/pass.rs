@@ -115,7 +115,7 @@ fn the_answers_to_head_and_those_without_a_body_leave_the_connection_good() {
 #[test]
 fn interim_responses_reach_clients_that_know_them() {
     let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let kettle = Kettle::start(before("early_hints = \"all\"", "", &[backend.address()]));
     let hints =
         "HTTP/1.1 103 X\r\nLink: </a.css>\r\nContent-Length: 5\r\nServer: x\r\nDate: x\r\n\r\n";
     let mut client = Dialer::default().connect(kettle.address());
@@ -129,6 +129,50 @@ fn interim_responses_reach_clients_that_know_them() {
     client.send(b"GET /app HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
     answer(&mut server, &format!("{hints}{}", ok("old")));
     assert_eq!(client.response().body, b"old");
+}
+
+/// Clients of HTTP/1.1 may take one for the answer (RFC 8297 §3), as Python's http.client does.
+#[test]
+fn interim_responses_go_to_the_clients_that_the_route_names() {
+    let backend = Backend::listen();
+    let mut setup = before("", "", &[backend.address()]).listener("http2 = true");
+    let (both, newer, none) = (["1.1", "2"].as_slice(), ["2"].as_slice(), [].as_slice());
+    let routes = [
+        ("default", "", newer),
+        ("newer", "early_hints = \"http2\"", newer),
+        ("all", "early_hints = \"all\"", both),
+        ("off", "early_hints = \"off\"", none),
+    ];
+    for (name, setting, _) in routes {
+        for (prefix, cache) in [("app", ""), ("kept", "[site.route.cache]\nstore = \"main\"\n")] {
+            setup = setup.more(&format!(
+                "[[site.route]]\nprefix = \"/{prefix}-{name}\"\nbackend = \"app\"\n{setting}\n{cache}"
+            ));
+        }
+    }
+    let cache = "[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
+    let kettle = Kettle::start(setup.file("kept/.keep", "").more(cache));
+    std::thread::spawn(move || {
+        loop {
+            let interim = "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 103 X\r\nLink: </a.css>\r\n\r\n";
+            let last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nthen";
+            answer(&mut backend.accept(), &[interim, last].concat());
+        }
+    });
+    for (name, _, versions) in routes {
+        for (prefix, version) in ["app", "kept"].into_iter().flat_map(|it| [(it, "1.1"), (it, "2")])
+        {
+            let words = [&format!("--http{version}"), "--include"];
+            let said = kettle.curl(&words, &format!("/{prefix}-{name}/{version}")).succeed();
+            let is_told = versions.contains(&version);
+            for interim in [" 102", " 103"] {
+                let found =
+                    said.lines().any(|line| line.starts_with("HTTP/") && line.contains(interim));
+                assert_eq!(found, is_told, "{prefix}-{name} HTTP/{version}: {said}");
+            }
+            assert!(said.ends_with("\r\n\r\nthen"), "{said}");
+        }
+    }
 }
 
 #[test]

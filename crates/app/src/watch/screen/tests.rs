@@ -14,6 +14,7 @@ fn status(total: Counts) -> Status {
         reloads_done: 0,
         reloads_refused: 0,
         log_lines_dropped: 0,
+        certificates: Default::default(),
         backends: Default::default(),
         total,
         workers: Vec::new(),

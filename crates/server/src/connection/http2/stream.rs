@@ -32,13 +32,13 @@ impl Shared {
         snapshot: Option<Arc<Snapshot>>,
         number: u64,
     ) {
-        let (worker, client, own, head_limits) = {
+        let (worker, own, head_limits, mut arrival) = {
             let connection = self.connection.borrow();
             let own = Arc::clone(&connection.snapshot);
-            (connection.worker.shared(), connection.remote.ip(), own, connection.head_limits())
+            let arrival = Arrival::now(number, connection.client(None));
+            (connection.worker.shared(), own, connection.head_limits(), arrival)
         };
         let limits = &own.config.limits;
-        let arrival = Arrival::now(number);
         let is_head = request.text.is_head;
         let (head, framing) = match request_head(request, &head_limits) {
             Ok(read) => read,
@@ -58,11 +58,12 @@ impl Shared {
                 return self.deliver(&stream, None, None, is_head, response, &arrival).await;
             }
         };
+        arrival.client = self.connection.borrow().client(Some(&head));
         let deadline = LazyDeadline::new(&worker.deadlines);
         let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
         let source =
             StreamSource::new(&stream, &self.session, &deadline, timeout, discard_bytes_max);
-        let mut request = Request::of_stream(head, framing, source, client);
+        let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
         let response = match &snapshot {
             None => Some(self.refuse(&worker, &own, Some(&request.head), 421).await),
             Some(snapshot) => {

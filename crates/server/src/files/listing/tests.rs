@@ -10,7 +10,7 @@ use super::*;
 use crate::files::root::Dotfiles;
 
 fn read(root: &Root, relative: &str, view: &View) -> Result<Listing, Errno> {
-    Listing::read(root, relative, view, Reach::Anywhere, &Abandoned::default())
+    Listing::read(root, relative, view, |_| false, Reach::Anywhere, &Abandoned::default())
 }
 
 fn item(name: &str, is_folder: bool, bytes: u64, modified: i64) -> Item {
@@ -185,7 +185,7 @@ fn a_listing_that_nobody_waits_for_any_more_ends() {
     fs::write(folder.path().join("file"), "").unwrap();
     let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let abandoned = Abandoned::already();
-    let listing = Listing::read(&root, "", &view(""), Reach::Device, &abandoned);
+    let listing = Listing::read(&root, "", &view(""), |_| false, Reach::Device, &abandoned);
     assert_eq!(listing.unwrap_err(), Errno::CANCELED);
 }
 
@@ -195,7 +195,7 @@ fn a_folder_with_links_that_lead_further_is_left_to_who_may_follow_them() {
     fs::write(folder.path().join("file"), "").unwrap();
     symlink("file", folder.path().join("near")).unwrap();
     let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
-    let read = |reach| Listing::read(&root, "", &view(""), reach, &Abandoned::default());
+    let read = |reach| Listing::read(&root, "", &view(""), |_| false, reach, &Abandoned::default());
     assert_eq!(names(&read(Reach::Device).unwrap()), ["file", "near"]);
     symlink(folder.path().join("file"), folder.path().join("far")).unwrap();
     assert_eq!(read(Reach::Device).unwrap_err(), Errno::XDEV);

@@ -15,7 +15,7 @@ fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference)
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
     locate(
         &root,
-        Sought { relative: path, index: &index, foreign: &[], preference },
+        Sought { relative: path, index: &index, foreign: &[], denied: None, preference },
         Reach::Anywhere,
     )
 }

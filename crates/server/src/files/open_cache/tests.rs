@@ -33,6 +33,7 @@ impl Maker {
             relative: "file",
             index: &[],
             foreign: &[],
+            denied: None,
             preference: CodingPreference::NONE,
         };
         match locate(&self.root, sought, Reach::Anywhere) {
