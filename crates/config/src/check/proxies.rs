@@ -123,6 +123,7 @@ const FILES: &[&str] = &[
     "precompressed",
     "compress",
     "cache_control",
+    "same_files",
     "charset",
     "mime",
 ];
