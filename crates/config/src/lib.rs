@@ -9,6 +9,7 @@ mod advice;
 mod check;
 mod check_files;
 mod diagnostic;
+mod foreign;
 mod glob;
 mod located;
 mod model;
@@ -27,6 +28,7 @@ pub use advice::advice;
 pub use check::{collide, do_protocols_fit, is_own_request_header, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
+pub use foreign::{not_here, option_advice};
 pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule, Certificate,
@@ -42,5 +44,5 @@ pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
 pub use schema::{json_schema, json_schema_text};
-pub use setting::{ANY_NAME, is_own_header, quoted};
+pub use setting::{ANY_NAME, is_own_header, quoted, written_prefix};
 pub use word::UnknownWord;
