@@ -9,6 +9,7 @@ mod advice;
 mod check;
 mod check_files;
 mod diagnostic;
+mod foreign;
 mod glob;
 mod located;
 mod media_type;
@@ -28,7 +29,7 @@ pub use advice::advice;
 pub use check::{collide, do_protocols_fit, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
-pub use glob::DenyPatterns;
+    pub use glob::DenyPatterns;, pub use foreign::{not_here, option_advice};,
 pub use located::{Located, Position};
 pub use media_type::media_type;
 pub use model::{
@@ -46,5 +47,5 @@ pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
 pub use schema::{json_schema, json_schema_text};
-pub use setting::{ANY_NAME, is_own_header, is_own_request_header, quoted};
+pub use setting::{ANY_NAME, is_own_header, is_own_request_header, quoted, written_prefix};
 pub use word::UnknownWord;

@@ -84,7 +84,8 @@ settings! {
     pub struct Route {
         /// The beginning of the request's path, in whole segments. It is replaced by `root`:
         /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
-        /// `/srv/pictures/a.png`.
+        /// `/srv/pictures/a.png`. It is a text, no pattern: `*`, `^`, `|`, `(`, `)`, `\\`, a `$` at its end and what nginx
+        /// writes before a pattern are mistakes. `%2A` is a `*` itself.
         pub prefix: String = text(&rules::PREFIX, "/"),
         /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
         /// `"follow"`. A route that only redirects, or only keeps clients out, needs none.
