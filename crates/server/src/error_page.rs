@@ -1,13 +1,14 @@
 //! Error responses: the site's own page where there is one, a few words where there is not.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_config::ERROR_PAGE_BYTES_MAX;
+use kettle_config::{ERROR_PAGE_BYTES_MAX, media_type};
 use kettle_http::conditional::SelectionError;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
@@ -166,7 +167,8 @@ impl ErrorPages {
 /// The type of an error page, from its name.
 #[must_use]
 pub fn content_type_of(path: &Path) -> String {
-    let kind = mime_guess::from_path(path).first_raw().unwrap_or("text/html");
+    let extension = path.extension().and_then(OsStr::to_str);
+    let kind = extension.and_then(media_type).unwrap_or("text/html");
     if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind.to_owned() }
 }
 

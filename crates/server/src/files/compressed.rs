@@ -112,8 +112,15 @@ fn is_text(content_type: &str) -> bool {
 }
 
 /// Texts whose type does not begin so.
-const TEXTS: [&str; 4] =
-    ["application/javascript", "application/json", "application/wasm", "application/xml"];
+const TEXTS: [&str; 7] = [
+    "application/javascript",
+    "application/json",
+    "application/toml",
+    "application/wasm",
+    "application/x-ndjson",
+    "application/xml",
+    "application/yaml",
+];
 /// Of 0 to 11. From 10 on it takes ten times as long as gzip.
 const BROTLI_QUALITY: i32 = 5;
 /// Of 1 to 22.

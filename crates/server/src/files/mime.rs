@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kettle_config::media_type;
+
 /// How a route names content types.
 #[derive(Debug, Default)]
 pub struct ContentTypes {
@@ -29,10 +31,10 @@ impl ContentTypes {
             Some((_, extension)) => extension.to_ascii_lowercase(),
             None => String::new(),
         };
-        let kind = self.overrides.get(&extension).map_or_else(
-            || mime_guess::from_ext(&extension).first_raw().unwrap_or(UNKNOWN),
-            String::as_str,
-        );
+        let kind = self
+            .overrides
+            .get(&extension)
+            .map_or_else(|| media_type(&extension).unwrap_or(UNKNOWN), String::as_str);
         match &self.charset {
             Some(charset) if is_text(kind) => format!("{kind}; charset={charset}"),
             _ => kind.to_owned(),

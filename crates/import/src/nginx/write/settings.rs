@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_config::{Origin, is_own_header, quoted};
+use kettle_config::{Origin, is_own_header, media_type, quoted};
 
 use super::Writer;
 use super::route::{Cached, Common, Setting, spoken};
@@ -234,8 +234,7 @@ impl Writer<'_> {
             }
             for entry in table.inner() {
                 for extension in &entry.words {
-                    let known = mime_guess::from_ext(extension).first_raw();
-                    if known != Some(entry.name.as_str()) {
+                    if media_type(extension) != Some(entry.name.as_str()) {
                         types.insert(extension.to_ascii_lowercase(), entry.name.clone());
                     }
                 }
