@@ -31,6 +31,8 @@ pub struct FileRoute {
     pub denied: Option<DeniedFiles>,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
+    /// Whether it answers for folders without an index file, too.
+    pub falls_back_for_folders: bool,
     /// Whether folders without an index file are listed.
     pub listing: bool,
     /// Compressed siblings to look for.
@@ -71,6 +73,7 @@ impl FileRoute {
             foreign_index: foreign_index(site, route),
             denied: DeniedFiles::of(route),
             fallback: route.fallback.clone(),
+            falls_back_for_folders: route.fallback_for_folders,
             listing: route.listing,
             codings: route.precompressed.clone(),
             live_codings: route.compress.clone(),

@@ -161,7 +161,9 @@ impl Files {
             LocateOutcome::Directory if route.listing && !is_rewritten => {
                 self.list(route, relative, target, request, now).await
             }
-            LocateOutcome::Directory if route.fallback.is_some() => {
+            LocateOutcome::Directory
+                if route.fallback.is_some() && route.falls_back_for_folders =>
+            {
                 self.fall_back(route, head).await
             }
             LocateOutcome::Directory => Err(403.into()),
