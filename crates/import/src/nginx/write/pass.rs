@@ -1,15 +1,15 @@
 //! `proxy_pass` of a location as a route with a backend.
 
-use kettle_config::{Origin, is_own_header, is_own_request_header, quoted};
+use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
 
 use super::route::{Route, Setting, spoken};
 use super::settings::{OF_SITES, table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use super::{Writer, moved};
-use crate::nginx::location::{self, Location, Shut};
+use crate::nginx::location::{self, Location, LocationKind, Shut};
 use crate::nginx::measure;
-use crate::nginx::redirect::{Rule, RuleKind};
+use crate::nginx::redirect::{self, Rule, RuleKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -46,6 +46,11 @@ impl Writer<'_> {
             return Err(Shut { directive, why: PATHS });
         }
         rules.extend(rewrite);
+        // nginx asks nobody for the name without its slash.
+        if let Some(folder) = without_slash(location) {
+            let rule = slash_added(location, folder).ok_or(Shut { directive, why: PATHS })?;
+            rules.insert(0, rule);
+        }
         self.tell(location.directive.inner());
         self.tell_of_lost(scope, &["error_page"], OF_SITES);
         self.tell_of_keeping(scope);
@@ -231,6 +236,22 @@ fn lengthened<'t>(
     }))
 }
 
+/// The path of a location for what lies below a folder, without its slash.
+fn without_slash<'l>(location: &'l Location<'_>) -> Option<&'l str> {
+    let folder = location.path.strip_suffix('/').filter(|it| !it.is_empty())?;
+    (location.kind == LocationKind::Prefix).then_some(folder)
+}
+
+/// What nginx answers there to who asks for the folder itself.
+fn slash_added(location: &Location<'_>, folder: &str) -> Option<Rule> {
+    redirect::exactly(folder)?;
+    let (from, to) = (Some(folder.to_owned()), location.path.clone());
+    let kind = RuleKind::Redirect { status: 301, keeps_query: true };
+    let origin = location.directive.origin.clone();
+    Some(Rule { from, to, kind, origin, is_wider: false, spared: Vec::new() })
+        .filter(|rule| Template::is_destination(&rule.to))
+}
+
 /// What decides that no request of a place is passed on, but for networks and passwords.
 pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let mut own = scope.own().iter();
@@ -238,7 +259,22 @@ pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     location::shut_but_for_passing(scope)
         .or_else(|| by_method(scope))
         .or_else(|| by_file(scope))
+        .or_else(|| altered(scope))
         .or_else(|| laxer_backend(scope).filter(|_| is_tls))
+}
+
+/// What servers are sent, or clients get of their answers, where nginx takes something out of it.
+fn altered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let is_off = |it: &Directive| it.word(0) == "off";
+    let (taken_out, switched_off): (Vec<_>, Vec<_>) =
+        (scope_of(scope, &TAKEN_OUT), scope_of(scope, &SWITCHED_OFF));
+    let taken_out = taken_out.into_iter().find(|it| !is_off(it));
+    let directive = taken_out.or(switched_off.into_iter().find(|it| is_off(it)))?;
+    Some(Shut { directive, why: ALTERED })
+}
+
+fn scope_of<'t>(scope: &Scope<'t>, names: &[&str]) -> Vec<&'t Directive> {
+    names.iter().filter_map(|name| scope.find(name)).collect()
 }
 
 /// Where files are tried first, backends are asked for those that are there, and for others another place is.
@@ -258,6 +294,18 @@ fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
+/// Directives that take something out of requests or answers, or put something in its place.
+const TAKEN_OUT: [&str; 6] = [
+    "proxy_cookie_domain",
+    "proxy_cookie_flags",
+    "proxy_cookie_path",
+    "proxy_hide_header",
+    "proxy_method",
+    "proxy_set_body",
+];
+const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
+const ALTERED: &str =
+    "what it takes away would go through: requests and answers are passed on as they come";
 const THERE: &str = "methods, and what there is, are the backend's matter";
 const VARIABLES: &str = "`backend` of a route has a name, and no variables";
 const PATHS: &str =
