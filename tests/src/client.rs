@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::client::Resumption;
 use rustls::crypto::SupportedKxGroup;
@@ -264,10 +264,15 @@ impl Client {
         self.tls.process_new_packets().unwrap();
     }
 
-    /// Says that nothing more will be sent, and closes that direction.
-    pub fn close_sending(&mut self) {
+    /// Says close_notify, and leaves the socket as it is.
+    pub fn say_goodbye(&mut self) {
         self.tls.send_close_notify();
         self.flush().unwrap();
+    }
+
+    /// Says that nothing more will be sent, and closes that direction.
+    pub fn close_sending(&mut self) {
+        self.say_goodbye();
         self.wire.socket.shutdown(Shutdown::Write).unwrap();
     }
 
@@ -390,6 +395,23 @@ impl Wire {
         // What has come is what is acknowledged, so that is looked at first (`tx_queue:rx_queue` in /proc/net/tcp).
         wait_until("it has come", || tcp_queues(client, server).0 == "00000000");
         wait_until("it is read", || tcp_queues(server, client).1 == "00000000");
+    }
+
+    /// Whether the server, on this machine and by IPv4, reads within a moment all that was sent.
+    #[must_use]
+    pub fn is_soon_read(&self) -> bool {
+        let client = self.socket.local_addr().unwrap().port();
+        let server = self.socket.peer_addr().unwrap().port();
+        let is_read = || {
+            tcp_queues(client, server).0 == "00000000" && tcp_queues(server, client).1 == "00000000"
+        };
+        let until = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < until {
+            if is_read() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Reads until the server closes its side, cleanly or with a reset.

@@ -12,10 +12,12 @@ use crate::output::print_line;
 /// Prints diagnostics to standard output. Exits with 0 if there is nothing to mend.
 pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
     let path = argument.path().display();
+    let mut is_any_name_answered = true;
     let (report, summary) = match read(argument.path()) {
         Ok(config) => {
             let sites = counted(config.sites.len(), "site");
             let listeners = counted(config.listeners.len(), "listener");
+            is_any_name_answered = config.is_any_name_answered();
             (prepare::check(&config), format!("{sites} on {listeners}"))
         }
         Err(mistakes) => (Report { mistakes, ..Report::default() }, String::new()),
@@ -30,6 +32,9 @@ pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
     for (line, disclosure) in &folders {
         let help = disclosure.advice().map_or(String::new(), |it| format!("\nhelp: {it}"));
         print_line(format_args!("note: {line}{help}\n"));
+    }
+    if !is_any_name_answered {
+        print_line(format_args!("note: {NO_DEFAULT}\n"));
     }
     let warned = match warnings.len() {
         0 => String::new(),
@@ -48,3 +53,6 @@ pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
 fn counted(number: usize, noun: &str) -> impl Display {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
+
+const NO_DEFAULT: &str = "no site is the default, so a request for a name that no site has gets 421\n\
+     help: leave it if that is meant; else write default = true in the [[site]] that is to answer";

@@ -190,12 +190,24 @@ pub(crate) struct DoctorArguments {
     /// Ask that server for this name: one machine among several behind it, or one that is to be its server
     #[arg(long, value_name = "NAME", requires = "host")]
     name: Option<String>,
+    /// Exit with 1 where something about that server is at least so bad [default: only where it speaks no TLS]
+    #[arg(long, value_name = "STATE", requires = "host")]
+    pub(crate) fail_on: Option<FailOn>,
     /// Look at the folders that this configuration serves [default: /etc/kettle/kettle.toml, or else the current folder]
     #[arg(long, short, value_name = "FILE", conflicts_with = "host")]
     pub(crate) config: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Something to look at, marked `!`: a certificate that ends soon
+    Warning,
+    /// Something that clients refuse, marked `✗`: a certificate that has ended
+    Bad,
 }
 
 impl DoctorArguments {
@@ -392,9 +404,10 @@ Examples:
   kettle doctor https://example.com   what a server resumes and takes, its chain, its bytes
   kettle doctor 192.0.2.7 --name example.com      one machine behind a name
   kettle doctor localhost:8443 --json
+  kettle doctor https://example.com --fail-on warning     for monitoring
 
 A server is asked by about 25 handshakes, one after the other, in which nothing is said; a minute at most.
-The exit code is 0 if this kernel encrypts, or if the server speaks TLS.";
+The exit code is 0 if this kernel encrypts, or if the server speaks TLS and --fail-on asks for no more.";
 
 const CTL_EXAMPLES: &str = "\
 Examples:

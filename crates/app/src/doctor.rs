@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kettle_config::Diagnostic;
-use kettle_doctor::{Style, Target, examine, examine_host};
+use kettle_doctor::{State, Style, Target, examine, examine_host};
 use kettle_supervisor::read;
 
-use crate::cli::{DEFAULT_CONFIG, DoctorArguments};
+use crate::cli::{DEFAULT_CONFIG, DoctorArguments, FailOn};
 use crate::output::{fail, fail_with, print, print_line};
 
-/// Prints the report. Exits with 0 only if the kernel encrypts what is sent, or if the server speaks TLS.
+/// Prints the report. Exits with 0 only if the kernel encrypts what is sent, or if the server speaks TLS and nothing is as bad as
+/// the command line says.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
     if let Some(target) = arguments.target() {
-        return host(&target, arguments.json);
+        return host(&target, arguments);
     }
     let folders = match served_folders(arguments) {
         Ok(folders) => folders,
@@ -44,16 +45,26 @@ fn served_folders(arguments: &DoctorArguments) -> Result<Vec<PathBuf>, Vec<Diagn
     Ok(folders)
 }
 
-fn host(target: &Target, is_json: bool) -> ExitCode {
+fn host(target: &Target, arguments: &DoctorArguments) -> ExitCode {
     let mut progress = Progress { is_shown: io::stderr().is_terminal() };
     let report = examine_host(target, &mut |what| progress.show(what));
     progress.clear();
-    match report {
-        Ok(report) if is_json => print_line(format_args!("{:#}", report.json())),
-        Ok(report) => print(report.render(style())),
+    let report = match report {
+        Ok(report) => report,
         Err(error) => return fail(error),
+    };
+    match arguments.json {
+        true => print_line(format_args!("{:#}", report.json())),
+        false => print(report.render(style())),
     }
-    ExitCode::SUCCESS
+    let limit = arguments.fail_on.map(|limit| match limit {
+        FailOn::Warning => State::Warning,
+        FailOn::Bad => State::Bad,
+    });
+    match limit.is_some_and(|limit| report.worst() >= limit) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
 }
 
 fn style() -> Style {

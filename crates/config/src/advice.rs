@@ -2,7 +2,7 @@
 
 use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Config, PathPattern, TxPathChoice};
+use crate::model::{Config, FieldTemplate, PathPattern, TxPathChoice};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -11,12 +11,15 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         return diagnostics;
     }
     for listener in 0..config.listeners.len() {
-        diagnostics.extend(about_strangers(config, listener));
+        for setting in ["accept_proxy", "trusted_proxies"] {
+            diagnostics.extend(about_strangers(config, listener, setting));
+        }
         diagnostics.extend(about_http2(config, listener));
         diagnostics.extend(about_sendfile(config, listener));
     }
     for site in 0..config.sites.len() {
         about_patterns(config, site, &mut diagnostics);
+        about_certificates(config, site, &mut diagnostics);
     }
     for backend in 0..config.backends.len() {
         diagnostics.extend(about_use(config, backend));
@@ -26,15 +29,19 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
 }
 
 /// Whom a header speaks for is believed.
-fn about_strangers(config: &Config, index: usize) -> Option<Diagnostic> {
+fn about_strangers(config: &Config, index: usize, setting: &str) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
-    let is_everybody = listener.accept_proxy.iter().any(|network| network.prefix_bits() == 0);
+    let believed = match setting {
+        "accept_proxy" => &listener.accept_proxy,
+        _ => &listener.trusted_proxies,
+    };
+    let is_everybody = believed.iter().any(|network| network.prefix_bits() == 0);
     if !is_everybody || listener.address.ip().is_loopback() {
         return None;
     }
     let message = "whoever can connect may say here which address it comes from";
     let help = "write the networks of your load balancers";
-    Some(at(config, &format!("listener.{index}.accept_proxy"), message, help))
+    Some(at(config, &format!("listener.{index}.{setting}"), message, help))
 }
 
 /// Tunnels carry what was agreed on as it is, and routes speak HTTP/1.1.
@@ -88,6 +95,22 @@ fn about_patterns(config: &Config, index: usize, diagnostics: &mut Vec<Diagnosti
             let help =
                 "write a pattern of its paths, or move the rule to the route of those it is about";
             let setting = format!("site.{index}.route.{number}.{name}.{rule}.from");
+            diagnostics.push(at(config, &setting, &message, help));
+        }
+    }
+}
+
+/// Where clients are asked for no certificate, there is nothing to say of one.
+fn about_certificates(config: &Config, index: usize, diagnostics: &mut Vec<Diagnostic>) {
+    let site = config.sites.get(index).filter(|site| site.client_auth.is_none());
+    let routes = site.map_or(&[][..], |site| &site.routes);
+    for (number, route) in routes.iter().enumerate() {
+        for (name, values) in &route.request_headers {
+            let mut words = values.iter().flat_map(FieldTemplate::words);
+            let Some(word) = words.find(|word| word.is_of_certificate()) else { continue };
+            let message = format!("{{{word}}} is empty: this site asks for no certificates");
+            let help = "add [site.client_auth], or write [] if backends are to get no such header";
+            let setting = format!("site.{index}.route.{number}.request_headers.{name}");
             diagnostics.push(at(config, &setting, &message, help));
         }
     }

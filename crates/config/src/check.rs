@@ -18,7 +18,6 @@ use crate::read::Reader;
 use crate::setting::quoted_size;
 pub(crate) use backends::named_backends;
 pub use listeners::{collide, leads_back};
-pub use proxies::is_own_request_header;
 pub use tls::do_protocols_fit;
 
 /// Records every contradiction in a configuration.

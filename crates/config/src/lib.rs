@@ -25,26 +25,26 @@ mod syntax;
 mod word;
 
 pub use advice::advice;
-pub use check::{collide, do_protocols_fit, is_own_request_header, leads_back};
+pub use check::{collide, do_protocols_fit, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
 pub use glob::DenyPatterns;
 pub use located::{Located, Position};
 pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
-    Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule, Certificate,
-    Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, EarlyHints, Group, Hsts,
-    HttpsListener, Limits, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget,
-    Metrics, Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit,
-    Redirect, RedirectListener, RequestBuffering, Rewrite, Roots, Route, RouteCache, Sandboxing,
-    SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks,
-    TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
-    TxPathChoice, UnknownNames, Ways,
+    Admin, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule,
+    Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, EarlyHints,
+    FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, Listener, ListenerCertificate,
+    ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PathPattern,
+    Piece, PlainHttp, ProxyTlv, RateLimit, Redirect, RedirectListener, RequestBuffering,
+    RequestWord, Rewrite, Roots, Route, RouteCache, Sandboxing, SendProxy, ServerAddress,
+    ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls,
+    TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };
 pub use nearest::closest;
 pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
 pub use schema::{json_schema, json_schema_text};
-pub use setting::{ANY_NAME, is_own_header, quoted};
+pub use setting::{ANY_NAME, is_own_header, is_own_request_header, quoted};
 pub use word::UnknownWord;

@@ -30,7 +30,8 @@ pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, T
 pub use ways::Ways;
 
 pub use crate::setting::{
-    CacheRule, LogTarget, Network, PathPattern, Piece, Roots, ServerAddress, Template,
+    BackendHost, CacheRule, FieldPart, FieldTemplate, LogTarget, Network, PathPattern, Piece,
+    RequestWord, Roots, ServerAddress, Template,
 };
 
 use std::collections::HashSet;
@@ -197,6 +198,14 @@ impl Config {
         let is_any =
             |site: &Site| site.default || site.names.iter().any(|name| name.value == ANY_NAME);
         self.sites.iter().rposition(is_any)
+    }
+
+    /// False if there is an https listener, and a name that no site has finds no site that answers.
+    #[must_use]
+    pub fn is_any_name_answered(&self) -> bool {
+        let default = self.default_site().and_then(|site| self.sites.get(site));
+        let serves = self.listeners.iter().any(|listener| listener.https().is_some());
+        !serves || default.is_some_and(Site::is_served)
     }
 
     /// Fills in `http2` where a listener leaves it open: on, unless sendfile is asked for, which HTTP/2 would take away. All sites

@@ -3,10 +3,12 @@
 //! A [`ValueType`] knows its default, its bounds, how to read itself from the file and how to describe
 //! itself. [`settings!`] turns a struct whose fields carry a kind into all three.
 
+mod authority;
 mod collection;
 mod describe;
 mod duration;
 mod example;
+mod field_template;
 mod network;
 mod number;
 mod place;
@@ -19,10 +21,16 @@ mod template;
 mod text;
 mod word;
 
+pub use authority::BackendHost;
+pub(crate) use authority::{AUTHORITY, backend_host};
 pub use collection::CacheRule;
-pub(crate) use collection::{backends_by_alpn, cache_rules, error_pages, headers, mime_types};
+pub(crate) use collection::{
+    backends_by_alpn, cache_rules, error_pages, headers, mime_types, request_headers,
+};
 pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};
+pub(crate) use field_template::CLIENT_IP_HEADER;
+pub use field_template::{FieldPart, FieldTemplate, RequestWord, is_own_request_header};
 pub use network::Network;
 pub(crate) use network::{address, located_address, networks};
 pub(crate) use number::{

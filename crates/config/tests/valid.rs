@@ -236,8 +236,10 @@ fn every_setting_can_be_written() {
     let site = &config.sites[0];
     assert!(site.default, "the name `_` makes a site the default");
     assert_eq!(site.path, Some(TxPathChoice::User));
-    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    assert_eq!(site.headers, [pair("Link", "</a>"), pair("Link", "</b>"), pair("X-One", "1")]);
+    let header = |name: &str, values: &[&str]| {
+        (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(site.headers, [header("Link", &["</a>", "</b>"]), header("X-One", &["1"])]);
     assert_eq!(site.error_pages[&404].value, PathBuf::from("/etc/kettle/404.html"));
     let hsts = site.hsts.as_ref().map(|hsts| hsts.header_value());
     assert_eq!(hsts.as_deref(), Some("max-age=63072000; includeSubDomains; preload"));

@@ -13,6 +13,7 @@ pub mod date;
 pub mod error;
 pub mod field;
 mod fields;
+pub mod forwarded;
 pub mod h1;
 pub mod h2;
 pub mod host;

@@ -4,9 +4,13 @@
 //! The path is decoded once. Slashes in a row count as one, dot segments are resolved, and what
 //! could mean different things to different programs is refused.
 
+mod reference;
+
 use crate::error::RequestError;
 use crate::fields::Extent;
 use crate::method::Method;
+
+pub use reference::{SlashRuns, reference};
 
 /// A request target, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,9 +40,11 @@ use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files
 
 mod listing;
 mod root;
+mod watch;
 mod whole;
 
 pub use root::{is_chosen_by_root, is_written_by_root};
+pub use watch::{is_alive, watched};
 
 /// What a keeper may do for its server.
 pub trait Permits {
@@ -74,6 +76,7 @@ pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
             set_socket_timeout(&ours, Timeout::Send, Some(ANSWER_TIME_MAX))?;
             // Its first word says that it has become what it is to be.
             answer_to(ours.as_fd(), 0)??;
+            watch::begin(&ours);
             let asking = Asking { socket: ours, number: 0, is_late: false };
             *KEEPER.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking);
             Ok(())

@@ -173,6 +173,33 @@ pub fn limit_heaps(heaps: usize) {
     let _ = heaps;
 }
 
+/// What the C library has of memory for this process, in all its heaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapUse {
+    /// In use.
+    pub used_bytes: u64,
+    /// Of it and of what is free, how much takes memory of the machine; with the rest of the process that is its own alone.
+    pub resident_bytes: u64,
+}
+
+/// How much memory is in use, and how much this process takes for it; `None` where the C library does not say. Takes time for each
+/// free piece, during which other threads may have to wait for an allocation.
+#[must_use]
+pub fn heap_use() -> Option<HeapUse> {
+    #[cfg(target_env = "gnu")]
+    {
+        let text = std::fs::read_to_string("/proc/self/status").ok()?;
+        let own = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+        let own_kibibytes: u64 = own.trim().strip_suffix(" kB")?.parse().ok()?;
+        // SAFETY: the call takes no pointer, and glibc locks each heap while it looks at it.
+        let heaps = unsafe { libc::mallinfo2() };
+        let used_bytes = (heaps.uordblks + heaps.hblkhd) as u64;
+        Some(HeapUse { used_bytes, resident_bytes: own_kibibytes * 1_024 })
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
 /// Gives freed memory back to the system, as far as the C library can: glibc keeps all that lies below the last piece in use.
 /// Takes about 0.4 ms for each MiB given back, during which other threads may have to wait for an allocation.
 pub fn release_free_memory() {

@@ -4,6 +4,7 @@
 //! need the hardware counter, so reading them is no system call on any machine.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kettle_http::date::write_imf_fixdate;
@@ -75,6 +76,34 @@ impl Default for DateLine {
 pub(crate) fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
     moment.is_none_or(|moment| moment.elapsed() >= time)
 }
+
+/// Keeps a message that all workers may have to one in a minute.
+#[derive(Debug)]
+pub struct OnceAMinute {
+    begun: Instant,
+    /// When it may be said again, in milliseconds since then.
+    next: AtomicU64,
+}
+
+impl Default for OnceAMinute {
+    fn default() -> Self {
+        Self { begun: Instant::now(), next: AtomicU64::new(0) }
+    }
+}
+
+impl OnceAMinute {
+    /// True if a minute has passed by `now` since this last said so to anybody.
+    pub fn is_due(&self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.begun).as_millis();
+        let passed = u64::try_from(passed).unwrap_or(u64::MAX);
+        let next = self.next.load(Ordering::Relaxed);
+        let then = passed.saturating_add(MINUTE_MILLISECONDS);
+        let relaxed = Ordering::Relaxed;
+        passed >= next && self.next.compare_exchange(next, then, relaxed, relaxed).is_ok()
+    }
+}
+
+const MINUTE_MILLISECONDS: u64 = 60_000;
 
 /// Keeps a message that comes again and again from filling a log.
 #[derive(Debug, Default)]

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
-use crate::request::{Beside, OfConnection, poll_client};
+use crate::request::{Beside, OfConnection, departure};
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
 use crate::upstream::UpstreamError;
@@ -199,15 +199,13 @@ impl<'d> Delivery<'d> {
         limit: Duration,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
     ) -> Result<T, DeliveryError> {
-        let next = poll_fn(|context| {
-            if let Poll::Ready(next) = poll(context) {
-                return Poll::Ready(next.map_err(cut_short));
+        let next = async {
+            tokio::select! {
+                biased;
+                next = poll_fn(&mut poll) => next.map_err(cut_short),
+                error = departure(self.stream) => Err(error.into()),
             }
-            match poll_client(self.stream, context) {
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
-                _ => Poll::Pending,
-            }
-        });
+        };
         let next = timeout(limit, next).await;
         next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
     }

@@ -61,6 +61,12 @@ impl ErrorPage {
         Self::of(status, reason_phrase(status))
     }
 
+    /// The page for a host that no site has.
+    #[must_use]
+    pub fn unknown_host(host: &str) -> Self {
+        Self::of(421, &format!("No site here has the name <b>{}</b>.", escape(host)))
+    }
+
     /// The page for plain HTTP on a port that speaks HTTPS.
     #[must_use]
     pub fn plain_http(location: &str) -> Self {

@@ -37,11 +37,11 @@ impl Edge {
 
 /// Writes the head of a response anew, status line to empty line, and takes away a body that must
 /// not follow it: the answer to HEAD announces the length of what GET would get (RFC 9110 §9.3.2),
-/// 204 and 304 announce none (§8.6).
+/// 204 and 304 announce none (§8.6). The fields go with that: a client may take its time for the body.
 pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
     head.clear();
     write_status_line(head, response.status);
-    let fields = &response.fields;
+    let fields = std::mem::take(&mut response.fields);
     for lines in fields.lines() {
         head.extend_from_slice(lines);
     }

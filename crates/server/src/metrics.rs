@@ -22,7 +22,8 @@ pub use counter::{BUCKETS, DurationCounts, Label, LabelledCounts};
 pub(crate) use counter::{By, Count, Durations, Lifetimes, Shape};
 pub use render::{NamedCounters, render};
 pub use table::{Numbers, WorkerMetrics};
-pub(crate) use writer::{Metric, MetricWriter, write_named};
+pub(crate) use writer::write_named;
+pub use writer::{Metric, MetricWriter};
 
 /// Which direction of a connection changed its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,13 +254,6 @@ impl Metrics {
     #[must_use]
     pub fn workers(&self) -> &[Arc<WorkerMetrics>] {
         &self.workers
-    }
-
-    /// The most connections that were open at once since this was asked before, summed over the workers: a crowd that
-    /// came and left in between has been there.
-    #[must_use]
-    pub fn take_most_connections(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.connections.take_most()).sum()
     }
 
     /// The sums over all workers.

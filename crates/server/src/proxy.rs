@@ -1,6 +1,6 @@
 //! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, `upload` sends its body, `answer` waits for the response with an eye on the client, and
+//! `outgoing` writes the request, with `words` in it, `upload` sends its body, `answer` waits for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
 mod answer;
@@ -8,13 +8,15 @@ mod incoming;
 mod outgoing;
 mod shared;
 mod upload;
+mod words;
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::{EarlyHints, Route, Site};
+use kettle_config::{BackendHost, EarlyHints, FieldTemplate, Route, Site};
 use kettle_http::HttpVersion;
+use kettle_http::target::SlashRuns;
 
 use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
@@ -31,10 +33,11 @@ pub struct ProxyRoute {
     /// The operator's fields.
     pub configured: ConfiguredFields,
     /// The `host` that servers are sent, if not that of the request.
-    host: Option<String>,
+    host: Option<BackendHost>,
     /// Names of the site, in lower case. The first that is exact stands for whatever no name fits.
     names: Vec<String>,
-    request_headers: Vec<(String, String)>,
+    /// The operator's fields for servers. Without values: no server gets the client's.
+    request_headers: Vec<(String, Vec<FieldTemplate>)>,
     timeout: Duration,
     request_body_bytes_max: u64,
     /// Whether clients may change to another protocol.
@@ -44,6 +47,10 @@ pub struct ProxyRoute {
     early_hints: EarlyHints,
     /// Whether a request says nothing but its path and that this is signed.
     is_signed: bool,
+    /// True if clients are asked for certificates; where they are not, none was verified for this site.
+    asks_certificates: bool,
+    /// How servers get slashes in a row.
+    slash_runs: SlashRuns,
     /// Names of fields of responses that are ours to send, or for us alone, in lower case.
     own_fields: Vec<String>,
 }
@@ -64,7 +71,7 @@ impl ProxyRoute {
         Self {
             upstream,
             configured: ConfiguredFields::new(&site.headers, &route.headers),
-            host: route.backend_host.as_deref().map(asked_name),
+            host: route.backend_host.clone(),
             names: site.names.iter().map(|name| asked_name(&name.value)).collect(),
             request_headers: route.request_headers.clone(),
             timeout: route.timeout,
@@ -73,6 +80,8 @@ impl ProxyRoute {
             takes_encoded_slashes: route.encoded_slashes,
             early_hints: route.early_hints,
             is_signed: route.signed_urls.is_some(),
+            asks_certificates: site.client_auth.is_some(),
+            slash_runs: slash_runs(route),
             own_fields,
         }
     }
@@ -84,6 +93,14 @@ impl ProxyRoute {
             EarlyHints::Http2 => version == HttpVersion::Http2,
             EarlyHints::All => version != HttpVersion::Http10,
         }
+    }
+}
+
+/// What is kept has one name, and what is signed is the path that was decided by.
+fn slash_runs(route: &Route) -> SlashRuns {
+    match route.merge_slashes || route.cache.is_some() || route.signed_urls.is_some() {
+        true => SlashRuns::Merged,
+        false => SlashRuns::AsSent,
     }
 }
 

@@ -1,11 +1,8 @@
-//! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so. And a path as it is
-//! passed on to another server.
+//! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so.
 
 pub mod pattern;
 
-use std::borrow::Cow;
-
-use kettle_http::target::Target;
+use kettle_http::target::{SlashRuns, Target, reference};
 use kettle_http::uri::percent_encode_path;
 
 use crate::error_page::{self, ErrorPage, HttpError};
@@ -34,7 +31,7 @@ impl Redirect {
             HTTPS_PORT => String::new(),
             port => format!(":{port}"),
         };
-        let reference = reference(target, head.raw_target()).ok_or(400_u16)?;
+        let reference = reference(target, head.raw_target(), SlashRuns::AsSent).ok_or(400_u16)?;
         let location = format!("https://{host}{port}{reference}");
         let configured = ConfiguredFields::default();
         Ok(match self.status {
@@ -65,55 +62,6 @@ pub fn path_and_query(target: Target<'_>, after_path: &str) -> String {
         reference.push_str(query);
     }
     reference
-}
-
-/// Path and query as another server is asked for them. A path that was only encoded in its own way stays as it was sent, since `;`
-/// and `%3B` need not be the same (RFC 3986 §2.2): decoded once it is the one that was understood here. Any other, rewritten or with
-/// segments that were resolved, is encoded anew.
-///
-/// `None` for one that would have to be encoded anew and has an encoded slash, since it could mean two things then.
-#[must_use]
-pub fn reference<'t>(target: Target<'t>, raw: &'t str) -> Option<Cow<'t, str>> {
-    let raw = match target.authority {
-        Some(authority) => raw.split_once("://")?.1.strip_prefix(authority)?,
-        None => raw,
-    };
-    let (raw_path, _) = raw.split_once('?').unwrap_or((raw, ""));
-    match is_same_path(raw_path, target.path) {
-        true => Some(Cow::Borrowed(raw)),
-        false if target.has_encoded_slash => None,
-        false => Some(Cow::Owned(path_and_query(target, ""))),
-    }
-}
-
-/// Whether a path decodes to another one byte for byte, with nothing to be resolved. An encoded slash stays encoded.
-fn is_same_path(raw: &str, path: &str) -> bool {
-    let mut raw = raw.bytes();
-    let mut decoded = path.bytes();
-    while let Some(byte) = raw.next() {
-        let is_encoded = byte == b'%';
-        let byte = match byte {
-            b'%' => {
-                let mut digit = || char::from(raw.next()?).to_digit(16);
-                match digit()
-                    .zip(digit())
-                    .and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
-                {
-                    Some(byte) => byte,
-                    None => return false,
-                }
-            }
-            byte => byte,
-        };
-        let is_same = match (byte, is_encoded) {
-            (b'/', true) => decoded.by_ref().take(3).eq(*b"%2F"),
-            _ => decoded.next() == Some(byte),
-        };
-        if !is_same {
-            return false;
-        }
-    }
-    decoded.next().is_none()
 }
 
 /// The port that goes without saying.

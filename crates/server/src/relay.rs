@@ -313,6 +313,11 @@ impl Relay {
             && self.to_client.source == SourceState::Closed
     }
 
+    /// Whether the client has that, too, as far as the kernel can tell.
+    pub(crate) fn client_has_all(&self) -> bool {
+        self.has_told_backend_end() && self.client.unacknowledged_bytes() == 0
+    }
+
     /// The client's and the backend's connection, for what is to be told of them.
     pub(crate) fn sides(&self) -> [&Side; 2] {
         [&self.client, &self.backend]

@@ -2,7 +2,6 @@
 //! somebody wants it.
 
 use std::io::IoSlice;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -10,19 +9,21 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
-use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
+use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
 use crate::deadlines::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
 mod beside;
+mod client;
 mod departure;
 mod parameters;
 mod stream_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed};
-pub(crate) use departure::{Departed, poll_client};
+pub use client::Client;
+pub(crate) use departure::{ClientWatch, Departed, departure};
 pub use parameters::as_read_otherwise;
 pub use stream_body::StreamSource;
 
@@ -35,8 +36,8 @@ pub struct Request<'c> {
     pub head: Box<Head>,
     /// What follows the head.
     pub body: RequestBody<'c>,
-    /// Who asks, by the PROXY header where there was one.
-    pub client: IpAddr,
+    /// The client that asks.
+    pub client: Client,
 }
 
 /// What a client presented when it connected.
@@ -59,8 +60,8 @@ impl<'c> Request<'c> {
     /// A request without a body, over no connection: for tests of what answers.
     #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
-        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        Self::from_source(head, BodyFraming::None, BodySource::Nothing { server_name }, client)
+        let source = BodySource::Nothing { server_name };
+        Self::from_source(head, BodyFraming::None, source, Client::default())
     }
 
     /// A request whose body, if any, comes from `source`.
@@ -69,7 +70,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: TlsSource<'c>,
-        client: IpAddr,
+        client: Client,
     ) -> Self {
         Self::from_source(head, framing, BodySource::Tls(source), client)
     }
@@ -80,7 +81,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: StreamSource<'c>,
-        client: IpAddr,
+        client: Client,
     ) -> Self {
         Self::from_source(head, framing, BodySource::Stream(source), client)
     }
@@ -89,7 +90,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: BodySource<'c>,
-        client: IpAddr,
+        client: Client,
     ) -> Self {
         // A body of no bytes needs no `100 Continue`.
         let is_awaited = !framing.is_empty() && head.expects_continue();
@@ -116,6 +117,17 @@ impl<'c> Request<'c> {
             BodySource::Tls(source) => source.stream.session().into(),
             BodySource::Stream(source) => source.session.into(),
         }
+    }
+
+    /// The certificate that its client has shown and that was verified, if any.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&PeerIdentity> {
+        let session = match &self.body.source {
+            BodySource::Nothing { .. } => return None,
+            BodySource::Tls(source) => source.stream.session(),
+            BodySource::Stream(source) => source.session,
+        };
+        session.peer.as_deref()
     }
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
@@ -200,19 +212,32 @@ impl RequestBody<'_> {
     /// # Errors
     /// [`BodyError`], also if the body is announced to be too long.
     pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
+        Ok(self.chunk_and_client(bytes_max).await?.map(|(data, _)| data))
+    }
+
+    /// As [`chunk`](Self::chunk), with the client to look at as long as the data is used.
+    ///
+    /// # Errors
+    /// As `chunk`.
+    pub(crate) async fn chunk_and_client(
+        &mut self,
+        bytes_max: u64,
+    ) -> Result<Option<(&[u8], ClientWatch<'_>)>, BodyError> {
         let outcome = match self.source {
             BodySource::Stream(_) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
             _ => self.next_chunk(bytes_max).await,
         };
         self.is_broken |= outcome.is_err();
         let Some(data_bytes) = outcome? else { return Ok(None) };
+        let client = self.source.client();
         match &self.source {
             BodySource::Nothing { .. } => Ok(None),
             BodySource::Tls(source) => {
                 self.lent_bytes = data_bytes;
-                Ok(source.stream.received().bytes().get(..data_bytes))
+                let data = source.stream.received().bytes().get(..data_bytes);
+                Ok(data.map(|data| (data, client)))
             }
-            BodySource::Stream(source) => Ok(Some(&source.data)),
+            BodySource::Stream(source) => Ok(Some((&source.data, client))),
         }
     }
 
@@ -269,6 +294,18 @@ impl RequestBody<'_> {
             let began = Instant::now();
             source.fill(Stage::UnderWay).await?;
             self.waited += began.elapsed();
+        }
+    }
+
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    pub(crate) fn is_probing(&self) -> bool {
+        matches!(&self.source, BodySource::Stream(source) if source.stream.is_probing())
+    }
+
+    /// Notes that all that was given out has been passed on: the client may be far away, and get a larger window.
+    pub(crate) fn note_passed_on(&self) {
+        if let BodySource::Stream(source) = &self.source {
+            source.stream.note_passed_on();
         }
     }
 

@@ -90,11 +90,17 @@ pub async fn refuse(
 ) -> Response {
     let asked = head.and_then(|head| head.host_bytes());
     let asked = asked.and_then(|host| router.site(Some(host), presented));
+    let unknown = head.filter(|_| status == 421).and_then(|head| head.host());
+    let page = match unknown.filter(|host| router.is_unknown(host)) {
+        Some(host) => ErrorPage::unknown_host(host),
+        None => ErrorPage::plain(status),
+    };
     let Some(site) = asked.or_else(|| router.site(None, presented)) else {
-        return error_page::plain(&status.into());
+        return error_page::response(&status.into(), page, &ConfiguredFields::default());
     };
     let deadline = files.disks().deadline();
-    let response = error_response(files, site, &site.configured, &status.into(), deadline).await;
+    let own = own_page(files, site, status, deadline).await;
+    let response = error_page::response(&status.into(), own.unwrap_or(page), &site.configured);
     of_site(site, None, response)
 }
 
@@ -240,11 +246,18 @@ async fn error_response(
     error: &HttpError,
     deadline: DiskDeadline,
 ) -> Response {
-    let page = match site.error_pages.get(&error.status) {
-        Some(path) => files.error_page(path, deadline).await,
-        None => None,
-    };
+    let page = own_page(files, site, error.status, deadline).await;
     error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)
+}
+
+/// The site's own page for an error, if it has one that can be read.
+async fn own_page(
+    files: &Files,
+    site: &Site,
+    status: u16,
+    deadline: DiskDeadline,
+) -> Option<ErrorPage> {
+    files.error_page(site.error_pages.get(&status)?, deadline).await
 }
 
 #[cfg(test)]

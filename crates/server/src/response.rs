@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -169,13 +170,16 @@ pub struct ConfiguredFields {
     all: Bytes,
     without_caching: Bytes,
     for_errors: Bytes,
+    /// Names in lower case.
+    removed: Vec<String>,
 }
 
 impl ConfiguredFields {
-    /// A site's fields, except those the route has too, then the route's.
+    /// A site's fields, except those the route has too, then the route's. What has no values is taken away.
     #[must_use]
-    pub fn new(site: &[(String, String)], route: &[(String, String)]) -> Self {
+    pub fn new(site: &[(String, Vec<String>)], route: &[(String, Vec<String>)]) -> Self {
         let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut removed = Vec::new();
         let mut add = |name: &str, value: &str| {
             let name = name.to_ascii_lowercase();
             write_field(&mut all, &name, value.as_bytes());
@@ -195,14 +199,29 @@ impl ConfiguredFields {
         if !has(site, "server") && !has(route, "server") {
             add("server", "kettle");
         }
-        for (name, value) in site.iter().filter(|(name, _)| !has(route, name)).chain(route) {
-            add(name, value);
+        for (name, values) in site.iter().filter(|(name, _)| !has(route, name)).chain(route) {
+            values.iter().for_each(|value| add(name, value));
+            if values.is_empty() {
+                removed.push(name.to_ascii_lowercase());
+            }
         }
         Self {
             all: all.into(),
             without_caching: without_caching.into(),
             for_errors: for_errors.into(),
+            removed,
         }
+    }
+
+    /// True if the operator takes fields of this name, which is in lower case, away.
+    #[must_use]
+    pub fn removes(&self, name: &str) -> bool {
+        self.removed.iter().any(|removed| removed == name)
+    }
+
+    /// The names that [`removes`](Self::removes) is true of.
+    pub fn removed(&self) -> impl Iterator<Item = &str> {
+        self.removed.iter().map(String::as_str)
     }
 
     /// Whether the operator sends a field of this name, which is in lower case.
@@ -250,7 +269,7 @@ fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
     lines.filter(|line| !line.starts_with(beginning.as_bytes())).collect::<Vec<_>>().concat()
 }
 
-fn has(fields: &[(String, String)], name: &str) -> bool {
+fn has(fields: &[(String, Vec<String>)], name: &str) -> bool {
     fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
@@ -396,6 +415,8 @@ pub struct Upgraded {
     pub path: TxPathChoice,
     /// Which log has its line: that of the response.
     pub log: Destination,
+    /// The client that asked for it.
+    pub client: SocketAddr,
 }
 
 impl fmt::Debug for Upgraded {

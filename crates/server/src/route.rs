@@ -3,20 +3,23 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use kettle_config::{ANY_NAME, Config, Diagnostic, Located, LogTarget, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
+use kettle_kernel::process;
 use kettle_tls::names::NAME_BYTES_MAX;
 use rustix::io::Errno;
 
 use crate::access_log::Destination;
 use crate::cached::CachedRoute;
+use crate::clock::OnceAMinute;
 use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::{ProxyRoute, asked_name};
@@ -36,6 +39,20 @@ pub struct Router {
     /// Site numbers by what follows the star of `*.example.org`, in lower case.
     below: BTreeMap<Box<[u8]>, usize>,
     default: Option<usize>,
+    /// The site whose certificate is shown for names that no site has.
+    shown_to_others: Option<usize>,
+    /// Whether it was said lately that a name has no site.
+    unknown_name: OnceAMinute,
+}
+
+/// Sites that show the same certificates, and that ask clients for the same ones, by what is in their files: for each site the number
+/// of the first that is its like, if it has any.
+#[derive(Clone, Debug, Default)]
+pub struct AlikeSites {
+    /// By what they show.
+    pub certificates: Vec<Option<usize>>,
+    /// By what they ask for.
+    pub client_auth: Vec<Option<usize>>,
 }
 
 /// A site.
@@ -146,7 +163,12 @@ impl Router {
             default: config
                 .default_site()
                 .filter(|site| config.sites.get(*site).is_some_and(kettle_config::Site::is_served)),
+            shown_to_others: None,
+            unknown_name: OnceAMinute::default(),
         };
+        // As `Identities::add_site` has it.
+        let first_served = config.sites.iter().position(kettle_config::Site::is_served);
+        router.shown_to_others = router.default.or(first_served);
         let client_auth = client_auth_groups(config);
         let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
@@ -188,6 +210,17 @@ impl Router {
         if diagnostics.is_empty() { Ok(router) } else { Err(diagnostics) }
     }
 
+    /// Tells which sites are alike by what their files hold, where two files may be copies of one.
+    #[must_use]
+    pub fn with_alike(mut self, alike: &AlikeSites) -> Self {
+        for (number, site) in self.sites.iter_mut().enumerate() {
+            let of = |groups: &[Option<usize>]| groups.get(number).copied().flatten();
+            site.certificates = of(&alike.certificates).unwrap_or(site.certificates);
+            site.client_auth = site.client_auth.and(of(&alike.client_auth).or(site.client_auth));
+        }
+        self
+    }
+
     /// A router whose sites answer with what they were sent.
     #[cfg(test)]
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
@@ -202,15 +235,17 @@ impl Router {
     /// What each root lies on, in words, and what is known about reading its files.
     #[must_use]
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
-        let mut lines = Vec::new();
+        let (mut lines, mut seen) = (Vec::new(), HashSet::new());
         for route in self.sites.iter().flat_map(|site| &site.routes) {
             let Handler::Files(files) = &route.handler else { continue };
             let root = &files.root;
+            // There may be ten thousand.
+            if !seen.insert(root.path()) {
+                continue;
+            }
             let disclosure = root.disclosure();
             let line = (disclosure.sentence(root.path(), root.file_system()), disclosure);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+            lines.push(line);
         }
         lines
     }
@@ -228,7 +263,8 @@ impl Router {
     /// The site for a request, by the name it asks for and what its client presented.
     ///
     /// A request without a name (HTTP/1.0) goes to the site of the connection. A connection
-    /// without a name (no SNI) may ask for any site. `None`, for 421 (RFC 9110 §15.5.20), means one of these:
+    /// without a name (no SNI) may ask for any site. One with a name that no site has is one of the site whose certificate it was shown,
+    /// but its client was asked for none. `None`, for 421 (RFC 9110 §15.5.20), means one of these:
     ///
     /// - No site has the name, and none is the default.
     /// - The site asks clients for certificates, and the connection's name is of a site that asks for others, or for none.
@@ -237,7 +273,11 @@ impl Router {
     #[must_use]
     pub fn site(&self, host: Option<&[u8]>, presented: Presented<'_>) -> Option<&Site> {
         let server_name = presented.server_name.map(str::as_bytes);
-        let number = self.number_of(host.or(server_name))?;
+        let shown = || self.number_of(server_name).or(self.shown_to_others);
+        let number = match (host, server_name) {
+            (None, Some(_)) => shown()?,
+            _ => self.number_of(host)?,
+        };
         let site = &self.sites[number];
         if site.client_auth.is_some() {
             // A client that the acceptor asked for one has shown it. This does not rely on that.
@@ -249,14 +289,25 @@ impl Router {
         if let (Some(asked), Some(server_name)) = (host, server_name)
             && asked != server_name
             && !asked.eq_ignore_ascii_case(server_name)
+            && shown().map(|shown| self.sites[shown].certificates) != Some(site.certificates)
         {
-            let shown =
-                self.number_of(Some(server_name)).map(|shown| self.sites[shown].certificates);
-            if shown != Some(site.certificates) {
-                return None;
-            }
+            return None;
         }
         Some(site)
+    }
+
+    /// True if no site has this name, nor stands for all others. It is said once a minute.
+    #[must_use]
+    pub fn is_unknown(&self, host: &str) -> bool {
+        let is_unknown = self.number_of(Some(host.as_bytes())).is_none();
+        if is_unknown && self.unknown_name.is_due(Instant::now()) {
+            tracing::warn!(
+                ?host,
+                "a request was answered with 421, because no site has this name; a site with `default = true` answers for all \
+                 names that no other has"
+            );
+        }
+        is_unknown
     }
 
     /// Which certificates clients of connections with this name were asked for.
@@ -338,7 +389,8 @@ fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
 }
 
 /// For each that has a key, the number of the first with the same. There may be ten thousand.
-fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
+#[must_use]
+pub fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
     let mut first = HashMap::new();
     keys.enumerate().map(|(number, key)| Some(*first.entry(key?).or_insert(number))).collect()
 }
@@ -423,9 +475,19 @@ fn root_diagnostic(config: &Config, root: &Located<PathBuf>, error: Errno) -> Di
                     .to_owned(),
             ),
         ),
+        Errno::MFILE => (format!("cannot open {path}: {error}"), Some(descriptors_help())),
         error => (format!("cannot open {path}: {error}"), None),
     };
     config.diagnostic(root.at, &path, message, help)
+}
+
+/// What to do where descriptors have run out.
+fn descriptors_help() -> String {
+    let limit = process::open_files_limit().current.map_or_else(String::new, |it| format!(" {it}"));
+    format!(
+        "this process may have{limit} descriptors, of which each folder that a route serves takes one: raise LimitNOFILE= of the \
+         unit, --ulimit nofile= of the container, or `ulimit -n`, and restart kettle"
+    )
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::Config;
+use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::Acceptors;
 use tokio::sync::{mpsc, watch};
@@ -43,6 +44,8 @@ pub struct WorkerSetup {
     pub capabilities: Arc<Capabilities>,
     /// The places of encoders, which all workers share.
     pub encoders: EncoderPlaces,
+    /// What windows of HTTP/2 may grow by, in the whole process.
+    pub window_budget: Arc<WindowBudget>,
     /// Questions about its tunnels.
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }

@@ -2,6 +2,7 @@
 
 mod introduction;
 mod open;
+mod time;
 mod watch;
 
 use std::cell::Cell;
@@ -20,13 +21,14 @@ use tokio::net::TcpStream;
 use crate::access_log::TunnelEntry;
 use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
 use crate::clock::Clock;
-use crate::deadlines::{Deadline, Interrupt, Stage, TICK};
+use crate::deadlines::Deadline;
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::{TunnelRoutes, TunnelSettings};
 use crate::worker_state::{OpenConnection, WorkerState};
 use introduction::introduction;
 pub(crate) use open::Opened;
+use time::{Time, goes_on_lingering, run};
 pub use watch::BackendWatch;
 
 /// Between whom a tunnel is.
@@ -403,93 +405,11 @@ enum NoServer {
     Departed(TunnelEnd),
 }
 
-/// How long a tunnel may last.
-struct Time {
-    /// Without a byte in either direction.
-    idle: Duration,
-    /// In all.
-    end: Option<Instant>,
-}
-
-impl Time {
-    /// How long it may last if nothing happens from now on.
-    fn left(&self, relay: &Relay) -> Duration {
-        let most = if relay.has_told_backend_end() { HALF_CLOSED_MAX } else { Duration::MAX };
-        let idle = self.idle.min(most);
-        self.end.map_or(idle, |end| idle.min(end.saturating_duration_since(Instant::now())))
-    }
-
-    /// Whether it is over in all, or will be so soon.
-    fn is_over_within(&self, soon: Duration) -> bool {
-        self.end.is_some_and(|end| end <= Instant::now() + soon)
-    }
-}
-
-/// Whether both sides are given as much time again to receive what was sent to them. Who receives a segment now and then
-/// could make a tunnel last for days: one whose time is over, or was before its end, has no second round.
-fn goes_on_lingering(
-    end: TunnelEnd,
-    time: &Time,
-    before_bytes: usize,
-    unacknowledged_bytes: usize,
-) -> bool {
-    let is_cut = matches!(end, TunnelEnd::Idle | TunnelEnd::TooLong | TunnelEnd::Draining);
-    let is_time_over = is_cut || time.is_over_within(Duration::ZERO);
-    !is_time_over && 0 < unacknowledged_bytes && unacknowledged_bytes < before_bytes
-}
-
-/// Carries bytes until both directions have ended or the time is over.
-async fn run(
-    carried: &mut Carried,
-    deadline: &Deadline,
-    time: &Time,
-    shown: &OpenTunnel,
-) -> TunnelEnd {
-    let Carried { relay, slot, .. } = carried;
-    let mut progress = relay.progress();
-    shown.carried(relay.flows(), deadline.ticks());
-    deadline.extend(time.left(relay));
-    let carry = |context: &mut Context<'_>| {
-        let polled = relay.poll(context);
-        // A client that takes slowly what came before keeps nobody else from a server that has none of it.
-        if relay.has_lost_backend() {
-            *slot = None;
-        }
-        if relay.progress() != progress {
-            // A tunnel that is never idle ends at its time limit all the same.
-            if polled.is_pending() && time.is_over_within(Duration::ZERO) {
-                return Poll::Ready(None);
-            }
-            progress = relay.progress();
-            shown.carried(relay.flows(), deadline.ticks());
-            deadline.extend(time.left(relay));
-        }
-        polled.map(Some)
-    };
-    let end = match deadline.wait(Stage::UnderWay, carry).await {
-        Ok(Some(end)) => return end,
-        Err(Interrupt::Draining) => TunnelEnd::Draining,
-        // A deadline is kept in whole ticks.
-        Ok(None) | Err(Interrupt::Expired) if time.is_over_within(TICK) => TunnelEnd::TooLong,
-        // Its client was told so, and neither ends nor says anything.
-        Ok(None) | Err(Interrupt::Expired) if relay.has_told_backend_end() => {
-            TunnelEnd::BackendClosed
-        }
-        Ok(None) | Err(Interrupt::Expired) => TunnelEnd::Idle,
-    };
-    relay.cut(end);
-    end
-}
-
 /// How a tunnel ends whose client a reload has shut out before there was a server for it.
 const SESSION_REFUSED: &str = "session_refused";
 
 /// A close_notify in a record: header, alert, and what TLS 1.2 and 1.3 add to it (24 and 17 bytes).
 const CLOSE_NOTIFY_BYTES_MAX: usize = 31;
-
-/// How long a client may say nothing once its backend has said all: many that keep connections for later close them when they
-/// want the next one, and until then each has a place at its server. As stunnel's `TIMEOUTclose`.
-const HALF_CLOSED_MAX: Duration = Duration::from_mins(1);
 
 /// How long peers may take to receive our last words and to close their sides.
 const LINGER: Duration = Duration::from_secs(5);

@@ -76,6 +76,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
         setup.kill_switch,
         setup.capabilities,
         setup.encoders,
+        setup.window_budget,
     );
     let worker = Rc::new(state);
     let mut duties = JoinSet::new();

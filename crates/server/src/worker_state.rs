@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kettle_config::Limits;
+use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -39,6 +40,8 @@ pub(crate) struct WorkerState {
     pub(crate) pipes: Rc<Pipes>,
     pub(crate) responder: Responder,
     pub(crate) send_turns: SendTurns,
+    /// What windows of HTTP/2 may grow by, in the whole process.
+    pub(crate) window_budget: Arc<WindowBudget>,
     pub(crate) deadlines: Deadlines,
     date_line: DateLine,
     snapshot: RefCell<Arc<Snapshot>>,
@@ -99,6 +102,7 @@ impl WorkerState {
         kill_switch: Arc<KillSwitch>,
         capabilities: Arc<Capabilities>,
         encoders: EncoderPlaces,
+        window_budget: Arc<WindowBudget>,
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
         let responder = Responder {
@@ -117,6 +121,7 @@ impl WorkerState {
             pipes: Rc::default(),
             responder,
             send_turns: SendTurns::default(),
+            window_budget,
             deadlines: Deadlines::default(),
             snapshot: RefCell::new(snapshot),
             connections: Cell::new(0),

@@ -79,7 +79,7 @@ impl AdminSocket {
         let Self { listener, place: _place } = self;
         let listener = UnixListener::from_std(listener)?;
         let accept = async || listener.accept().await.map(|(stream, _)| stream);
-        let answer = |stream| answer(stream, asked.clone());
+        let answer = |stream, _| answer(stream, asked.clone());
         match accept_each("the control socket", &BOUNDS, accept, answer).await {}
     }
 }
@@ -227,7 +227,12 @@ const PATH_BYTES_MAX: usize = 107 - BYTES_BESIDE;
 const PLACE_ATTEMPTS: usize = 8;
 
 /// A reload takes its time.
-const BOUNDS: Bounds = Bounds { connections_max: 16, lifetime: Duration::from_secs(60) };
+const BOUNDS: Bounds = Bounds {
+    connections_max: 16,
+    lifetime: Duration::from_secs(60),
+    // Whoever may connect may stop the server as well.
+    makes_way_after: None,
+};
 
 #[cfg(test)]
 mod tests;

@@ -12,10 +12,11 @@ use kettle_http::h1::write::{write_field, write_field_u64, write_status_line};
 use kettle_http::{HeadLimits, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 
 use kettle_server::metrics::{Metrics, render};
 
-use crate::accept::{Bounds, accept_each};
+use crate::accept::{Bounds, Spoken, accept_each};
 use crate::text_format::text_format;
 
 /// Answers scrapes for as long as it is polled. `started` is when the server was.
@@ -30,26 +31,44 @@ pub async fn serve(
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let accept = async || listener.accept().await.map(|(stream, _)| stream);
-    let answer = |stream| answer(stream, Arc::clone(&metrics), started);
+    let answer = |stream, spoken| answer(stream, spoken, Arc::clone(&metrics), started);
     match accept_each("the metrics endpoint", &BOUNDS, accept, answer).await {}
 }
 
-async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>, started: Instant) -> io::Result<()> {
+async fn answer(
+    mut stream: TcpStream,
+    spoken: Spoken,
+    metrics: Arc<Metrics>,
+    started: Instant,
+) -> io::Result<()> {
+    let numbers = || render(&metrics, started.elapsed()).unwrap_or_default();
+    let Some(response) = timeout(HEAD_TIME_MAX, ask(&mut stream, numbers)).await?? else {
+        return Ok(());
+    };
+    spoken.note();
+    let write = async {
+        stream.write_all(&response).await?;
+        stream.shutdown().await
+    };
+    timeout(RESPONSE_TIME_MAX, write).await?
+}
+
+/// The response to what a client asks; none if it leaves before it has.
+async fn ask(stream: &mut TcpStream, numbers: impl Fn() -> String) -> io::Result<Option<Vec<u8>>> {
     let mut request = Vec::with_capacity(HEAD_BYTES_MAX);
-    let response = loop {
-        let numbers = || render(&metrics, started.elapsed()).unwrap_or_default();
-        match respond(&request, numbers) {
-            Some(response) => break response,
-            None if request.len() >= HEAD_BYTES_MAX => break plain(431, "request too large\n"),
+    loop {
+        match respond(&request, &numbers) {
+            Some(response) => return Ok(Some(response)),
+            None if request.len() >= HEAD_BYTES_MAX => {
+                return Ok(Some(plain(431, "request too large\n")));
+            }
             None => {}
         }
-        let mut bounded = (&mut stream).take((HEAD_BYTES_MAX - request.len()) as u64);
+        let mut bounded = (&mut *stream).take((HEAD_BYTES_MAX - request.len()) as u64);
         if bounded.read_buf(&mut request).await? == 0 {
-            return Ok(());
+            return Ok(None);
         }
-    };
-    stream.write_all(&response).await?;
-    stream.shutdown().await
+    }
 }
 
 /// The response, once the request's head is complete.
@@ -107,7 +126,16 @@ const TEXT_FORMAT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// A scrape is short.
-const BOUNDS: Bounds = Bounds { connections_max: 8, lifetime: Duration::from_secs(10) };
+const BOUNDS: Bounds = Bounds {
+    connections_max: 8,
+    lifetime: HEAD_TIME_MAX.saturating_add(RESPONSE_TIME_MAX),
+    makes_way_after: Some(Duration::from_secs(1)),
+};
+
+/// A scraper sends its request at once.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(2);
+/// Some hundred KB, over whatever network.
+const RESPONSE_TIME_MAX: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

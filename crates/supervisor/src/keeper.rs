@@ -1,12 +1,16 @@
 //! What the keeper of a server may open and bind: what the configuration names, as it reads it itself.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Sandboxing};
 use kettle_kernel::keeper::{self, Permits, is_written_by_root};
 use kettle_kernel::process;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::prepare;
 use crate::reload::Loader;
@@ -31,6 +35,37 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) {
         keeper::do_without();
     }
 }
+
+/// Says when the keeper has ended, as soon as it has: the next reload would be late to tell.
+#[allow(
+    deprecated,
+    reason = "sound with a descriptor that stays open as long as the process; its successor is `unsafe` because of types whose descriptor may change"
+)]
+pub(crate) async fn watch() -> Infallible {
+    if let Some(watched) = keeper::watched()
+        && let Ok(watched) = AsyncFd::with_interest(watched, Interest::READABLE)
+    {
+        while keeper::is_alive() == Some(true) {
+            match watched.readable().await {
+                Ok(mut readable) => readable.clear_ready(),
+                Err(_) => return pending().await,
+            }
+        }
+        tracing::warn!("the keeper has {GONE}");
+    }
+    pending().await
+}
+
+/// The keeper in one line for `kettle ctl status`; empty where there is none.
+pub(crate) fn line() -> String {
+    match keeper::is_alive() {
+        Some(true) => "running".to_owned(),
+        Some(false) => GONE.to_owned(),
+        None => String::new(),
+    }
+}
+
+const GONE: &str = "gone: reloads open and bind only what this user may; restart kettle";
 
 /// What the configuration has named since the start.
 #[derive(Default)]

@@ -20,6 +20,7 @@ use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{mpsc, watch};
 
 use crate::admin::AdminSocket;
+use kettle_http::h2::WindowBudget;
 use kettle_server::access_log::AccessLog;
 use kettle_server::kill_switch::KillSwitch;
 use kettle_server::metrics::Metrics;
@@ -30,6 +31,7 @@ mod accept;
 pub mod admin;
 mod bind;
 mod endpoint;
+mod ends;
 mod file_watch;
 mod keeper;
 mod main_loop;
@@ -175,8 +177,9 @@ impl Supervisor {
             .within(sandbox);
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
-        let (setups, questions) =
-            setups(&live, &metrics, &kill_switch, &capabilities, &shutdown).into_iter().unzip();
+        let windows = WindowBudget::new(resources.window_bytes());
+        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &windows, &shutdown);
+        let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
             .map_err(|error| refused("a worker thread cannot be started", &error))?;
         Ok(Self {
@@ -247,6 +250,7 @@ fn setups(
     metrics: &Arc<Metrics>,
     kill_switch: &Arc<KillSwitch>,
     capabilities: &Arc<Capabilities>,
+    window_budget: &Arc<WindowBudget>,
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let workers = metrics.workers().len();
@@ -271,6 +275,7 @@ fn setups(
             kill_switch: Arc::clone(kill_switch),
             capabilities: Arc::clone(capabilities),
             encoders: encoders.clone(),
+            window_budget: Arc::clone(window_budget),
             questions,
         };
         setups.push((setup, asker));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kettle_config::Diagnostic;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
@@ -20,11 +20,12 @@ use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
+use crate::ends::EndsTold;
 use crate::file_watch::FileWatch;
-use crate::memory::{COUNT_PERIOD, Crowd};
+use crate::memory::{IdleMemory, LOOK_PERIOD};
 use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
-use crate::{CONFIGURATION_TARGET, Supervisor};
+use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Numbers;
@@ -48,9 +49,11 @@ pub(super) async fn run(
     let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
     let control = serve_control(supervisor.admin.take(), sender);
     let scrapes = serve_scrapes(&mut supervisor);
-    tokio::pin!(control, scrapes);
+    let keeper_watch = keeper::watch();
+    tokio::pin!(control, scrapes, keeper_watch);
     let mut minute = interval(MINUTE);
-    let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
+    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::default());
+    looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop::new(supervisor, files);
 
@@ -80,6 +83,7 @@ pub(super) async fn run(
                 }
             }
             () = watching.watch() => {}
+            never = &mut keeper_watch => match never {},
             ended = main_loop.supervisor.workers.next_end() => {
                 if let Some(code) = main_loop.on_worker_end(ended) {
                     // Answers to `kettle ctl stop` are written by tasks of this runtime.
@@ -95,13 +99,7 @@ pub(super) async fn run(
                 return Ok(ExitCode::SUCCESS);
             }
             _ = minute.tick() => main_loop.on_minute(),
-            _ = counting.tick() => {
-                let open = main_loop.supervisor.metrics.total().connections.now();
-                let most = main_loop.supervisor.metrics.take_most_connections();
-                if crowd.leaves_memory(open, most) {
-                    kettle_kernel::process::release_free_memory();
-                }
-            }
+            _ = looking.tick() => memory.give_back(),
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }
@@ -120,8 +118,9 @@ struct MainLoop {
     purges: Purges,
     /// What waits for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
-    /// What ran out up to then was told of.
+    /// OCSP responses and revocation lists that ran out up to then were told of.
     ends_looked_at: SystemTime,
+    certificates_told: EndsTold,
 }
 
 struct Draining {
@@ -151,6 +150,7 @@ impl MainLoop {
             purges: Purges::default(),
             waiting_for_others: JoinSet::new(),
             ends_looked_at: SystemTime::now(),
+            certificates_told: EndsTold::default(),
         }
     }
 
@@ -309,7 +309,16 @@ impl MainLoop {
         for message in self.supervisor.live.prepared().ended(since, now) {
             tracing::warn!("{message}");
         }
+        for message in self.due_warnings() {
+            tracing::warn!("{message}");
+        }
         self.look_at_files();
+    }
+
+    /// The day's warnings of certificates that end.
+    fn due_warnings(&mut self) -> Vec<String> {
+        let ends = &self.supervisor.live.prepared().certificate_ends;
+        self.certificates_told.due(ends, SystemTime::now(), Instant::now())
     }
 
     fn look_at_files(&mut self) {
@@ -369,7 +378,9 @@ impl MainLoop {
     }
 
     /// What was said at the start or at an earlier reload is not said again.
-    fn log_warnings(&self, known: &[Diagnostic]) {
+    fn log_warnings(&mut self, known: &[Diagnostic]) {
+        // The configuration's warnings are of its certificates, too.
+        self.due_warnings();
         let known: HashSet<&str> = known.iter().map(|known| known.message.as_str()).collect();
         for warning in self.supervisor.warnings() {
             if !known.contains(warning.message.as_str()) {
@@ -429,9 +440,11 @@ impl MainLoop {
             placement: kill_switch.position(),
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
+            keeper: keeper::line(),
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
+            certificates: live.prepared().certificate_ends.status(SystemTime::now()),
             backends: self.backends().into(),
             total: Counts::from(&metrics.total()),
             workers: metrics

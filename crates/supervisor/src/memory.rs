@@ -1,100 +1,140 @@
-//! When freed memory goes back to the system: after a crowd has left, and not while it comes and goes.
+//! When freed memory goes back to the system: once much of it has been free for a while, and not while it comes and goes.
 //!
-//! The allocator keeps what thousands of connections freed, because a few that stay hold the end of
-//! its heaps. Giving it back holds up workers for milliseconds, so it is done seldom.
+//! The allocator keeps what connections freed, however few they were, because what stays holds the end of its heaps. To give it back,
+//! and to ask how much it is, holds up workers for milliseconds, so both are done seldom.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How many connections there were since memory was last given back.
+use kettle_kernel::process::{self, HeapUse};
+
+/// What lies idle in this process: free, and taking memory of the machine.
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
-    most: u64,
-    last: u64,
-    /// How many were still there when it was last said that a crowd has left.
-    stayed: u64,
-    /// Whether it was said at the last count.
-    had_left: bool,
+pub(super) struct IdleMemory {
+    /// The least by which the process was ever larger than what was in use: stacks, what can never be given back, and what was
+    /// allocated and not touched yet, which is less than nothing.
+    least_idle: Option<i64>,
+    /// How much of the idle memory was so at the last look as well.
+    before: i64,
+    last_look: Option<Look>,
+    given_back: Option<Instant>,
 }
 
-impl Crowd {
-    /// As [`has_left`](Self::has_left), and once more at the next count: workers and their runtime forget connections up to a
-    /// tick later, and a few bytes hold a page.
-    pub(super) fn leaves_memory(&mut self, open: u64, most: u64) -> bool {
-        let has_left = self.has_left(open, most);
-        has_left | std::mem::replace(&mut self.had_left, has_left)
-    }
+#[derive(Debug)]
+struct Look {
+    at: Instant,
+    took: Duration,
+}
 
-    /// Takes the number of connections that are open now, and the most that were open since the last call. Says whether a crowd
-    /// has left since this was last said, and no more connections are closing.
-    fn has_left(&mut self, open: u64, most: u64) -> bool {
-        self.most = self.most.max(open).max(most);
-        let is_settled = self.last.saturating_sub(open) <= self.most / 10;
-        self.last = open;
-        let is_crowd = self.most - open >= CROWD_MIN && open <= self.most / 2;
-        // On a busy machine a crowd stops and goes: what stayed is part of it when it leaves as well.
-        let is_rest = self.stayed >= REST_MIN && open <= self.stayed / 2;
-        let has_left = is_settled && (is_crowd || is_rest);
-        if has_left {
-            (self.most, self.stayed) = (open, open);
+impl IdleMemory {
+    /// Gives back what has been idle for a while, if that is much.
+    pub(super) fn give_back(&mut self) {
+        let now = Instant::now();
+        let is_due = |look: &Look| now.duration_since(look.at) >= look.took * LOOKS_SHARE;
+        if !self.last_look.as_ref().is_none_or(is_due) {
+            return;
         }
-        has_left
+        let Some(heap_use) = process::heap_use() else { return };
+        self.last_look = Some(Look { at: now, took: now.elapsed() });
+        let is_rested = self.given_back.is_none_or(|at| now.duration_since(at) >= REST);
+        if self.is_much(heap_use) && is_rested {
+            process::release_free_memory();
+            self.given_back = Some(now);
+            // What it left is there to stay.
+            self.least_idle = process::heap_use().map(idle);
+            tracing::debug!(?heap_use, after = ?process::heap_use(), "gave memory back");
+        }
+    }
+
+    /// Whether much has been idle at this look and at the last one.
+    fn is_much(&mut self, heap_use: HeapUse) -> bool {
+        let idle = idle(heap_use);
+        let least = *self.least_idle.insert(self.least_idle.map_or(idle, |least| least.min(idle)));
+        let more = idle - least;
+        let lasting = more.min(std::mem::replace(&mut self.before, more));
+        let bound = IDLE_MIN.max(i64::try_from(heap_use.resident_bytes).unwrap_or(i64::MAX) / 4);
+        lasting >= bound
     }
 }
 
-/// Fewer connections leave some 15 MB at most.
-const CROWD_MIN: u64 = 1_000;
+fn idle(heap_use: HeapUse) -> i64 {
+    heap_use.resident_bytes.cast_signed() - heap_use.used_bytes.cast_signed()
+}
 
-/// Of those that stayed when a crowd left, fewer are not worth the time.
-const REST_MIN: u64 = 100;
+/// Less is not worth the time, and neither is less than a quarter of what the process takes.
+const IDLE_MIN: i64 = 8 << 20;
 
-/// How often the connections are counted.
-pub(super) const COUNT_PERIOD: Duration = Duration::from_secs(1);
+/// Of the main thread's time, looks take at most one part in so many.
+const LOOKS_SHARE: u32 = 200;
+
+/// The least time between two times. What comes and goes more often stays.
+const REST: Duration = Duration::from_secs(10);
+
+/// How often it is looked.
+pub(super) const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
-    use super::Crowd;
+    use super::*;
 
-    #[test]
-    fn crowd_is_noticed_once_when_all_of_it_has_left() {
-        let mut crowd = Crowd::default();
-        let seen = [0, 5_000, 4_000, 2_000, 900, 50, 30, 30].map(|open| crowd.has_left(open, open));
-        assert_eq!(seen, [false, false, false, false, false, false, true, false]);
+    const MIB: u64 = 1 << 20;
+
+    /// Whether much is idle at each of these looks, at which so many MiB are resident and in use.
+    fn much(looks: &[(u64, u64)]) -> Vec<bool> {
+        let mut memory = IdleMemory::default();
+        let heap_use =
+            |(resident, used)| HeapUse { used_bytes: used * MIB, resident_bytes: resident * MIB };
+        looks.iter().map(|look| memory.is_much(heap_use(*look))).collect()
     }
 
     #[test]
-    fn a_crowd_that_came_and_left_between_two_counts_is_noticed() {
-        let mut crowd = Crowd::default();
-        assert!(crowd.has_left(3, 2_500));
-        assert!(!crowd.has_left(3, 4), "said once");
+    fn what_few_connections_held_is_noticed_once_it_has_been_free_for_a_while() {
+        let seen = much(&[(8, 6), (240, 236), (240, 120), (240, 10), (240, 10)]);
+        assert_eq!(seen, [false, false, false, true, true]);
     }
 
     #[test]
-    fn what_is_forgotten_later_is_given_back_later() {
-        let mut crowd = Crowd::default();
-        let seen = [2_500, 0, 0, 0, 0].map(|open| crowd.leaves_memory(open, open));
-        assert_eq!(seen, [false, false, true, true, false]);
+    fn what_comes_and_goes_from_look_to_look_stays() {
+        let seen = much(&[(8, 6), (240, 236), (240, 10), (240, 236), (240, 10), (240, 236)]);
+        assert!(!seen.contains(&true), "{seen:?}");
     }
 
     #[test]
-    fn half_a_crowd_that_stays_is_left_alone() {
-        let mut crowd = Crowd::default();
-        let seen = [5_000, 2_501, 2_501, 2_450, 2_450, 1_000, 1_000]
-            .map(|open| crowd.has_left(open, open));
-        assert_eq!(seen, [false, false, false, true, false, false, true]);
-    }
-
-    #[test]
-    fn rest_of_a_crowd_that_paused_on_its_way_out_counts_as_well() {
-        let mut crowd = Crowd::default();
-        let seen = [2_500, 700, 600, 550, 0, 0, 90, 0].map(|open| crowd.has_left(open, open));
-        assert_eq!(seen, [false, false, true, false, false, true, false, false]);
-    }
-
-    #[test]
-    fn small_and_steady_numbers_are_no_crowd_that_leaves() {
-        let mut crowd = Crowd::default();
-        for open in [999, 0, 5_000, 5_000, 3_000, 5_000, 2_600, 5_100] {
-            assert!(!crowd.has_left(open, open), "{open}");
+    fn a_little_is_left_alone_and_so_is_a_small_part_of_much() {
+        for (resident, used) in [(15, 6), (1_000, 800)] {
+            assert_eq!(much(&[(8, 6), (resident, used), (resident, used)]), [false; 3]);
         }
+        assert_eq!(much(&[(8, 6), (17, 6), (17, 6)]), [false, false, true]);
+    }
+
+    #[test]
+    fn what_was_never_touched_hides_nothing() {
+        // A table of 100 MiB, of which no page was used.
+        let seen = much(&[(8, 106), (60, 158), (60, 106), (60, 106)]);
+        assert_eq!(seen, [false, false, false, true]);
+    }
+
+    #[test]
+    fn memory_that_was_freed_is_given_back() {
+        let Some(_) = process::heap_use() else { return };
+        let mut memory = IdleMemory::default();
+        memory.give_back();
+        // Each between two that stay: nothing is free at the end of a heap.
+        let mut pieces: Vec<_> = (0..8 * 1_024).map(|_| vec![1_u8; 8 * 1_024]).collect();
+        let held = process::heap_use().unwrap();
+        let mut at = 0;
+        pieces.retain(|_| {
+            at += 1;
+            at % 64 == 0
+        });
+        let freed = process::heap_use().unwrap();
+        assert!(freed.used_bytes + 48 * MIB < held.used_bytes, "{held:?} {freed:?}");
+        for _ in 0..2 {
+            memory.last_look = None;
+            memory.give_back();
+        }
+        assert!(memory.given_back.is_some());
+        let after = process::heap_use().unwrap();
+        assert!(after.resident_bytes + 32 * MIB < held.resident_bytes, "{held:?} {after:?}");
+        drop(pieces);
     }
 }

@@ -16,10 +16,11 @@ use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
 
 use crate::admin;
+use crate::ends::CertificateEnds;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
 use kettle_server::backend::Backends;
-use kettle_server::route::Router;
+use kettle_server::route::{AlikeSites, Router};
 use kettle_server::setup::Served;
 use kettle_server::stores::Stores;
 use kettle_server::upstream::Upstreams;
@@ -48,6 +49,8 @@ pub struct Prepared {
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
+    /// When the certificates end.
+    pub(crate) certificate_ends: Arc<CertificateEnds>,
     /// Files of revocation lists, and when the first list of each runs out.
     lists_until: Vec<(PathBuf, SystemTime)>,
     /// The files to watch, as they were before they were read: what changes later shows.
@@ -72,22 +75,15 @@ impl Prepared {
         self.generated.as_ref().map(|generated| &generated.made)
     }
 
-    /// What ran out after `since` and up to `now`, once each: before, nothing was wrong with it, and nobody may look again.
+    /// The OCSP responses and revocation lists that ran out after `since` and up to `now`, once each: before, nothing was wrong with it, and nobody may look again.
     pub(crate) fn ended(&self, since: SystemTime, now: SystemTime) -> Vec<String> {
         let has_ended = |end: SystemTime| since < end && end <= now;
         let mut ended = Vec::new();
         for identity in &self.identities {
-            let names = || identity.names().join(", ");
-            if has_ended(identity.not_after()) {
-                ended.push(format!(
-                    "the certificate for {} expired, so clients refuse it; put a renewed one in its place and reload",
-                    names()
-                ));
-            }
             if identity.staple_until().is_some_and(has_ended) {
+                let names = identity.names().join(", ");
                 ended.push(format!(
-                    "the OCSP response for {} ran out and is not sent any more; fetch a new one and reload",
-                    names()
+                    "the OCSP response for {names} ran out and is not sent any more; fetch a new one and reload"
                 ));
             }
         }
@@ -151,6 +147,7 @@ pub(crate) fn prepare(
             upstreams: Arc::new(loaded.upstreams),
         }),
         stores: Arc::new(loaded.stores),
+        certificate_ends: Arc::new(loaded.identities.ends(loaded.generated.as_ref())),
         identities: loaded.identities.into_all(),
         ticket_secret: loaded.ticket_secret,
         lists_until: loaded.lists_until,
@@ -248,7 +245,7 @@ fn load(
         generated = load_generated(config, kept, &mut identities, &mut diagnostics);
     }
     let policy = policy::of(&config.tls);
-    let connectors = tunnels::load(config, &mut diagnostics);
+    let connectors = tunnels::load(config, &mut identities.of_backends, &mut diagnostics);
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
@@ -256,6 +253,9 @@ fn load(
     let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut diagnostics);
+    let alike =
+        AlikeSites { certificates: identities.alike(), client_auth: client_auth.alike(config) };
+    let router = router.map(|router| router.with_alike(&alike));
     let acceptors = make_acceptors(
         &AcceptorSource {
             config,

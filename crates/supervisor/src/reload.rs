@@ -353,10 +353,11 @@ fn announce(
     resumption: &SharedResumption,
     metrics: &Metrics,
 ) {
-    let Prepared { stores, ticket_secret, .. } = prepared;
+    let Prepared { stores, certificate_ends, ticket_secret, .. } = prepared;
     configure(&prepared.config, bound);
     resumption.configure(prepared.config.tls.ticket_rotation, ticket_secret.as_ref());
-    metrics.set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(stores))));
+    let of_backends = Arc::new((Arc::clone(&prepared.backends), Arc::clone(stores)));
+    metrics.set_source(Arc::new((of_backends, Arc::clone(certificate_ends))));
 }
 
 fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snapshot {

@@ -1,6 +1,8 @@
 //! How many workers there are, how much memory they keep and how many connections they accept, where the operator leaves that to
 //! kettle: as the processors, the control groups and the limit of open files of this process allow.
 
+use std::collections::HashSet;
+
 use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
@@ -75,6 +77,13 @@ impl Resources {
         self.processors.min(granted).max(1)
     }
 
+    /// What windows of HTTP/2 may grow by, all together.
+    #[must_use]
+    pub fn window_bytes(&self) -> usize {
+        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / WINDOW_SHARE);
+        share_bytes.map_or(WINDOW_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
     /// What came of it, in one line, where something limits this process.
     #[must_use]
     pub fn line(&self, config: &Config) -> Option<String> {
@@ -125,13 +134,19 @@ fn share_memory(config: &mut Config, worker_bytes: usize) {
     }
 }
 
-/// What the configuration itself keeps open: roots, twice since a reload opens all of them while those in force are open, logs
-/// and caches. In large steps, because a reload that changes a limit ends connections, and one more site should not.
+/// What the configuration itself keeps open: a descriptor for each folder that is a root, logs and caches. In large steps, because a
+/// reload that changes a limit ends connections, and one more site should not; what a step leaves is for the folders of a
+/// configuration that takes the place of another.
 fn kept_open(config: &Config) -> usize {
     let routes = config.sites.iter().flat_map(|site| &site.routes);
-    let roots = routes.filter(|route| route.root.is_some()).count();
-    let open = 2 * roots + config.own_access_logs().len() + config.caches.len();
-    if open > DESCRIPTORS_KEPT / 2 { open.next_power_of_two() } else { 0 }
+    let roots: HashSet<_> =
+        routes.filter_map(|route| route.root.as_ref()).map(|it| &it.value).collect();
+    let open = roots.len() + config.own_access_logs().len() + config.caches.len();
+    if open <= DESCRIPTORS_KEPT / 2 {
+        return 0;
+    }
+    let step = open.next_power_of_two() / 4;
+    (open + step / 2).next_multiple_of(step)
 }
 
 /// A connection needs a second descriptor where it may get a server, and four of them one for a file (`Limits::files_in_use`).
@@ -167,6 +182,9 @@ const MEMORY_SHARE: u64 = 2;
 
 /// Of that, all encoders together take at most this part.
 const ENCODERS_SHARE: u64 = 8;
+/// Windows of HTTP/2 grow by at most the memory the control group allows divided by this; by so much where it says nothing.
+const WINDOW_SHARE: u64 = 16;
+const WINDOW_BYTES: usize = 64 << 20;
 
 /// A worker's idle buffers, when it has as many as it keeps (`kettle_tls::buffers`).
 const BUFFER_BYTES: usize = 6 << 20;

@@ -19,10 +19,9 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
-pub use inspect::KeyKind;
+pub use inspect::{KeyKind, ends_soon};
 pub use select::Identities;
-pub use warning::IdentityWarning;
-pub(crate) use warning::Utc;
+pub use warning::{IdentityWarning, Utc};
 
 pub use crate::error::{FileRole, IdentityError};
 use inspect::Facts;
@@ -169,6 +168,11 @@ impl Identity {
     /// The last moment of the certificate's validity.
     pub fn not_after(&self) -> SystemTime {
         self.not_after
+    }
+
+    /// True if a renewed certificate should be in its place by now, see [`ends_soon`].
+    pub fn ends_soon(&self, now: SystemTime) -> bool {
+        ends_soon(self.not_before, self.not_after, now)
     }
 
     /// The SHA-256 of the leaf as browsers show it: upper-case hex with colons.

@@ -7,6 +7,8 @@ mod examples;
 mod failure;
 pub mod guarded;
 mod kernel;
+mod leaves;
+mod lenient;
 mod pass;
 mod reuse;
 mod servers;

@@ -41,6 +41,7 @@ impl Rates<'_> {
             out,
             "kettle {version}, process {process}, up {hours}:{minutes:02}:{seconds:02}, workers {workers}{switch}"
         )?;
+        write!(out, "{}", status.certificates)?;
         writeln!(out)?;
         self.write_connections(out)?;
         self.write_responses(out)?;

@@ -1,10 +1,10 @@
 //! Stores that no route has or two have the folder of, and routes whose store nobody declared.
 
-use super::proxies::is_own_request_header;
 use crate::diagnostic::Help;
 use crate::model::{Cache, Config, RouteCache};
 use crate::nearest::closest;
 use crate::read::Reader;
+use crate::setting::is_own_request_header;
 
 /// Records every mistake between stores and the routes that name them.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
@@ -29,7 +29,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             let message = "only responses of a backend are kept, and the route has none".to_owned();
             reader.report_at(&place, message, Help::act("remove it: files need no cache"));
         }
-        check_vary(&trail, cache, reader);
+        check_vary(&trail, cache, config, reader);
         let store = &cache.store;
         if config.caches.iter().any(|it| it.name == *store) || !store.at.is_written() {
             continue;
@@ -44,7 +44,11 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 }
 
 /// A response can differ only by what its server sees, and by what stands for the same in all requests for it.
-fn check_vary(trail: &str, cache: &RouteCache, reader: &mut Reader<'_>) {
+fn check_vary(trail: &str, cache: &RouteCache, config: &Config, reader: &mut Reader<'_>) {
+    let names_clients = |name: &str| {
+        let mut listeners = config.listeners.iter().filter(|it| !it.trusted_proxies.is_empty());
+        listeners.any(|it| it.client_ip_header.eq_ignore_ascii_case(name))
+    };
     let Some(place) = reader.place(&format!("{trail}.vary")) else { return };
     for name in &cache.vary {
         let lower = name.to_ascii_lowercase();
@@ -52,6 +56,7 @@ fn check_vary(trail: &str, cache: &RouteCache, reader: &mut Reader<'_>) {
             || OF_PROXIES.contains(&&*lower)
             || lower.contains(|it: char| !it.is_ascii_alphanumeric() && it != '-')
             || lower.starts_with("x-forwarded-")
+            || names_clients(&lower)
         {
             format!("no server sees the `{name}` of a client, so no response differs by it")
         } else if lower == "range" || lower.starts_with("if-") {

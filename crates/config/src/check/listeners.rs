@@ -29,8 +29,9 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             None => earlier.push(listener),
         }
     }
-    for listener in &config.listeners {
+    for (index, listener) in config.listeners.iter().enumerate() {
         check_ways_out(listener, config, reader);
+        check_trust(index, listener, reader);
     }
     check_metrics(config, reader);
 }
@@ -56,6 +57,25 @@ fn check_ways_out(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
             let help = Help::act("write the address of another server, or another port");
             reader.report_located(&server.address, message, help);
         }
+    }
+}
+
+/// Only what reads requests can read who they are for.
+fn check_trust(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
+    let reads = matches!(listener.kind, ListenerKind::Https(_) | ListenerKind::Redirect(_));
+    for name in ["trusted_proxies", "client_ip_header"] {
+        let Some(place) = reader.place(&format!("listener.{index}.{name}")) else { continue };
+        let (message, help) = if !reads {
+            let kind = listener.kind.as_str();
+            let message = format!("`{name}` is about requests, and kind = \"{kind}\" reads none");
+            (message, "remove it: a load balancer names clients by `accept_proxy`")
+        } else if name == "client_ip_header" && listener.trusted_proxies.is_empty() {
+            let message = "nobody is believed here, so this header is never read".to_owned();
+            (message, "write `trusted_proxies`, or remove it")
+        } else {
+            continue;
+        };
+        reader.report_at(&place, message, Help::act(help));
     }
 }
 

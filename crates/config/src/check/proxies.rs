@@ -1,8 +1,9 @@
 //! Routes that pass requests to a backend: settings that are about files, and backends that do not speak HTTP.
 
 use crate::diagnostic::Help;
-use crate::model::{Backend, Config, Route, SendProxy, StartTls};
+use crate::model::{Backend, Config, FieldTemplate, Route, SendProxy, StartTls};
 use crate::read::Reader;
+use crate::setting::is_own_request_header;
 
 /// Records every mistake of routes and the backends that they name.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
@@ -53,10 +54,22 @@ fn check_prefix(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// What says where a message ends, for whom it is and what the connection is for is ours to say.
+/// What says where a message ends, for whom it is and what the connection is for is ours to say; and what is kept says nothing of
+/// one client.
 fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let Some(place) = reader.place(&format!("{trail}.request_headers")) else { return };
-    for (name, _) in &route.request_headers {
+    for (name, values) in &route.request_headers {
+        let Some(place) = reader.place(&format!("{trail}.request_headers.{name}")) else {
+            continue;
+        };
+        // One client's address must not become everybody's object.
+        let mut words = values.iter().flat_map(FieldTemplate::words);
+        if let Some(word) = words.find(|word| route.cache.is_some() && !word.is_of_url()) {
+            let message = format!(
+                "{{{word}}} is one client's, and the responses of this route are kept for all"
+            );
+            let help = "write {scheme}, {host} or {uri}, or move it to a route without `cache`";
+            reader.report_at(&place, message, Help::act(help));
+        }
         let lower = name.to_ascii_lowercase();
         let help = match &*lower {
             "host" => "write backend_host = \"…\"",
@@ -66,11 +79,6 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let message = format!("`{name}` is written by kettle for each connection to a server");
         reader.report_at(&place, message, Help::act(help));
     }
-}
-
-/// Whether no field of this name, in lower case, may be said of requests, because it is about one message or one connection.
-pub fn is_own_request_header(name: &str) -> bool {
-    OURS.contains(&name) || name.starts_with("proxy-")
 }
 
 /// Its connections are for the requests of many clients, in HTTP/1.1 from their first byte.
@@ -98,20 +106,6 @@ fn check_backend(trail: &str, backend: &Backend, reader: &mut Reader<'_>) {
     }
 }
 
-/// Fields of requests that no operator writes, besides `host` and `proxy-…`.
-const OURS: &[&str] = &[
-    "connection",
-    "content-length",
-    "expect",
-    "http2-settings",
-    "keep-alive",
-    "proxy",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
 /// What only files have.
 const FILES: &[&str] = &[
     "root",
@@ -137,4 +131,5 @@ const REQUESTS: &[&str] = &[
     "encoded_slashes",
     "early_hints",
     "request_buffering",
+    "merge_slashes",
 ];

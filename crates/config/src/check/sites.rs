@@ -242,7 +242,7 @@ fn taken_by<'s>(site: &'s Site, route: &Route, path: &str) -> Option<&'s Route> 
 fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) {
     let Some(cors) = &route.cors else { return };
     let is_of = |name: &str| name.to_ascii_lowercase().starts_with("access-control-");
-    let mut headers = site.headers.iter().chain(&route.headers);
+    let mut headers = site.headers.iter().chain(&route.headers).filter(|it| !it.1.is_empty());
     if let Some((name, _)) = headers.find(|(name, _)| is_of(name))
         && let Some(place) = reader.place(&format!("{trail}.cors"))
     {
@@ -281,7 +281,7 @@ fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
     }
     let by_hand = |name: &str| name.eq_ignore_ascii_case("strict-transport-security");
     let headers = site.headers.iter().chain(site.routes.iter().flat_map(|route| &route.headers));
-    if headers.into_iter().any(|(name, _)| by_hand(name))
+    if headers.into_iter().any(|(name, values)| by_hand(name) && !values.is_empty())
         && let Some(place) = reader.place(&trail)
     {
         let message = "Strict-Transport-Security is among the headers as well".to_owned();

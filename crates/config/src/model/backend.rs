@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::tls::{Certificate, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
-    Roots, ServerAddress, duration, flag, located_server_address, located_text, number, optional,
-    required, roots, rules, section, sections, settings, text, texts, word, word_list,
+    AUTHORITY, Roots, ServerAddress, duration, flag, located_server_address, located_text, number,
+    optional, required, roots, rules, section, sections, settings, text, texts, word, word_list,
     word_list_or_none,
 };
 use crate::word::words;
@@ -164,7 +164,7 @@ settings! {
         /// than visible ASCII as `%XX`.
         pub path: String = text(&rules::REQUEST_TARGET, "/"),
         /// With `kind = "http"`: the `Host` sent.
-        pub host: Option<String> = optional(text(&rules::HOST, "localhost"), "the server's address"),
+        pub host: Option<String> = optional(text(&AUTHORITY, "localhost"), "the server's address"),
     }
 }
 

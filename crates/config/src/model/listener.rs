@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
-    KIB, MIB, Network, backends_by_alpn, duration, flag, located_address, located_path,
-    located_text, located_texts_or_all, networks, number, one_number, optional, required, rules,
-    section, sections, settings, size, texts, variants, word, word_list,
+    CLIENT_IP_HEADER, KIB, MIB, Network, backends_by_alpn, duration, flag, located_address,
+    located_path, located_text, located_texts_or_all, networks, number, one_number, optional,
+    required, rules, section, sections, settings, size, text, texts, variants, word, word_list,
 };
 use crate::word::words;
 
@@ -51,6 +51,14 @@ settings! {
         /// or 2). From there a connection must begin with one, within 3 seconds, and the client it
         /// names is the one in log and limits; from elsewhere a connection with one is closed.
         pub accept_proxy: Vec<Network> = networks(),
+        /// With `kind = "https"` and `"redirect"`: the networks of proxies that speak HTTP and whose word is believed. Where one
+        /// connects, the client is whom `client_ip_header` names: in the log, for limits, networks and passwords, and towards
+        /// backends. `X-Forwarded-Proto` and `X-Request-Id` are believed from there, too. Behind `accept_proxy` the client that
+        /// a PROXY header names is taken for the one that connects.
+        pub trusted_proxies: Vec<Network> = networks(),
+        /// With `trusted_proxies`: the header by which they name the client. Of `X-Forwarded-For` and `Forwarded` the last
+        /// address that is not one of theirs counts; any other header has one address.
+        pub client_ip_header: String = text(&CLIENT_IP_HEADER, "X-Forwarded-For"),
         /// How long a connection may be silent before the kernel asks whether its client is still there (TCP keepalive),
         /// and closes it if nobody answers.
         pub keepalive: Option<Duration> = optional(duration(

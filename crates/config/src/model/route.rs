@@ -8,10 +8,11 @@ use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, LogTarget, MIB, Network, PathPattern, Template, cache_rules, destination, duration,
-    flag, headers, located_path, located_text, log_target, mime_types, networks, one_number,
-    optional, path_pattern, required, rewritten_path, rules, section, sections, settings, size,
-    text, text_or_off, texts, word, word_list,
+    BackendHost, CacheRule, FieldTemplate, LogTarget, MIB, Network, PathPattern, Template,
+    backend_host, cache_rules, destination, duration, flag, headers, located_path, located_text,
+    log_target, mime_types, networks, one_number, optional, path_pattern, request_headers,
+    required, rewritten_path, rules, section, sections, settings, size, text, text_or_off, texts,
+    word, word_list,
 };
 use crate::word::words;
 
@@ -92,10 +93,17 @@ settings! {
         /// come back.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
-        /// With `backend`: the `Host` that its servers are sent.
-        pub backend_host: Option<String> = optional(text(&rules::HOST, ""), "the one the client asks for"),
-        /// With `backend`: headers that its servers are sent, in place of the client's of the same name.
-        pub request_headers: Vec<(String, String)> = headers(),
+        /// With `backend`: the `Host` that its servers are sent, with or without a port. `"{host}"` is the host that the client
+        /// asks for without its port, `"{host}:{port}"` the same with the port: the one that the client asks for, or else the
+        /// usual one.
+        pub backend_host: Option<BackendHost> = optional(
+            backend_host(), "the one the client asks for, with its port where it says one"),
+        /// With `backend`: headers that its servers are sent, in place of the client's of the same name. `[]` takes the client's
+        /// away. Words are filled in: `{client_ip}`, `{client_port}`, `{scheme}`, `{host}` without its port, `{port}` (the one
+        /// that the client asks for, or else the usual one), `{uri}` (path and query as servers get them), and of the client's
+        /// certificate `{client_subject}` (RFC 4514), `{client_cert}` and `{client_cert_chain}` (RFC 9440). `{{` is a brace. A
+        /// field whose words leave it empty is not sent. With `cache` only `{scheme}`, `{host}` and `{uri}` may stand here.
+        pub request_headers: Vec<(String, Vec<FieldTemplate>)> = request_headers(),
         /// With `backend`: how long a server may send nothing before its response begins (504) and within it, and take
         /// nothing of the request.
         pub timeout: Duration = duration(
@@ -117,6 +125,9 @@ settings! {
         /// With `backend`: the clients that get its servers' interim responses, such as 103 (Early Hints). `100 Continue` is
         /// no matter of this setting.
         pub early_hints: EarlyHints = word(EarlyHints::Http2),
+        /// With `backend`: sends slashes in a row as one. Routes are found and clients let in by the merged path in any case;
+        /// without this servers get what was sent. With `cache` or `signed_urls` they always get the merged path.
+        pub merge_slashes: bool = flag(false),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
@@ -168,8 +179,8 @@ settings! {
         /// first one that fits, in the order of the file, decides.
         pub cache_control: Vec<CacheRule> = cache_rules(),
         /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
-        /// errors holds here.
-        pub headers: Vec<(String, String)> = headers(),
+        /// errors and of `[]` holds here.
+        pub headers: Vec<(String, Vec<String>)> = headers(),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.

@@ -35,8 +35,8 @@ settings! {
         /// Headers added to every response of the site. A header sent several times is a list. How long something may be
         /// kept is meant for what was asked for: of `Cache-Control`, errors, redirects and answers to OPTIONS get `no-store`,
         /// `no-cache` and `private` only, and they get no `Expires`. What a response itself needs, such as the `Retry-After`
-        /// of an overload, takes the place of the header here.
-        pub headers: Vec<(String, String)> = headers(),
+        /// of an overload, takes the place of the header here. `[]` takes a header of that name away that a backend sends.
+        pub headers: Vec<(String, Vec<String>)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599). Also of those to what is no request, over
         /// connections made with a name of the site, or with no site's if it is the default one. Each has at most 256 KiB. A changed
         /// file is sent at the latest after `limits.revalidate`.

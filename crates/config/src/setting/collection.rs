@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::field_template::{FIELD_TEMPLATE, FieldTemplate, field_template};
 use super::quote::bare_key;
 use super::rules::{self, TextRule};
 use super::text::{LocatedText, located_text, read_text};
@@ -41,23 +42,31 @@ fn map_form(keys: &'static TextRule, values: ValueShape) -> ValueShape {
     ValueShape::Map { keys, values: Box::new(values) }
 }
 
-/// Header names with one value each, or a list of values.
-pub(crate) fn headers() -> Headers {
-    Headers
+/// Headers of responses, each with its values in order; one without values is taken away.
+pub(crate) fn headers() -> Headers<String> {
+    Headers { rule: &rules::HEADER_VALUE, read: |text| Some(text.to_owned()) }
 }
 
-pub(crate) struct Headers;
+/// The same for requests, with words that each request fills in.
+pub(crate) fn request_headers() -> Headers<FieldTemplate> {
+    Headers { rule: &FIELD_TEMPLATE, read: field_template }
+}
 
-impl ValueType for Headers {
-    type Value = Vec<(String, String)>;
+pub(crate) struct Headers<T> {
+    rule: &'static TextRule,
+    read: fn(&str) -> Option<T>,
+}
+
+impl<T> ValueType for Headers<T> {
+    type Value = Vec<(String, Vec<T>)>;
 
     fn default_value(&self) -> Self::Value {
         Vec::new()
     }
 
     fn shape(&self) -> ValueShape {
-        let value = || Box::new(ValueShape::Text(&rules::HEADER_VALUE));
-        let list = ValueShape::List { of: value(), may_be_empty: false };
+        let value = || Box::new(ValueShape::Text(self.rule));
+        let list = ValueShape::List { of: value(), may_be_empty: true };
         map_form(&rules::HEADER_NAME, ValueShape::Either(value(), Box::new(list)))
     }
 
@@ -66,7 +75,7 @@ impl ValueType for Headers {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
-        let mut headers: Vec<(String, String)> = Vec::new();
+        let mut headers: Self::Value = Vec::new();
         for (name, key, value) in read_entries(&rules::HEADER_NAME, item, reader)? {
             let same = headers.iter().find(|(earlier, _)| earlier.eq_ignore_ascii_case(&name));
             if let Some((earlier, _)) = same {
@@ -75,11 +84,13 @@ impl ValueType for Headers {
                 reader.report_at(&key.span, message, Help::write(help));
                 continue;
             }
+            reader.remember(&value);
+            let mut values = Vec::new();
             for element in value.elements().unwrap_or_else(|| vec![value]) {
-                if let Some(text) = read_text(&rules::HEADER_VALUE, &element, reader) {
-                    headers.push((name.clone(), text));
-                }
+                let text = read_text(self.rule, &element, reader);
+                values.extend(text.and_then(|text| (self.read)(&text)));
             }
+            headers.push((name, values));
         }
         Some(headers)
     }

@@ -44,11 +44,11 @@ impl Guess {
 }
 
 impl Wrong {
-    fn new(why: &str) -> Self {
+    pub(super) fn new(why: &str) -> Self {
         Self { why: why.to_owned(), help: Guess::None }
     }
 
-    fn suggesting(why: &str, suggestion: impl Into<String>) -> Self {
+    pub(super) fn suggesting(why: &str, suggestion: impl Into<String>) -> Self {
         Self { why: why.to_owned(), help: Guess::Text(suggestion.into()) }
     }
 
@@ -103,8 +103,6 @@ const OWN_HEADERS: [&str; 13] = [
 
 pub(crate) static SITE_NAME: TextRule =
     TextRule { what: "a host name", example: "example.org", read: site_name };
-pub(crate) static HOST: TextRule =
-    TextRule { what: "a host name", example: "example.org", read: host };
 pub(crate) static HEADER_NAME: TextRule =
     TextRule { what: "a header name", example: "X-Frame-Options", read: header_name };
 pub(crate) static HEADER_VALUE: TextRule =
@@ -157,7 +155,7 @@ pub(crate) static MIME_TYPE: TextRule =
 pub(crate) static STATUS: TextRule =
     TextRule { what: "an error status from 400 to 599", example: "404", read: status };
 
-fn site_name(text: &str) -> Result<String, Wrong> {
+pub(super) fn site_name(text: &str) -> Result<String, Wrong> {
     let name = text.to_ascii_lowercase();
     if name == ANY_NAME {
         return Ok(name);
@@ -193,14 +191,6 @@ fn site_name(text: &str) -> Result<String, Wrong> {
     }
     host_name(host)?;
     Ok(name)
-}
-
-/// One name or address, as a request has it.
-fn host(text: &str) -> Result<String, Wrong> {
-    if text == ANY_NAME || text.starts_with('*') {
-        return Err(Wrong::suggesting("a request is for one name", "example.org"));
-    }
-    site_name(text)
 }
 
 /// A name of DNS, in small letters.
@@ -276,7 +266,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
-fn token(text: &str) -> Result<String, Wrong> {
+pub(super) fn token(text: &str) -> Result<String, Wrong> {
     if is_token(text) { Ok(text.to_owned()) } else { Err(Wrong::new("it has other characters")) }
 }
 
@@ -301,7 +291,7 @@ fn header_name(text: &str) -> Result<String, Wrong> {
     Ok(text.to_owned())
 }
 
-fn header_value(text: &str) -> Result<String, Wrong> {
+pub(super) fn header_value(text: &str) -> Result<String, Wrong> {
     let is_control = |character: char| character.is_control() && character != '\t';
     if text.contains(is_control) {
         let one_line: Vec<&str> =

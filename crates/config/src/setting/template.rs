@@ -164,9 +164,9 @@ pub(crate) fn path_pattern() -> Read<PathPattern> {
 
 /// A text that is kept as what it means.
 pub(crate) struct Read<T> {
-    rule: &'static TextRule,
-    read: fn(&str) -> Option<T>,
-    none: fn() -> T,
+    pub(super) rule: &'static TextRule,
+    pub(super) read: fn(&str) -> Option<T>,
+    pub(super) none: fn() -> T,
 }
 
 impl<T> ValueType for Read<T> {

@@ -4,6 +4,9 @@ use std::path::Path;
 
 const APP: &str = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
 
+const SITE: &str =
+    "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";
+
 #[track_caller]
 fn assert_advised(text: &str, expected: &str) {
     let parsed = kettle_config::parse(text, Path::new("kettle.toml"));
@@ -42,7 +45,32 @@ fn headers_are_not_believed_of_everybody() {
 help: write the networks of your load balancers"#,
     );
     assert_advised(&listener("0.0.0.0", "[\"10.0.0.0/8\"]"), "");
+    assert_advised(
+        &format!("[[listener]]\naddress = \"0.0.0.0:1\"\ntrusted_proxies = [\"::/0\"]\n{SITE}"),
+        r#"kettle.toml:3:19: whoever can connect may say here which address it comes from
+ 3 | trusted_proxies = ["::/0"]
+   |                   ^^^^^^^^
+help: write the networks of your load balancers"#,
+    );
     assert_advised(&listener("127.0.0.1", "[\"0.0.0.0/0\"]"), "");
+}
+
+#[test]
+fn who_shows_no_certificate_has_no_subject() {
+    let listener = "[[listener]]\naddress = \"0.0.0.0:1\"\n";
+    let route =
+        "backend = \"app\"\nrequest_headers = { X-A = \"1\", X-B = \"{client_subject}\" }\n";
+    let site = SITE.replace("root = \"/srv\"\n", route);
+    assert_advised(
+        &format!("{listener}{site}{APP}"),
+        r#"kettle.toml:8:38: {client_subject} is empty: this site asks for no certificates
+ 8 | request_headers = { X-A = "1", X-B = "{client_subject}" }
+   |                                      ^^^^^^^^^^^^^^^^^^
+help: add [site.client_auth], or write [] if backends are to get no such header"#,
+    );
+    let asking = "self_signed = true\nclient_auth = { roots = \"/ca.pem\" }";
+    let site = site.replace("self_signed = true", asking);
+    assert_advised(&format!("{listener}{site}{APP}"), "");
 }
 
 #[test]

@@ -45,17 +45,17 @@ fn routes_have_files_or_a_backend() {
         (
             "backend = \"app\"\nrequest_headers = { Host = \"b\" }\n",
             "",
-            "kettle.toml:6:19: `Host` is written by kettle for each connection to a server",
+            "kettle.toml:6:28: `Host` is written by kettle for each connection to a server",
         ),
         (
             "backend = \"app\"\nrequest_headers = { TE = \"trailers\" }\n",
             "",
-            "kettle.toml:6:19: `TE` is written by kettle for each connection to a server",
+            "kettle.toml:6:26: `TE` is written by kettle for each connection to a server",
         ),
         (
             "backend = \"app\"\nrequest_headers = { Proxy-Authorization = \"x\" }\n",
             "",
-            "kettle.toml:6:19: `Proxy-Authorization` is written by kettle for each connection to a server",
+            "kettle.toml:6:43: `Proxy-Authorization` is written by kettle for each connection to a server",
         ),
         (
             "backend = \"app\"\n",
@@ -124,6 +124,7 @@ fn responses_differ_by_what_servers_see() {
             "Client-Cert",
             "kettle.toml:5:14: no server sees the `Client-Cert` of a client, so no response differs by it",
         ),
+        ("CF-Connecting-IP", "nothing"),
         (
             "If-None-Match",
             "kettle.toml:5:14: `If-None-Match` is answered from what is kept, which is always the whole",
@@ -144,20 +145,122 @@ fn servers_are_sent_one_name() {
     for (host, expected) in [
         ("b.example", "nothing"),
         ("2001:db8::1", "nothing"),
-        (
-            "*.a.example",
-            "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name",
-        ),
-        ("*", "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name"),
-        ("_", "kettle.toml:6:16: `backend_host` takes a host name: a request is for one name"),
+        ("b.example:8080", "nothing"),
+        ("{host}", "nothing"),
+        ("{host}:{port}", "nothing"),
+        ("*.a.example", "a request is for one name"),
+        ("*", "a request is for one name"),
+        ("_", "a request is for one name"),
+        ("b.example:0", "behind the host stand a colon and a port from 1 to 65535"),
+        ("{hots}", "the words that stand here are {host} and {host}:{port}"),
+        ("{client_ip}", "the words that stand here are {host} and {host}:{port}"),
     ] {
+        let takes = "kettle.toml:6:16: `backend_host` takes a host name, with or without a port: ";
+        let expected = match expected {
+            "nothing" => expected.to_owned(),
+            why => format!("{takes}{why}"),
+        };
         let text = format!(
             "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nbackend = \"app\"\n\
              backend_host = \"{host}\"\n[[backend]]\nname = \"app\"\n[[backend.server]]\n\
              address = \"127.0.0.1:80\"\n"
         );
         let shown = crate::shown(&text);
-        assert_eq!(shown.lines().next(), Some(expected), "{host}");
+        assert_eq!(shown.lines().next(), Some(&*expected), "{host}");
+    }
+}
+
+/// What is shown of a route with these request headers, with a store or without.
+fn with_headers(headers: &str, has_cache: bool) -> String {
+    let cache = if has_cache { "cache.store = \"main\"\n" } else { "" };
+    let shown = crate::shown(&format!(
+        "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\n\
+         request_headers = {{ {headers} }}\nbackend = \"app\"\n{cache}\
+         [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n\
+         [[cache]]\nname = \"main\"\ndirectory = \"/srv\"\n"
+    ));
+    // Without the lines of the file.
+    let lines: Vec<_> = shown.lines().collect();
+    match lines.as_slice() {
+        [first, .., help] if help.starts_with("help") => format!("{first}\n{help}"),
+        _ => shown,
+    }
+}
+
+#[test]
+fn words_are_filled_in_by_requests() {
+    for (headers, expected) in [
+        ("X-A = \"{client_ip}:{client_port}\", X-B = [\"{client_cert}\", \"{uri}\"]", "nothing"),
+        ("X-A = [], X-B = \"{{}\"", "nothing"),
+        (
+            "X-A = \"{client_iq}\"",
+            "kettle.toml:5:27: `X-A` takes a header value: {client_iq} is none of {client_ip}, {client_port}, \
+             {scheme}, {host}, {port}, {uri}, {client_subject}, {client_cert}, {client_cert_chain}\n\
+             help: write \"{client_ip}\"",
+        ),
+        (
+            "X-A = [\"1\", \"{x}\"]",
+            "kettle.toml:5:33: `X-A` takes a header value: {x} is none of {client_ip}, {client_port}, {scheme}, \
+             {host}, {port}, {uri}, {client_subject}, {client_cert}, {client_cert_chain}\n\
+             help: write `{{` for a brace itself",
+        ),
+        (
+            "X-A = \"a{\"",
+            "kettle.toml:5:27: `X-A` takes a header value: a brace is not closed\n\
+             help: write `{{` for a brace itself",
+        ),
+    ] {
+        assert_eq!(with_headers(headers, false), expected, "{headers}");
+    }
+}
+
+#[test]
+fn what_is_kept_says_nothing_of_one_client() {
+    for word in ["scheme", "host", "uri"] {
+        assert_eq!(with_headers(&format!("X-A = \"{{{word}}}\""), true), "nothing", "{word}");
+    }
+    for word in
+        ["client_ip", "client_port", "port", "client_subject", "client_cert", "client_cert_chain"]
+    {
+        let expected = format!(
+            "kettle.toml:5:38: {{{word}}} is one client's, and the responses of this route are kept for all\n\
+             help: write {{scheme}}, {{host}} or {{uri}}, or move it to a route without `cache`"
+        );
+        let headers = format!("X-A = \"1\", X-B = \"{{host}}{{{word}}}\"");
+        assert_eq!(with_headers(&headers, true), expected);
+        assert_eq!(with_headers(&headers, false), "nothing");
+    }
+}
+
+#[test]
+fn only_what_reads_requests_believes_who_they_are_for() {
+    for (listener, expected) in [
+        ("trusted_proxies = [\"10.0.0.0/8\"]\nclient_ip_header = \"CF-Connecting-IP\"", "nothing"),
+        ("kind = \"redirect\"\ntrusted_proxies = [\"10.0.0.0/8\"]", "nothing"),
+        (
+            "client_ip_header = \"X-Real-IP\"",
+            "kettle.toml:3:20: nobody is believed here, so this header is never read",
+        ),
+        (
+            "kind = \"tcp\"\nbackend = \"app\"\ntrusted_proxies = [\"10.0.0.0/8\"]",
+            "kettle.toml:5:19: `trusted_proxies` is about requests, and kind = \"tcp\" reads none",
+        ),
+        (
+            "trusted_proxies = [\"10.0.0.0/8\"]\nclient_ip_header = \"Host\"",
+            "kettle.toml:4:20: `client_ip_header` takes the name of a header that has an address: \
+             that one is about the message or the connection",
+        ),
+        (
+            "trusted_proxies = [\"10.0.0.0/8\"]\nclient_ip_header = \"X_Client\"",
+            "kettle.toml:4:20: `client_ip_header` takes the name of a header that has an address: \
+             it has only letters, digits and `-`",
+        ),
+    ] {
+        let shown = crate::shown(&format!(
+            "[[listener]]\naddress = \"0.0.0.0:443\"\n{listener}\n\
+             [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
+        ));
+        assert_eq!(shown.lines().next(), Some(expected), "{listener}");
     }
 }
 

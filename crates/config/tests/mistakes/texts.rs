@@ -466,7 +466,7 @@ help: write `%25` for a `%` itself"#,
 name = "app"
 server = [{ address = "127.0.0.1:80" }]
 check = { kind = "http", host = "*" }"#,
-        r#"kettle.toml:4:33: `host` takes a host name: a request is for one name
+        r#"kettle.toml:4:33: `host` takes a host name, with or without a port: a request is for one name
  4 | check = { kind = "http", host = "*" }
    |                                 ^^^
 help: write "example.org""#,

@@ -29,6 +29,12 @@ impl HostReport {
         &self.findings
     }
 
+    /// The worst state that a finding has.
+    #[must_use]
+    pub fn worst(&self) -> State {
+        self.findings.iter().map(|finding| finding.state).max().unwrap_or(State::Good)
+    }
+
     /// One screen of text.
     #[must_use]
     pub fn render(&self, style: Style) -> String {

@@ -16,6 +16,8 @@ pub struct ChunkedReader {
     /// The lines of the trailer section so far.
     trailers: Vec<u8>,
     data_bytes: u64,
+    /// Whether white space may end a chunk line.
+    is_lenient: bool,
 }
 
 /// What a body's input begins with.
@@ -90,9 +92,13 @@ impl Extension {
         }
     }
 
-    /// Whether the line may end here.
-    fn is_whole(self) -> bool {
-        matches!(self, Extension::Name | Extension::Token | Extension::QuoteEnd)
+    /// Whether the line may end here; behind white space only if `is_lenient`.
+    fn is_whole(self, is_lenient: bool) -> bool {
+        match self {
+            Extension::Name | Extension::Token | Extension::QuoteEnd => true,
+            Extension::SpaceBefore | Extension::SpaceAfterName => is_lenient,
+            _ => false,
+        }
     }
 }
 
@@ -106,7 +112,15 @@ impl ChunkedReader {
             trailer_bytes: 0,
             trailers: Vec::new(),
             data_bytes: 0,
+            is_lenient: false,
         }
+    }
+
+    /// One that takes white space at the end of a chunk line: some servers fill the size up to a fixed width. Their chunks are
+    /// written anew for whoever comes next, so nobody else has to agree on where they end.
+    #[must_use]
+    pub fn of_response() -> Self {
+        Self { is_lenient: true, ..Self::new() }
     }
 
     /// Whether the last chunk and the trailers have been read.
@@ -214,7 +228,7 @@ impl ChunkedReader {
             }
             (State::Size(Some(size)), b';') => Ok(State::Extension(size, Extension::Start)),
             (State::Size(Some(size)), b'\r') => Ok(State::SizeEnd(size)),
-            (State::Extension(size, extension), b'\r') if extension.is_whole() => {
+            (State::Extension(size, extension), b'\r') if extension.is_whole(self.is_lenient) => {
                 Ok(State::SizeEnd(size))
             }
             (State::Extension(size, extension), _) => {

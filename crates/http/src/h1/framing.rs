@@ -122,6 +122,16 @@ impl BodyReader {
         BodyReader { rest, wire_bytes: 0, data_bytes: 0 }
     }
 
+    /// As [`new`](Self::new), for what a server sends: as lenient as [`ChunkedReader::of_response`].
+    #[must_use]
+    pub fn of_response(framing: BodyFraming) -> Self {
+        let strict = Self::new(framing);
+        match strict.rest {
+            Rest::Chunks(_) => Self { rest: Rest::Chunks(ChunkedReader::of_response()), ..strict },
+            Rest::Bytes(_) => strict,
+        }
+    }
+
     /// Takes from `input` what belongs to the body.
     ///
     /// # Errors

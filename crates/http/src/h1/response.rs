@@ -1,5 +1,6 @@
 //! From bytes to a response head and the framing of its body, as strictly as requests are read: what comes from a backend
-//! is passed on to others, so where one response ends must not be a matter of opinion (RFC 9112 §11).
+//! is passed on to others, so where one response ends must not be a matter of opinion (RFC 9112 §11). What is taken that a
+//! request may not have says nothing of that.
 
 use std::fmt;
 
@@ -50,7 +51,7 @@ pub enum ResponseError {
     StatusLine,
     /// It is none, but what a server begins with that speaks HTTP/2 only, as gRPC's do.
     Http2,
-    /// The status is not one from 100 to 599.
+    /// The status is less than 100.
     Status,
     /// A field line, the framing, or the chunked coding breaks a rule that holds for requests as well.
     Message(RequestError),
@@ -158,7 +159,8 @@ fn status_line(bytes: &[u8]) -> Result<Option<StatusLine<'_>>, ResponseError> {
     let [.., minor, _, hundreds, tens, ones] = line else { return Ok(None) };
     let digit = |byte: &u8| u16::from(byte - b'0');
     let status = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
-    if !(100..=599).contains(&status) {
+    // HTTP has none above 599, but servers do, and clients know what to make of it (RFC 9110 §15).
+    if status < 100 {
         return Err(ResponseError::Status);
     }
     let version = if *minor == b'0' { HttpVersion::Http10 } else { HttpVersion::Http11 };

@@ -12,6 +12,7 @@ use super::frame::{
     ErrorCode, FrameHead, FrameReader, GOAWAY, HEADERS, PING, PREFACE, SETTINGS, STREAM_MAX,
     WINDOW_BYTES_INITIAL, WINDOW_UPDATE, write_frame,
 };
+use super::growth::Growth;
 use super::hpack::Decoder;
 use super::priority::Priority;
 use super::stream::{Stream, Window};
@@ -58,6 +59,7 @@ pub struct Connection {
     /// Streams that were reset here while the client could still send: what is on its way is expected.
     pub(super) left_behind: VecDeque<u32>,
     pub(super) receive_window: Window,
+    pub(super) growth: Growth,
     /// When the window for bodies was last found shut, in seconds.
     shut_ticks: Option<u32>,
     /// Whether it was shut until after that was last noted.
@@ -151,6 +153,7 @@ impl Connection {
             to_come: Vec::new(),
             left_behind: VecDeque::new(),
             receive_window: Window::new(settings.connection_window_bytes),
+            growth: Growth::default(),
             shut_ticks: None,
             is_reopened: false,
             send_bytes: WINDOW_BYTES_INITIAL,
@@ -291,11 +294,17 @@ impl Connection {
 
     /// Gives the client room for as much as is gone.
     pub(super) fn release_window(&mut self, bytes: usize) {
+        self.bound_window();
         let was_shut = self.receive_window.bytes <= 0;
-        if let Some(opened) = self.receive_window.release(bytes) {
-            self.is_reopened |= was_shut;
-            self.write_window_update(0, Some(opened));
-        }
+        let opened = self.receive_window.release(bytes);
+        self.settle_budget();
+        self.note_opened(was_shut, opened);
+    }
+
+    /// Says by how much the window of the connection opens.
+    pub(super) fn note_opened(&mut self, was_shut: bool, opened: Option<u32>) {
+        self.is_reopened |= was_shut && opened.is_some();
+        self.write_window_update(0, opened);
     }
 
     pub(super) fn find(&self, number: u32) -> Result<usize, usize> {

@@ -26,8 +26,9 @@ impl Connection {
         };
         let is_wanted = matches!(wanted, Ok(true));
         self.data = DataFrame { is_padding_due, data_bytes: bytes, is_wanted };
-        if !is_wanted {
-            self.release_window(bytes);
+        match is_wanted {
+            true => self.growth.count(number, bytes),
+            false => self.release_window(bytes),
         }
         wanted.map(drop)
     }
@@ -79,7 +80,7 @@ impl Connection {
         }
         let number = self.frame.stream;
         let stream = self.stream(number).filter(|stream| stream.is_receiving());
-        let opened = stream.and_then(|stream| stream.receive_window.release(bytes));
+        let opened = stream.and_then(|stream| stream.release_window(bytes));
         self.write_window_update(number, opened);
         self.release_window(bytes);
     }

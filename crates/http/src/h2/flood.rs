@@ -55,6 +55,11 @@ impl Flood {
         *counter = counter.saturating_add(1);
     }
 
+    /// A PING was the answer to one of ours.
+    pub(super) fn forgive_ping(&mut self) {
+        self.pings = self.pings.saturating_sub(1);
+    }
+
     /// Counts a DATA frame that the client is sent.
     pub(super) fn count_sent_data(&mut self) {
         self.sent_data = self.sent_data.saturating_add(1);

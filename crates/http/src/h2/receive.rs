@@ -9,6 +9,7 @@ use super::frame::{
     PING, PREFACE, PRIORITY, PRIORITY_UPDATE, PUSH_PROMISE, RST_STREAM, SETTINGS, STREAM_MAX,
     WINDOW_BYTES_MAX, WINDOW_UPDATE, write_frame,
 };
+use super::growth::WINDOW_PING;
 
 /// What is wrong with a frame.
 pub(super) enum Fault {
@@ -244,6 +245,10 @@ impl Connection {
     fn ping(&mut self, payload: &[u8]) {
         if !self.frame.has(ACK) {
             write_frame(PING, ACK, 0, payload, &mut self.output);
+        } else if payload == WINDOW_PING {
+            if self.end_probe() {
+                self.flood.forgive_ping();
+            }
         } else if payload == LEAVING_PING && self.leaving == Leaving::Told {
             self.leaving = Leaving::Known;
             self.write_goaway(self.last_stream, ErrorCode::NO_ERROR);

@@ -26,10 +26,13 @@ impl Connection {
         }
         let given_bytes = std::mem::take(&mut stream.given_bytes);
         let is_told = given_bytes > 0 && !stream.is_received;
-        let opened = if is_told { stream.receive_window.release(given_bytes) } else { None };
+        let opened = if is_told { stream.release_window(given_bytes) } else { None };
         let incoming = stream.poll_incoming(context);
         self.write_window_update(number, opened);
         self.release_window(given_bytes);
+        if given_bytes > 0 {
+            self.probe_if_due(number);
+        }
         incoming.map(Ok)
     }
 

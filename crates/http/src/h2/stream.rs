@@ -1,5 +1,6 @@
 //! One stream: what of it came, what of it may still be sent, who waits for it.
 
+use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
 use super::frame::ErrorCode;
@@ -18,8 +19,9 @@ pub(super) struct Stream {
     pub(super) reset: Option<ErrorCode>,
     /// Whether it was the client: it sends nothing more of it then.
     pub(super) is_taken_back: bool,
-    /// Of the body, not yet asked for.
-    pub(super) received: Vec<u8>,
+    /// Of the body, not yet asked for: pieces of [`PIECE_BYTES`], and what came behind them.
+    pieces: VecDeque<Vec<u8>>,
+    received: Vec<u8>,
     /// Of the body, given out last.
     pub(super) given_bytes: usize,
     /// Whether there ever was something.
@@ -30,6 +32,9 @@ pub(super) struct Stream {
     pub(super) missing_bytes: Option<u64>,
     /// What the client may send, and what it may send besides and was not told.
     pub(super) receive_window: Window,
+    /// How large that is at first, and how large it is to be now.
+    first_bytes: i64,
+    pub(super) target_bytes: i64,
     /// What the client lets us send; less than nothing after it took some back.
     pub(super) send_bytes: i64,
     /// What PRIORITY_UPDATE said of it last.
@@ -52,6 +57,10 @@ pub enum Incoming {
 pub(super) struct Window {
     pub(super) bytes: i64,
     unreleased_bytes: i64,
+    /// What the client may send, with all that came and is not gone.
+    pub(super) size: i64,
+    /// What that may be: where it is more, what is gone is not granted anew.
+    pub(super) limit: i64,
 }
 
 impl Stream {
@@ -62,12 +71,15 @@ impl Stream {
             is_sent: false,
             reset: None,
             is_taken_back: false,
+            pieces: VecDeque::new(),
             received: Vec::new(),
             given_bytes: 0,
             has_body: false,
             trailers: None,
             missing_bytes: None,
             receive_window: Window::new(window_bytes),
+            first_bytes: window_bytes.into(),
+            target_bytes: window_bytes.into(),
             send_bytes,
             priority: None,
             waker: None,
@@ -102,7 +114,7 @@ impl Stream {
         self.is_sent = true;
         self.wake();
         let held_bytes = self.held_bytes();
-        (self.received, self.given_bytes) = (Vec::new(), 0);
+        (self.pieces, self.received, self.given_bytes) = (VecDeque::new(), Vec::new(), 0);
         held_bytes
     }
 
@@ -113,13 +125,40 @@ impl Stream {
 
     /// How much of its body is held, here or by whoever serves it.
     pub(super) fn held_bytes(&self) -> usize {
-        self.received.len() + self.given_bytes
+        self.pieces.len() * PIECE_BYTES + self.received.len() + self.given_bytes
     }
 
-    /// Gives out what came of the body.
+    /// The largest window that is of use for what is still to come.
+    pub(super) fn wanted_bytes(&self) -> i64 {
+        let missing = self.missing_bytes.map(|missing| missing + self.held_bytes() as u64);
+        missing.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX))
+    }
+
+    /// How large the window is to be now.
+    fn limit_bytes(&self) -> i64 {
+        self.target_bytes.min(self.wanted_bytes()).max(self.first_bytes)
+    }
+
+    /// By how much that is more than at first; nothing once the client has ended.
+    pub(super) fn excess_bytes(&self) -> i64 {
+        if self.is_receiving() { self.limit_bytes() - self.first_bytes } else { 0 }
+    }
+
+    /// Some of the body is gone. Returns by how much the window opens.
+    pub(super) fn release_window(&mut self, bytes: usize) -> Option<u32> {
+        self.receive_window.limit = self.limit_bytes();
+        self.receive_window.release(bytes)
+    }
+
+    fn is_holding(&self) -> bool {
+        !self.pieces.is_empty() || !self.received.is_empty()
+    }
+
+    /// Gives out what came of the body, a piece at a time.
     pub(super) fn poll_incoming(&mut self, context: &Context<'_>) -> Poll<Incoming> {
-        if !self.received.is_empty() {
-            let data = std::mem::take(&mut self.received);
+        if self.is_holding() {
+            let next = self.pieces.pop_front();
+            let data = next.unwrap_or_else(|| std::mem::take(&mut self.received));
             self.given_bytes = data.len();
             return Poll::Ready(Incoming::Data(data));
         }
@@ -141,7 +180,16 @@ impl Stream {
             *missing = left.ok_or(ErrorCode::PROTOCOL_ERROR)?;
         }
         self.has_body |= !data.is_empty();
-        self.received.extend_from_slice(data);
+        let mut data = data;
+        while !data.is_empty() {
+            let room_bytes = PIECE_BYTES - self.received.len();
+            let (piece, rest) = data.split_at(data.len().min(room_bytes));
+            self.received.extend_from_slice(piece);
+            if self.received.len() == PIECE_BYTES {
+                self.pieces.push_back(std::mem::take(&mut self.received));
+            }
+            data = rest;
+        }
         self.wake();
         Ok(())
     }
@@ -162,7 +210,15 @@ impl Stream {
 
 impl Window {
     pub(super) fn new(bytes: u32) -> Self {
-        Self { bytes: bytes.into(), unreleased_bytes: 0 }
+        let bytes = bytes.into();
+        Self { bytes, unreleased_bytes: 0, size: bytes, limit: bytes }
+    }
+
+    /// The client is told that it may send so much more.
+    pub(super) fn grow(&mut self, bytes: i64) {
+        self.bytes += bytes;
+        self.size += bytes;
+        self.limit = self.size;
     }
 
     /// Something came; `false` if there was no room for it.
@@ -178,6 +234,9 @@ impl Window {
     /// What came is gone. Returns by how much the window opens, if it is time to say so: not for every byte.
     pub(super) fn release(&mut self, bytes: usize) -> Option<u32> {
         self.unreleased_bytes += i64::try_from(bytes).unwrap_or(i64::MAX);
+        let withheld = (self.size - self.limit).clamp(0, self.unreleased_bytes);
+        self.unreleased_bytes -= withheld;
+        self.size -= withheld;
         if self.unreleased_bytes == 0 || self.unreleased_bytes * 2 < self.bytes {
             return None;
         }
@@ -186,3 +245,6 @@ impl Window {
         u32::try_from(opened).ok()
     }
 }
+
+/// The most of a body that is given out at once: how much whoever serves it has in its hands does not grow with the window.
+const PIECE_BYTES: usize = 256 << 10;

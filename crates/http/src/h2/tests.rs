@@ -5,6 +5,7 @@ mod conversation;
 mod differential;
 mod ends;
 mod floods;
+mod growth;
 mod ignored;
 mod leaving;
 mod priorities;

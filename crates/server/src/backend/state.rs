@@ -41,6 +41,8 @@ pub struct ServerState {
     failed_connects: Mutex<FailedConnects>,
     checked: Mutex<Checked>,
     last_failure: Mutex<Option<Failure>>,
+    /// Until when it counts as one that lets kept connections die under requests, in milliseconds since `made`.
+    fickle_until: AtomicU64,
     pub(super) connects: By<Outcome, { Outcome::WORDS.len() }>,
     pub(super) checks: By<CheckOutcome, { CheckOutcome::WORDS.len() }>,
 }
@@ -140,6 +142,7 @@ impl ServerState {
             }),
             checked: Mutex::default(),
             last_failure: Mutex::default(),
+            fickle_until: AtomicU64::new(0),
             connects: By::default(),
             checks: By::default(),
         }
@@ -293,6 +296,17 @@ impl ServerState {
         self.is_down.store(false, Relaxed);
     }
 
+    /// It let a connection that was kept die under a request. That is its habit, so one request tells all workers.
+    pub(crate) fn kept_died(&self, now: Instant) {
+        let until = now.duration_since(self.made) + FICKLE_TIME;
+        self.fickle_until.store(milliseconds(until), Relaxed);
+    }
+
+    /// Whether it did so lately.
+    pub(crate) fn is_fickle(&self, now: Instant) -> bool {
+        milliseconds(now.duration_since(self.made)) < self.fickle_until.load(Relaxed)
+    }
+
     /// When it was last checked.
     pub(super) fn last_check(&self) -> Option<Instant> {
         locked(&self.checked).last
@@ -408,6 +422,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Each failed connect may cost a client, and an operator who looks for one must find it.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// How long what may not be sent twice takes no kept connection of a server that let one die under a request.
+const FICKLE_TIME: Duration = Duration::from_mins(10);
 
 /// What is known of where it is: not asked yet, one address or more, nothing.
 const PENDING: u8 = 0;

@@ -88,4 +88,4 @@ impl Drop for UseCount {
 
 /// The statuses that a response may have.
 const STATUS_MIN: usize = 100;
-const STATUSES: usize = 500;
+const STATUSES: usize = 900;

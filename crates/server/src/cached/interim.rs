@@ -87,7 +87,7 @@ mod tests {
                 timeout: Duration::from_secs(10),
                 discard_bytes_max: 0,
             };
-            let client = [127, 0, 0, 1].into();
+            let client = crate::request::Client::default();
             let mut request = Request::new(head, BodyFraming::None, source, client);
             let known = while_asked(&arriving.arrival(), &mut request, true, ready(())).await;
             assert!(matches!(known, Err(Departed)), "{known:?}");

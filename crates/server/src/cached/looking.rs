@@ -343,7 +343,7 @@ impl Looking<'_> {
         };
         let mut fields = asked.seen.clone();
         fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
-        let client = request.client;
+        let client = request.client.ip();
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
         let Some(outgoing) = outgoing else { return Miss::Impossible };
         let (leader, fetched) = oneshot::channel();

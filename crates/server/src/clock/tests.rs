@@ -38,3 +38,13 @@ fn a_message_is_due_once_a_second() {
         [true, false, false, true, false, true]
     );
 }
+
+#[test]
+fn a_message_of_all_workers_is_due_once_a_minute() {
+    let (message, begun) = (OnceAMinute::default(), Instant::now());
+    let due = [0, 0, 59, 61, 61, 120, 122].map(|seconds| {
+        let now = begun + Duration::from_secs(seconds);
+        message.is_due(now)
+    });
+    assert_eq!(due, [true, false, false, true, false, false, true]);
+}

@@ -19,7 +19,7 @@ use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
 use crate::proxy;
-use crate::request::{Beside, BodyError, Head, OfConnection, Request, TlsSource};
+use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, TlsSource};
 use crate::respond::{self, respond};
 use crate::response::{Body, Response};
 use crate::setup::Snapshot;
@@ -35,16 +35,17 @@ pub(super) struct CycleState {
     progress: HeadProgress,
 }
 
-/// When a request's head was complete, and which of its connection it is.
+/// When a request's head was complete, which of its connection it is, and whose.
 pub(super) struct Arrival {
     time: SystemTime,
     instant: Instant,
     number: u64,
+    pub(super) client: Client,
 }
 
 impl Arrival {
-    pub(super) fn now(number: u64) -> Self {
-        Self { time: SystemTime::now(), instant: Instant::now(), number }
+    pub(super) fn now(number: u64, client: Client) -> Self {
+        Self { time: SystemTime::now(), instant: Instant::now(), number, client }
     }
 }
 
@@ -84,7 +85,7 @@ impl Connection {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
-        let arrival = Arrival::now(state.answered);
+        let arrival = Arrival::now(state.answered, self.client(Some(&head)));
         let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
         let source = TlsSource {
             stream: &mut *stream,
@@ -92,7 +93,7 @@ impl Connection {
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
-        let mut request = Request::new(head, framing, source, self.remote.ip());
+        let mut request = Request::new(head, framing, source, arrival.client.clone());
         let mut response = respond(&self.worker.responder, &answering.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         if proxy::client_has_gone(&response) {
@@ -157,7 +158,7 @@ impl Connection {
         status: u16,
         number: u64,
     ) -> End {
-        let arrival = Arrival::now(number);
+        let arrival = Arrival::now(number, self.client(head));
         let (files, router) = (&self.worker.responder.files, &self.snapshot.router);
         let presented = stream.session().into();
         let mut response = respond::refuse(files, router, head, presented, status).await;
@@ -239,6 +240,14 @@ impl Connection {
             || !request.head.has_target()
             || request.body.is_last()
             || self.worker.deadlines.is_draining()
+    }
+
+    /// The client of a request with this head.
+    pub(super) fn client(&self, head: Option<&Head>) -> Client {
+        match head {
+            Some(head) => Client::of(head, self.remote, self.listener()),
+            None => Client::connected(self.remote),
+        }
     }
 
     pub(super) fn head_limits(&self) -> HeadLimits {
@@ -391,7 +400,7 @@ impl Connection {
         }
         let entry = ResponseEntry {
             time: arrival.time,
-            remote: self.remote,
+            remote: arrival.client.address,
             host: head.and_then(|head| head.host_bytes()),
             method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
             target: head.map_or(&[], |head| head.raw_target().as_bytes()),

@@ -24,6 +24,7 @@ mod tunnel;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -105,7 +106,9 @@ impl Connection {
             connection_window_bytes: CONNECTION_WINDOW_BYTES,
             head_bytes_max: self.head_limits().head_bytes_max,
         };
-        let channel = Rc::new(Channel::new(stream, settings, Rc::clone(&self.worker.offloads)));
+        let mut frames = kettle_http::h2::Connection::new(settings);
+        frames.grow_within(Arc::clone(&self.worker.window_budget));
+        let channel = Rc::new(Channel::new(stream, frames, Rc::clone(&self.worker.offloads)));
         let shared = Rc::new(Shared {
             connection: RefCell::new(self),
             session,

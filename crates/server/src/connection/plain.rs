@@ -28,7 +28,7 @@ impl Connection {
     pub(super) async fn plain(&self, mut socket: TcpStream, received: Vec<u8>) {
         let answered = self.plain_response(&mut socket, received).await;
         let Some((head, is_head, mut response)) = answered else { return };
-        let arrival = Arrival::now(1);
+        let arrival = Arrival::now(1, self.client(head.as_ref()));
         let (date_line, version) = (self.worker.date_line(), head.as_ref().map(Head::version));
         let edge = Edge { date_line, version, is_head, is_tls: false, closes: true };
         let mut bytes = Vec::new();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use kettle_config::{Config, Log};
+use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
@@ -57,6 +58,7 @@ pub(super) async fn on_stage<F: Future>(
         Arc::<KillSwitch>::default(),
         Arc::new(capabilities()),
         EncoderPlaces::new(1),
+        WindowBudget::new(0),
     ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stage = Rc::new(Stage { folder, worker, listener, log });

@@ -28,7 +28,7 @@ impl Connection {
         let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
             return;
         };
-        let Some(peers) = self.peers(peer) else { return };
+        let Some(peers) = self.peers(self.remote, peer) else { return };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;
         let Some((client, settings)) = found else { return };
         let Self { worker, deadline, snapshot, number, accepted, .. } = self;
@@ -39,9 +39,9 @@ impl Connection {
     }
 
     /// Whom a tunnel is between, of a client that came over a connection of `socket`.
-    pub(super) fn peers(&self, socket: SocketAddr) -> Option<Peers> {
+    pub(super) fn peers(&self, client: SocketAddr, socket: SocketAddr) -> Option<Peers> {
         Some(Peers {
-            client: self.remote,
+            client,
             socket,
             listener: self.listener()?.address.value,
             destination: self.destination,

@@ -66,8 +66,8 @@ impl Connection {
 
     /// The server's side of a tunnel, and whom it is between.
     pub(super) fn tunnel_ends(&self, upgraded: Upgraded, peer: SocketAddr) -> Option<TunnelEnds> {
-        let Upgraded { link, received, slot, backend, in_use, path, log } = upgraded;
-        let peers = self.peers(peer)?;
+        let Upgraded { link, received, slot, backend, in_use, path, log, client } = upgraded;
+        let peers = self.peers(client, peer)?;
         let path = match path {
             TxPathChoice::User => TunnelPathChoice::User,
             _ => TunnelPathChoice::Auto,

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kettle_config::Symlinks;
 use kettle_kernel::file_system::{Disclosure, FileSystem};
 use kettle_kernel::transfer::Wait;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
+use super::folder::{Folder, identity_of};
 use crate::open_file::path_of;
 
 /// How far a look-up goes. What it would have to go further for fails.
@@ -51,10 +52,7 @@ pub enum Dotfiles {
 /// An opened root directory with its rules.
 #[derive(Debug)]
 pub struct Root {
-    directory: OwnedFd,
-    /// Device and inode, which no other folder has as long as this one is open.
-    identity: (u64, u64),
-    file_system: FileSystem,
+    folder: Arc<Folder>,
     path: PathBuf,
     resolve: ResolveFlags,
     dotfiles: Dotfiles,
@@ -66,8 +64,7 @@ impl Root {
     /// # Errors
     /// If it is no folder that this process may open, or the kernel has no openat2(2).
     pub fn open(path: &Path, symlinks: Symlinks, dotfiles: Dotfiles) -> Result<Self, Errno> {
-        let directory = open_folder(path, Wait::Allowed)?;
-        let identity = identity_of(&directory)?;
+        let folder = Folder::of(open_folder(path, Wait::Allowed)?)?;
         let resolve = ResolveFlags::NO_MAGICLINKS
             | match symlinks {
                 Symlinks::Never => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
@@ -75,9 +72,7 @@ impl Root {
                 // Paths are relative and hold no "..", so they still begin at the root.
                 Symlinks::Follow => ResolveFlags::empty(),
             };
-        let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
-        let path = path.to_owned();
-        let root = Self { directory, identity, file_system, path, resolve, dotfiles };
+        let root = Self { folder, path: path.to_owned(), resolve, dotfiles };
         root.open_below("", OFlags::PATH | OFlags::DIRECTORY, Reach::Anywhere)?;
         Ok(root)
     }
@@ -93,30 +88,22 @@ impl Root {
             Err(Errno::ACCESS | Errno::PERM) => return Ok(Arc::clone(self)),
             opened => opened?,
         };
-        let identity = identity_of(&directory)?;
-        if identity == self.identity {
+        if identity_of(&directory)? == self.folder.identity() {
             return Ok(Arc::clone(self));
         }
         // Asking what another folder lies on may wait for that.
         if wait == Wait::Never {
             return Err(Errno::AGAIN);
         }
-        let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
         let Self { resolve, dotfiles, .. } = **self;
-        Ok(Arc::new(Self {
-            directory,
-            identity,
-            file_system,
-            path: self.path.clone(),
-            resolve,
-            dotfiles,
-        }))
+        let folder = Folder::of(directory)?;
+        Ok(Arc::new(Self { folder, path: self.path.clone(), resolve, dotfiles }))
     }
 
     /// Whether both are the same folder.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
-        self.identity == other.identity
+        self.folder.identity() == other.folder.identity()
     }
 
     /// The path this root was opened by.
@@ -128,19 +115,19 @@ impl Root {
     /// The number of what the root itself lies on (`st_dev`); other things may be mounted below.
     #[must_use]
     pub fn device(&self) -> u64 {
-        self.identity.0
+        self.folder.identity().0
     }
 
     /// The kind of file system the root itself lies on.
     #[must_use]
     pub fn file_system(&self) -> FileSystem {
-        self.file_system
+        self.folder.file_system()
     }
 
     /// What is known about reading its files before they are read.
     #[must_use]
     pub fn disclosure(&self) -> Disclosure {
-        Disclosure::of(self.as_fd(), self.file_system)
+        Disclosure::of(self.as_fd(), self.file_system())
     }
 
     /// Whether no component of this path is hidden.
@@ -171,9 +158,9 @@ impl Root {
         let own = self.resolve | ResolveFlags::NO_XDEV;
         match reach {
             // What is mounted below the root may be remote, and opening there may wait.
-            Reach::Cached => open_cached(&self.directory, path, flags, own),
+            Reach::Cached => open_cached(&self.folder, path, flags, own),
             Reach::Device => {
-                let opened = open_twice(&self.directory, path, flags, own);
+                let opened = open_twice(&self.folder, path, flags, own);
                 // A lookup that raced with a rename is tried again with a longer reach.
                 opened.map_err(|error| match error {
                     Errno::AGAIN | Errno::INTR => Errno::XDEV,
@@ -203,13 +190,13 @@ impl Root {
         let mut attempts = RENAME_RACES_MAX;
         loop {
             attempts -= 1;
-            match open_twice(&self.directory, path, flags, self.resolve) {
+            match open_twice(&self.folder, path, flags, self.resolve) {
                 // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again. Who renames all the time
                 // may have been waiting for this processor.
                 Err(Errno::AGAIN | Errno::INTR) if attempts > 0 => std::thread::yield_now(),
                 Err(Errno::XDEV) => {
                     let real = self.real_path(path)?;
-                    match openat2(&self.directory, &real, flags, Mode::empty(), self.resolve) {
+                    match openat2(&self.folder, &real, flags, Mode::empty(), self.resolve) {
                         // What the path names changed meanwhile: find out again.
                         Err(Errno::AGAIN | Errno::INTR | Errno::NOENT | Errno::XDEV)
                             if attempts > 0 => {}
@@ -226,12 +213,12 @@ impl Root {
     fn real_path(&self, path: &str) -> Result<PathBuf, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_MAGICLINKS;
-        let target = open_twice(&self.directory, path, flags, resolve);
+        let target = open_twice(&self.folder, path, flags, resolve);
         let target = target.map_err(|error| match error {
             Errno::MFILE | Errno::NFILE | Errno::NOMEM => error,
             _ => Errno::XDEV,
         })?;
-        let (target, root) = (path_of(&target), path_of(&self.directory));
+        let (target, root) = (path_of(&target), path_of(&self.folder));
         let (target, root) = target.zip(root).ok_or(Errno::XDEV)?;
         let below = target.strip_prefix(root).map_err(|_| Errno::XDEV)?;
         Ok(if below.as_os_str().is_empty() { ".".into() } else { below.to_owned() })
@@ -308,14 +295,9 @@ fn open_twice(
     opened
 }
 
-fn identity_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
-    let stat = fstat(directory)?;
-    Ok((stat.st_dev, stat.st_ino))
-}
-
 impl AsFd for Root {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.as_fd()
+        self.folder.as_fd()
     }
 }
 

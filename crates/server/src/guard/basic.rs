@@ -110,7 +110,7 @@ impl BasicAuth {
     /// Reads the users of a route.
     pub(super) fn load(settings: &kettle_config::BasicAuth) -> Result<Self, UsersMistake> {
         password::note_processors();
-        let users = Users::read(&settings.users.value)?;
+        let users = Users::read(&settings.users.value, password::threads())?;
         let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", settings.realm);
         Ok(Self { users, challenge })
     }
@@ -139,7 +139,7 @@ impl BasicAuth {
         let verdict = match verdicts.known(&tag, now).await {
             Ok(verdict) => verdict,
             Err(check) => {
-                let verdict = self.verify(name, password, request.client).await;
+                let verdict = self.verify(name, password, request.client.ip()).await;
                 check.end(&verdict, now + VERDICT_AGE_MAX);
                 verdict
             }

@@ -81,7 +81,7 @@ impl SignedUrls {
             value("expires").zip(value("signature")).ok_or("no-signature")?;
         let signature = hexadecimal(signature).ok_or("signature")?;
         let client = if self.client {
-            format!("\n{}", signed_client(request.client))
+            format!("\n{}", signed_client(request.client.ip()))
         } else {
             String::new()
         };

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params};
+use kettle_kernel::cgroup::Limits;
 use kettle_kernel::keeper;
 
 /// The users of a file.
@@ -42,8 +43,8 @@ pub struct UsersMistake {
 }
 
 impl Users {
-    /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, UsersMistake> {
+    /// Reads a file, for so many threads that check passwords.
+    pub(super) fn read(path: &Path, threads: usize) -> Result<Self, UsersMistake> {
         let mistake = |line, message: String, help| {
             let help = Some(help).filter(|text: &String| !text.is_empty());
             UsersMistake { path: path.to_owned(), line, message, help }
@@ -51,14 +52,14 @@ impl Users {
         let text = keeper::read(path, FILE_BYTES_MAX)
             .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
             .map_err(|error| mistake(0, format!("cannot read it: {error}"), String::new()))?;
-        Self::parse(&text).map_err(|(line, message)| {
+        Self::parse(&text, threads).map_err(|(line, message)| {
             let name = message.name.unwrap_or_else(|| "NAME".to_owned());
             let help = format!("run `htpasswd -B {} {name}`", path.display());
             mistake(line, message.why, help)
         })
     }
 
-    fn parse(text: &str) -> Result<Self, (usize, Wrong)> {
+    fn parse(text: &str, threads: usize) -> Result<Self, (usize, Wrong)> {
         let mut hashes: HashMap<Box<str>, Arc<Hash>> = HashMap::new();
         let mut decoy = None;
         for (line, number) in text.lines().zip(1..) {
@@ -78,7 +79,7 @@ impl Users {
             }
             // What follows another colon is a remark.
             let hash = rest.split(':').next().unwrap_or(rest);
-            let hash = Hash::read(hash).map_err(|why| wrong(&why, Some(name)))?;
+            let hash = Hash::read(hash, threads).map_err(|why| wrong(&why, Some(name)))?;
             let hash = Arc::new(hash);
             decoy.get_or_insert_with(|| Arc::clone(&hash));
             if hashes.insert(name.into(), hash).is_some() {
@@ -111,7 +112,7 @@ struct Wrong {
 }
 
 impl Hash {
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str, threads: usize) -> Result<Self, String> {
         if let Some(rest) = ["$2y$", "$2b$", "$2a$"].iter().find_map(|id| text.strip_prefix(id)) {
             let cost: u32 = rest.split('$').next().and_then(|cost| cost.parse().ok()).unwrap_or(0);
             return match cost {
@@ -132,7 +133,10 @@ impl Hash {
             let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
             return match work {
                 _ if hash.hash.is_none() => Err("its Argon2 hash is damaged".to_owned()),
-                0..=ARGON2_WORK_MAX => Ok(Self::Argon2(text.into())),
+                0..=ARGON2_WORK_MAX => {
+                    refuse_large(params.m_cost(), threads, *MEMORY_BYTES)?;
+                    Ok(Self::Argon2(text.into()))
+                }
                 _ => Err("Argon2 with these parameters takes too long".to_owned()),
             };
         }
@@ -149,6 +153,22 @@ impl Hash {
     }
 }
 
+/// Refuses what takes too much memory at each try, right or wrong, on so many threads.
+fn refuse_large(kibibytes: u32, threads: usize, memory_bytes: Option<u64>) -> Result<(), String> {
+    let most = memory_bytes.map_or(u64::MAX, |bytes| bytes / 1024 / ARGON2_SHARE / threads as u64);
+    let most = most.min(ARGON2_KIBIBYTES_MAX);
+    if u64::from(kibibytes) <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "Argon2 with m={kibibytes} takes too much memory at each try: here it is at most m={most}"
+    ))
+}
+
+/// What this process may use, as it was when it was first asked.
+static MEMORY_BYTES: LazyLock<Option<u64>> =
+    LazyLock::new(|| Limits::of_this_process().memory_bytes);
+
 /// The characters of bcrypt's own Base64, and what stands between.
 fn is_of_bcrypt(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"./$".contains(&byte)
@@ -163,6 +183,11 @@ const BCRYPT_COST_MIN: u32 = 4;
 const BCRYPT_COST_MAX: u32 = 14;
 /// KiB times passes: 256 MiB four times, about a second.
 const ARGON2_WORK_MAX: u64 = 4 * 256 * 1024;
+
+/// For each of the threads that check.
+const ARGON2_KIBIBYTES_MAX: u64 = 256 * 1024;
+/// All of them together take at most the memory that this process may use divided by this.
+const ARGON2_SHARE: u64 = 4;
 
 /// As `kettle check` has it.
 const FILE_BYTES_MAX: u64 = 16 << 20;

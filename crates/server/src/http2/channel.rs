@@ -50,6 +50,8 @@ pub(crate) struct Channel {
     is_over: Cell<bool>,
     /// Whether the client says nothing more: no window of its opens again.
     is_input_over: Cell<bool>,
+    /// Whether it has ended the connection behind that.
+    has_left: Cell<bool>,
     sealed_by: Cell<SealedBy>,
     /// Why the kernel was last refused.
     refusal: Cell<Option<Reason>>,
@@ -72,10 +74,11 @@ enum SealedBy {
 }
 
 impl Channel {
-    pub(crate) fn new(tls: Box<TlsStream>, settings: h2::Settings, offloads: Rc<Offloads>) -> Self {
+    /// One for these frames.
+    pub(crate) fn new(tls: Box<TlsStream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
         Self {
             tls: RefCell::new(tls),
-            frames: RefCell::new(h2::Connection::new(settings)),
+            frames: RefCell::new(frames),
             written: RefCell::default(),
             line: Rc::default(),
             readers: Rc::default(),
@@ -92,6 +95,7 @@ impl Channel {
             was_unheard: Cell::default(),
             is_over: Cell::default(),
             is_input_over: Cell::default(),
+            has_left: Cell::default(),
             sealed_by: Cell::default(),
             refusal: Cell::default(),
             failure: Cell::default(),
@@ -136,7 +140,11 @@ impl Channel {
 
     /// Receives what the client says. Pending if that is nothing, or it takes nothing of what it is told.
     pub(crate) fn poll_receive(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        if self.is_input_over.get() || self.frames.borrow().end().is_some() {
+        if self.is_input_over.get() {
+            self.look_for_end(context);
+            return Poll::Pending;
+        }
+        if self.frames.borrow().end().is_some() {
             return Poll::Pending;
         }
         if self.is_unheard(self.ticks.get()) {
@@ -169,6 +177,21 @@ impl Channel {
             }
             Filled::Truncated => {
                 Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
+            }
+        }
+    }
+
+    /// Looks whether a client that said goodbye has gone. What still comes from it says nothing (RFC 8446 §6.1).
+    fn look_for_end(&self, context: &mut Context<'_>) {
+        if self.has_left.get() {
+            return;
+        }
+        match self.tls.borrow_mut().poll_drain(context) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(false)) => context.waker().wake_by_ref(),
+            Poll::Ready(Ok(true) | Err(_)) => {
+                self.has_left.set(true);
+                self.frames.borrow_mut().wake_all();
             }
         }
     }
@@ -392,6 +415,11 @@ impl Channel {
     /// Whether the client says nothing more: no window of its opens again.
     pub(crate) fn is_input_over(&self) -> bool {
         self.is_input_over.get()
+    }
+
+    /// Whether it has ended the connection, too.
+    pub(super) fn has_left(&self) -> bool {
+        self.has_left.get()
     }
 
     /// Nothing more is sent of any stream: whoever serves one is told.

@@ -58,6 +58,16 @@ impl Stream {
         incoming.map_err(Gone::from)
     }
 
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.channel.frames.borrow().is_probing(self.number)
+    }
+
+    /// Notes that all that was given out of its request's body has been passed on.
+    pub(crate) fn note_passed_on(&self) {
+        self.channel.frames.borrow_mut().note_passed_on(self.number);
+    }
+
     /// Whether some of its request's body ever came.
     pub(crate) fn has_body_begun(&self) -> bool {
         self.channel.frames.borrow().has_body_begun(self.number)
@@ -74,6 +84,11 @@ impl Stream {
             return Poll::Ready(());
         }
         self.channel.frames.borrow_mut().poll_reset(self.number, context)
+    }
+
+    /// Ready when nobody listens any more, or the client has ended its connection: for one that has gone no server is kept busy.
+    pub(crate) fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.channel.has_left() { Poll::Ready(()) } else { self.poll_gone(context) }
     }
 
     /// Writes the head of a response, of which HTTP/1.1 would write these lines. One that is only a hint is left out where as much

@@ -95,6 +95,16 @@ impl TunnelStream {
         self.stream.poll_sent(context).map(drop)
     }
 
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.stream.is_probing()
+    }
+
+    /// Notes that all that the client said before has been passed on.
+    pub(crate) fn note_passed_on(&self) {
+        self.stream.note_passed_on();
+    }
+
     /// What was sent and the kernel does not have yet.
     pub(crate) fn unsent_bytes(&self) -> u64 {
         self.stream.written_bytes().saturating_sub(self.stream.sent_bytes())

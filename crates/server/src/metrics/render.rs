@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use kettle_kernel::keeper;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
@@ -75,6 +76,10 @@ impl Scrape {
         writer.info("build", "Version of kettle", &[("version", env!("CARGO_PKG_VERSION"))])?;
         writer.gauge("uptime_seconds", "Time since the start", self.uptime.as_secs())?;
         writer.gauge("workers", "Worker threads", self.workers)?;
+        if let Some(is_alive) = keeper::is_alive() {
+            let help = "Whether the process is there that stays root for reloads";
+            writer.gauge("keeper_up", help, u64::from(is_alive))?;
+        }
         let reloads = Metric {
             name: "reloads",
             help: "Configuration reloads by outcome",

@@ -142,8 +142,8 @@ fn a_label_that_is_the_word_for_the_rest_is_added_to_it() {
 fn status_outside_the_range_counts_bytes_only() {
     let worker = WorkerMetrics::default();
     worker.response(TxPath::User, 99, 5, Duration::ZERO);
-    worker.response(TxPath::User, 600, 5, Duration::ZERO);
-    worker.response(TxPath::User, 599, 5, Duration::ZERO);
+    worker.response(TxPath::User, 1_000, 5, Duration::ZERO);
+    worker.response(TxPath::User, 999, 5, Duration::ZERO);
     let numbers = Numbers::of(&worker);
     assert_eq!(numbers.responses.len(), 1);
     assert_eq!(numbers.response_bytes, [15, 0, 0, 0]);

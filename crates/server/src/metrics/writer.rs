@@ -79,7 +79,10 @@ impl<'e> MetricWriter<'e> {
     }
 
     /// One gauge for each combination of label values.
-    pub(crate) fn gauges<Value: AsRef<str>>(
+    ///
+    /// # Errors
+    /// Those of the encoder.
+    pub fn gauges<Value: AsRef<str>>(
         &mut self,
         metric: &Metric,
         values: impl IntoIterator<Item = (Vec<Value>, u64)>,

@@ -15,7 +15,9 @@ use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Departed, Head, Request};
 use crate::response::{Body, Notes, Response, Upgraded};
-use crate::upstream::{InFlight, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
+use crate::upstream::{
+    InFlight, OutgoingRequest, Pool, Reuse, Trace, UpstreamError, binds_connection,
+};
 
 /// Why there is no response of a server's.
 enum PassError {
@@ -84,7 +86,7 @@ impl ProxyRoute {
     /// Whether a request asks to become a tunnel, and this route has them. What has a body changes no protocol.
     pub(crate) fn is_asked_to_upgrade(&self, request: &Request<'_>) -> bool {
         self.takes_upgrades
-            && request.body.framing() == BodyFraming::None
+            && request.body.framing().is_empty()
             && request.head.upgrade().is_some_and(is_websocket)
     }
 }
@@ -100,22 +102,22 @@ async fn ask(
     let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
-    let mut may_reuse = !is_bound;
+    let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
-        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
+        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
         let mut in_flight = request.body.while_there(pool.until_drained(begin)).await??;
         let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
             Ok(answered) => answered,
             Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
                 attempts.keep(in_flight.into_slot());
-                may_reuse = false;
+                reuse = Reuse::Nothing;
                 continue;
             }
             Err(error) => return Err(error),
         };
         in_flight.note(&head, trace);
         if head.status() == 101 {
-            let upgraded = upgraded(route, in_flight, &head, &request.head, asks_upgrade);
+            let upgraded = upgraded(route, in_flight, &head, request, asks_upgrade);
             return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
         }
         // Its client would take whatever follows for the server's side of a tunnel.
@@ -126,7 +128,7 @@ async fn ask(
         let may_keep = !asks_upgrade && !is_bound;
         let is_whole = matches!(sent, Sent::Whole);
         if let Sent::Beside(unsent, has_ended) = sent {
-            let trailers = route.request_trailers(&request.head);
+            let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
             request.body.go_beside(unsent, has_ended, bytes_max, trailers, may_keep);
         }
@@ -154,10 +156,10 @@ async fn converse(
     outgoing: &OutgoingRequest,
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
-    in_flight.send_head(outgoing).await?;
-    if request.body.framing() != BodyFraming::None {
+    request.body.while_there(in_flight.send_head(outgoing)).await??;
+    if !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
-        let trailers = route.request_trailers(&request.head);
+        let trailers = route.request_trailers(&request.head, &request.client);
         let taken_back = request.body.taken_back();
         let uploaded = tokio::select! {
             biased;
@@ -173,6 +175,7 @@ async fn converse(
             }
             Err(UploadError::Client(error)) => return Err(PassError::Upload(error.status())),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
+            Err(UploadError::Departed) => return Err(PassError::Departed),
         }
     }
     loop {
@@ -195,14 +198,15 @@ fn upgraded(
     route: &ProxyRoute,
     in_flight: InFlight,
     head: &ResponseHead<Bytes>,
-    request: &Head,
+    request: &Request<'_>,
     is_asked: bool,
 ) -> Option<Response> {
     let protocol = sole(head, "upgrade").filter(|protocol| {
         is_asked && head.has_member("connection", "upgrade") && is_websocket(protocol)
     })?;
-    let (status, fields) = if request.is_extended_connect() {
-        let accept = websocket_accept(request.header("sec-websocket-key").unwrap_or_default());
+    let (status, fields) = if request.head.is_extended_connect() {
+        let key = request.head.header("sec-websocket-key");
+        let accept = websocket_accept(key.unwrap_or_default());
         sole(head, "sec-websocket-accept").filter(|it| *it == accept.as_bytes())?;
         (200, route.fields(head).without("sec-websocket-accept:"))
     } else {
@@ -211,7 +215,8 @@ fn upgraded(
     let (link, received, slot, backend) = in_flight.into_tunnel();
     let path = kettle_config::TxPathChoice::Auto;
     let (in_use, log) = (None, Destination::Common);
-    let upgraded = Upgraded { link, received, slot, backend, in_use, path, log };
+    let client = request.client.address;
+    let upgraded = Upgraded { link, received, slot, backend, in_use, path, log, client };
     Some(Response::new(status, fields, Body::Upgraded(Box::new(upgraded))))
 }
 

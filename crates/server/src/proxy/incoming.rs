@@ -21,7 +21,7 @@ impl ProxyRoute {
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
     pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
         let configured = match head.status() {
-            400..=599 => self.configured.for_errors(),
+            400.. => self.configured.for_errors(),
             _ => self.configured.all(),
         };
         let mut fields = ResponseFields::ready(configured.clone());
@@ -69,6 +69,7 @@ impl ProxyRoute {
         let names = lines.filter_map(|line| line.split(|byte| *byte == b':').next());
         let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
         let own = self.own_fields.iter().cloned();
+        let own = own.chain(self.configured.removed().map(str::to_owned));
         TrailerFilter::of_response(head.header_values("connection"), names.chain(own))
     }
 
@@ -89,6 +90,7 @@ impl ProxyRoute {
     /// two `vary` both hold (RFC 9110 §12.5.5).
     fn has_own(&self, name: &str, configured: &[u8]) -> bool {
         self.own_fields.iter().any(|own| own == name)
+            || self.configured.removes(name)
             || (name != "vary" && has_line(configured, name))
     }
 
@@ -96,7 +98,7 @@ impl ProxyRoute {
     /// of caching, and the stricter holds.
     fn replacing(&self, status: u16) -> &Bytes {
         match status {
-            400..=599 => self.configured.without_caching(),
+            400.. => self.configured.without_caching(),
             _ => self.configured.all(),
         }
     }

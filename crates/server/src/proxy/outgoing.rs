@@ -5,12 +5,13 @@ use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
-use kettle_http::target::Target;
+use kettle_http::h1::framing::BodyFraming;
+use kettle_http::target::{Target, reference};
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
-use crate::redirect::reference;
-use crate::request::{Head, Request};
+use super::words::Words;
+use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
@@ -27,21 +28,27 @@ impl ProxyRoute {
             return None;
         }
         let asked = self.host_of(head, request.presented().server_name);
-        let host = self.host.as_deref().or(asked.as_deref())?;
         let target = Target { path, ..head.target().ok()? };
-        let reference = reference(target, head.raw_target())?;
-        let method = head.method().as_str();
+        let reference = reference(target, head.raw_target(), self.slash_runs)?;
+        let client = &request.client;
+        let words = Words {
+            host: asked.as_deref(),
+            reference: &reference,
+            scheme: client.scheme,
+            client: Some(client),
+            certificate: request.certificate().filter(|_| self.asks_certificates),
+        };
+        let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
         let mut outgoing =
-            OutgoingRequest::new(method, &reference, host, request.client, self.timeout)?;
+            OutgoingRequest::new(method, &reference, &host, client.ip(), self.timeout)?;
         for (name, value) in head.headers() {
-            if !is_ours(name) && !head.is_hop_by_hop(name) && !self.is_own(name) {
+            let is_kept = is_ours(name) || client.is_named_by(name);
+            if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
                 outgoing.field(std::str::from_utf8(name).unwrap_or_default(), value);
             }
         }
-        for (name, value) in &self.request_headers {
-            outgoing.field(name, value);
-        }
-        self.add_forwarded(&mut outgoing, request.client, asked.as_deref());
+        self.add_own(&mut outgoing, &words);
+        self.add_forwarded(&mut outgoing, client, asked.as_deref());
         let closes = !self.upstream.keeps_connections();
         match (asks_upgrade, head.takes_trailers()) {
             (true, _) => {
@@ -55,7 +62,8 @@ impl ProxyRoute {
             (false, false) if closes => outgoing.field("connection", "close"),
             (false, false) => {}
         }
-        let framing = request.body.framing();
+        // What changes its protocol has no body, and some servers take a length of zero for one.
+        let framing = if asks_upgrade { BodyFraming::None } else { request.body.framing() };
         if !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }
@@ -64,8 +72,9 @@ impl ProxyRoute {
     }
 
     /// Which of a request's trailers a server gets.
-    pub(super) fn request_trailers(&self, head: &Head) -> TrailerFilter {
+    pub(super) fn request_trailers(&self, head: &Head, client: &Client) -> TrailerFilter {
         let own = self.request_headers.iter().map(|(name, _)| name.to_ascii_lowercase());
+        let own = own.chain(client.naming_field().map(str::to_owned));
         TrailerFilter::of_request(head.header_values("connection"), own)
     }
 
@@ -104,25 +113,46 @@ impl ProxyRoute {
         names.any(|(own, _)| are_one_to_gateways(own.as_bytes(), name))
     }
 
-    /// Names the client, by both sets of fields in use (RFC 7239, and what came before it), unless the operator says it.
-    fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: IpAddr, host: Option<&str>) {
-        let client = client.to_canonical();
-        let node = match client {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => format!("\"[{address}]\""),
-        };
-        let part = host.map(|host| format!(";host=\"{host}\"")).unwrap_or_default();
+    /// Adds the operator's fields.
+    pub(super) fn add_own(&self, outgoing: &mut OutgoingRequest, words: &Words<'_>) {
+        for (name, values) in &self.request_headers {
+            for value in values.iter().filter_map(|value| words.fill(value)) {
+                outgoing.field(name, value);
+            }
+        }
+    }
+
+    /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
+    /// operator says it.
+    fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
+        let (scheme, address) = (client.scheme.as_str(), client.ip());
+        let host_part = host.map(|host| format!(";host=\"{host}\"")).unwrap_or_default();
+        let mut forwarded = format!("for={};proto={scheme}{host_part}", node(address));
+        let mut addresses = address.to_string();
+        for proxy in &client.proxies {
+            forwarded.push_str(&format!(", for={}", node(*proxy)));
+            addresses.push_str(&format!(", {proxy}"));
+        }
+        let naming = client.naming_field().map(|name| (name, Some(address.to_string())));
         let fields = [
             ("x-forwarded-host", host.map(str::to_owned)),
-            ("forwarded", Some(format!("for={node};proto=https{part}"))),
-            ("x-forwarded-for", Some(client.to_string())),
-            ("x-forwarded-proto", Some("https".to_owned())),
+            ("forwarded", Some(forwarded)),
+            ("x-forwarded-for", Some(addresses)),
+            ("x-forwarded-proto", Some(scheme.to_owned())),
         ];
-        for (name, value) in fields {
+        for (name, value) in fields.into_iter().chain(naming) {
             if let Some(value) = value.filter(|_| !self.is_own(name.as_bytes())) {
                 outgoing.field(name, value);
             }
         }
+    }
+}
+
+/// An address as `Forwarded` has it (RFC 7239 §6).
+fn node(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("\"[{address}]\""),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use kettle_http::target::Target;
+use kettle_http::forwarded::Scheme;
+use kettle_http::target::{Target, reference};
 
 use super::ProxyRoute;
-use crate::redirect::reference;
+use super::words::Words;
 use crate::request::Request;
 use crate::upstream::OutgoingRequest;
 
@@ -27,7 +28,7 @@ impl ProxyRoute {
         // With the port that all mean who say none, it is the same host.
         let host = host.strip_suffix(":443").map(str::to_owned).unwrap_or(host);
         let target = Target { path, ..head.target().ok()? };
-        let reference = reference(target, head.raw_target())?;
+        let reference = reference(target, head.raw_target(), self.slash_runs)?;
         // There, the query is a signature that held: of one client and one time, and no part of what is asked for.
         let (path, _) =
             reference.split_once('?').filter(|_| self.is_signed).unwrap_or((&reference, ""));
@@ -41,20 +42,28 @@ impl ProxyRoute {
         client: IpAddr,
         fields: &[(String, Vec<u8>)],
     ) -> Option<OutgoingRequest> {
-        let host = self.host.as_deref().unwrap_or(&target.host);
+        // What the key has, and no more.
+        let words = Words {
+            host: Some(&target.host),
+            reference: &target.reference,
+            scheme: Scheme::Https,
+            client: None,
+            certificate: None,
+        };
+        let host = words.host(self.host.as_ref())?;
         let mut outgoing =
-            OutgoingRequest::new("GET", &target.reference, host, client, self.timeout)?;
-        let forwarded: [(&str, &[u8]); 2] =
-            [("x-forwarded-host", target.host.as_bytes()), ("x-forwarded-proto", b"https")];
+            OutgoingRequest::new("GET", &target.reference, &host, client, self.timeout)?;
+        let forwarded: [(&str, &[u8]); 2] = [
+            ("x-forwarded-host", target.host.as_bytes()),
+            ("x-forwarded-proto", words.scheme.as_str().as_bytes()),
+        ];
         let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
         for (name, value) in fields.chain(forwarded) {
             if !value.is_empty() && !self.is_own(name.as_bytes()) {
                 outgoing.field(name, value);
             }
         }
-        for (name, value) in &self.request_headers {
-            outgoing.field(name, value);
-        }
+        self.add_own(&mut outgoing, &words);
         if !self.upstream.keeps_connections() {
             outgoing.field("connection", "close");
         }

@@ -14,7 +14,7 @@ use kettle_http::trailers::TrailerFilter;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::request::{BodyError, RequestBody};
+use crate::request::{BodyError, ClientWatch, RequestBody};
 use crate::upstream::{InFlight, UpstreamError};
 
 /// How far a body got.
@@ -40,6 +40,8 @@ pub(super) enum UploadError {
     Client(BodyError),
     /// The server's.
     Upstream(UpstreamError),
+    /// The client has gone while the server took nothing.
+    Departed,
 }
 
 impl From<UpstreamError> for UploadError {
@@ -121,9 +123,14 @@ impl Sending<'_> {
         trailers: &TrailerFilter,
     ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
         let mut writer = BodyWriter::new(body.framing() == BodyFraming::Chunked);
+        let mut was_drained = false;
         loop {
+            if was_drained {
+                body.note_passed_on();
+            }
+            let is_probing = body.is_probing();
             let data = {
-                let mut next = pin!(body.chunk(bytes_max));
+                let mut next = pin!(body.chunk_and_client(bytes_max));
                 let either = poll_fn(|context| {
                     if let Poll::Ready(answer) = self.poll_answer(context) {
                         return Poll::Ready(Err(answer));
@@ -135,13 +142,15 @@ impl Sending<'_> {
                     Err(answer) => return Ok(Some(answer?)),
                 }
             };
-            let Some(data) = data else { break };
+            // Before more is sent: what was sent before had time to be taken.
+            was_drained = is_probing && self.in_flight.is_drained();
+            let Some((data, client)) = data else { break };
             let answer = if writer.is_chunked() {
                 let mut piece = Vec::with_capacity(data.len() + CHUNK_BYTES_MORE);
                 writer.write_piece(&mut piece, data);
-                self.send(&piece).await?
+                self.send(&piece, client).await?
             } else {
-                self.send(data).await?
+                self.send(data, client).await?
             };
             if answer.is_some() {
                 return Ok(answer);
@@ -153,11 +162,27 @@ impl Sending<'_> {
         }
         let mut end = Vec::new();
         writer.end(&mut end, &trailers.passed_on(body.trailers()));
-        Ok(self.send(&end).await?)
+        self.send(&end, body.client()).await
     }
 
-    /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
-    async fn send(&mut self, piece: &[u8]) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
+    /// Sends a piece, unless the client goes meanwhile, or an answer comes in the middle of it, also if the server takes no more
+    /// after it.
+    async fn send(
+        &mut self,
+        piece: &[u8],
+        client: ClientWatch<'_>,
+    ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
+        tokio::select! {
+            biased;
+            sent = self.send_piece(piece) => Ok(sent?),
+            () = client.gone() => Err(UploadError::Departed),
+        }
+    }
+
+    async fn send_piece(
+        &mut self,
+        piece: &[u8],
+    ) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
         let mut left = piece;
         let limit = self.in_flight.timeout();
         let sending = while_taken(limit, &mut left, |context, left| {
@@ -223,7 +248,7 @@ fn is_whole(
 ) -> Result<bool, UpstreamError> {
     Ok(match response_framing(head, is_head)? {
         ResponseFraming::Marked(framing) => {
-            let consumed = BodyReader::new(framing).consume(received);
+            let consumed = BodyReader::of_response(framing).consume(received);
             consumed.map_or(true, |consumed| consumed.done)
         }
         ResponseFraming::UntilClose => false,

@@ -191,7 +191,7 @@ impl Direction {
                 self.stage = DirectionStage::Finished;
                 Poll::Ready(Ok(()))
             }
-            (Side::Stream(from), _, _) => self.poll_receive_stream(from, context),
+            (Side::Stream(from), to, _) => self.poll_receive_stream(from, to, context),
             (Side::Tls(from), to, _) => self.poll_open(from, to, context),
             (Side::Plain(from), Side::Stream(_), _) => self.poll_receive_plain(from, context),
             (Side::Plain(from), to, RelayPath::UserUntil(bytes)) if self.flow.bytes >= bytes => {

@@ -13,6 +13,7 @@ use super::direction::{Direction, Fault};
 use super::side::Side;
 use crate::backend::Socket;
 use crate::http2::TunnelStream;
+use crate::upstream::UNTAKEN_BYTES_MAX;
 
 impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.
@@ -131,9 +132,14 @@ impl Direction {
     pub(super) fn poll_receive_stream(
         &mut self,
         from: &mut TunnelStream,
+        to: &Side,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        match ready!(from.poll_receive(context)).map_err(Fault::source)? {
+        let received = ready!(from.poll_receive(context)).map_err(Fault::source)?;
+        if from.is_probing() && to.unacknowledged_bytes() <= UNTAKEN_BYTES_MAX {
+            from.note_passed_on();
+        }
+        match received {
             Some(data) => self.queue.append(&data),
             None => self.close(),
         }

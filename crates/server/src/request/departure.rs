@@ -8,13 +8,14 @@ use std::task::{Context, Poll};
 use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use super::{BodySource, RequestBody};
+use crate::http2::Stream;
 
 /// The client has gone.
 #[derive(Debug)]
 pub(crate) struct Departed;
 
 impl<'c> RequestBody<'c> {
-    /// Waits for something, but not for the sake of a client that has gone. One that only ended its side gets its answer; what
+    /// Waits for something, but not for the sake of a client that has gone. One that only said close_notify gets its answer; what
     /// one sends ahead is kept, up to a bound, for the next request.
     ///
     /// # Errors
@@ -26,9 +27,9 @@ impl<'c> RequestBody<'c> {
         let departure = async {
             match &mut self.source {
                 BodySource::Nothing { .. } => pending().await,
-                BodySource::Tls(source) => departure(source.stream).await,
+                BodySource::Tls(source) => drop(departure(source.stream).await),
                 BodySource::Stream(source) => {
-                    poll_fn(|context| source.stream.poll_gone(context)).await
+                    poll_fn(|context| source.stream.poll_left(context)).await;
                 }
             }
         };
@@ -39,64 +40,76 @@ impl<'c> RequestBody<'c> {
         }
     }
 
-    /// Ready when a stream was taken back. What else is sent over one connection tells nothing before it was read.
+    /// Ready when the client of a stream has gone. Of what has a connection of its own the data tells, once it was read.
     pub(crate) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
         let stream = match &self.source {
             BodySource::Nothing { .. } | BodySource::Tls(_) => None,
             BodySource::Stream(source) => Some(source.stream),
         };
-        poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_gone(context)))
+        poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_left(context)))
+    }
+
+    /// The client, to look at while nothing is read of it.
+    pub(crate) fn client(&self) -> ClientWatch<'_> {
+        self.source.client()
     }
 }
 
-/// Ends when a client has gone that waits for its response.
-async fn departure(client: &mut TlsStream) {
-    for bytes_max in [SENT_AHEAD_BYTES_MAX, ENDED_BYTES_MAX] {
-        if poll_fn(|context| poll_ahead(client, context, bytes_max)).await.is_err() {
-            return;
+impl BodySource<'_> {
+    pub(super) fn client(&self) -> ClientWatch<'_> {
+        match self {
+            Self::Nothing { .. } => ClientWatch::Nobody,
+            Self::Tls(source) => ClientWatch::Tls(source.stream),
+            Self::Stream(source) => ClientWatch::Stream(source.stream),
         }
-        if client.received().bytes().len() < bytes_max {
-            break;
-        }
-        // Whether it went or said goodbye stands behind what was not read yet. After its end that is no more than the kernel
-        // has of it.
-        client.peer_ended().await;
     }
-    pending().await
 }
 
-/// Ready when nothing more is to be learned of a client that waits for its response: it ended its side, or has sent as much
-/// ahead as is kept for it.
-///
-/// # Errors
-/// [`StreamError`]: it has gone.
-pub(crate) fn poll_client(
-    client: &mut TlsStream,
-    context: &mut Context<'_>,
-) -> Poll<Result<(), StreamError>> {
-    poll_ahead(client, context, SENT_AHEAD_BYTES_MAX)
+/// Whoever waits for a response.
+#[derive(Clone, Copy)]
+pub(crate) enum ClientWatch<'b> {
+    Nobody,
+    Tls(&'b TlsStream),
+    Stream(&'b Stream),
 }
 
-fn poll_ahead(
-    client: &mut TlsStream,
-    context: &mut Context<'_>,
-    bytes_max: usize,
-) -> Poll<Result<(), StreamError>> {
-    while client.received().bytes().len() < bytes_max {
+impl ClientWatch<'_> {
+    /// Waits until it has gone, and reads nothing of it meanwhile.
+    pub(crate) async fn gone(self) {
+        match self {
+            Self::Nobody => pending().await,
+            Self::Tls(stream) => stream.peer_ended().await,
+            Self::Stream(stream) => poll_fn(|context| stream.poll_left(context)).await,
+        }
+    }
+}
+
+/// Ends when a client has gone that waits for its response: with its FIN, whatever it said in front of that. A close_notify alone
+/// only ends what it sends.
+pub(crate) async fn departure(client: &mut TlsStream) -> StreamError {
+    if let Err(error) = poll_fn(|context| poll_ahead(client, context)).await {
+        return error;
+    }
+    // Its FIN is all that there is left to learn of it, and is seen behind whatever is not read.
+    client.peer_ended().await;
+    ended()
+}
+
+/// Ready when a client that waits for its response said close_notify, or has sent as much ahead as is kept for it.
+fn poll_ahead(client: &mut TlsStream, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+    while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
         match std::task::ready!(client.poll_fill(context))? {
             Filled::Data => {}
             Filled::Closed => break,
-            Filled::Truncated => {
-                let gone = io::Error::from(io::ErrorKind::UnexpectedEof);
-                return Poll::Ready(Err(gone.into()));
-            }
+            Filled::Truncated => return Poll::Ready(Err(ended())),
         }
     }
     Poll::Ready(Ok(()))
 }
 
+fn ended() -> StreamError {
+    io::Error::from(io::ErrorKind::UnexpectedEof).into()
+}
+
 /// What is read of requests that a client sends before it has the answer to the one before.
 const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;
-
-/// The same once it has ended.
-const ENDED_BYTES_MAX: usize = 256 * 1_024;

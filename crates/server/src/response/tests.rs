@@ -2,8 +2,8 @@ use std::path::Path;
 
 use super::*;
 
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect()
 }
 
 fn text(bytes: &[u8]) -> &str {

@@ -130,6 +130,77 @@ fn a_connection_made_for_one_site_cannot_ask_for_another() {
 }
 
 #[test]
+fn a_connection_for_an_unknown_name_is_one_of_the_site_whose_certificate_it_was_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let asking = |name| {
+        let site = with_certificate(site(&[name], &["/"], folder.path()), "a.pem");
+        asking(site, "roots.pem", ClientAuthMode::Optional)
+    };
+    let sites = || {
+        vec![
+            with_certificate(site(&["a.example"], &["/"], folder.path()), "a.pem"),
+            with_certificate(site(&["b.example"], &["/"], folder.path()), "b.pem"),
+            with_certificate(site(&["c.example"], &["/"], folder.path()), "a.pem"),
+            asking("d.example"),
+        ]
+    };
+    let router = build(sites());
+    let unknown = Some("unknown.example");
+    assert_eq!(number(&router, Some("a.example"), unknown), Some(0));
+    assert_eq!(number(&router, Some("c.example"), unknown), Some(2), "by the same certificate");
+    assert_eq!(number(&router, None, unknown), Some(0));
+    for refused in ["b.example", "d.example", "unknown.example"] {
+        assert_eq!(number(&router, Some(refused), unknown), None, "{refused}");
+    }
+    // The default's certificate is shown where there is one.
+    let mut sites = sites();
+    sites[1].default = true;
+    let router = build(sites);
+    assert_eq!(number(&router, Some("b.example"), unknown), Some(1));
+    assert_eq!(number(&router, unknown, unknown), Some(1));
+    for refused in ["a.example", "d.example"] {
+        assert_eq!(number(&router, Some(refused), unknown), None, "{refused}");
+    }
+    // The first that asks clients for certificates is shown, and its client was not asked.
+    let router = build(vec![asking("d.example")]);
+    assert_eq!(number(&router, Some("d.example"), unknown), None);
+    assert_eq!(number(&router, None, unknown), None);
+}
+
+#[test]
+fn copies_of_one_file_make_sites_alike_and_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name, chain: &str, roots: &str| {
+        let site = with_certificate(site(&[name], &["/"], folder.path()), chain);
+        if roots.is_empty() { site } else { asking(site, roots, ClientAuthMode::Required) }
+    };
+    let router = build(vec![
+        of("a.example", "a.pem", ""),
+        of("b.example", "copy-of-a.pem", ""),
+        of("c.example", "a.pem", "one.pem"),
+        of("d.example", "a.pem", "copy-of-one.pem"),
+        of("e.example", "a.pem", "two.pem"),
+    ]);
+    assert_eq!(number(&router, Some("b.example"), Some("a.example")), None);
+    let alike = AlikeSites {
+        certificates: vec![Some(0); 5],
+        client_auth: vec![Some(2), None, Some(2), Some(2), Some(4)],
+    };
+    let router = router.with_alike(&alike);
+    for (asked, shown, expected) in [
+        ("b", "a", Some(1)),
+        ("d", "c", Some(3)),
+        ("c", "d", Some(2)),
+        ("c", "a", None),
+        ("e", "c", None),
+        ("a", "c", Some(0)),
+    ] {
+        let (asked, shown) = (format!("{asked}.example"), format!("{shown}.example"));
+        assert_eq!(number(&router, Some(&asked), Some(&shown)), expected, "{asked} {shown}");
+    }
+}
+
+#[test]
 fn a_generated_certificate_stands_for_all_sites_that_have_one() {
     let folder = tempfile::tempdir().unwrap();
     let generated = |name| SiteConfig { self_signed: true, ..site(&[name], &["/"], folder.path()) };

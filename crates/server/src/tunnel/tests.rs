@@ -29,8 +29,8 @@ fn a_tunnel_that_ends_in_time_lingers_no_longer_than_its_time() {
     }
 }
 
-/// A tunnel that may be idle for half a day, and the time until its end if `talk` is all that its peers do.
-async fn minutes_until_end(
+/// A tunnel that may be idle for half a day, and the seconds until its end if `talk` is all that its peers do.
+async fn seconds_until_end(
     talk: impl AsyncFnOnce(&mut Peer, &mut Peer, &Deadlines),
 ) -> (TunnelEnd, u32) {
     let (relay, _pipes, mut client, mut backend) = Setup::new(Tls13, Tcp).build().await;
@@ -52,7 +52,7 @@ async fn minutes_until_end(
         end = run(&mut carried, &deadline, &time, &shown) => end,
         () = story => unreachable!(),
     };
-    (end, deadlines.ticks() / 60)
+    (end, deadlines.ticks())
 }
 
 /// Lets seconds pass.
@@ -63,30 +63,80 @@ async fn pass(deadlines: &Deadlines, seconds: u32) {
     }
 }
 
+/// That a tunnel ended so, and after so many seconds. Deadlines are late, never early.
+fn assert_ended((end, seconds): (TunnelEnd, u32), expected: TunnelEnd, after: u32) {
+    assert_eq!(end, expected, "after {seconds} s");
+    assert!((after..=after + 3 + after / 10).contains(&seconds), "{seconds} s");
+}
+
 /// As clients do that keep a connection for later.
 #[tokio::test]
-async fn a_client_that_does_not_end_keeps_a_backend_that_has_for_a_minute() {
+async fn a_client_that_does_not_end_keeps_a_backend_that_has_for_five_seconds() {
     let talk = async |client: &mut Peer, backend: &mut Peer, _: &Deadlines| {
         backend.send(b"all").await;
         backend.close().await;
         assert_eq!(client.rest().await, (b"all".to_vec(), Seen::Closed));
     };
-    assert_eq!(locally(minutes_until_end(talk)).await, (TunnelEnd::BackendClosed, 1));
+    assert_ended(locally(seconds_until_end(talk)).await, TunnelEnd::BackendClosed, 5);
 }
 
 #[tokio::test]
-async fn a_client_that_goes_on_after_its_backend_s_end_has_its_time() {
+async fn a_client_that_goes_on_after_its_backend_s_end_has_thirty_seconds() {
     let talk = async |client: &mut Peer, backend: &mut Peer, deadlines: &Deadlines| {
         backend.close().await;
         assert_eq!(client.rest().await, (vec![], Seen::Closed));
-        for _ in 0..10 {
-            pass(deadlines, 58).await;
+        for _ in 0..7 {
+            pass(deadlines, 4).await;
             client.send(b"more").await;
             assert_eq!(backend.receive(4).await, b"more");
         }
+        pass(deadlines, 2).await;
+        client.send(b"last").await;
     };
-    assert_eq!(locally(minutes_until_end(talk)).await, (TunnelEnd::BackendClosed, 10));
+    assert_ended(locally(seconds_until_end(talk)).await, TunnelEnd::BackendClosed, 30);
 }
+
+#[tokio::test]
+async fn the_time_of_a_client_begins_when_it_has_all() {
+    let talk = async |client: &mut Peer, backend: &mut Peer, deadlines: &Deadlines| {
+        backend.send(&[b'x'; UNREAD_BYTES]).await;
+        backend.close().await;
+        pass(deadlines, 40).await;
+        let (received, seen) = client.rest().await;
+        assert_eq!((received.len(), seen), (UNREAD_BYTES, Seen::Closed));
+    };
+    assert_ended(locally(seconds_until_end(talk)).await, TunnelEnd::BackendClosed, 45);
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_keeps_a_backend_that_has_ended_for_a_minute() {
+    let talk = async |_: &mut Peer, backend: &mut Peer, _: &Deadlines| {
+        backend.send(&[b'x'; UNREAD_BYTES]).await;
+        backend.close().await;
+    };
+    assert_ended(locally(seconds_until_end(talk)).await, TunnelEnd::BackendClosed, 60);
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_what_a_backend_says_and_not_behind_its_end() {
+    let talk = async |client: &mut Peer, backend: &mut Peer, deadlines: &Deadlines| {
+        deadlines.drain();
+        pass(deadlines, 100).await;
+        backend.send(b"all").await;
+        backend.close().await;
+        assert_eq!(client.rest().await, (b"all".to_vec(), Seen::Closed));
+    };
+    assert_ended(locally(seconds_until_end(talk)).await, TunnelEnd::BackendClosed, 100);
+    let talk = async |client: &mut Peer, backend: &mut Peer, deadlines: &Deadlines| {
+        backend.close().await;
+        assert_eq!(client.rest().await, (vec![], Seen::Closed));
+        deadlines.drain();
+    };
+    assert_ended(locally(seconds_until_end(talk)).await, TunnelEnd::BackendClosed, 0);
+}
+
+/// More than the kernel takes for a client that reads nothing, and less than it takes of a sender for it.
+const UNREAD_BYTES: usize = 1_000_000;
 
 #[tokio::test]
 async fn a_backend_that_goes_on_after_its_client_s_end_has_all_the_time() {
@@ -97,5 +147,6 @@ async fn a_backend_that_goes_on_after_its_client_s_end_has_all_the_time() {
         backend.send(b"late").await;
         assert_eq!(client.receive(4).await, b"late");
     };
-    assert_eq!(locally(minutes_until_end(talk)).await, (TunnelEnd::Idle, 23 * 60));
+    let (end, seconds) = locally(seconds_until_end(talk)).await;
+    assert_eq!((end, seconds / 60), (TunnelEnd::Idle, 23 * 60));
 }

@@ -91,7 +91,7 @@ impl UpstreamBody {
                     BodyFraming::None => Some(0),
                     _ => None,
                 };
-                (Rest::Coded(BodyReader::new(framing)), length)
+                (Rest::Coded(BodyReader::of_response(framing)), length)
             }
         };
         // A server that announces a body for a response that has none may well send it. That of a 304 has the length of what is

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kettle_http::h1::response::ResponseHead;
 
-use super::{InFlight, OutgoingRequest, Pool, Trace, Upstream, UpstreamError, UpstreamResponse};
+use super::{
+    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, UpstreamResponse,
+};
 
 /// Sends a request to a server of `upstream` and waits for the head of its response. Interim ones are for `on_interim`. What
 /// could not have been seen by the server is sent once more.
@@ -33,9 +35,9 @@ async fn try_fetch(
 ) -> Result<UpstreamResponse, UpstreamError> {
     let mut upstream = Arc::clone(upstream);
     let mut attempts = upstream.backend.attempts(request.client);
-    let mut may_reuse = true;
+    let mut reuse = request.reuse();
     loop {
-        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
+        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
         let mut in_flight = pool.until_drained(begin).await?;
         match ask(&mut in_flight, request, on_interim).await {
             Ok(head) => {
@@ -44,7 +46,7 @@ async fn try_fetch(
             }
             Err(error) if in_flight.retries(request, &error, trace) => {
                 attempts.keep(in_flight.into_slot());
-                may_reuse = false;
+                reuse = Reuse::Nothing;
             }
             Err(error) => return Err(error),
         }

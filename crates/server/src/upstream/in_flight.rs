@@ -38,8 +38,19 @@ pub struct InFlight {
     interim: usize,
 }
 
+/// Which kept connections a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any: if one has died meanwhile, the request is sent again.
+    Any,
+    /// Those of servers that have let none die under a request lately: it is not sent again.
+    OfSteady,
+    /// None.
+    Nothing,
+}
+
 impl InFlight {
-    /// Takes a connection to the next server of `attempts`, a kept one if `may_reuse` and there is one. If a reload has put
+    /// Takes a connection to the next server of `attempts`, a kept one if `reuse` says so and there is one. If a reload has put
     /// another in the place of `upstream` meanwhile, that is what it is from then on: `attempts` are at its servers.
     ///
     /// # Errors
@@ -48,7 +59,7 @@ impl InFlight {
         upstream: &mut Arc<Upstream>,
         pool: &Rc<Pool>,
         attempts: &mut Attempts,
-        may_reuse: bool,
+        reuse: Reuse,
         trace: &mut Trace,
     ) -> Result<Self, UpstreamError> {
         loop {
@@ -68,6 +79,11 @@ impl InFlight {
             }
             let destination = LinkKey::new(upstream, attempt.server());
             trace.server = Some(Arc::clone(attempt.server()));
+            let may_reuse = match reuse {
+                Reuse::Any => true,
+                Reuse::OfSteady => !attempt.server().state.is_fickle(Instant::now()),
+                Reuse::Nothing => false,
+            };
             let kept = if may_reuse { pool.take(&destination) } else { None };
             trace.is_reused = kept.is_some();
             let (kept, slot) = match kept {
@@ -179,7 +195,7 @@ impl InFlight {
                 ParseResponse::Partial => None,
             };
             if let Some((head, bytes)) = parsed {
-                let head = head.moved_to(self.received.split_to(bytes).freeze());
+                let head = head.moved_to(self.take_front(bytes));
                 self.check(&head)?;
                 return Poll::Ready(Ok(head));
             }
@@ -187,6 +203,18 @@ impl InFlight {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
             }
         }
+    }
+
+    /// Takes a head out of what was received. A large one goes with its memory, once it is passed on: what came behind it may have
+    /// to wait long.
+    fn take_front(&mut self, bytes: usize) -> Bytes {
+        if bytes <= SMALL_HEAD_BYTES {
+            return self.received.split_to(bytes).freeze();
+        }
+        let rest = BytesMut::from(self.received.get(bytes..).unwrap_or_default());
+        let mut head = std::mem::replace(&mut self.received, rest);
+        head.truncate(bytes);
+        head.freeze()
     }
 
     /// What passes a head on does work for each option of `Connection` and each field, and somebody waits through all interim
@@ -223,6 +251,8 @@ impl InFlight {
                 self.answered.get_or_insert_with(Instant::now);
             }
             Poll::Ready(Err(error)) => self.note_tls_failure(error),
+            // A server may take its time, and what waits for it holds nothing.
+            Poll::Pending if self.received.is_empty() => self.received = BytesMut::new(),
             _ => {}
         }
         received
@@ -236,6 +266,11 @@ impl InFlight {
         }
     }
 
+    /// True if the server has taken all that it was sent but a little.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.link.is_drained()
+    }
+
     /// How long the server may send nothing, and take nothing.
     #[must_use]
     pub fn timeout(&self) -> Duration {
@@ -244,7 +279,7 @@ impl InFlight {
 
     /// Whether a request that failed so is to be sent again, on a new connection, and counts it if so: the server had closed
     /// the connection before it can have seen the request, since it had served one before and nothing came back. A new
-    /// connection never fails so, and nothing is sent a third time.
+    /// connection never fails so, and nothing is sent a third time. What may not be repeated takes a new one from then on.
     #[must_use]
     pub fn retries(
         &self,
@@ -254,6 +289,9 @@ impl InFlight {
     ) -> bool {
         let is_stale =
             self.is_reused && self.answered.is_none() && matches!(error, UpstreamError::Ended(_));
+        if is_stale {
+            self.lease.slot.server().state.kept_died(Instant::now());
+        }
         let is_repeated = is_stale && request.is_repeatable();
         if is_repeated {
             self.lease.backend.upstream_retried();
@@ -296,6 +334,9 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
 
 /// Interim responses before a final one.
 const INTERIM_MAX: usize = 32;
+
+/// What stays in the memory that it was received into.
+const SMALL_HEAD_BYTES: usize = 4 * 1_024;
 
 /// What one read takes in: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;

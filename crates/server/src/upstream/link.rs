@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use kettle_kernel::transfer;
+use kettle_kernel::{socket, transfer};
 use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -53,6 +53,15 @@ impl Link {
             stream.queue_close_notify();
             let _ = stream.poll_flush(&mut Context::from_waker(Waker::noop()));
         }
+    }
+
+    /// True if the server has taken all that it was sent but a little, as far as the kernel can tell.
+    pub(super) fn is_drained(&self) -> bool {
+        let fd = match self {
+            Self::Tls(stream) => stream.socket(),
+            Self::Plain(socket) => socket.as_fd(),
+        };
+        socket::pending_output_bytes(fd).is_ok_and(|bytes| bytes <= UNTAKEN_BYTES_MAX)
     }
 
     /// Whether its keys have been used for as much as they may.
@@ -109,6 +118,9 @@ impl AsyncWrite for Link {
         }
     }
 }
+
+/// How much a server that takes all that comes may not have taken yet: some is always on its way.
+pub(crate) const UNTAKEN_BYTES_MAX: usize = 16 * 1_024;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field};
 
+use super::Reuse;
+
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
 pub struct OutgoingRequest {
@@ -67,6 +69,11 @@ impl OutgoingRequest {
     /// Whether it may be sent again if it got no response.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.is_idempotent
+    }
+
+    /// Which kept connections it may take.
+    pub(crate) fn reuse(&self) -> Reuse {
+        if self.is_idempotent { Reuse::Any } else { Reuse::OfSteady }
     }
 
     /// The bytes of the whole head.

@@ -30,12 +30,18 @@ pub struct Status {
     /// What the serving process cannot do any more, in one line.
     #[serde(default)]
     pub sandbox: String,
+    /// Whether the keeper is there: `running`, or that it has gone; none where there never was one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub keeper: String,
     /// Configurations taken over since the start.
     pub reloads_done: u64,
     /// Configurations refused since the start.
     pub reloads_refused: u64,
     /// Access log lines lost.
     pub log_lines_dropped: u64,
+    /// Certificates that end soon, or have ended.
+    #[serde(default)]
+    pub certificates: CertificatesStatus,
     /// The services that connections are carried to.
     #[serde(default)]
     pub backends: BackendsStatus,
@@ -63,6 +69,45 @@ impl fmt::Display for ListenerStatus {
         match path {
             Some(path) => write!(out, "{address} {kind}, path {path}"),
             None => write!(out, "{address} {kind}"),
+        }
+    }
+}
+
+/// Certificates that should have been replaced by now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificatesStatus {
+    /// Their number.
+    pub ending: u64,
+    /// The first to end, the very first in front.
+    pub soonest: Vec<CertificateStatus>,
+}
+
+/// A certificate that should have been replaced by now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateStatus {
+    /// The first name in it.
+    pub name: String,
+    /// The type of its key: `ecdsa`, `ed25519` or `rsa`.
+    pub key: String,
+    /// Its end, in Unix time.
+    pub not_after: u64,
+    /// What is left until then; negative once it has ended.
+    pub seconds_left: i64,
+}
+
+/// A line for each, and one for those that are not named.
+impl fmt::Display for CertificatesStatus {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for CertificateStatus { name, key, seconds_left, .. } in &self.soonest {
+            let time = Uptime(seconds_left.unsigned_abs());
+            match seconds_left {
+                0.. => writeln!(out, "certificate  {name} ({key}) ends in {time}")?,
+                _ => writeln!(out, "certificate  {name} ({key}) expired {time} ago")?,
+            }
+        }
+        match self.ending.saturating_sub(self.soonest.len() as u64) {
+            0 => Ok(()),
+            more => writeln!(out, "certificate  {more} more end soon or have ended"),
         }
     }
 }
@@ -200,9 +245,13 @@ impl fmt::Display for Status {
         if !self.sandbox.is_empty() {
             writeln!(out, "sandbox      {}", self.sandbox)?;
         }
+        if !matches!(&*self.keeper, "" | "running") {
+            writeln!(out, "keeper       {}", self.keeper)?;
+        }
         if self.placement == SwitchPosition::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;
         }
+        write!(out, "{}", self.certificates)?;
         writeln!(out)?;
         self.total.write_screen(out)?;
         if self.log_lines_dropped > 0 {

@@ -10,7 +10,7 @@ use tokio::task::LocalSet;
 
 use super::backends::BackendsStatus;
 use super::protocol::{REPLY_BYTES_MAX, Reply, Request, parse_request, to_line};
-use super::status::{Counts, ListenerStatus, Status};
+use super::status::{CertificateStatus, CertificatesStatus, Counts, ListenerStatus, Status};
 use super::{AdminSocket, Asked, client};
 use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Metrics;
@@ -40,9 +40,11 @@ fn status() -> Status {
         placement: SwitchPosition::User,
         tls: "TLS: user space".to_owned(),
         sandbox: "off".to_owned(),
+        keeper: String::new(),
         reloads_done: 1,
         reloads_refused: 2,
         log_lines_dropped: 3,
+        certificates: CertificatesStatus::default(),
         backends: BackendsStatus::default(),
         total: total.clone(),
         workers: vec![total],
@@ -120,6 +122,31 @@ fn an_answer_with_endless_findings_tells_the_first_and_how_many_more() {
     }
     let warned = Reply::done_with("done".to_owned(), &vec![diagnostic; 100_000]);
     assert!(to_line(&warned).unwrap().len() < REPLY_BYTES_MAX as usize);
+}
+
+#[test]
+fn certificates_that_end_have_lines_of_their_own() {
+    let one = |name: &str, seconds_left| CertificateStatus {
+        name: name.to_owned(),
+        key: "ecdsa".to_owned(),
+        not_after: 1_800_000_000,
+        seconds_left,
+    };
+    let certificates = CertificatesStatus {
+        ending: 12,
+        soonest: vec![one("a.example", -90_061), one("b.example", 0), one("c.example", 7_200)],
+    };
+    let screen = Status { certificates, ..status() }.to_string();
+    let lines = screen.lines().filter(|line| line.starts_with("certificate"));
+    assert_eq!(
+        lines.collect::<Vec<_>>(),
+        [
+            "certificate  a.example (ecdsa) expired 1 d 1 h ago",
+            "certificate  b.example (ecdsa) ends in 0 s",
+            "certificate  c.example (ecdsa) ends in 2 h 0 min",
+            "certificate  9 more end soon or have ended",
+        ]
+    );
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 
 use kettle_config::{ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config};
 use kettle_tls::trust::{RevocationLists, Roots};
-use kettle_tls::{ClientAuth, ClientAuthMode};
+use kettle_tls::{ClientAuth, ClientAuthMode, SiteGroup};
 
 use super::{Diagnostics, load_named_file};
-use kettle_server::route::client_auth_groups;
+use kettle_server::route::{client_auth_groups, first_alike};
 
 /// What clients are asked for.
 #[derive(Default)]
@@ -25,6 +25,15 @@ impl LoadedClientAuth {
     pub(super) fn of_listener(&self, settings: &ConfigClientAuth) -> Option<&ClientAuth> {
         let known = self.of_listeners.iter().find(|(known, _)| known == settings);
         known.map(|(_, loaded)| loaded)
+    }
+
+    /// For each site that asks clients for certificates, the first site that asks for the same: the sessions of both are for one
+    /// audience.
+    pub(super) fn alike(&self, config: &Config) -> Vec<Option<usize>> {
+        first_alike(client_auth_groups(config).into_iter().map(|group| {
+            let client_auth = Some(self.by_site.get(&group?)?);
+            Some(SiteGroup { client_auth, ..SiteGroup::default() }.audience())
+        }))
     }
 
     /// The files of revocation lists, and when the first list of each runs out.

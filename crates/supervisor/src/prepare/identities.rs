@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use kettle_config::{ANY_NAME, Certificate, Config, Position, Site};
 use kettle_kernel::process;
+use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::Diagnostics;
+use crate::ends::CertificateEnds;
 
 mod addresses;
 
@@ -18,7 +20,7 @@ mod addresses;
 #[derive(Clone)]
 pub(super) struct Generated {
     names: Vec<String>,
-    identity: Arc<Identity>,
+    pub(super) identity: Arc<Identity>,
     pub(super) made: MadeCertificate,
 }
 
@@ -40,15 +42,33 @@ pub(super) struct LoadedIdentities {
     of_sites: Vec<Vec<Arc<Identity>>>,
     /// Those of listeners, one for each certificate in its order; nothing where one could not be loaded.
     pub(super) of_listeners: Vec<Vec<Arc<Identity>>>,
+    /// Those that kettle shows to servers of backends.
+    pub(super) of_backends: Vec<Arc<Identity>>,
 }
 
 impl LoadedIdentities {
+    /// When all of them end.
+    pub(super) fn ends(&self, generated: Option<&Generated>) -> CertificateEnds {
+        let shown = self.of_sites.iter().chain(&self.of_listeners).flatten();
+        let generated = generated.map(|it| &it.identity);
+        CertificateEnds::of(shown.chain(&self.of_backends), generated)
+    }
+
     /// In the order of the sites, then of the listeners; what neighbours share, once.
     pub(super) fn into_all(self) -> Vec<Arc<Identity>> {
         let mut all: Vec<_> =
             self.of_sites.into_iter().chain(self.of_listeners).flatten().collect();
         all.dedup_by(|one, other| Arc::ptr_eq(one, other));
         all
+    }
+
+    /// For each site that has certificates, the first site that shows the same: by the certificates themselves, since files may be
+    /// copies.
+    pub(super) fn alike(&self) -> Vec<Option<usize>> {
+        first_alike(self.of_sites.iter().map(|identities| {
+            let leaves = identities.iter().map(|identity| identity.fingerprint_sha256());
+            (!identities.is_empty()).then(|| leaves.collect::<Vec<_>>())
+        }))
     }
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
@@ -175,7 +195,8 @@ pub(super) fn listed(names: &[&str]) -> String {
     if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") }
 }
 
-/// One generated certificate serves all sites that want one: they share the folder it is kept in.
+/// One generated certificate serves all sites that want one: they share the folder it is kept in. The one in force is taken
+/// over until it ends soon.
 pub(super) fn load_generated(
     config: &Config,
     kept: Option<Generated>,
@@ -190,10 +211,16 @@ pub(super) fn load_generated(
     names.extend(wanted.filter(|name| name != ANY_NAME));
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    let lasts = |kept: &Generated| kept.identity.not_after() > SystemTime::now() + RENEW_BEFORE_END;
-    let generated = match kept.filter(|kept| kept.names == names && lasts(kept)) {
+    let now = SystemTime::now();
+    let (kept, ends_soon) =
+        match kept.filter(|it| it.names == names && now < it.identity.not_after()) {
+            Some(kept) if !kept.identity.ends_soon(now) => (Some(kept), None),
+            ends_soon => (None, ends_soon),
+        };
+    let generated = match kept {
         Some(kept) => kept,
-        None => match generate(config, names) {
+        // One that ends soon is better than a reload that is refused.
+        None => match generate(config, names).or_else(|error| ends_soon.ok_or(error)) {
             Ok(generated) => generated,
             Err(error) => {
                 let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
@@ -234,6 +261,3 @@ fn generate(config: &Config, names: Vec<String>) -> Result<Generated, SelfSigned
 
 const NAME_OTHERS: &str = "set `state_directory` in [server] to a folder that the user starting kettle may write, or give \
      the site a [[site.certificate]]";
-
-/// A generated certificate is not taken over by a reload in its last days.
-const RENEW_BEFORE_END: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -12,20 +12,22 @@ use kettle_server::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart, Tu
 use kettle_server::upstream::Upstreams;
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
+use kettle_tls::identity::Identity;
 use kettle_tls::trust::Roots;
 
 use super::identities::load_identity;
 use super::{Diagnostics, load_named_file, policy};
 
-/// Reads how TLS is spoken to the servers of each backend that speaks it, by its name.
+/// Reads how TLS is spoken to the servers of each backend that speaks it, by its name. What kettle shows them goes into `shown`.
 pub(super) fn load(
     config: &Config,
+    shown: &mut Vec<Arc<Identity>>,
     diagnostics: &mut Diagnostics,
 ) -> HashMap<String, Arc<[Connector]>> {
     let mut loaded = HashMap::new();
     for (index, backend) in config.backends.iter().enumerate() {
         let Some(tls) = &backend.tls else { continue };
-        let connectors = load_backend(config, index, backend, tls, diagnostics);
+        let connectors = load_backend(config, (index, backend), tls, shown, diagnostics);
         if let Some(connectors) = connectors {
             loaded.insert(backend.name.value.clone(), connectors);
         }
@@ -35,15 +37,15 @@ pub(super) fn load(
 
 fn load_backend(
     config: &Config,
-    index: usize,
-    backend: &Backend,
+    (index, backend): (usize, &Backend),
     tls: &BackendTls,
+    shown: &mut Vec<Arc<Identity>>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<[Connector]>> {
     let policy = policy::of_backend(tls);
     let trust = load_trust(config, index, tls, diagnostics)?;
     let identity = match &tls.certificate {
-        Some(certificate) => Some(load_identity(config, certificate, diagnostics)?),
+        Some(certificate) => Some(Arc::new(load_identity(config, certificate, diagnostics)?)),
         None => None,
     };
     let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
@@ -53,7 +55,7 @@ fn load_backend(
         let settings = ConnectorSettings {
             trust: trust.clone(),
             name: name.as_deref(),
-            identity: identity.as_ref(),
+            identity: identity.as_deref(),
             alpn: &alpn,
             resume_by: ResumeBy::Ticket,
         };
@@ -66,6 +68,7 @@ fn load_backend(
             }
         }
     }
+    shown.extend(identity);
     Some(connectors.into())
 }
 

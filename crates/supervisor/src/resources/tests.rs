@@ -82,6 +82,14 @@ fn what_the_operator_wrote_stands() {
 }
 
 #[test]
+fn windows_grow_by_a_sixteenth_of_the_memory_that_is_allowed() {
+    for (memory_mib, expected_mib) in [(None, 64), (Some(128), 8), (Some(16_384), 1_024)] {
+        let resources = Resources::in_a_group(1, None, memory_mib);
+        assert_eq!(resources.window_bytes(), expected_mib << 20);
+    }
+}
+
+#[test]
 fn the_line_names_both_limits_and_what_came_of_them() {
     let none = Resources::in_a_group(8, None, None);
     assert_eq!(none.line(&filled_in(none, "")), None);
@@ -123,8 +131,8 @@ fn connections_leave_descriptors_to_all_else() {
     let many = format!("{cache}[[site]]\nnames = [\"b\"]\nself_signed = true\n{many}");
     // A quarter of what is left to a worker is for files it keeps.
     let left = |text: &str| 4 * with(1_024, 1, text).limits.open_files;
-    // 303, in steps: a reload that changes a limit ends connections.
-    assert_eq!(left("") - left(&many), 512);
+    // 102, in steps: a reload that changes a limit ends connections. The routes have one root.
+    assert_eq!(left("") - left(&many), 128);
     assert_eq!(
         left(""),
         left(&format!("{cache}[[site]]\nnames = [\"b\"]\nself_signed = true\n{}", route(1)))
@@ -142,4 +150,23 @@ fn connections_leave_descriptors_to_all_else() {
          64 MiB of files in memory; 1 file is compressed at a time"
     );
     assert_eq!(resources.line(&filled_in(resources, written)), None);
+}
+
+#[test]
+fn a_root_is_reckoned_once_and_ten_thousand_leave_descriptors_to_connections() {
+    let sites = |root: &dyn Fn(usize) -> String| -> String {
+        let site = |number| {
+            let root = root(number);
+            format!(
+                "[[site]]\nnames = [\"s{number}\"]\nself_signed = true\n[[site.route]]\nroot = \"{root}\"\n"
+            )
+        };
+        (0..10_000).map(site).collect()
+    };
+    let resources = Resources { descriptors: Some(20_000), ..Resources::in_a_group(2, None, None) };
+    let connections = |text: &str| filled_in(resources, text).limits.connections_per_worker;
+    let alone = connections("");
+    assert_eq!(connections(&sites(&|_| "/srv".to_owned())), alone);
+    let each = connections(&sites(&|number| format!("/srv/{number}")));
+    assert!(each > 2_000 && each < alone, "{each} {alone}");
 }

@@ -198,9 +198,24 @@ fn check_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWa
     if now > facts.not_after {
         return Some(IdentityWarning::Expired { path: path.into(), not_after: facts.not_after });
     }
-    (now < facts.not_before)
-        .then(|| IdentityWarning::NotYetValid { path: path.into(), not_before: facts.not_before })
+    if now < facts.not_before {
+        let not_before = facts.not_before;
+        return Some(IdentityWarning::NotYetValid { path: path.into(), not_before });
+    }
+    ends_soon(facts.not_before, facts.not_after, now)
+        .then(|| IdentityWarning::EndsSoon { path: path.into(), not_after: facts.not_after })
 }
+
+/// True if a certificate that is valid should have been replaced by now: in its last 14 days, or the last third of its
+/// lifetime if that is less. Outside of its validity something else is wrong.
+pub fn ends_soon(not_before: SystemTime, not_after: SystemTime, now: SystemTime) -> bool {
+    let lifetime = not_after.duration_since(not_before).unwrap_or_default();
+    let left = not_after.duration_since(now).unwrap_or_default();
+    (not_before..=not_after).contains(&now) && left < WARNED_BEFORE_END.min(lifetime / 3)
+}
+
+/// Clients of ACME renew a certificate of 90 days 30 days before its end.
+const WARNED_BEFORE_END: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 fn check_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<IdentityWarning> {
     let mut warnings = Vec::new();

@@ -17,6 +17,13 @@ pub enum IdentityWarning {
         /// The last moment of its validity.
         not_after: SystemTime,
     },
+    /// The leaf ends soon, and should have been replaced by now.
+    EndsSoon {
+        /// The certificate file.
+        path: PathBuf,
+        /// The last moment of its validity.
+        not_after: SystemTime,
+    },
     /// The leaf is not valid yet.
     NotYetValid {
         /// The certificate file.
@@ -143,7 +150,8 @@ impl IdentityWarning {
             | Self::StapleWanted { .. }
             | Self::RevocationListOfAnotherKey { .. }
             | Self::RevocationListExpired { .. } => true,
-            Self::MarkedAsAuthority { .. }
+            Self::EndsSoon { .. }
+            | Self::MarkedAsAuthority { .. }
             | Self::ChainOutOfOrder { .. }
             | Self::MissingIntermediate { .. }
             | Self::DhParameters { .. }
@@ -159,6 +167,7 @@ impl IdentityWarning {
     pub fn path(&self) -> &Path {
         match self {
             Self::Expired { path, .. }
+            | Self::EndsSoon { path, .. }
             | Self::NotYetValid { path, .. }
             | Self::NoNames { path }
             | Self::NotForServers { path, .. }
@@ -236,6 +245,12 @@ impl fmt::Display for IdentityWarning {
                 "the certificate {path} expired at {}; put a renewed one in its place and reload",
                 Utc(*not_after)
             ),
+            Self::EndsSoon { not_after, .. } => write!(
+                f,
+                "the certificate {path} ends at {}; put a renewed one in its place and reload, and look why \
+                 that was not done yet",
+                Utc(*not_after)
+            ),
             Self::NotYetValid { not_before, .. } => write!(
                 f,
                 "the certificate {path} is valid from {} only; check this machine's clock, or use \
@@ -297,7 +312,7 @@ fn exposed(f: &mut fmt::Formatter<'_>, what: &str, path: &Path, mode: u32) -> fm
 }
 
 /// A moment as `2026-11-21 20:56:03 UTC`.
-pub(crate) struct Utc(pub(crate) SystemTime);
+pub struct Utc(pub SystemTime);
 
 impl fmt::Display for Utc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -113,6 +113,33 @@ fn a_request_that_ends_in_a_frame_behind_its_head_has_no_body() {
     assert_eq!(ask(3), "hit");
 }
 
+/// As docs/http.md has it: what was received is rewritten, sent and let go, whatever the client takes of the body.
+#[test]
+fn streams_that_wait_for_their_client_hold_no_heads_of_backends() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let before_bytes = kettle.memory_bytes();
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    let fields = format!("x-long: {}\r\n", "x".repeat(480)).repeat(100);
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n{fields}\r\n");
+    let streams = (1..).step_by(2).take(100);
+    let servers: Vec<_> = streams
+        .map(|stream| {
+            frames.send(&get(stream, "/app/x"));
+            let mut server = reached(&servers);
+            server.write_all(head.as_bytes()).unwrap();
+            frames.next_of(HEADERS);
+            server
+        })
+        .collect();
+    let grown = kettle.memory_bytes().saturating_sub(before_bytes);
+    let each = grown / servers.len() as u64;
+    assert!(each < STREAM_BYTES_MAX, "{each} bytes for each");
+}
+
+/// What docs/http.md says that a stream holds at most beside what it sends.
+const STREAM_BYTES_MAX: u64 = 64 << 10;
+
 #[test]
 fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
     let servers = Backend::listen();

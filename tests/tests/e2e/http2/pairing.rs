@@ -248,7 +248,7 @@ fn half_a_request_in_front_of_a_close_notify_cuts_nothing_else() {
         .writer()
         .write_all(&[&get(1, "/app/x"), &get(3, "/10")[..12]].concat())
         .unwrap();
-    frames.client.close_sending();
+    frames.client.say_goodbye();
     let mut server = servers.accept();
     drop(read_until(&mut server, b"\r\n\r\n"));
     // That time is over when others who began later and do nothing are sent away.
@@ -273,7 +273,7 @@ fn requests_in_front_of_a_close_notify_are_answered() {
             frames.send(&[]);
             let _ = frames.next_of(HEADERS);
         }
-        frames.client.close_sending();
+        frames.client.say_goodbye();
         let mut server = servers.accept();
         drop(read_until(&mut server, b"\r\n\r\n"));
         server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
@@ -393,7 +393,7 @@ fn an_upload_that_was_answered_early_does_not_cut_others_at_a_close_notify() {
     frames.send(&get(3, "/app/x"));
     let mut server = servers.accept();
     drop(read_until(&mut server, b"\r\n\r\n"));
-    frames.client.close_sending();
+    frames.client.say_goodbye();
     server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
     assert_eq!(frames.body(3), b"body");
     assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));

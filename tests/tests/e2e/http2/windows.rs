@@ -1,6 +1,6 @@
 //! Windows: what a client takes back, what it never opens, and what we keep shut ourselves.
 
-use std::io::Write;
+use std::io::{Write, sink};
 
 use kettle_tests::backend::{Backend, backend, read_until};
 use kettle_tests::client::{Dialer, End};
@@ -110,6 +110,39 @@ fn what_no_window_has_room_for_ends_its_stream_or_the_connection() {
     assert_eq!(all.end().0, [FLOW_CONTROL_ERROR]);
     first.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
     assert_eq!(one.body(1), b"ok");
+}
+
+#[test]
+fn windows_grow_for_a_client_that_is_far_away_while_the_server_takes_what_comes() {
+    let servers = Backend::listen();
+    let route =
+        "[[site.route]]\nprefix = \"/up\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
+    let setup = Setup::default().listener("http2 = true").more(route);
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    let reader = std::thread::spawn(move || std::io::copy(&mut servers.accept(), &mut sink()));
+    let mut frames = connect_to(&kettle);
+    frames.send(&post(1, "/up"));
+    let (mut stream, mut all) = (256_i64 << 10, 65_535_i64);
+    // What it may send goes out before what it was told is answered: so does a client that is far away.
+    while stream.max(0) < 1 << 20 {
+        let frame_bytes = stream.min(all).clamp(0, 16_384);
+        if frame_bytes > 0 {
+            frames.send(&frame(DATA, 0, 1, &vec![b'x'; frame_bytes.try_into().unwrap()]));
+            (stream, all) = (stream - frame_bytes, all - frame_bytes);
+            continue;
+        }
+        let said = frames.next().expect("the connection goes on");
+        match (said.kind, said.stream) {
+            (WINDOW_UPDATE, 0) => all += i64::from(code(&said.payload)),
+            (WINDOW_UPDATE, _) => stream += i64::from(code(&said.payload)),
+            (PING, _) if said.flags & ACK == 0 => {
+                frames.send(&frame(PING, ACK, 0, &said.payload));
+            }
+            _ => {}
+        }
+    }
+    drop(frames);
+    assert!(reader.join().unwrap().is_ok_and(|bytes| bytes >= 256 << 10));
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Connections to a server that are used again, and those that must not be.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
-use kettle_tests::backend::{Backend, read_to_end};
+use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
@@ -149,6 +152,82 @@ fn a_request_on_a_connection_that_had_died_is_sent_once_more_if_that_is_safe() {
         assert!(metrics.contains(&line), "{method}: {metrics}");
         assert_eq!(entry.number("status"), if is_repeated { 200 } else { 502 });
     }
+}
+
+/// Of requests that may not be repeated only one is lost to a server that closes without saying so, whichever it was.
+#[test]
+fn what_may_not_be_repeated_takes_no_kept_connection_of_a_server_that_let_one_die() {
+    for first in ["POST", "GET"] {
+        let backend = Backend::listen();
+        let (_kettle, mut client, mut server) = warmed(&backend, "");
+        client.send(&request(first, "/app/late", "")).unwrap();
+        read_head(&mut server);
+        drop(server);
+        let mut kept = if first == "GET" {
+            let mut again = backend.accept();
+            answer(&mut again, &ok("again"));
+            assert_eq!(client.response().status, 200);
+            again
+        } else {
+            assert_eq!(client.response().status, 502);
+            client.send(&get("/app/kept")).unwrap();
+            let mut kept = backend.accept();
+            answer(&mut kept, &ok("kept"));
+            assert_eq!(client.response().status, 200);
+            kept
+        };
+        for method in ["POST", "PATCH"] {
+            client.send(&request(method, "/app/new", "Content-Length: 2\r\n")).unwrap();
+            client.send(b"{}").unwrap();
+            let mut new = backend.accept();
+            read_head(&mut new);
+            assert_eq!(read_exactly(&mut new, 2), b"{}");
+            new.write_all(ok("new").as_bytes()).unwrap();
+            assert_eq!(client.response().body, b"new");
+            // What may be repeated goes by the one used last.
+            client.send(&get("/app/again")).unwrap();
+            answer(&mut new, &ok("again"));
+            assert_eq!(client.response().body, b"again");
+        }
+        // None of them was closed for that.
+        kept.set_nonblocking(true).unwrap();
+        assert_eq!(kept.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+}
+
+/// Each connection is closed a moment after its answer, whatever comes.
+#[test]
+fn a_server_that_closes_a_moment_after_each_answer_costs_one_request() {
+    let backend = Backend::listen();
+    let address = backend.address();
+    let serving = thread::spawn(move || {
+        let (_silent, clock) = mpsc::channel::<()>();
+        for connection in 0_u64.. {
+            let mut server = backend.accept();
+            if read_head(&mut server).starts_with("GET /app/stop ") {
+                return;
+            }
+            let _ = read_exactly(&mut server, 2);
+            server.write_all(ok("taken").as_bytes()).unwrap();
+            let _ = clock.recv_timeout(Duration::from_millis(1 + connection % 10));
+        }
+    });
+    let kettle = Kettle::start(before("", "", &[address]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let mut lost = 0;
+    for _ in 0..100 {
+        client
+            .send(&[&request("POST", "/app", "Content-Length: 2\r\n")[..], b"{}"].concat())
+            .unwrap();
+        match client.response().status {
+            200 => {}
+            502 => lost += 1,
+            status => panic!("{status}"),
+        }
+    }
+    assert!(lost <= 1, "{lost} of 100");
+    client.send(&get("/app/stop")).unwrap();
+    serving.join().unwrap();
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn outcome(bytes: &[u8]) -> (Vec<u16>, Vec<String>) {
     });
     let mut client = Dialer::default().connect(kettle.address());
     client.send(bytes).unwrap();
-    client.close_sending();
+    client.say_goodbye();
     let _ = client.end();
     let received = String::from_utf8(client.beyond().clone()).unwrap();
     let statuses = received.match_indices("HTTP/1.1 ");

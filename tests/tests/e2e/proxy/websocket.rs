@@ -158,8 +158,8 @@ fn old_clients_and_those_with_a_body_change_no_protocol() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
     let old = format!("GET /app HTTP/1.0\r\nHost: localhost\r\n{ASKING}\r\n");
-    let with_body = request("POST", "/app", &format!("{ASKING}Content-Length: 0\r\n"));
-    for bytes in [old.into_bytes(), with_body] {
+    let with_body = request("POST", "/app", &format!("{ASKING}Content-Length: 1\r\n"));
+    for bytes in [old.into_bytes(), [with_body, b"x".to_vec()].concat()] {
         let mut client = Dialer::default().connect(kettle.address());
         client.send(&bytes).unwrap();
         let mut server = backend.accept();

@@ -18,6 +18,10 @@ fn check_finds_nothing_wrong_with_a_good_configuration() {
     let (_, folder) = Setup::default().lay_out();
     let said = Tool::kettle(["check", "--config"]).args([folder.config()]).succeed();
     assert!(said.contains("is fine: 1 site on 1 listener"), "{said}");
+    assert!(said.contains("note: no site is the default"), "{said}");
+    let (_, folder) = Setup::default().site("default = true").lay_out();
+    let said = Tool::kettle(["check", "--config"]).args([folder.config()]).succeed();
+    assert!(!said.contains("default"), "{said}");
 }
 
 #[test]

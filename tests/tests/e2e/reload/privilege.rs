@@ -12,9 +12,9 @@ use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{has_kernel_tls, paths_here, skip, wait_until};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::suite::TLS13_AES_128;
-use kettle_tests::tool::Tool;
+use kettle_tests::tool::{Tool, scrape};
 
 /// A server that became somebody else, in a folder that others may look into; none where this is not root.
 fn started_as_nobody() -> Option<Kettle> {
@@ -187,6 +187,25 @@ fn a_keeper_ends_with_its_server() {
         let _ = kettle.ended();
         wait_until("the keeper has ended with its server", || !is_running(keeper));
     }
+}
+
+#[test]
+fn a_keeper_that_has_gone_is_said_before_a_reload_needs_it() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    let listen = unused_address();
+    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\"").metrics(listen));
+    let keeper = Pid::from_raw(keeper_of(&kettle).cast_signed()).unwrap();
+    // What it answers is not taken for its end.
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    assert!(scrape(listen).contains("kettle_keeper_up 1"));
+    assert!(!kettle.ctl(&["status"]).succeed().contains("keeper"));
+    kill_process(keeper, Signal::KILL).unwrap();
+    kettle.messages().wait_for("the keeper has gone");
+    assert!(scrape(listen).contains("kettle_keeper_up 0"));
+    let status = kettle.ctl(&["status"]).succeed();
+    assert!(status.contains("keeper       gone: "), "{status}");
 }
 
 /// One that has ended and that nobody has waited for yet does not run.

@@ -11,7 +11,7 @@ use kettle_tests::suite::TLS13_AES_128;
 fn texts_that_are_compressed_at_the_same_time_take_little_memory() {
     let text =
         |number: usize| format!("{number} the quick brown fox jumps over the dog ").repeat(1_400);
-    let texts: Vec<_> = (0..TEXTS).map(|number| text(number)).collect();
+    let texts: Vec<_> = (0..TEXTS).map(text).collect();
     let mut setup = Setup::default().route("compress = [\"br\", \"zstd\", \"gzip\"]");
     for (number, text) in texts.iter().enumerate() {
         setup = setup.file(&format!("www/{number}.txt"), text.as_str());

@@ -201,6 +201,44 @@ fn connection_made_for_another_name_does_not_reach_such_a_site() {
     }
 }
 
+/// Copies of one file of roots ask for the same, and a name that no site has asks for nothing.
+#[test]
+fn sites_that_ask_for_the_same_share_connections() {
+    let [authority, other] = ["clients", "others"].map(ClientAuthority::new);
+    let all = issue(&["localhost", "copy.test", "other.test"], Kind::Ecdsa);
+    let asking = |name: &str| {
+        format!(
+            "[[site]]\nnames = [\"{name}.test\"]\nclient_auth = {{ roots = \"{name}.pem\" }}\n\
+             [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n\
+             [[site.route]]\nroot = \"{name}\"\n"
+        )
+    };
+    let setup = setup(&authority, "")
+        .certificate(all)
+        .file("copy.pem", authority.pem())
+        .file("copy/a", "the copy")
+        .file("other.pem", other.pem())
+        .file("other/a", "the other");
+    let kettle = Kettle::start(setup.more(&asking("copy")).more(&asking("other")));
+    let certificate = client(&kettle, "alice");
+    let certificate: Vec<&str> = certificate.iter().map(String::as_str).collect();
+    for (version, _) in VERSIONS {
+        let ask = |host: &str, name: &str| {
+            ask(&kettle, host, &[&[version, "-servername", name], &certificate[..]].concat()).text()
+        };
+        assert!(ask("copy.test", "localhost").contains("the copy"), "{version}");
+        assert!(ask("localhost", "copy.test").contains("content"), "{version}");
+        for (host, name) in [
+            ("other.test", "localhost"),
+            ("localhost", "unknown.test"),
+            ("copy.test", "unknown.test"),
+        ] {
+            let said = ask(host, name);
+            assert!(said.contains("HTTP/1.1 421 "), "{version} {host} {name}: {said}");
+        }
+    }
+}
+
 /// A site that only names a backend is not on https listeners: there its name is that of the site that answers.
 #[test]
 fn name_that_is_only_carried_on_is_no_way_around_a_certificate() {

@@ -160,11 +160,17 @@ fn a_crowd_at_the_start_leaves_the_server_the_descriptors_to_start_with() {
 
 #[test]
 fn descriptors_are_left_for_ctl_and_reloads_unless_the_operator_says_otherwise() {
-    let route = |number| format!("[[site.route]]\nprefix = \"/{number}\"\nroot = \"www\"\n");
-    let routes: String = (0..100).map(route).collect();
-    // A reload opens all roots while those in force are open.
-    for (routes, limit) in [("", 200), (routes.as_str(), 456)] {
-        let setup = with_a_file().set("server", "workers = 1").more(routes);
+    let route = |number: usize, root: &str| {
+        format!("[[site.route]]\nprefix = \"/{number}\"\nroot = \"{root}\"\n")
+    };
+    let of_one: String = (0..100).map(|number| route(number, "www")).collect();
+    let of_many: String = (0..100).map(|number| route(number, &format!("r/{number}"))).collect();
+    // A folder has one descriptor, which a reload shares with the configuration in force.
+    for (routes, limit) in [("", 200), (of_one.as_str(), 200), (of_many.as_str(), 328)] {
+        let mut setup = with_a_file().set("server", "workers = 1").more(routes);
+        for number in 0..100 {
+            setup = setup.file(&format!("r/{number}/a"), "content");
+        }
         let setup = setup.set("tls", "handshake_timeout = \"5m\"");
         let launcher = ["prlimit", &format!("--nofile={limit}:{limit}")];
         let kettle = Kettle::start(setup.launched_by(&launcher));

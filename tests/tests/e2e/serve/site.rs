@@ -46,6 +46,43 @@ fn a_request_for_a_site_that_the_certificate_is_not_for_is_misdirected() {
     }
 }
 
+/// A monitor or a proxy may say the machine's name in the handshake, and two files may be copies of one.
+#[test]
+fn a_connection_is_one_of_the_site_whose_certificate_it_was_shown() {
+    let issued = issue(&["localhost", "second.test"], Kind::Ecdsa);
+    let (chain, key) = (issued.chain.clone(), issued.key.clone());
+    let second = "[[site]]\nnames = [\"second.test\"]\n\
+                  [[site.certificate]]\nchain = \"copy.pem\"\nkey = \"copy.key\"\n\
+                  [[site.route]]\nroot = \"second\"\n";
+    let setup = Setup::default().certificate(issued).file("copy.pem", chain).file("copy.key", key);
+    let setup = setup.file("www/index.html", "the first").file("second/index.html", "the second");
+    let kettle = Kettle::start(setup.more(second));
+    for (connected, asked, body) in
+        [("localhost", "second.test", "the second"), ("second.test", "localhost", "the first")]
+    {
+        let response = fetch(&kettle, connected, asked).unwrap();
+        assert_eq!((response.status, &*response.body), (200, body.as_bytes()), "{asked}");
+    }
+    let unknown = |host: &str| {
+        let mut openssl = kettle.openssl(&["-servername", "machine.internal"]).start();
+        openssl.type_in(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"));
+        openssl.ended().text()
+    };
+    for (host, body) in [("localhost", "the first"), ("second.test", "the second")] {
+        let said = unknown(host);
+        assert!(said.contains("HTTP/1.1 200 ") && said.contains(body), "{said}");
+    }
+    for _ in 0..2 {
+        let said = unknown("machine.internal");
+        assert!(said.contains("HTTP/1.1 421 "), "{said}");
+        assert!(said.contains("No site here has the name <b>machine.internal</b>."), "{said}");
+    }
+    kettle.messages().wait_for("no site has this name");
+    let said = kettle.messages().text();
+    assert!(said.contains("machine.internal") && said.contains("default = true"), "{said}");
+    assert_eq!(said.matches("no site has this name").count(), 1, "once a minute: {said}");
+}
+
 #[test]
 fn a_default_site_answers_for_every_name() {
     let certificate = issue(&["localhost", "other.test"], Kind::Ecdsa);

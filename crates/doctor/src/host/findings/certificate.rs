@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use kettle_tls::PeerCertificate;
 use kettle_tls::connector::CertificateRefusal;
+use kettle_tls::{PeerCertificate, identity};
 
 use crate::finding::Finding;
 use crate::host::facts::{Facts, Trust};
@@ -15,16 +15,22 @@ pub(super) fn certificate(facts: &Facts) -> Finding {
         return Finding::warning(NAME, "it cannot be read");
     };
     let about = format!("{}; {}; {}", names(leaf), key(leaf), days(leaf));
-    match &facts.trust {
-        Trust::No(refusal) => Finding::bad(NAME, format!("not trusted: {}; {about}", why(refusal)))
-            .fix(mend(facts, refusal)),
-        Trust::NoAuthorities(error) => {
-            Finding::warning(NAME, format!("not verified, {error}; {about}"))
+    let state = if has_ended(leaf) { Finding::bad } else { Finding::warning };
+    let finding = match &facts.trust {
+        Trust::No(refusal) => {
+            Finding::bad(NAME, format!("not trusted: {}; {about}", why(facts, refusal)))
+                .fix(mend(facts, refusal))
         }
-        Trust::Unknown => Finding::warning(NAME, format!("not verified; {about}")),
-        Trust::Yes if is_ending(leaf) => Finding::warning(NAME, format!("trusted; {about}"))
-            .fix("renew it, and look why that was not done yet"),
+        Trust::NoAuthorities(error) => state(NAME, format!("not verified, {error}; {about}")),
+        Trust::Unknown => state(NAME, format!("not verified; {about}")),
+        Trust::Yes if ends_soon(leaf) => Finding::warning(NAME, format!("trusted; {about}")),
         Trust::Yes => Finding::good(NAME, format!("trusted; {about}")),
+    };
+    // An issuer that nobody knows is found before a time that is over.
+    match has_ended(leaf) && !finding.fix.iter().any(|fix| fix == RENEW) {
+        true => finding.fix(RENEW),
+        false if ends_soon(leaf) => finding.fix("renew it, and look why that was not done yet"),
+        false => finding,
     }
 }
 
@@ -52,21 +58,24 @@ pub(super) fn chain(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Whether it should have been renewed by now.
-fn is_ending(leaf: &PeerCertificate) -> bool {
-    let left = leaf.not_after.duration_since(SystemTime::now()).unwrap_or_default();
-    let life = leaf.not_after.duration_since(leaf.not_before).unwrap_or_default();
-    // Certificates of a week are renewed in its middle.
-    left < ENDING.min(life / 4)
+fn ends_soon(leaf: &PeerCertificate) -> bool {
+    identity::ends_soon(leaf.not_before, leaf.not_after, SystemTime::now())
 }
 
-fn why(refusal: &CertificateRefusal) -> String {
+fn has_ended(certificate: &PeerCertificate) -> bool {
+    certificate.not_after < SystemTime::now()
+}
+
+fn why(facts: &Facts, refusal: &CertificateRefusal) -> String {
     match refusal {
         CertificateRefusal::UnknownIssuer { issuer } => {
             format!("no authority that this machine trusts vouches for it (its issuer: {issuer})")
         }
         CertificateRefusal::WrongName { expected, .. } => format!("it is not for {expected}"),
-        CertificateRefusal::Expired(_) => "it, or one that vouches for it, has expired".to_owned(),
+        CertificateRefusal::Expired(_) if facts.chain.first().is_some_and(has_ended) => {
+            "it has expired".to_owned()
+        }
+        CertificateRefusal::Expired(_) => "one that vouches for it has expired".to_owned(),
         CertificateRefusal::NotYetValid(_) => {
             "it, or one that vouches for it, is not valid yet".to_owned()
         }
@@ -97,7 +106,13 @@ fn mend(facts: &Facts, refusal: &CertificateRefusal) -> &'static str {
         CertificateRefusal::WrongName { .. } => {
             "ask by a name that the certificate has, or get one that has this name"
         }
-        CertificateRefusal::Expired(_) => "renew it, and reload the server",
+        CertificateRefusal::Expired(_) if facts.chain.first().is_some_and(has_ended) => RENEW,
+        CertificateRefusal::Expired(_) if facts.chain.iter().any(has_ended) => {
+            "let the server send the authority's intermediate certificate of today in place of the old one"
+        }
+        CertificateRefusal::Expired(_) => {
+            "look at this machine's clock, and bring its authorities up to date"
+        }
         CertificateRefusal::NotYetValid(_) => "look at the clocks of both machines",
         _ => "get a certificate for this server, with the purpose serverAuth",
     }
@@ -143,5 +158,5 @@ fn ago_of(ago: Duration) -> String {
 /// The whole screen is 80 columns wide.
 const NAMES_MAX: usize = 4;
 const DAY_SECONDS: u64 = 86_400;
-/// Clients of ACME renew 30 days before the end.
-const ENDING: Duration = Duration::from_secs(14 * DAY_SECONDS);
+const RENEW: &str =
+    "renew it and reload the server; if it is renewed already, only the reload is missing";

@@ -140,8 +140,36 @@ fn certificates_are_judged() {
     facts.chain[0].not_after = SystemTime::now() + Duration::from_secs(3 * 86_400 + 60);
     let text = shown(&facts, "certificate");
     assert!(text.starts_with("! ") && unwrapped(&text).contains("it ends in 3 days"), "{text}");
+    facts.trust = Trust::Unknown;
+    says(&facts, "certificate", "look why that was not done yet");
     facts.chain[1].is_self_issued = true;
     says(&facts, "chain", "1100 bytes in each full handshake for nothing");
+}
+
+#[test]
+fn a_certificate_that_has_ended_gets_its_own_remedy() {
+    let past = SystemTime::now() - Duration::from_secs(3 * 86_400 + 60);
+    let renew = "renew it and reload the server; if it is renewed already, only the reload";
+    let refusals = [
+        Trust::No(CertificateRefusal::Expired(past)),
+        // A certificate that vouches for itself and has ended: the issuer is found first.
+        Trust::No(CertificateRefusal::UnknownIssuer { issuer: "CN=x".into() }),
+        Trust::NoAuthorities("none".to_owned()),
+        Trust::Unknown,
+    ];
+    for trust in refusals {
+        let mut facts = Facts { trust, ..good() };
+        facts.chain[0].not_after = past;
+        let text = unwrapped(&shown(&facts, "certificate"));
+        assert!(text.starts_with("✗ ") && text.contains("it ended 3 days ago"), "{text}");
+        assert_eq!(text.matches(renew).count(), 1, "{text}");
+        assert_eq!(HostReport::of(facts).worst(), State::Bad);
+    }
+    let mut facts = Facts { trust: Trust::No(CertificateRefusal::Expired(past)), ..good() };
+    says(&facts, "certificate", "look at this machine's clock, and bring its authorities");
+    facts.chain[1].not_after = past;
+    says(&facts, "certificate", "not trusted: one that vouches for it has expired");
+    says(&facts, "certificate", "send the authority's intermediate certificate of today");
 }
 
 #[test]

@@ -110,6 +110,28 @@ fn broken_bodies_are_refused_for_their_reason_however_they_are_cut() {
     }
 }
 
+/// What servers send; of clients it is refused above.
+#[test]
+fn white_space_may_end_a_line_of_a_response() {
+    for line in ["3 ", "3  \t ", "3;a ", "3;a=b ", "3;a=\"b\" \t", "0003 ;a "] {
+        let body = format!("{line}\r\nabc\r\n0 \r\n\r\n");
+        for cut in 0..=body.len() {
+            let mut reader = ChunkedReader::of_response();
+            let taken = reader.consume(&body.as_bytes()[..cut]).unwrap();
+            reader.consume(&body.as_bytes()[taken..]).unwrap();
+            assert!(reader.is_done() && reader.data_bytes() == 3, "{line:?} cut at {cut}");
+        }
+        assert!(read(&[body.as_bytes()]).is_err(), "{line:?}");
+    }
+    for line in [" 3", "3 a", "3 0", "3;", "3; ", "3;a= ", "3;a=\"b", "3 \n", "3 \rx"] {
+        let body = format!("{line}\r\nabc\r\n0\r\n\r\n");
+        assert!(ChunkedReader::of_response().consume(body.as_bytes()).is_err(), "{line:?}");
+    }
+    let wide = format!("3{:1$}\r\n", "", CHUNK_LINE_BYTES_MAX);
+    let refused = ChunkedReader::of_response().consume(wide.as_bytes());
+    assert_eq!(refused, Err(RequestError::ChunkLineTooLong));
+}
+
 #[test]
 fn the_largest_chunk_size_is_accepted() {
     assert_eq!(read(&[b"ffffffffffffffff\r\nabc"]), Ok(None));

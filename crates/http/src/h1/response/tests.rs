@@ -39,7 +39,7 @@ fn assert_independent_of_fragmentation(bytes: &[u8]) {
 
 #[test]
 fn status_lines_are_those_of_rfc_9112() {
-    for line in ["HTTP/1.1 200 OK", "HTTP/1.0 200 ", "HTTP/1.1 204", "HTTP/1.9 599 \u{e4}\t!"] {
+    for line in ["HTTP/1.1 200 OK", "HTTP/1.0 200 ", "HTTP/1.1 204", "HTTP/1.9 999 \u{e4}\t!"] {
         assert!(matches!(outcome(format!("{line}\r\n\r\n").as_bytes()), Ok(Some(_))), "{line}");
     }
     for line in [
@@ -64,7 +64,6 @@ fn status_lines_are_those_of_rfc_9112() {
     assert_eq!(outcome(&settings[..4]), Ok(None));
     assert_eq!(outcome(b"\0\0\x06\x07\0"), Err(ResponseError::StatusLine));
     assert_eq!(outcome(b"HTTP/1.1 099 X\r\n\r\n"), Err(ResponseError::Status));
-    assert_eq!(outcome(b"HTTP/1.1 600 X\r\n\r\n"), Err(ResponseError::Status));
     assert_eq!(outcome(b"HTTP/1.1 200 OK\n\n"), Err(ResponseError::StatusLine));
     assert_eq!(outcome(b"HTTP/1.1 200 OK\r"), Ok(None));
 }

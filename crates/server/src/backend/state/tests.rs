@@ -56,6 +56,18 @@ fn a_connection_is_proof_enough() {
     assert_eq!(state.standing(now), Standing::In);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_that_let_a_kept_connection_die_is_fickle_for_ten_minutes() {
+    let (state, start) = (state(false), Instant::now());
+    let at = |seconds| start + Duration::from_secs(seconds);
+    assert!(!state.is_fickle(start));
+    state.kept_died(at(5));
+    assert!(state.is_fickle(at(5)) && state.is_fickle(at(604)));
+    assert!(!state.is_fickle(at(605)));
+    state.kept_died(at(700));
+    assert!(state.is_fickle(at(1_299)) && !state.is_fickle(at(1_300)));
+}
+
 #[test]
 fn checks_count_in_a_row() {
     let (state, now) = (state(false), Instant::now());

@@ -186,7 +186,7 @@ impl<'s> Outgoing<'s> {
             Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
             Poll::Pending => {
                 *place = None;
-                stream.poll_gone(context).map(|()| Err(gone(Gone)))
+                stream.poll_left(context).map(|()| Err(gone(Gone)))
             }
         });
         timeout(limit, next).await.ok()

@@ -32,13 +32,13 @@ impl Shared {
         snapshot: Option<Arc<Snapshot>>,
         number: u64,
     ) {
-        let (worker, client, own, head_limits) = {
+        let (worker, own, head_limits, mut arrival) = {
             let connection = self.connection.borrow();
             let own = Arc::clone(&connection.snapshot);
-            (connection.worker.shared(), connection.remote.ip(), own, connection.head_limits())
+            let arrival = Arrival::now(number, connection.client(None));
+            (connection.worker.shared(), own, connection.head_limits(), arrival)
         };
         let limits = &own.config.limits;
-        let arrival = Arrival::now(number);
         let is_head = request.text.is_head;
         let (head, framing) = match request_head(request, &head_limits) {
             Ok(read) => read,
@@ -58,11 +58,12 @@ impl Shared {
                 return self.deliver(&stream, None, None, is_head, response, &arrival).await;
             }
         };
+        arrival.client = self.connection.borrow().client(Some(&head));
         let deadline = LazyDeadline::new(&worker.deadlines);
         let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
         let source =
             StreamSource::new(&stream, &self.session, &deadline, timeout, discard_bytes_max);
-        let mut request = Request::of_stream(head, framing, source, client);
+        let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
         let response = match &snapshot {
             None => Some(self.refuse(&worker, &own, Some(&request.head), 421).await),
             Some(snapshot) => {
@@ -125,9 +126,11 @@ impl Shared {
         let demand = Demand { bytes, is_file, is_last: false };
         let mut delivered = Delivered::NOTHING;
         let obstacle = self.ask_for_kernel_path(&worker, preference, demand);
-        let mut head_bytes = 0;
-        if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
-            head_bytes = head.len() as u64;
+        let is_said = stream.send_head(response.status, &head, length == Some(0)).is_ok();
+        let head_bytes = if is_said { head.len() as u64 } else { 0 };
+        // Streams wait long for their clients, and a backend's heads are large.
+        worker.recycle(head);
+        if is_said {
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
             let sent = self.send_body(&worker, stream, beside, priority, &mut response);
@@ -140,7 +143,6 @@ impl Shared {
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
         connection.log(Some(&self.session), request, &response, bytes_sent, &delivered, arrival);
-        worker.recycle(head);
     }
 
     /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.

@@ -31,7 +31,7 @@ async fn a_connection_lives_through_reloads_that_change_only_sites() {
         async |stage| {
             let mut client = stage.connect().await;
             for reload in 0..60 {
-                let field = ("x-reload".to_owned(), reload.to_string());
+                let field = ("x-reload".to_owned(), vec![reload.to_string()]);
                 stage.reload(|config| config.sites[0].headers = vec![field]);
                 client.send(GET).await;
                 let (head, body) = client.response().await;
@@ -149,6 +149,7 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
                 kill_switch: Arc::default(),
                 capabilities: Arc::new(capabilities()),
                 encoders: EncoderPlaces::new(1),
+                window_budget: WindowBudget::new(0),
                 questions,
             }));
             let context = &mut Context::from_waker(Waker::noop());

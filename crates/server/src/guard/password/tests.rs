@@ -1,42 +1,27 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use super::queue::PENDING_PER_CLIENT_MAX;
 use super::*;
 
 #[test]
 fn threads_that_could_not_be_started_are_started_later() {
-    let mut threads = Threads { queue: None, tried: None };
-    assert!(threads.queue(|| None).is_none());
-    assert!(threads.queue(|| panic!("at once")).is_none());
+    let mut threads = Threads { are_there: false, tried: None };
+    assert!(!threads.are_there(|| false));
+    assert!(!threads.are_there(|| panic!("at once")));
     threads.tried = None;
-    let way = sync_channel(1).0;
-    assert!(threads.queue(|| Some(way)).is_some());
-    assert!(threads.queue(|| panic!("they run")).is_some());
-}
-
-/// Whichever workers its connections are on.
-#[test]
-fn one_client_does_not_take_all_turns_of_those_who_check_passwords() {
-    let (client, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-    let workers: Vec<_> = (0..4)
-        .map(|_| std::thread::spawn(move || (0..8).map(|_| Pending::begin(client)).collect()))
-        .collect();
-    let begun: Vec<Vec<Option<Pending>>> =
-        workers.into_iter().map(|worker| worker.join().unwrap()).collect();
-    assert_eq!(begun.iter().flatten().flatten().count(), 8);
-    assert!(Pending::begin(client).is_none());
-    assert!(Pending::begin(other).is_some());
-    drop(begun);
-    assert!(Pending::begin(client).is_some());
-    assert!(!pending().contains_key(&client), "nobody is remembered for that");
+    assert!(threads.are_there(|| true));
+    assert!(threads.are_there(|| panic!("they run")));
 }
 
 /// Over HTTP/2 a request can be taken back at once, and the next one asked.
-#[tokio::test]
-async fn requests_taken_back_leave_room_for_the_checks_of_others() {
+#[test]
+fn requests_taken_back_leave_room_for_the_checks_of_others() {
     let (client, other) = (IpAddr::from([192, 0, 2, 3]), IpAddr::from([192, 0, 2, 4]));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _inside = runtime.enter();
     // Nobody takes jobs out of it yet, as if the only thread were busy.
-    let (queue, jobs) = sync_channel(QUEUE_MAX);
+    let queue = Queue::new();
     let hash = Arc::new(Hash::Bcrypt("no hash".into()));
     let is_asked = |client| {
         let mut check = pin!(answer(&queue, Arc::clone(&hash), Zeroizing::default(), client));
@@ -49,10 +34,37 @@ async fn requests_taken_back_leave_room_for_the_checks_of_others() {
             }
         }
     };
-    let asked = (0..2 * QUEUE_MAX).filter(|_| is_asked(client)).count();
-    assert_eq!(asked, PENDING_PER_CLIENT_MAX as usize);
+    let asked = (0..200).filter(|_| is_asked(client)).count();
+    assert_eq!(asked, PENDING_PER_CLIENT_MAX);
     assert!(is_asked(other));
-    drop(queue);
-    run(&Mutex::new(jobs), &[]);
-    assert!(!pending().contains_key(&client), "its jobs are done");
+    for _ in 0..=PENDING_PER_CLIENT_MAX {
+        check_next(&queue);
+    }
+    assert!(is_asked(client), "its jobs are done");
+}
+
+/// Eight clients, each with as many as it may have.
+#[tokio::test]
+async fn one_that_has_none_waiting_is_checked_though_others_take_all_places() {
+    let hash = Arc::new(Hash::Bcrypt("no hash".into()));
+    let queue = Queue::new();
+    let ask = |client: u8| {
+        answer(&queue, Arc::clone(&hash), Zeroizing::default(), [192, 0, 2, client].into())
+    };
+    let mut crowd: Vec<_> = (0..64).map(|job| Box::pin(ask(job % 8))).collect();
+    let mut context = Context::from_waker(Waker::noop());
+    for asked in &mut crowd {
+        assert!(asked.as_mut().poll(&mut context).is_pending());
+    }
+    let mut newcomer = Box::pin(ask(100));
+    assert!(newcomer.as_mut().poll(&mut context).is_pending());
+    let displaced = crowd.iter_mut().filter_map(|asked| match asked.as_mut().poll(&mut context) {
+        Poll::Ready(answer) => Some(answer),
+        Poll::Pending => None,
+    });
+    assert_eq!(displaced.collect::<Vec<_>>(), [Err(Busy)]);
+    for _ in 0..=8 {
+        check_next(&queue);
+    }
+    assert_eq!(newcomer.await, Ok(false));
 }

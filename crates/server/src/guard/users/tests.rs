@@ -1,7 +1,7 @@
 use super::*;
 
 fn mistake(text: &str) -> (usize, String) {
-    let (line, wrong) = Users::parse(text).err().unwrap();
+    let (line, wrong) = Users::parse(text, 1).err().unwrap();
     (line, wrong.why)
 }
 
@@ -19,6 +19,24 @@ fn hashes_that_are_guessed_quickly_are_mistakes_with_their_line() {
 }
 
 #[test]
+fn hashes_that_take_more_memory_than_there_is_for_them_are_mistakes() {
+    let mib = |mib: u64| Some(mib << 20);
+    for (kibibytes, threads, memory, is_taken) in [
+        (65_536, 4, None, true),
+        (262_145, 1, None, false),
+        (19_456, 1, mib(128), true),
+        (65_536, 1, mib(128), false),
+        (65_536, 1, mib(256), true),
+        (65_536, 2, mib(256), false),
+    ] {
+        let outcome = refuse_large(kibibytes, threads, memory);
+        assert_eq!(outcome.is_ok(), is_taken, "{kibibytes} {threads} {memory:?}");
+    }
+    let why = refuse_large(65_536, 1, mib(128)).unwrap_err();
+    assert!(why.ends_with("at most m=32768"), "{why}");
+}
+
+#[test]
 fn both_kinds_of_hashes_are_checked() {
     let bcrypt = bcrypt::hash("secret", 4).unwrap().replacen("$2b$", "$2y$", 1);
     let argon2 = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$";
@@ -28,7 +46,7 @@ fn both_kinds_of_hashes_are_checked() {
     hasher.hash_password_into(b"secret", b"somesalt", &mut hash).unwrap();
     let hash = base64::Engine::encode(&base64::engine::general_purpose::STANDARD_NO_PAD, hash);
     let text = format!("ann:{bcrypt}:remark\nbob:{argon2}{hash}\n");
-    let Ok(users) = Users::parse(&text) else { panic!("{text}") };
+    let Ok(users) = Users::parse(&text, 1) else { panic!("{text}") };
     for name in ["ann", "bob", "nobody"] {
         let (hash, is_known) = users.hash(name);
         assert_eq!(is_known, name != "nobody");

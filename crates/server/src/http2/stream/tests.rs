@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-use kettle_http::h2::Settings;
+use kettle_http::h2::{self, Settings};
 use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -31,7 +31,7 @@ async fn connection(said: &[u8]) -> (Rc<Channel>, Box<TlsStream>) {
         connection_window_bytes: 65_535,
         head_bytes_max: 16_384,
     };
-    let channel = Rc::new(Channel::new(near, settings, Rc::new(offloads())));
+    let channel = Rc::new(Channel::new(near, h2::Connection::new(settings), Rc::new(offloads())));
     far.write_all(&[PREFACE, said].concat()).await.unwrap();
     far.flush().await.unwrap();
     let expected = said.iter().filter(|byte| **byte == 0x82).count();

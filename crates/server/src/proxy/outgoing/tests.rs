@@ -1,5 +1,6 @@
 mod mutated;
 
+use kettle_config::{BackendHost, FieldTemplate};
 use kettle_http::HeadLimits;
 use kettle_http::h1::framing::body_framing;
 use kettle_http::h1::parse::{ParseRequest, parse_request};
@@ -24,6 +25,14 @@ fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> P
     ProxyRoute::new(&site, &route, upstream)
 }
 
+/// The operator's fields for servers.
+fn own(fields: &[(&str, &[&str])]) -> Vec<(String, Vec<FieldTemplate>)> {
+    let read = |value: &&str| FieldTemplate::parse(value).unwrap();
+    let field =
+        |(name, values): &(&str, &[&str])| ((*name).to_owned(), values.iter().map(read).collect());
+    fields.iter().map(field).collect()
+}
+
 fn head_of(request: &str) -> Option<Box<Head>> {
     let bytes = request.as_bytes().to_vec();
     let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &HeadLimits::default())
@@ -36,10 +45,20 @@ fn head_of(request: &str) -> Option<Box<Head>> {
 
 /// What a server gets for a request; nothing where that is refused before anybody is asked.
 fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
+    let client = Client::from("2001:db8::1".parse::<IpAddr>().unwrap());
+    written_for(client, route, request, upgrade)
+}
+
+fn written_for(
+    client: Client,
+    route: &ProxyRoute,
+    request: &str,
+    upgrade: Option<&[u8]>,
+) -> Option<String> {
     let head = head_of(request)?;
     let path = head.target().ok()?.path.to_owned();
     let mut request = Request::without_body(head, Some("sni.example"));
-    request.client = "2001:db8::1".parse().unwrap();
+    request.client = client;
     let outgoing = route.outgoing(&path, &request, upgrade.is_some())?;
     Some(String::from_utf8(outgoing.head()).unwrap())
 }
@@ -87,6 +106,10 @@ fn paths_are_those_that_the_route_was_chosen_by() {
         ("/a;b=c/@:x", "/a;b=c/@:x"),
         ("/a%3Bb%c3%a4", "/a%3Bb%c3%a4"),
         ("/a//b/../c", "/a/c"),
+        ("/a//b:c;d=e", "/a//b:c;d=e"),
+        ("//a///?b", "//a///?b"),
+        ("/a/./b:c;d=e%7e", "/a/b:c;d=e%7e"),
+        ("https://x.example//a", "//a"),
         ("/./a%20b", "/a%20b"),
         ("https://x.example/a;b?c", "/a;b?c"),
         ("https://x.example?b", "/?b"),
@@ -95,19 +118,12 @@ fn paths_are_those_that_the_route_was_chosen_by() {
         ("/@scope%2fname?v=1", "/@scope%2fname?v=1"),
         ("https://x.example/a%2Fb", "/a%2Fb"),
         ("/a%252Fb", "/a%252Fb"),
+        ("/x/../a%2Fb", "/a%2Fb"),
+        ("https://x.example//a%2Fb", "//a%2Fb"),
     ] {
         assert_eq!(target_of(asked).as_deref(), Some(written), "{asked}");
     }
-    for refused in [
-        "/x/../a%2Fb",
-        "https://x.example//a%2Fb",
-        "/a%00",
-        "/%2e%2e/a",
-        "/..",
-        "/a%0d%0ab",
-        "/a\\b",
-        "/%zz",
-    ] {
+    for refused in ["/a%00", "/%2e%2e/a", "/..", "/a%0d%0ab", "/a\\b", "/%zz"] {
         assert_eq!(target_of(refused), None, "{refused}");
     }
 }
@@ -115,20 +131,19 @@ fn paths_are_those_that_the_route_was_chosen_by() {
 #[test]
 fn operators_say_host_and_fields() {
     let route = route(|route| {
-        route.backend_host = Some("app.internal".to_owned());
-        route.request_headers = vec![("X-Team".to_owned(), "blue".to_owned())];
+        route.backend_host = Some(BackendHost::Fixed("app.internal:81".to_owned()));
+        route.request_headers = own(&[("X-Team", &["blue"])]);
     });
     let request = "GET / HTTP/1.1\r\nHost: a\r\nx-team: red\r\n\r\n";
     let head = written(&route, request, None).unwrap();
-    assert!(head.contains("host: app.internal\r\n") && head.contains("X-Team: blue\r\n"));
+    assert!(head.contains("host: app.internal:81\r\n") && head.contains("X-Team: blue\r\n"));
     assert!(!head.contains("red") && head.contains("x-forwarded-host: a\r\n"), "{head}");
 }
 
 #[test]
 fn what_an_operator_says_with_an_underscore_no_client_says_with_a_hyphen() {
     let route = route(|route| {
-        let own = [("X_User", "nobody"), ("Client-Cert", ":AA==:")];
-        route.request_headers = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        route.request_headers = own(&[("X_User", &["nobody"]), ("Client-Cert", &[":AA==:"])]);
     });
     let request = "GET / HTTP/1.1\r\nHost: a\r\nX-User: root\r\nClient-Cert: :BB==:\r\n\r\n";
     let head = written(&route, request, None).unwrap();
@@ -136,7 +151,10 @@ fn what_an_operator_says_with_an_underscore_no_client_says_with_a_hyphen() {
     assert!(!head.contains("root") && !head.contains("BB"), "{head}");
     let trailers = "x-user: root\r\nx-sum: 1\r\n";
     let head = head_of(request).unwrap();
-    assert_eq!(route.request_trailers(&head).passed_on(trailers.as_bytes()), b"x-sum: 1\r\n");
+    assert_eq!(
+        route.request_trailers(&head, &Client::default()).passed_on(trailers.as_bytes()),
+        b"x-sum: 1\r\n"
+    );
 }
 
 #[test]
@@ -209,8 +227,8 @@ fn a_name_that_the_site_does_not_have_reaches_no_server() {
 #[test]
 fn what_the_operator_says_of_the_client_is_said_once() {
     let route = route(|route| {
-        let own = [("X-Forwarded-Proto", "http"), ("FORWARDED", "for=unknown")];
-        route.request_headers = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        route.request_headers =
+            own(&[("X-Forwarded-Proto", &["http"]), ("FORWARDED", &["for=unknown"])]);
     });
     let head = written(&route, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", None).unwrap();
     let head = head.to_ascii_lowercase();
@@ -225,5 +243,46 @@ fn work_for_options_of_the_connection_has_a_bound() {
         let options = vec!["a"; members].join(",");
         let request = format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: {options}\r\n\r\n");
         assert_eq!(written(&route(|_| {}), &request, None).is_some(), is_passed_on);
+    }
+}
+
+#[test]
+fn words_say_of_a_request_what_no_client_can_say_itself() {
+    let route = route(|route| {
+        route.request_headers = own(&[
+            ("X-Client", &["{client_ip}", "{client_port}"]),
+            ("X-URL", &["{scheme}://{host}:{port}{uri}"]),
+            ("X-Subject", &["{client_subject}"]),
+            ("X-Gone", &[]),
+        ]);
+    });
+    let request = "GET /a%3Bb?c=d HTTP/1.1\r\nHost: A.example:8443\r\nX-Subject: root\r\nX_Client: 6.6.6.6\r\n\
+        X-GONE: 1\r\nx-url: evil\r\nX-Other: 1\r\n\r\n";
+    let head = written(&route, request, None).unwrap();
+    for line in ["X-Client: 2001:db8::1", "X-URL: https://a.example:8443/a%3Bb?c=d", "X-Other: 1"] {
+        assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
+    }
+    let lower = head.to_ascii_lowercase();
+    for gone in ["x-subject", "x-gone", "6.6.6.6", "evil"] {
+        assert!(!lower.contains(gone), "{gone}: {head}");
+    }
+    assert_eq!(lower.matches("x-client: ").count(), 1, "one of both has no value: {head}");
+}
+
+#[test]
+fn the_chain_that_is_believed_is_kept_and_the_peer_added() {
+    let mut client = Client::from(IpAddr::from([192, 0, 2, 1]));
+    client.scheme = kettle_http::forwarded::Scheme::Http;
+    client.proxies = vec!["fd00::2".parse().unwrap(), [10, 0, 0, 1].into()];
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6, 192.0.2.1, fd00::2\r\n\
+        Forwarded: for=6.6.6.6\r\nX-Forwarded-Proto: https\r\n\r\n";
+    let head = written_for(client, &route(|_| {}), request, None).unwrap();
+    assert!(!head.contains("6.6.6.6"), "{head}");
+    for line in [
+        "x-forwarded-for: 192.0.2.1, fd00::2, 10.0.0.1",
+        "forwarded: for=192.0.2.1;proto=http;host=\"a\", for=\"[fd00::2]\", for=10.0.0.1",
+        "x-forwarded-proto: http",
+    ] {
+        assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
     }
 }

@@ -37,6 +37,20 @@ async fn a_name_the_connection_was_not_made_for_gets_421() {
 }
 
 #[tokio::test]
+async fn a_page_names_the_host_that_no_site_has() {
+    let mut stage = Stage::new().file("a", "x");
+    stage.config.sites[0].default = false;
+    let server = stage.open();
+    let text = "GET /a HTTP/1.1\r\nHost: other.example\r\n\r\n";
+    for server_name in [Some("localhost"), Some("other.example"), None] {
+        let reply = server.send(text, server_name, false).await;
+        assert_eq!(reply.status, 421);
+        let expected = "No site here has the name <b>other.example</b>.";
+        assert!(reply.text().contains(expected), "{}", reply.text());
+    }
+}
+
+#[tokio::test]
 async fn the_port_in_host_does_not_matter() {
     let server = Stage::new().file("a", "x").open();
     let text = "GET /a HTTP/1.1\r\nHost: LOCALHOST:8443\r\n\r\n";
@@ -79,7 +93,7 @@ fn plain_http_is_sent_to_the_same_address_over_https() {
     for (line, host, port, location) in [
         ("GET /", "example.org", 443, "https://example.org/"),
         ("GET /a%20b/c?d=%0d%0a", "example.org:80", 443, "https://example.org/a%20b/c?d=%0d%0a"),
-        ("GET //evil.example/x", "example.org", 8443, "https://example.org:8443/evil.example/x"),
+        ("GET //evil.example/x", "example.org", 8443, "https://example.org:8443//evil.example/x"),
         ("GET /x", "[2001:db8::1]:8080", 8443, "https://[2001:db8::1]:8443/x"),
         ("GET /a;b=c/@d:e,f+g?h=/", "example.org", 443, "https://example.org/a;b=c/@d:e,f+g?h=/"),
         ("GET /a%3bb/c%2Fd", "example.org", 443, "https://example.org/a%3bb/c%2Fd"),

@@ -148,7 +148,7 @@ impl Server {
         let head = head(text);
         let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
         let mut request = Request::without_body(head, server_name);
-        request.client = client;
+        request.client = client.into();
         let mut response = respond(&self.responder, &self.router, &mut request).await;
         let date_line = DateLine::new().at(self.clock.wall());
         let notes = response.notes.take().map(|notes| *notes).unwrap_or_default();

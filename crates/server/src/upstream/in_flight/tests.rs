@@ -28,7 +28,8 @@ async fn what_a_server_says_before_it_closes_without_reading_is_heard() {
     {
         let mut attempts = upstream.backend.attempts(client);
         let mut trace = Trace::default();
-        let begun = InFlight::begin(&mut upstream, &pool, &mut attempts, true, &mut trace).await;
+        let begun =
+            InFlight::begin(&mut upstream, &pool, &mut attempts, Reuse::Any, &mut trace).await;
         let mut in_flight = begun.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
         server.write_all(answer.as_bytes()).await.unwrap();

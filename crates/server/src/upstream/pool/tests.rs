@@ -40,7 +40,13 @@ fn in_force_with(
 async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) -> TcpStream {
     let mut attempts = app.backend.attempts(Ipv4Addr::LOCALHOST.into());
     let (mut upstream, mut trace) = (Arc::clone(app), Trace::default());
-    let begun = InFlight::begin(&mut upstream, pool, &mut attempts, true, &mut trace);
+    let begun = InFlight::begin(
+        &mut upstream,
+        pool,
+        &mut attempts,
+        crate::upstream::Reuse::Any,
+        &mut trace,
+    );
     let InFlight { link, lease, .. } = begun.await.unwrap();
     let (far, _) = server.accept().await.unwrap();
     lease.keep(link);

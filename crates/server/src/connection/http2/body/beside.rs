@@ -85,7 +85,7 @@ impl Outgoing<'_> {
                 {
                     Poll::Ready(Ok(NextPiece::Moved))
                 }
-                Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
+                Poll::Pending => stream.poll_left(context).map(|()| Err(gone(Gone))),
             }
         });
         let next = timeout(owed, next).await;

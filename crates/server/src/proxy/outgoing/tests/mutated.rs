@@ -28,7 +28,7 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let path = head.target().ok()?.path.to_owned();
     let request = Request::without_body(head, None);
     let route = route(|_| {});
-    let trailers = route.request_trailers(&request.head).passed_on(&trailers);
+    let trailers = route.request_trailers(&request.head, &request.client).passed_on(&trailers);
     let mut outgoing = route.outgoing(&path, &request, false)?;
     outgoing.announce_body(framing);
     let mut sent = outgoing.head();
@@ -41,7 +41,12 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let target = request.head.target().ok()?;
     let understood = Understood {
         method: request.head.method().as_str().to_owned(),
-        target: reference(Target { path: &path, ..target }, request.head.raw_target())?.into(),
+        target: reference(
+            Target { path: &path, ..target },
+            request.head.raw_target(),
+            route.slash_runs,
+        )?
+        .into(),
         host: request.head.host()?.to_ascii_lowercase(),
         body,
         trailers: String::from_utf8(trailers).ok()?,
