@@ -95,7 +95,7 @@ fn no_neighbour_becomes_looser() {
         ),
         (
             "location /a/ { alias /srv/there/key; } location /a/b { deny 1.2.3.4; }",
-            "/ /a-/a/b** /a/b? /open",
+            "/ /a! /a/b? /open",
         ),
         // Other files than those that lie there.
         ("location /there/ { try_files $uri.html =404; }", "/ /open /there!"),
@@ -144,13 +144,17 @@ fn no_neighbour_becomes_looser() {
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 2;", ""),
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 9;", "/ /open"),
         ("ssl_verify_depth 2; ssl_ocsp on;", "/ /open"),
+        // What is found by paths with slashes in a row.
+        ("merge_slashes off;", "/ /open"),
+        ("merge_slashes on; location /a/ { deny all; }", "/ /a! /open"),
+        ("merge_slashes off; location /a/ { deny all; }", ""),
     ]);
 }
 
 #[test]
 fn nothing_that_is_passed_on_becomes_looser() {
     left(&[
-        ("location /b/ { proxy_hide_header X-A; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_hide_header X-A; proxy_pass http://a; }", "/ /b> /open"),
         ("proxy_cookie_flags ~ secure; location /b/ { proxy_pass http://a; }", "/ /b! /open"),
         ("location /b/ { proxy_cookie_path off; proxy_pass http://a; }", "/ /b> /open"),
         ("location /b/ { proxy_method GET; proxy_pass http://a; }", "/ /b! /open"),
@@ -460,7 +464,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "backend = \"127.0.0.1:3000\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\ntimeout = \"60s\"\nrequest_body = 1048576\n",
+        "backend = \"127.0.0.1:3000\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\nbackend_host = \"127.0.0.1:3000\"\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -468,14 +472,32 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
-        "backend = \"app\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+        "backend = \"app\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\nbackend_host = \"{host}\"\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
     ),
     ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
     (
         "location /b/ { proxy_pass http://app; }",
         "[[backend.server]]\naddress = \"10.0.0.2:81\"\nbackup = true",
     ),
-    ("location /b/ { proxy_pass http://app; }", "servers are not asked for the host `app`"),
+    ("location /b/ { proxy_pass http://app; }", "backend_host = \"app\""),
+    ("location /b/ { proxy_pass http://a_b; }", "servers are not asked for the host `a_b`"),
+    ("location /b/ { proxy_pass http://unix:/a; }", "backend_host = \"localhost\""),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Host $host:$server_port; }",
+        "backend_host = \"{host}:{port}\"",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_hide_header X-A; proxy_hide_header Server; add_header X-B c; }",
+        "headers = { \"X-B\" = \"c\", \"X-A\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Port $server_port; proxy_set_header X-Url '$scheme://${host}/{'; proxy_set_header X-No $http_x; }",
+        "request_headers = { \"X-Real-IP\" = \"{client_ip}\", \"X-Port\" = \"443\", \"X-Url\" = \"{scheme}://{host}/{{\", \"X-No\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
+        "request_buffering = \"off\"",
+    ),
     ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
     (
         "location /b/ { proxy_pass https://a.example; }",
@@ -492,7 +514,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header X-User $remote_user; proxy_set_header X-Key abc; proxy_set_header X-None ''; }",
-        "request_headers = { \"X-User\" = \"\", \"X-Key\" = \"abc\", \"X-None\" = \"\" }",
+        "request_headers = { \"X-User\" = [], \"X-Key\" = \"abc\", \"X-None\" = [] }",
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Upgrade websocket; }",
@@ -537,6 +559,18 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("location = /x { types { } }", "prefix = \"/x\"\nroot = \"/srv\""),
     ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),
+    (
+        "try_files $uri /a.html; location ~ \\.js$ { expires 1h; }",
+        "fallback = \"/a.html\"\nfallback_except = [\"*.js\"]",
+    ),
+    (
+        "try_files $uri /a.html; location = /a.html { return 302 /b; }",
+        "/a.html answers for nothing else",
+    ),
+    (
+        "location = /x/index.html { return 302 /b; }",
+        "redirect = [{ from = \"/x/\", to = \"/b\", status = 302, keep_query = false }, { from = \"/x/index.html\"",
+    ),
     (
         "try_files $uri /x/i.html; location /x/ { expires 1h; }",
         "/x/i.html answers for nothing else",

@@ -108,7 +108,7 @@ pub(super) static TERMS: &[Term] = &[
     told("request_pool_size", "hs", KERNEL_DECIDES),
     told("resolver", "hsltdu", "names of backends are looked up by the system's resolver"),
     told("resolver_timeout", "hsltdu", "names of backends are looked up by the system's resolver"),
-    told("merge_slashes", "hs", "`//` in a path stands for `/`"),
+    carried("merge_slashes", "hs"),
     told("underscores_in_headers", "hs", "backends get no header with `_` in its name"),
     told("ignore_invalid_headers", "hs", "a request with an invalid header gets 400"),
     // TLS.
@@ -287,7 +287,8 @@ pub(super) static TERMS: &[Term] = &[
     told("proxy_send_timeout", "hsl", "`timeout` of the route is for both directions"),
     told("proxy_http_version", "hsl", "HTTP/1.1 is spoken"),
     told("proxy_buffering", "hsl", STREAMED),
-    told("proxy_request_buffering", "hsl", STREAMED),
+    carried("proxy_request_buffering", "hsl"),
+    carried("proxy_hide_header", "hsl"),
     told("proxy_redirect", "hsl", "`Location` comes as the backend wrote it"),
     told("client_body_buffer_size", "hsl", BODIES),
     told("client_body_temp_path", "hsl", BODIES),

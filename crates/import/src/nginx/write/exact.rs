@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use kettle_config::quoted;
+
 use super::Writer;
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
@@ -54,6 +56,7 @@ impl Writer<'_> {
                         self.draft.warn(&log.origin, message, "the route that it is below has one");
                     }
                     self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
+                    common.rules.extend(of_index(location, &rules, above));
                     common.rules.extend(rules);
                     continue;
                 }
@@ -287,6 +290,19 @@ const SAFETY: [&str; 8] = [
     "x-frame-options",
 ];
 const OF_BROWSERS: &str = "types and fields are a matter of a whole route, and browsers would do with its files what this keeps them from";
+
+/// The same rules for a folder whose index the path is: nginx goes from there to the location of its index.
+fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> Vec<Rule> {
+    let Some((folder, name)) = location.path.rsplit_once('/') else { return Vec::new() };
+    let written = above.and_then(|it| it.settings.iter().find(|(key, ..)| *key == "index"));
+    let is_index = match written {
+        Some((_, names, _)) => names.contains(&quoted(name)),
+        None => name == "index.html",
+    };
+    let of_folder = |rule: &Rule| Rule { from: Some(format!("{folder}/")), ..rule.clone() };
+    let redirects = rules.iter().filter(|rule| rule.is_redirect() && is_index);
+    redirects.map(of_folder).collect()
+}
 
 /// Whether nginx looks for a file alone where the path is that of a folder.
 fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {

@@ -3,7 +3,8 @@
 use super::Writer;
 use super::exact::unguarded;
 use super::locations::WELL_KNOWN;
-use super::route::{Cached, Common, Denied, Route, nearest, spoken};
+use super::moved::OF_FALLBACK;
+use super::route::{Cached, Common, Denied, Route, Setting, nearest, spoken};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
 use crate::nginx::denied::denied_patterns;
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
@@ -90,11 +91,8 @@ impl Writer<'_> {
             let Ok(rules) = self.rules_at(location) else { continue };
             let what = format!("`{}`", spoken(location.directive));
             let block = block_of(location);
-            let spared = locations
-                .iter()
-                .filter(|it| it.kind == LocationKind::Prefix && !it.scope.yields_to(block))
-                .map(|it| it.path.trim_end_matches('/').to_owned());
-            let spared: Vec<String> = spared.collect();
+            let spared: Vec<String> =
+                spared_by(locations, block).into_iter().map(str::to_owned).collect();
             self.deny_unsaid(location, &rules, &spared, routes, &what)?;
             if !rules.is_empty() {
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
@@ -104,7 +102,7 @@ impl Writer<'_> {
                 self.draft.warn(&location.directive.origin, message, ONE_CASE);
             }
             if rules.is_empty() {
-                self.tell_of_fallback(location, routes, &what);
+                self.except_from_fallback(location, &spared, routes, &what);
             }
             let spare = |rule| Rule { spared: spared.clone(), ..rule };
             common.rules.extend(rules.into_iter().map(spare));
@@ -148,16 +146,28 @@ impl Writer<'_> {
         Some(())
     }
 
-    /// Says that what is missing gets a route's fallback, where `try_files` of another location was not for it.
-    fn tell_of_fallback(&mut self, location: &Location<'_>, routes: &[Route], what: &str) {
-        let own = location.directive.inner().iter().find(|it| it.name == "try_files");
-        let falls_back = own.and_then(|it| it.words.last()).is_some_and(|it| it.starts_with('/'));
-        let of =
-            |route: &Route| route.settings.iter().find(|(key, ..)| *key == "fallback").cloned();
-        if let Some((_, fallback, _)) = routes.iter().find_map(of).filter(|_| !falls_back) {
-            let message = format!("what {what} is for and is not there gets {fallback}, not 404");
-            let help = "`fallback` is for all paths of its route";
-            self.draft.warn(&location.directive.origin, message, help);
+    /// Keeps a route's fallback from what `try_files` of another location was not for.
+    fn except_from_fallback(
+        &mut self,
+        location: &Location<'_>,
+        spared: &[String],
+        routes: &mut [Route],
+        what: &str,
+    ) {
+        let is_fallback = |(key, ..): &Setting| *key == "fallback";
+        let is_concerned =
+            |it: &&mut Route| it.settings.iter().any(is_fallback) && !spared.contains(&it.prefix);
+        let patterns = denied_patterns(&location.path);
+        for route in routes.iter_mut().filter(is_concerned) {
+            match &patterns {
+                Some(patterns) => route.except(patterns),
+                None => {
+                    route.settings.retain(|(key, ..)| !OF_FALLBACK.contains(key));
+                    let message = format!("what is not there gets 404 because of {what}");
+                    let help = "no pattern says which paths are not for the fallback";
+                    self.draft.lose(&location.directive.origin, message, help);
+                }
+            }
         }
     }
 
@@ -199,9 +209,7 @@ impl Writer<'_> {
         let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
         let has_whole = prefixes().any(|it| it.path == "/");
         for it in denied {
-            let spared = prefixes().filter(|location| !location.scope.yields_to(it.block));
-            let mut spared: Vec<&str> =
-                spared.map(|location| location.path.trim_end_matches('/')).collect();
+            let mut spared = spared_by(locations, it.block);
             if !has_whole && !server.yields_to(it.block) {
                 spared.push("");
             }
@@ -233,6 +241,17 @@ impl Writer<'_> {
         }
         Some(())
     }
+}
+
+/// The prefixes of which no location is held against the expressions of a block.
+fn spared_by<'l>(locations: &'l [Location<'_>], block: &[Directive]) -> Vec<&'l str> {
+    let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
+    let yields = |prefix: &str| {
+        let mut own = prefixes().filter(|it| it.path.trim_end_matches('/') == prefix);
+        own.any(|it| it.scope.yields_to(block))
+    };
+    let all = prefixes().map(|it| it.path.trim_end_matches('/'));
+    all.filter(|prefix| !yields(prefix)).collect()
 }
 
 /// The block that an expression is for. One within another is taken for as much as that.

@@ -5,6 +5,7 @@ use std::path::Path;
 use kettle_config::Position;
 
 use super::Writer;
+use super::exact::unguarded;
 use super::route::{Common, Route, Setting, nearest, nearest_mut, spoken};
 use super::settings::OF_SITES;
 use crate::nginx::location::{self, Location, LocationKind, Shut};
@@ -94,6 +95,11 @@ impl Writer<'_> {
             && let Some(shut) = self.spills(location, above, &rules)
         {
             self.deny_neighbours(location, routes, &shut, &what)?;
+        }
+        let folder = location.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let falls_back = !location.path.ends_with('/') && exactly(&location.path).is_some();
+        if let Some(above) = nearest_mut(routes, folder).filter(|_| falls_back) {
+            above.except(&[format!("{}**", location.path)]);
         }
         if redirect::lead_away(&rules) {
             let route = self.redirecting(&location.scope, prefix, rules);
@@ -324,9 +330,15 @@ impl Writer<'_> {
         if above.is_closed || !self.has_neighbours(above, location) {
             return None;
         }
-        let is_moved = !rules.is_empty();
+        let is_moved = above.rules != rules;
         let moved = is_moved.then_some(Shut { directive: location.directive, why: WHOLE_NAMES });
-        let stricter = self.stricter(location, above).or_else(|| self.leads_off(location, above));
+        let says_more = |it: &&Directive| OF_NAMES.contains(&it.name.as_str());
+        let more = || location.directive.inner().iter().find(says_more);
+        let stricter = self
+            .stricter(location, above)
+            .or_else(|| self.leads_off(location, above))
+            .or_else(|| unguarded(location))
+            .or_else(|| more().map(|directive| Shut { directive, why: WHOLE_NAMES }));
         stricter.map(|shut| Shut { why: WHOLE_NAMES, ..shut }).or(moved)
     }
 
@@ -385,4 +397,6 @@ const GLUED: &str = "it has no slash at its end, but its location has: nginx put
 pub(super) const ELSEWHERE: &str = "files lie where `root` of their route says";
 pub(super) const NO_ROOT: &str =
     "nginx would look into the folder `html` that it was installed with";
+/// What decides which files and folders answer.
+const OF_NAMES: [&str; 4] = ["autoindex", "disable_symlinks", "index", "try_files"];
 const WHOLE_NAMES: &str = "what it says is for all names that begin so, and a prefix of kettle stands for whole names between slashes";

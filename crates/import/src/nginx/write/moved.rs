@@ -10,6 +10,7 @@ use crate::nginx::expression::expressed;
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
+use crate::pattern::fits;
 
 impl Writer<'_> {
     /// The rules of a place for all paths with a prefix.
@@ -211,7 +212,8 @@ impl Writer<'_> {
                         .strip_prefix(prefix.as_str())
                         .is_some_and(|it| it.is_empty() || it.starts_with('/'))
             };
-            if prefixes.iter().any(|prefix| is_below(&prefix)) {
+            let is_moved = |rule: &Rule| rule.from.as_ref().is_none_or(|from| fits(from, &path));
+            if prefixes.iter().any(|prefix| is_below(&prefix)) || route.rules.iter().any(is_moved) {
                 route.settings.retain(|(key, ..)| !OF_FALLBACK.contains(key));
                 let message = format!("{path} answers for nothing else: another location has it");
                 self.draft.warn(&origin, message, "what is not there gets 404");
@@ -220,7 +222,7 @@ impl Writer<'_> {
     }
 }
 
-const OF_FALLBACK: [&str; 2] = ["fallback", "fallback_for_folders"];
+pub(super) const OF_FALLBACK: [&str; 2] = ["fallback", "fallback_for_folders"];
 
 /// The same patterns for what begins with a path; nothing where no pattern says that.
 fn below(path: &str, patterns: &[String]) -> Option<Vec<String>> {

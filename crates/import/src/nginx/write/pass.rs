@@ -61,7 +61,7 @@ impl Writer<'_> {
         let backend = Some(self.http_backend(scope, &pass, &directive.origin));
         let origin = &directive.origin;
         let mut settings = self.request_settings(scope, &pass, origin);
-        settings.extend(self.header_settings(scope, origin));
+        settings.extend(self.headers_of_backend(scope, origin));
         self.tell_of_replacing(scope);
         settings.extend(self.route_log(scope));
         Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
@@ -105,8 +105,8 @@ impl Writer<'_> {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
                 "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
-                "x-real-ip" | "forwarded" => {
-                    let help = "`X-Forwarded-For` and `Forwarded` say who asks";
+                "forwarded" => {
+                    let help = "kettle writes it itself: it says who asks, and for which host";
                     self.draft.warn(&directive.origin, message, help);
                 }
                 // It reaches no backend anyway.
@@ -115,22 +115,13 @@ impl Writer<'_> {
                     let help = "kettle writes that header itself, to fit each request";
                     self.draft.warn(&directive.origin, message, help);
                 }
-                _ if value.contains('$') => {
-                    let help = "it is sent empty, so that no client says it in nginx's place";
-                    self.draft.warn(&directive.origin, message, help);
-                    add_line(&mut headers, name, "");
-                    place = place.or(Some(&directive.origin));
-                }
                 _ => {
-                    if value.is_empty() {
-                        let message = format!(
-                            "`{} \"\"` is carried over as an empty field",
-                            spoken(directive).trim_end()
-                        );
-                        let help = "nginx sends none; servers that tell the two apart must take an empty one";
-                        self.draft.warn(&directive.origin, message, help);
+                    let said = translated(value.trim(), scope);
+                    if said.is_none() {
+                        let help = "servers get none of that name, so that no client says it in nginx's place";
+                        self.draft.lose(&directive.origin, message, help);
                     }
-                    add_line(&mut headers, name, value.trim());
+                    add_line(&mut headers, name, &said.unwrap_or_default());
                     place = place.or(Some(&directive.origin));
                 }
             }
@@ -152,6 +143,12 @@ impl Writer<'_> {
             bytes => bytes.min(BODY_BYTES_MAX),
         };
         settings.push(("request_body", bytes.to_string(), origin.clone()));
+        // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
+        let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");
+        let place = buffering.map_or(origin, |it| &it.origin);
+        let buffering = if buffering.is_some() { "off" } else { "all" };
+        settings.push(("request_buffering", quoted(buffering), place.clone()));
+        settings.push(("early_hints", quoted("off"), origin.clone()));
         settings
     }
 
@@ -165,13 +162,15 @@ impl Writer<'_> {
         let value = said.map_or("$proxy_host", |directive| directive.word(1));
         let origin = said.map_or(origin, |directive| &directive.origin);
         let value = match value {
-            "$host" | "$http_host" | "$host:$server_port" => return None,
+            "$http_host" => return None,
+            "$host" => "{host}",
+            "$host:$server_port" => "{host}:{port}",
+            "$proxy_host" if pass.to.starts_with("unix:") => "localhost",
             "$proxy_host" => pass.to,
             value => value,
         };
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
-        let is_host = value.contains('.') && value.bytes().all(is_name);
-        if is_host {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte);
+        if value.starts_with('{') || value.bytes().all(is_name) && !value.is_empty() {
             return Some(("backend_host", quoted(value), origin.clone()));
         }
         let message = format!("servers are not asked for the host `{value}`");
@@ -182,16 +181,45 @@ impl Writer<'_> {
     }
 }
 
-/// Adds a line to those of its name. Beside others nginx sends no empty one.
+/// Adds a line to those of its name. An empty one is none, and without any the client's are taken away.
 fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
+    let value = (!value.is_empty()).then(|| value.to_owned());
     match headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
-        None => headers.push((name.to_owned(), vec![value.to_owned()])),
-        Some(_) if value.is_empty() => {}
-        Some((_, all)) => {
-            all.retain(|other| !other.is_empty());
-            all.push(value.to_owned());
-        }
+        None => headers.push((name.to_owned(), value.into_iter().collect())),
+        Some((_, all)) => all.extend(value),
     }
+}
+
+/// A value with kettle's words for nginx's variables; nothing where one has no word.
+fn translated(value: &str, scope: &Scope<'_>) -> Option<String> {
+    let plain = |text: &str| text.replace('{', "{{");
+    let mut parts = value.split('$');
+    let mut out = plain(parts.next()?);
+    for part in parts {
+        let (name, behind) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
+            Some(named) => named,
+            None => {
+                let ends = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+                part.split_at(part.find(ends).unwrap_or(part.len()))
+            }
+        };
+        match WORDS.iter().find(|(variable, _)| *variable == name) {
+            Some((_, word)) => out.push_str(word),
+            None if name == "server_port" => out.push_str(&sole_port(scope)?.to_string()),
+            None => return None,
+        }
+        out.push_str(&plain(behind));
+    }
+    Some(out)
+}
+
+/// The port of a server that speaks TLS on one alone.
+fn sole_port(scope: &Scope<'_>) -> Option<u16> {
+    let listens = |it: &&Directive| it.name == "listen" && it.words.iter().any(|it| it == "ssl");
+    let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
+    let mut ports = scope.outwards().flatten().filter(listens).map(port);
+    let first = ports.next()??;
+    ports.all(|other| other == Some(first)).then_some(first)
 }
 
 fn read(text: &str) -> Option<Pass<'_>> {
@@ -294,12 +322,19 @@ fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
+/// nginx's variables that kettle has a word for.
+const WORDS: [(&str, &str); 5] = [
+    ("host", "{host}"),
+    ("remote_addr", "{client_ip}"),
+    ("remote_port", "{client_port}"),
+    ("scheme", "{scheme}"),
+    ("ssl_client_s_dn", "{client_subject}"),
+];
 /// Directives that take something out of requests or answers, or put something in its place.
-const TAKEN_OUT: [&str; 6] = [
+const TAKEN_OUT: [&str; 5] = [
     "proxy_cookie_domain",
     "proxy_cookie_flags",
     "proxy_cookie_path",
-    "proxy_hide_header",
     "proxy_method",
     "proxy_set_body",
 ];

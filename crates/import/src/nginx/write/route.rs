@@ -30,6 +30,8 @@ pub(super) struct Route {
     pub(super) rules: Vec<Rule>,
     /// Patterns of paths that it refuses.
     pub(super) denied: Vec<String>,
+    /// Patterns of paths that its fallback is not for.
+    pub(super) excepted: Vec<String>,
     pub(super) settings: Vec<Setting>,
     pub(super) origin: Origin,
 }
@@ -45,6 +47,7 @@ impl Route {
             access: Vec::new(),
             rules: Vec::new(),
             denied: Vec::new(),
+            excepted: Vec::new(),
             settings: Vec::new(),
             origin: origin.clone(),
         }
@@ -54,6 +57,15 @@ impl Route {
     pub(super) fn deny(&mut self, pattern: String) {
         if !self.denied.contains(&pattern) {
             self.denied.push(pattern);
+        }
+    }
+
+    /// Keeps the fallback from what patterns stand for.
+    pub(super) fn except(&mut self, patterns: &[String]) {
+        for pattern in
+            patterns.iter().filter(|it| !self.excepted.contains(it)).cloned().collect::<Vec<_>>()
+        {
+            self.excepted.push(pattern);
         }
     }
 
@@ -120,6 +132,10 @@ impl Route {
         }
         for (key, value, origin) in &self.settings {
             text.set(key, value, Some(origin));
+            if *key == "fallback" && !self.excepted.is_empty() {
+                let excepted = list(self.excepted.iter().map(String::as_str));
+                text.set("fallback_except", excepted, Some(origin));
+            }
         }
     }
 }

@@ -125,6 +125,28 @@ impl Writer<'_> {
         (!headers.is_empty()).then_some(setting)
     }
 
+    /// The same where a backend answers, some of whose fields are taken away.
+    pub(super) fn headers_of_backend(
+        &mut self,
+        scope: &Scope<'_>,
+        origin: &Origin,
+    ) -> Option<Setting> {
+        let mut headers = self.headers(scope);
+        for hidden in scope.all("proxy_hide_header") {
+            let name = hidden.word(0);
+            let is_known = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+            // What kettle writes itself is not the backend's.
+            let is_ours = is_own_header(name)
+                || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
+            if !is_known && !is_ours {
+                headers.push((name.to_owned(), Vec::new()));
+            }
+        }
+        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
+        let setting = ("headers", table(entries), origin.clone());
+        (!headers.is_empty()).then_some(setting)
+    }
+
     /// Says which of these settings of a place are lost, because they are another's. What is said further out as well is not.
     pub(super) fn tell_of_lost(&mut self, scope: &Scope<'_>, names: &[&str], help: &str) {
         let is_lost = |it: &&Directive| {

@@ -233,7 +233,7 @@ impl Writer<'_> {
                 return false;
             }
         }
-        if let Some(shut) = laxer_client_auth(scope) {
+        if let Some(shut) = laxer_client_auth(scope).or_else(|| slashes_kept(scope)) {
             self.leave_server_out(&shut);
             return false;
         }
@@ -353,6 +353,16 @@ impl Writer<'_> {
         }
     }
 }
+
+/// Where nginx tells `//` from `/`, a path with it is no other location's, and here it is.
+fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let directive = scope.find("merge_slashes").filter(|it| it.word(0) == "off")?;
+    let is_alone = scope.own().iter().filter(|it| it.name == "location").count() < 2;
+    (!is_alone).then_some(Shut { directive, why: SLASHES })
+}
+
+const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
+                       take it away if that is as good";
 
 /// `error_page` with the path of a file, and for which statuses.
 fn error_pages<'t>(scope: &Scope<'t>) -> Vec<(&'t Directive, String, Vec<u16>)> {

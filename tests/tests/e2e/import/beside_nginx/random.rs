@@ -40,6 +40,10 @@ impl Request {
         ["//", "/.", "%"].iter().any(|part| self.target.contains(part))
     }
 
+    pub(super) fn is_for_folder(&self) -> bool {
+        self.target.split('?').next().is_some_and(|path| path.ends_with('/'))
+    }
+
     pub(super) fn bytes(&self) -> Vec<u8> {
         let Self { method, host, target } = self;
         let body = if *method == "POST" { "Content-Length: 0\r\n" } else { "" };
