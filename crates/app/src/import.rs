@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use kettle_import::hitch::{self, Dialect};
 use kettle_import::{Surroundings, nginx, stunnel};
 use kettle_supervisor::{
-    CONFIG_BYTES_MAX, START_PIPE_TIME_MAX, list_folder, open_file, prepare, read_or_wait,
-    reads_as_keeper,
+    CONFIG_BYTES_MAX, START_PIPE_TIME_MAX, list_folder, open_file, prepare, prepare::Report,
+    read_or_wait, reads_as_keeper,
 };
 
 use crate::cli::{ImportArguments, ImportedProgram};
 use crate::output::{fail, fail_with, print, warn_of};
 
-/// Prints the kettle.toml. Exits with 0 if it was made, and, with `--check`, would be served.
+/// Prints the kettle.toml. Exits with 0 if it was made, nothing in it fails the import, and it would be served here.
 pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     let machine = ThisMachine;
     let path = machine.folder().join(&arguments.file);
@@ -43,14 +43,15 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
         }
     };
     print(&imported.toml);
-    if !arguments.check {
-        return ExitCode::SUCCESS;
+    let Report { mistakes, warnings, .. } = prepare::check(&config);
+    if arguments.check {
+        warnings.iter().for_each(warn_of);
     }
-    let report = prepare::check(&config);
-    report.warnings.iter().for_each(warn_of);
-    match report.mistakes.as_slice() {
+    // What was made is printed all the same; that nobody may go on with it unread is said by the exit status.
+    let failures = imported.failures.into_iter().chain(mistakes).collect::<Vec<_>>();
+    match failures.as_slice() {
         [] => ExitCode::SUCCESS,
-        mistakes => fail_with(mistakes),
+        failures => fail_with(failures),
     }
 }
 

@@ -31,7 +31,7 @@ pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
     pub use glob::DenyPatterns;, pub use foreign::{not_here, option_advice};,
 pub use located::{Located, Position};
-pub use media_type::media_type;
+pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
     Admin, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule,
     Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, EarlyHints,

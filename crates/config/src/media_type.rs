@@ -1,14 +1,30 @@
 //! The media type of a file, from its extension.
 //!
 //! A table of ours comes before that of `mime_guess`, which is named here and nowhere else. A type is IANA's where it has one,
-//! else nginx's.
+//! else nginx's. What browsers run, or render with what runs in it, is named for a few extensions alone: an upload with another one
+//! is no page of its site.
 
 /// The media type of files with this extension, which has no dot and may be in upper case.
 #[must_use]
 pub fn media_type(extension: &str) -> Option<&'static str> {
     let ours = OURS.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension));
-    ours.map(|(_, kind)| *kind).or_else(|| mime_guess::from_ext(extension).first_raw())
+    let kind =
+        ours.map(|(_, kind)| *kind).or_else(|| mime_guess::from_ext(extension).first_raw())?;
+    let is_known = || RUN_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(extension));
+    (!is_run(kind) || is_known()).then_some(kind)
 }
+
+/// True if browsers run files of this type, or render them with what runs in them: any XML may have scripts.
+fn is_run(kind: &str) -> bool {
+    let ends = ["xml", "javascript", "ecmascript"];
+    ["text/html", "application/wasm"].contains(&kind) || ends.iter().any(|end| kind.ends_with(end))
+}
+
+/// The extensions of files that browsers run, or render with what runs in them: no other one has such a type by itself.
+pub const RUN_EXTENSIONS: &[&str] = &[
+    "atom", "cjs", "gpx", "htm", "html", "js", "kml", "mathml", "mjs", "mpd", "rdf", "rss",
+    "shtml", "svg", "svgz", "wasm", "wsdl", "xht", "xhtml", "xml", "xsl", "xslt", "xspf",
+];
 
 /// Extensions that `mime_guess` does not know, or knows by a name that players, browsers or package managers do not take.
 const OURS: &[(&str, &str)] = &[

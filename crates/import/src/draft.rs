@@ -9,12 +9,25 @@ use kettle_config::{Diagnostic, Origin, quoted};
 use crate::toml_text::TomlText;
 use crate::{Imported, Process, Surroundings};
 
+/// What became of the places of a configuration.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Places {
+    pub(crate) all: usize,
+    pub(crate) closed: usize,
+}
+
 /// What an importer has so far.
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) text: TomlText,
     /// What was not carried over.
     pub(crate) warnings: Vec<Diagnostic>,
+    /// Of the warnings those about what answers 403 or is lost.
+    pub(crate) losses: Vec<Diagnostic>,
+    /// Of the losses those that nobody may overlook: the import fails because of them.
+    pub(crate) failures: Vec<Diagnostic>,
+    /// The places there were, and how many of them answer 403.
+    pub(crate) places: Places,
     /// Mistakes, which leave nothing to be written.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The names of the backends, each with what tells that one from all others.
@@ -27,6 +40,23 @@ impl Draft {
         let warning = origin.diagnostic(message, Some(help.to_owned()));
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
+        }
+    }
+
+    /// Says what answers 403 now, or is lost: such remarks come first.
+    pub(crate) fn lose(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
+        let message = message.into();
+        self.warn(origin, message.clone(), help);
+        self.losses.push(origin.diagnostic(message, Some(help.to_owned())));
+    }
+
+    /// The same of what leaves an import that succeeded in nothing but its text: its exit status says so.
+    pub(crate) fn fail(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
+        let message = message.into();
+        self.lose(origin, message.clone(), help);
+        let failure = origin.diagnostic(message, Some(help.to_owned()));
+        if !self.failures.contains(&failure) {
+            self.failures.push(failure);
         }
     }
 
@@ -95,19 +125,48 @@ impl Draft {
                 path.display()
             )),
         }
+        let losses = std::mem::take(&mut self.losses);
+        let is_trifle = |it: &Diagnostic| !losses.contains(it);
         self.warnings.sort_by(|one, other| {
-            let place = |it: &Diagnostic| (it.path != path, it.path.clone(), it.position());
+            let place =
+                |it: &Diagnostic| (is_trifle(it), it.path != path, it.path.clone(), it.position());
             place(one).cmp(&place(other))
         });
-        self.warnings.iter().for_each(|warning| text.remark(warning));
+        self.remarks(&mut text, is_trifle);
         remark_process(&process, &mut text, program);
         if let Some(surroundings) = unit {
             fit_unit(&mut text, surroundings);
         }
         text.append(self.text);
         let (toml, origins) = text.finish();
-        let (path, warnings) = (path.to_path_buf(), self.warnings);
-        Ok(Imported { toml, path, warnings, process, folders, origins })
+        let (path, warnings, failures) = (path.to_path_buf(), self.warnings, self.failures);
+        Ok(Imported { toml, path, warnings, failures, process, folders, origins })
+    }
+
+    /// What was not carried over: first what is lost, then trifles, and the sum.
+    fn remarks(&self, text: &mut TomlText, is_trifle: impl Fn(&Diagnostic) -> bool) {
+        let trifles = self.warnings.iter().position(is_trifle).unwrap_or(self.warnings.len());
+        let (lost, trifles) = self.warnings.split_at_checked(trifles).unwrap_or_default();
+        for (heading, remarks) in [(LOST, lost), (TRIFLES, trifles)] {
+            if !lost.is_empty() && !remarks.is_empty() {
+                text.comment(heading);
+            }
+            remarks.iter().for_each(|remark| text.remark(remark));
+        }
+        if self.places.all > 0 {
+            text.comment(self.places.sum());
+        }
+    }
+}
+
+impl Places {
+    fn sum(self) -> String {
+        let Self { all, closed } = self;
+        let places = if all == 1 { "place" } else { "places" };
+        match closed {
+            0 => format!("{all} of {all} {places} carried over."),
+            _ => format!("{} of {all} {places} carried over, {closed} answer 403.", all - closed),
+        }
     }
 }
 
@@ -145,6 +204,8 @@ fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
     }
 }
 
+const LOST: &str = "What answers 403 or is lost:";
+const TRIFLES: &str = "What else is not as it was:";
 /// What the name of a backend may have.
 const NAME_LETTERS_MAX: usize = 64;
 const CONTROL_FOLDER: &str = "/run/kettle";

@@ -68,8 +68,10 @@ pub struct Imported {
     pub toml: String,
     /// The file that it was made from; empty if the command line said all.
     pub path: PathBuf,
-    /// What was not carried over, with what holds instead.
+    /// What was not carried over, with what holds instead: what answers 403 or is lost comes first.
     pub warnings: Vec<Diagnostic>,
+    /// Of these what makes it no import that one could go on with unread.
+    pub failures: Vec<Diagnostic>,
     /// What is no part of a configuration.
     pub process: Process,
     /// The folders of which all files are taken.

@@ -3,6 +3,7 @@
 //! [`syntax`] and [`include`] make a tree of directives, [`scope`] checks where they stand, and [`write`] makes a
 //! kettle.toml of it. What decides who is served is carried over or its place is left out: nothing becomes looser.
 
+mod denied;
 mod expression;
 mod include;
 mod listen;

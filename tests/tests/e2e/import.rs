@@ -1,5 +1,6 @@
 //! Configurations of nginx, imported and served, beside nginx itself.
 
+mod beside_nginx;
 mod one_path;
 
 use std::fs;
@@ -297,7 +298,7 @@ PROCESS
 http {
     access_log off;
     TEMPORARY
-    types { text/html html htm; text/css css; image/png png; video/mp2t ts; text/plain txt; }
+    types { text/html html htm; text/css css; image/png png; video/mp2t ts; text/plain txt; application/zstd zst; }
     default_type application/octet-stream;
     absolute_redirect off;
     gzip on;
@@ -310,7 +311,7 @@ http {
         add_header X-Site one;
         error_page 404 /404.html;
         location = /404.html { root FOLDER/pages; internal; }
-        location ~ /\\. { return 404; }
+        location ~ /\\. { deny all; }
         location ~* \\.(css|js)$ { expires 1h; add_header X-Site one; }
         location /docs/ { expires -1; }
         location /lists/ { autoindex on; }

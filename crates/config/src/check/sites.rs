@@ -202,8 +202,12 @@ fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let starred = patterns.into_iter().filter(has_stars).count();
         refuse_many(trail, name, starred, reader);
     }
-    let starred = route.deny_files.iter().filter(|pattern| pattern.contains('*')).count();
-    refuse_many(trail, "deny_files", starred, reader);
+    for (name, patterns) in
+        [("deny_files", &route.deny_files), ("fallback_except", &route.fallback_except)]
+    {
+        let starred = patterns.iter().filter(|pattern| pattern.contains('*')).count();
+        refuse_many(trail, name, starred, reader);
+    }
 }
 
 fn refuse_many(trail: &str, name: &str, starred: usize, reader: &mut Reader<'_>) {

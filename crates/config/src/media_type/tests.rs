@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::media_type;
+use super::{RUN_EXTENSIONS, is_run, media_type};
 
 /// The extensions that nginx has another type for: ours, and why.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
@@ -64,5 +64,31 @@ fn what_nginx_does_not_know_has_the_type_that_programs_insist_on() {
     }
     for unknown in ["", "unheard-of", "."] {
         assert_eq!(media_type(unknown), None, "{unknown}");
+    }
+}
+
+/// An upload may have any extension that somebody's table knows.
+#[test]
+fn few_extensions_have_a_type_that_browsers_run() {
+    let letters = || 'a'..='z';
+    let mut short = vec![String::new()];
+    for _ in 0..3 {
+        let longer = short.iter().flat_map(|it| letters().map(move |next| format!("{it}{next}")));
+        short.extend(longer.collect::<Vec<_>>());
+    }
+    for extension in short.iter().filter(|it| media_type(it).is_some_and(is_run)) {
+        assert!(RUN_EXTENSIONS.contains(&extension.as_str()), "{extension}");
+    }
+    for extension in RUN_EXTENSIONS {
+        assert!(media_type(extension).is_some_and(is_run), "{extension}");
+    }
+    for extension in ["hxt", "xaml", "config", "jsm", "asmx", "vcproj", "jsx"] {
+        assert_eq!(media_type(extension), None, "{extension}");
+    }
+    for kind in ["text/html", "image/svg+xml", "text/xml", "text/javascript", "application/wasm"] {
+        assert!(is_run(kind), "{kind}");
+    }
+    for kind in ["text/plain", "application/pdf", "application/vnd.sun.xml.calc"] {
+        assert!(!is_run(kind), "{kind}");
     }
 }

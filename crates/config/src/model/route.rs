@@ -158,6 +158,11 @@ settings! {
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
         /// browser. A folder without an index file counts as nothing unless it is listed.
         pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
+        /// Lets `fallback` answer for folders without an index file, too. Without it they get 403, as in a route without `fallback`.
+        pub fallback_for_folders: bool = flag(true),
+        /// Paths that `fallback` does not answer for: they get 404. Patterns as in `deny_files`; `["*.js", "*.css"]` keeps a page
+        /// from answering for a script.
+        pub fallback_except: Vec<String> = texts(&rules::PATTERN, &[]),
         /// Lists folders without an index file, 1,000 entries a page.
         pub listing: bool = flag(false),
         /// What happens at a symbolic link.

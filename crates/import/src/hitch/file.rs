@@ -69,6 +69,8 @@ impl Parser {
         while let Some(first) = rest.chars().next() {
             let (kind, bytes) = match first {
                 '#' => return,
+                // hitch takes one behind a value.
+                ';' => (None, 1),
                 space if space.is_whitespace() => (None, space.len_utf8()),
                 '{' => (Some(TokenKind::Open), 1),
                 '}' => (Some(TokenKind::Close), 1),
@@ -86,7 +88,7 @@ impl Parser {
                     }
                 },
                 _ => {
-                    let ends = |letter: char| letter.is_whitespace() || "{}=#\"".contains(letter);
+                    let ends = |letter: char| letter.is_whitespace() || "{}=#\";".contains(letter);
                     (Some(TokenKind::Word), rest.find(ends).unwrap_or(rest.len()))
                 }
             };

@@ -51,7 +51,9 @@ fn chains(config: &Config, listener: usize) -> Vec<String> {
 #[test]
 fn each_setting_does_what_hitch_does() {
     type Test = fn(&Config) -> bool;
-    let table: [(&str, Test); 31] = [
+    let table: [(&str, Test); 33] = [
+        ("frontend = \"[::1]:443\";", |it| it.listeners[0].address.to_string() == "[::1]:443"),
+        ("workers = 2; log-level = 0 ;", |it| it.server.workers == Some(2)),
         ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:8443"),
         ("", |it| it.backends[0].servers[0].address.to_string() == "127.0.0.1:8000"),
         ("", |it| it.server.workers == Some(1) && it.log.level == "warn"),

@@ -3,7 +3,7 @@
 use super::redirect;
 use super::scope::Scope;
 use super::syntax::Directive;
-use super::vocabulary::{Fate, Term};
+use super::vocabulary::{Fate, Term, is_harmless};
 
 /// A location, inner ones included.
 #[derive(Debug)]
@@ -127,6 +127,18 @@ pub(super) struct Shut<'t> {
     pub(super) why: &'static str,
 }
 
+impl Shut<'_> {
+    /// True if nginx answers nobody there, either: nothing is lost.
+    pub(super) fn is_of_nginx(&self) -> bool {
+        match self.directive.name.as_str() {
+            "internal" => true,
+            "deny" => self.why == NOBODY,
+            "return" => matches!(self.directive.word(0).as_bytes(), [b'4' | b'5', ..]),
+            _ => false,
+        }
+    }
+}
+
 /// Looks for what decides that nobody may be answered there, but for networks and passwords.
 pub(super) fn shut<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     passed(scope).or_else(|| shut_but_for_passing(scope))
@@ -149,16 +161,36 @@ fn passed<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 }
 
 fn answered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    scope.own().iter().find_map(|directive| {
+    let own = scope.own().iter().find_map(|directive| {
         let why = match (directive.name.as_str(), Term::fate_of(&directive.name)) {
             ("return", _) if redirect::is_redirect(directive) => return None,
             ("return", _) => returned(directive),
             ("try_files", _) if !tries_itself(directive) => OTHER_FILES,
+            ("try_files", _) if leads_to_backend(scope, directive) => NAMED,
             (_, Fate::Answers(why)) => why,
             _ => return None,
         };
         Some(Shut { directive, why })
+    });
+    own.or_else(|| {
+        let mut pages = scope.all("error_page").into_iter();
+        let directive = pages.find(|it| is_of_missing(it) && leads_to_backend(scope, it))?;
+        Some(Shut { directive, why: NAMED })
     })
+}
+
+/// Whether what is not there goes on to a location without a path that asks a server.
+pub(super) fn leads_to_backend(scope: &Scope<'_>, directive: &Directive) -> bool {
+    let Some(name) = directive.words.last().filter(|it| it.starts_with('@')) else { return false };
+    let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name.as_str()];
+    let passes = |it: &Directive| it.name.ends_with("_pass");
+    let named = scope.outwards().flatten().find(is_it);
+    named.is_some_and(|it| it.inner().iter().any(passes))
+}
+
+/// Whether an `error_page` is for what a folder of files says.
+fn is_of_missing(page: &Directive) -> bool {
+    page.words.iter().any(|code| ["403", "404", "405"].contains(&code.as_str()))
 }
 
 /// Whether the file of a path may answer for it, whatever else is there.
@@ -216,16 +248,39 @@ fn guard<'t>(
         (_, Fate::Guards(why)) if !is_off() => why,
         _ => return None,
     };
-    // Modules that nobody knows say much for the whole of http; below it they decide.
-    let is_http = block.iter().any(|directive| directive.name == "server");
-    let is_told = is_http && Term::find(name).is_none() && !begins_like_guards(name);
-    (!is_told).then_some(Shut { directive, why })
+    let is_told = match place_of(scope, depth, block) {
+        Place::Process => true,
+        Place::All => is_harmless(name),
+        Place::Own => false,
+    };
+    (Term::find(name).is_some() || !is_told).then_some(Shut { directive, why })
 }
 
-/// Of modules that nobody knows: scripts, authentication, firewalls. Rules of these alone decide nothing.
-fn begins_like_guards(name: &str) -> bool {
-    let beginnings = ["access_by_", "rewrite_by_", "server_rewrite_by_", "auth_"];
-    name == "modsecurity" || beginnings.iter().any(|beginning| name.starts_with(beginning))
+/// How far a block reaches.
+enum Place {
+    /// The file itself: what it says is about the process.
+    Process,
+    /// All of `http` or `stream`.
+    All,
+    /// A server or less.
+    Own,
+}
+
+fn place_of(scope: &Scope<'_>, depth: usize, block: &[Directive]) -> Place {
+    let has_servers = block.iter().any(|directive| directive.name == "server");
+    match scope.depth().saturating_sub(depth) {
+        ..=1 => Place::Process,
+        _ if has_servers => Place::All,
+        _ => Place::Own,
+    }
+}
+
+/// Directives of a whole `http` or `stream` that nobody knows, and that may decide who is served by each of its servers.
+pub(super) fn unknown_guards<'t>(scope: &Scope<'t>) -> Vec<&'t Directive> {
+    let own = scope.own();
+    let unknown = own.iter().filter(|it| Term::find(&it.name).is_none());
+    let guards = unknown.filter_map(|it| guard(scope, 0, own, it));
+    guards.map(|shut| shut.directive).collect()
 }
 
 /// A server's conditions hold for all of it, those of a location for itself.
@@ -295,6 +350,11 @@ fn allows_get(limit: &Directive) -> bool {
 /// What tells by which address a client came.
 const ADDRESS: [&str; 6] =
     ["$host", "$http_host", "$scheme", "$https", "$server_port", "$http_x_forwarded_proto"];
+/// Why a place answers nobody where nginx does not, either.
+pub(super) const NOBODY: &str = "nobody may ask there";
+/// Why a place answers nobody whose missing files a backend answers for in nginx.
+pub(super) const NAMED: &str = "what is not there goes to a backend in nginx, and kettle asks none for it: clients would get 404 from \
+                                an application that is there";
 const OTHER_FILES: &str = "the file of a path never answers for it";
 const PASSED: &str = "requests are passed on by prefix, not by one path, an expression or a name";
 const NO_NETWORKS: &str = "nobody is let in by network here";

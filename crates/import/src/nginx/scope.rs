@@ -32,6 +32,15 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
+    /// The same of a location that comes before the expressions beside it.
+    pub(super) fn before_expressions(&self) -> Self {
+        let mut blocks = self.0.clone();
+        if let Some((_, is_first)) = blocks.last_mut() {
+            *is_first = true;
+        }
+        Self(blocks)
+    }
+
     /// The innermost block.
     pub(super) fn own(&self) -> &'t [Directive] {
         self.outwards().next().unwrap_or_default()
@@ -42,6 +51,13 @@ impl<'t> Scope<'t> {
         self.outwards().nth(1).unwrap_or_default()
     }
 
+    /// The place around it.
+    pub(super) fn outer(&self) -> Self {
+        let mut blocks = self.0.clone();
+        blocks.pop();
+        Self(blocks)
+    }
+
     /// The location around it, if it is of one.
     pub(super) fn outer_location(&self) -> Option<&'t Directive> {
         let is_it = |it: &&Directive| std::ptr::eq(it.inner(), self.around());
@@ -50,6 +66,11 @@ impl<'t> Scope<'t> {
 
     pub(super) fn depth(&self) -> usize {
         self.0.len()
+    }
+
+    /// Whether a block is that of a location around this place, or of the place itself.
+    pub(super) fn has_within_server(&self, block: &[Directive]) -> bool {
+        self.0.iter().skip(OUTSIDE_OF_LOCATIONS).any(|(own, _)| std::ptr::eq(*own, block))
     }
 
     /// Whether expressions of a block, which are some, are held against the paths of this place.
@@ -207,5 +228,7 @@ fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
     out
 }
 
+/// The file, `http` and the server.
+const OUTSIDE_OF_LOCATIONS: usize = 3;
 /// So that values within values stay small.
 const WORD_BYTES_MAX: usize = 64 * 1024;

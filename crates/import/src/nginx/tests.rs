@@ -9,6 +9,7 @@ use crate::files_in_memory::{Files, shown};
 
 mod backends;
 mod challenge;
+mod closed;
 mod guards;
 mod hidden;
 mod lost;
@@ -100,7 +101,9 @@ fn each_setting_of_a_route_does_what_nginx_does() {
         ("root /a; index a.html b.html;", |it| it.sites[0].routes[0].index == ["a.html", "b.html"]),
         ("root /a; autoindex on;", |it| it.sites[0].routes[0].listing),
         ("root /a;", |it| it.sites[0].routes[0].dotfiles),
-        ("root /a; location ~ /\\.git { return 404; }", |it| !it.sites[0].routes[0].dotfiles),
+        ("root /a; location ~ /\\.git { return 404; }", |it| {
+            it.sites[0].routes[0].deny_files == [".git*"]
+        }),
         ("root /a; charset utf-8;", |it| it.sites[0].routes[0].charset.as_deref() == Some("utf-8")),
         ("root /a;", |it| it.sites[0].routes[0].charset.is_none()),
         ("root /a; expires max;", |it| {

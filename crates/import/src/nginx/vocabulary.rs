@@ -2,7 +2,7 @@
 
 mod terms;
 
-use terms::{PREFIXES, TERMS};
+use terms::{HARMLESS, PREFIXES, TERMS};
 
 /// A directive.
 #[derive(Debug)]
@@ -137,6 +137,15 @@ impl Term {
     pub(super) fn names() -> Vec<&'static str> {
         TERMS.iter().map(|term| term.name).collect()
     }
+}
+
+/// True if a directive of a module that kettle does not know decides nothing where it is said for all of `http` or `stream`.
+pub(super) fn is_harmless(name: &str) -> bool {
+    matches!(Term::fate_of(name), Fate::Told(_))
+        || HARMLESS.iter().any(|it| match it.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == *it,
+        })
 }
 
 const PLACES: [Context; 11] = [

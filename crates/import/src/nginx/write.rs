@@ -1,8 +1,8 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
 mod challenge;
-mod cors;
 mod exact;
+mod expressions;
 mod global;
 mod guard;
 mod https;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::listen::Listen;
-use super::location::refuses;
+use super::location::{refuses, unknown_guards};
 use super::scope::Scope;
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Term};
@@ -53,6 +53,7 @@ pub(super) fn write(
         backend_names: BTreeSet::new(),
         error_pages: Vec::new(),
         takes_any_header: false,
+        closed: 0,
         challenges: Vec::new(),
         logs: Logs::default(),
     };
@@ -77,6 +78,8 @@ struct Writer<'s> {
     error_pages: Vec<String>,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
+    /// How many places of the site at hand answer 403, and not in nginx.
+    closed: usize,
     /// The locations for certificate authorities that became routes.
     challenges: Vec<Origin>,
     logs: Logs,
@@ -91,6 +94,9 @@ impl Writer<'_> {
         let https: Vec<&Directive> = blocks("http").collect();
         for http in &https {
             self.tell(http.inner());
+        }
+        for block in https.iter().copied().chain(blocks("stream")) {
+            self.fail_by_unknown(&scope.with(block.inner()), &block.name);
         }
         let mut servers = Vec::new();
         for http in &https {
@@ -108,10 +114,7 @@ impl Writer<'_> {
         self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
         self.https(&mut servers);
         self.draft.text.append(std::mem::take(&mut self.backends));
-        for stream in &streams {
-            self.tell(stream.inner());
-            self.stream(&scope.with(stream.inner()), stream);
-        }
+        self.streams(&scope, &streams);
         self.tell_of_other_logs(&https, &streams);
     }
 
@@ -132,12 +135,21 @@ impl Writer<'_> {
                     "only a PROXY header says for whom a connection is: `accept_proxy` of its listener"
                 }
                 (_, Fate::Told(help)) => help,
-                // For the whole of http they let nobody in who would not be: below they close their place.
+                // Where they may decide who is served they close their place, which is said there.
                 (_, Fate::Guards(why)) if Term::find(name).is_none() => why,
                 _ => continue,
             };
             let message = format!("`{}` is not carried over", spoken(directive));
             self.draft.warn(&directive.origin, message, help);
+        }
+    }
+
+    /// Fails because of directives that nobody knows and that may guard all of a block's servers: none of these is left.
+    fn fail_by_unknown(&mut self, scope: &Scope<'_>, block: &str) {
+        for directive in unknown_guards(scope) {
+            let message =
+                format!("each server of {block} is left out because of `{}`", spoken(directive));
+            self.draft.fail(&directive.origin, message, UNKNOWN_OF_ALL);
         }
     }
 
@@ -204,3 +216,5 @@ fn prefix_of(folder: &Path) -> PathBuf {
 }
 
 const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
+const UNKNOWN_OF_ALL: &str = "it is of a module that kettle does not know, and may decide who is served; take it away if it does not, \
+                              or say it in the places that it is for";

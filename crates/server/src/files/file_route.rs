@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kettle_config::{CacheRule, Coding, Route, Site};
+use kettle_config::{CacheRule, Coding, DenyPatterns, Route, Site};
 use rustix::io::Errno;
 
 use super::mime::ContentTypes;
@@ -31,6 +31,10 @@ pub struct FileRoute {
     pub denied: Option<DeniedFiles>,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
+    /// Whether it answers for folders without an index file, too.
+    pub falls_back_for_folders: bool,
+    /// Paths on the site that it does not answer for.
+    fallback_except: DenyPatterns,
     /// Whether folders without an index file are listed.
     pub listing: bool,
     /// Compressed siblings to look for.
@@ -73,6 +77,8 @@ impl FileRoute {
             foreign_index: foreign_index(site, route),
             denied: DeniedFiles::of(route),
             fallback: route.fallback.clone(),
+            falls_back_for_folders: route.fallback_for_folders,
+            fallback_except: DenyPatterns::new(&route.fallback_except),
             listing: route.listing,
             codings: route.precompressed.clone(),
             live_codings: route.compress.clone(),
@@ -108,6 +114,12 @@ impl FileRoute {
     pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         let below = path.strip_prefix(self.prefix.as_str())?;
         (below.is_empty() || below.starts_with('/')).then_some(below)
+    }
+
+    /// True if the fallback answers for what is not found by a path on the site.
+    #[must_use]
+    pub fn falls_back_for(&self, path: &str) -> bool {
+        self.fallback.is_some() && !self.fallback_except.fit(path)
     }
 
     /// The `cache-control` of a file, by its path on the site: that of the first pattern it fits.

@@ -146,6 +146,7 @@ impl Files {
         }
         let below = route.below(target.path).ok_or(404_u16)?;
         let is_rewritten = asked != target.path;
+        let falls_back = || route.falls_back_for(target.path) && route.falls_back_for(asked);
         let Some(relative) = below.strip_prefix('/') else {
             return if is_rewritten { Err(404.into()) } else { Ok(add_slash(route, target)) };
         };
@@ -161,7 +162,7 @@ impl Files {
             LocateOutcome::Directory if route.listing && !is_rewritten => {
                 self.list(route, relative, target, request, now).await
             }
-            LocateOutcome::Directory if route.fallback.is_some() => {
+            LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
                 self.fall_back(route, head).await
             }
             LocateOutcome::Directory => Err(403.into()),
@@ -170,8 +171,8 @@ impl Files {
                 if status < 500 {
                     self.cache.borrow_mut().forget(key);
                 }
-                match (status, &route.fallback) {
-                    (404, Some(_)) => self.fall_back(route, head).await,
+                match status {
+                    404 if falls_back() => self.fall_back(route, head).await,
                     _ => Err(status.into()),
                 }
             }

@@ -56,6 +56,7 @@ impl ProxyRoute {
         head.headers().filter_map(move |(name, value)| {
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
+                || name.starts_with(FOR_NGINX)
                 || (name == "date" && !is_date(head, value))
                 || self.has_own(&name, configured);
             (!is_own && !head.is_hop_by_hop(name.as_bytes())).then_some((name, value))
@@ -110,3 +111,5 @@ fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
 
 /// What we say of each response ourselves.
 const OURS: [&str; 2] = ["content-length", "server"];
+/// What servers tell a program in front of them, and nobody else.
+const FOR_NGINX: &str = "x-accel-";

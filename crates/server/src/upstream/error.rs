@@ -29,6 +29,8 @@ pub enum UpstreamError {
     TooManyInterim,
     /// The response names more fields as meant for us alone than anybody needs.
     TooManyOptions,
+    /// The response asks nginx for another one in its place (`X-Accel-Redirect`): it is not meant for the client.
+    InternalRedirect,
 }
 
 impl UpstreamError {
@@ -59,6 +61,7 @@ impl UpstreamError {
             Self::NotUpgraded => "not_upgraded",
             Self::TooManyInterim => "too_many_interim",
             Self::TooManyOptions => "connection",
+            Self::InternalRedirect => "x_accel_redirect",
         }
     }
 }
@@ -86,6 +89,9 @@ impl fmt::Display for UpstreamError {
             }
             Self::TooManyOptions => {
                 formatter.write_str("the server's `Connection` has more members than may be")
+            }
+            Self::InternalRedirect => {
+                formatter.write_str("the server sent X-Accel-Redirect, which is not followed")
             }
         }
     }

@@ -215,9 +215,12 @@ impl InFlight {
         if self.interim > INTERIM_MAX {
             return Err(UpstreamError::TooManyInterim);
         }
-        match head.connection_options() > CONNECTION_OPTIONS_MAX {
-            true => Err(UpstreamError::TooManyOptions),
-            false => Ok(()),
+        if head.connection_options() > CONNECTION_OPTIONS_MAX {
+            return Err(UpstreamError::TooManyOptions);
+        }
+        match head.header_values("x-accel-redirect").next() {
+            Some(_) => Err(UpstreamError::InternalRedirect),
+            None => Ok(()),
         }
     }
 

@@ -35,6 +35,29 @@ fn a_response_comes_back_and_the_log_says_from_where() {
     assert_eq!(entry.path(), "user");
 }
 
+/// As nginx does: its targets may be refused there, and what comes with it is no answer.
+#[test]
+fn what_a_server_tells_a_program_in_front_of_it_reaches_no_client() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/buffered")).unwrap();
+    let told = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Expires: 0\r\n\r\na";
+    answer(&mut backend.accept(), told);
+    let response = client.response();
+    assert_eq!((response.status, &*response.body), (200, &b"a"[..]));
+    assert!(!response.head.to_ascii_lowercase().contains("x-accel"), "{}", response.head);
+    client.send(&get("/app/elsewhere")).unwrap();
+    let led = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-Accel-Redirect: /private/a\r\n\r\nsecret";
+    let mut kept = None;
+    answer(backend.asked(&mut kept), led);
+    let response = client.response();
+    assert_eq!(response.status, 502);
+    let text = String::from_utf8_lossy(&response.body).into_owned() + &response.head;
+    assert!(!text.contains("secret") && !text.contains("private"), "{text}");
+    assert_eq!(kettle.entry("/app/elsewhere").text("upstream_failure"), "x_accel_redirect");
+}
+
 #[test]
 fn an_encoded_slash_passes_where_the_route_takes_it_and_as_it_came() {
     let backend = Backend::listen();

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What keeps somebody out in nginx, and the routes that are left of `/` and `/open/`: open ones by their prefix, guarded ones
-/// with a `?`, closed ones with a `!`. Below `/there` lies a file.
+/// with a `?`, closed ones with a `!`, what they refuse behind a `-`. Below `/there` lies a file.
 #[test]
 fn nothing_becomes_looser() {
     left(&[
@@ -36,8 +36,8 @@ fn nothing_becomes_looser() {
         ("rewrite ^/(a|b)$ /c;", ""),
         ("rewrite ^/open/(.*)$ /there/$1;", ""),
         ("location /there/ { deny all; }", "/ /open /there!"),
-        ("location /there { internal; }", "/ /open /there!"),
-        ("location /the { auth_basic x; }", ""),
+        ("location /there { internal; }", "/-/there** /open /there!"),
+        ("location /the { auth_basic x; }", "/-/the** /open /the!"),
         ("location /nothing/ { deny all; }", "/ /nothing! /open"),
         ("location /x/ { return 301 /x/y; }", "/ /open /x!"),
         ("location /x/ { return 301 /x$1; }", "/ /open /x!"),
@@ -48,13 +48,20 @@ fn nothing_becomes_looser() {
         ("location = /there/key { deny 1.2.3.4; }", "/ /open /there/key?"),
         ("location = /there { deny all; }", "/ /open"),
         ("location = /open { deny all; }", "/ /open"),
-        ("location = /there/ { deny all; }", ""),
+        ("location = /there/ { deny all; }", "/-/there/ /open"),
         ("location = /other { return 404; }", "/ /open /other!"),
-        ("location ~ \\.php$ { fastcgi_pass a; }", ""),
-        ("location ~ ^/x { auth_basic x; }", ""),
-        ("location ~ \\.x$ { deny 1.2.3.4; }", ""),
-        ("location ~ \\.x$ { auth_basic x; auth_basic_user_file users; }", ""),
-        ("location ~* \\.php$ { deny all; }", ""),
+        ("location ~ \\.php$ { fastcgi_pass a; }", "/-*.php /open-*.php"),
+        ("location ~ ^/x { auth_basic x; }", "/-/x** /open-/x**"),
+        ("location ~ \\.x$ { deny 1.2.3.4; }", "/-*.x /open-*.x"),
+        ("location ~ \\.x$ { auth_basic x; auth_basic_user_file users; }", "/-*.x /open-*.x"),
+        ("location ~ \\.a$ { location ~ ^/x { deny all; } }", "/-/x** /open-/x**"),
+        ("location /x/ { location ~ \\.a$ { deny all; } }", "/ /open /x-*.a"),
+        ("location ^~ /x/ { } location ~ \\.a$ { deny all; }", "/-*.a /open-*.a /x"),
+        ("location /x/ { location ~ \\.a$ { deny 1.2.3.4; } }", "/-*.a /open"),
+        ("location /x/ { root /pub; } location ~ \\.a$ { }", "/ /open /x-*.a"),
+        ("location /x/ { alias /pub/; } location ~ \\.a$ { expires 1h; }", "/ /open /x-*.a"),
+        ("location ^~ /x/ { alias /pub/; } location ~ \\.a$ { expires 1h; }", "/ /open /x"),
+        ("location ~* \\.php$ { deny all; }", "/-*.php /open-*.php"),
         ("location ~ \\.css$ { expires 1h; }", "/ /open"),
         ("location /there { } location /there/ { deny all; }", "/ /open /there!"),
         ("location /x/ { limit_except GET { deny all; } }", "/ /open"),
@@ -70,50 +77,91 @@ fn no_neighbour_becomes_looser() {
         // What lies in a location that is not for the outside is not, either.
         ("location /there/ { internal; location /there/a/ { expires 1h; } }", "/ /open /there!"),
         // Beginnings of names, and whole ones.
-        ("location /th { auth_basic x; auth_basic_user_file users; }", ""),
-        ("location /th { deny 1.2.3.4; }", ""),
-        ("location /th { return 301 /open/; }", ""),
-        ("location /th { rewrite ^/th(.*)$ /open/$1 last; }", ""),
-        ("location /there { deny 1.2.3.4; }", "/ /open /there?"),
+        ("location /th { auth_basic x; auth_basic_user_file users; }", "/-/th** /open /th?"),
+        ("location /th { deny 1.2.3.4; }", "/-/th** /open /th?"),
+        ("location /th { return 301 /open/; }", "/-/th** /open /th"),
+        ("location /th { rewrite ^/th(.*)$ /open/$1 last; }", "/-/th** /open /th!"),
+        ("location /there { deny 1.2.3.4; }", "/-/there** /open /there?"),
         ("location /there { expires 1h; } location /there/ { deny 1.2.3.4; }", "/ /open /there!"),
-        ("location /there { deny 1.2.3.4; } location /there/ { expires 1h; }", "/ /open /there?"),
+        (
+            "location /there { deny 1.2.3.4; } location /there/ { expires 1h; }",
+            "/-/there** /open /there?",
+        ),
         ("location /there { expires 1h; } location /there/ { root /pub; }", "/ /open /there!"),
         // A folder that nobody could look at.
         (
             "location /a/ { root /srv/there/key; } location /a/b { deny 1.2.3.4; }",
-            "/ /a /a/b? /open",
+            "/ /a-/a/b** /a/b? /open",
         ),
-        ("location /a/ { alias /srv/there/key; } location /a/b { deny 1.2.3.4; }", ""),
+        (
+            "location /a/ { alias /srv/there/key; } location /a/b { deny 1.2.3.4; }",
+            "/ /a! /a/b? /open",
+        ),
         // Other files than those that lie there.
         ("location /there/ { try_files $uri.html =404; }", "/ /open /there!"),
         ("location /there/ { try_files /index.html =404; }", "/ /open /there!"),
         ("location /there/ { try_files $uri/ =404; }", "/ /open /there!"),
-        ("location /there/ { try_files $uri/index.html $uri =404; }", "/ /open"),
-        ("location /there/ { try_files $uri =404; }", "/ /open"),
-        ("location = / { try_files /there/key =404; }", "/ /open"),
+        ("location /there/ { try_files $uri/index.html $uri =404; }", "/ /open /there"),
+        ("location /there/ { try_files $uri =404; }", "/ /open /there"),
+        ("location = / { try_files /there/key =404; }", "/-/ /open"),
         ("location = /there/key { root /pub; }", "/ /open /there/key"),
         ("location = /there/key { root /pub; expires 1h; }", "/ /open /there/key"),
         ("location = /there/key { alias /pub/key; }", "/ /open /there/key"),
         ("location = /there/key { root /srv/; }", "/ /open"),
-        ("location ~* \\.(js|json)$ { root /pub; }", ""),
-        ("location ~* \\.(js|json)$ { root /pub; expires 1h; }", ""),
+        ("location ~* \\.(js|json)$ { root /pub; }", "/-*.js-*.json /open-*.js-*.json"),
+        ("location ~* \\.(js|json)$ { root /pub; expires 1h; }", "/-*.js-*.json /open-*.js-*.json"),
         ("location ~* \\.(js|json)$ { root /srv; expires 1h; }", "/ /open"),
-        ("location ~* \\.(js|json)$ { alias /srv; }", ""),
+        ("location ~* \\.(js|json)$ { alias /srv; }", "/-*.js-*.json /open-*.js-*.json"),
+        // What browsers may do with files.
+        ("location ~ ^/up/ { types { } }", "/-/up/** /open-/up/**"),
+        ("location ~ ^/up/ { default_type text/plain; }", "/-/up/** /open-/up/**"),
+        ("location ~ \\.svg$ { add_header Content-Security-Policy x; }", "/-*.svg /open-*.svg"),
+        (
+            "add_header X-Frame-Options x; location ~ \\.a$ { add_header X-Frame-Options x; }",
+            "/ /open",
+        ),
+        ("location = /there/key { add_header X-Content-Type-Options x; }", "/ /open /there/key"),
+        // A backend answers for what is not there.
+        (
+            "location /there/ { try_files $uri @a; } location @a { proxy_pass http://a; }",
+            "/ /open /there!",
+        ),
+        (
+            "location /there/ { try_files $uri @a; } location @a { return 302 /x; }",
+            "/ /open /there",
+        ),
+        (
+            "location /there/ { error_page 404 = @a; } location @a { proxy_pass http://a; }",
+            "/ /open /there!",
+        ),
+        ("error_page 404 = @a; location @a { fastcgi_pass a; }", ""),
         // Names with a dot are not all that is meant.
-        ("location ~ /\\.git|/there/ { deny all; }", ""),
-        ("location ~ (/\\.|\\.bak$) { deny all; }", ""),
+        ("location ~ /\\.git|/there/ { deny all; }", "/-.git*-**/there/** /open-.git*-**/there/**"),
+        ("location ~ (/\\.|\\.bak$) { deny all; }", "/-.*-*.bak /open-.*-*.bak"),
         // Certificates that other software looks closer at.
         ("ssl_verify_client on; ssl_client_certificate r; ssl_ocsp on;", ""),
         ("ssl_verify_client on; ssl_client_certificate r; ssl_ocsp off;", "/ /open"),
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 2;", ""),
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 9;", "/ /open"),
         ("ssl_verify_depth 2; ssl_ocsp on;", "/ /open"),
+        // What is found by paths with slashes in a row.
+        ("merge_slashes off;", "/ /open"),
+        ("merge_slashes on; location /a/ { deny all; }", "/ /a! /open"),
+        ("merge_slashes off; location /a/ { deny all; }", ""),
     ]);
 }
 
 #[test]
 fn nothing_that_is_passed_on_becomes_looser() {
     left(&[
+        ("location /b/ { proxy_hide_header X-A; proxy_pass http://a; }", "/ /b> /open"),
+        ("proxy_cookie_flags ~ secure; location /b/ { proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_cookie_path off; proxy_pass http://a; }", "/ /b> /open"),
+        ("location /b/ { proxy_method GET; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_set_body x; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_pass_request_body off; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_pass_request_body on; proxy_pass http://a; }", "/ /b> /open"),
+        ("location /b/ { proxy_pass_request_headers off; proxy_pass http://a; }", "/ /b! /open"),
         ("location /nothing/ { proxy_pass http://a; }", "/ /nothing> /open"),
         ("location /b/ { deny 1.2.3.4; proxy_pass http://a; }", "/ /b>? /open"),
         ("location /b/ { deny all; proxy_pass http://a; }", "/ /b! /open"),
@@ -136,8 +184,8 @@ fn nothing_that_is_passed_on_becomes_looser() {
             "/ /b! /open",
         ),
         ("location /b/ { if ($http_x) { set $a 1; } proxy_pass http://a; }", "/ /b> /open"),
-        ("location = /b { proxy_pass http://a; }", "/ /b> /open"),
-        ("location = /b { proxy_pass http://a/b; }", "/ /b> /open"),
+        ("location = /b { proxy_pass http://a; }", "/ /b>-/b/** /open"),
+        ("location = /b { proxy_pass http://a/b; }", "/ /b>-/b/** /open"),
         ("location = /b { proxy_pass http://a/c; }", "/ /b! /open"),
         ("location = /b/ { proxy_pass http://a; }", "/ /b! /open"),
         ("location = /b { internal; proxy_pass http://a; }", "/ /b! /open"),
@@ -145,13 +193,16 @@ fn nothing_that_is_passed_on_becomes_looser() {
             "location /b/ { proxy_pass http://a; } location = /b { proxy_pass http://c; }",
             "/ /b> /open",
         ),
-        ("location ~ ^/b { proxy_pass http://a; }", ""),
+        ("location ~ ^/b { proxy_pass http://a; }", "/-/b** /open-/b**"),
         ("location /b/ { proxy_pass http://a; } location /b/c/ { deny all; }", "/ /b/c! /b> /open"),
-        ("location /b/ { proxy_pass http://a; } location /b/c { deny all; }", ""),
-        ("location /b { deny all; } location /b/ { proxy_pass http://a; }", "/ /b! /open"),
+        (
+            "location /b/ { proxy_pass http://a; } location /b/c { deny all; }",
+            "/ /b/c! /b>-/b/c** /open",
+        ),
+        ("location /b { deny all; } location /b/ { proxy_pass http://a; }", "/-/b** /b! /open"),
         ("location /b/ { internal; location /b/c/ { proxy_pass http://a; } }", "/ /b! /open"),
-        ("location /b { proxy_pass http://a; }", "/ /b> /open"),
-        ("location /th { proxy_pass http://a; }", ""),
+        ("location /b { proxy_pass http://a; }", "/-/b** /b> /open"),
+        ("location /th { proxy_pass http://a; }", "/-/th** /open /th>"),
         ("location /b { expires 1h; } location /b/ { proxy_pass http://a; }", "/ /b! /open"),
         (
             "location /b/ { proxy_pass http://a; location /b/c { proxy_pass http://b; } }",
@@ -159,7 +210,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ),
         (
             "location /b/ { proxy_pass http://a; location /b/c { deny 1.2.3.4; proxy_pass http://b; } }",
-            "",
+            "/ /b/c>? /b>-/b/c** /open",
         ),
         ("location /b/ { try_files $uri =404; proxy_pass http://a; }", "/ /b! /open"),
     ]);
@@ -168,14 +219,18 @@ fn nothing_that_is_passed_on_becomes_looser() {
 /// Imports each with the routes that are left.
 #[track_caller]
 pub fn left(table: &[(&str, &str)]) {
+    let mut wrong = Vec::new();
     for (words, expected) in table {
         let text = server(&format!("root /srv; location /open/ {{ expires 1h; }} {words}"));
         let made = beside_users(&text);
         let found = made.config().map(|config| routes(&config)).unwrap_or_default();
-        assert_eq!(found, *expected, "{words}\n{}", made.toml);
+        if found != *expected {
+            wrong.push(format!("{words}\n  expected: {expected}\n  found:    {found}\n"));
+        }
         let is_same = *expected == "/ /open" || expected.contains('?');
         assert!(is_same || !made.warnings.is_empty(), "{words}");
     }
+    assert!(wrong.is_empty(), "\n{}", wrong.concat());
 }
 
 /// What a server without `root` says, and the routes that are left of it.
@@ -185,7 +240,7 @@ fn a_location_without_files_does_not_get_those_of_another() {
         ("location /private/ { auth_basic x; auth_basic_user_file users; }", "/ /private!"),
         ("location /private/ { expires 1h; }", "/ /private!"),
         ("location /private/ { root /b; }", "/ /private"),
-        ("location /th { expires 1h; }", ""),
+        ("location /th { expires 1h; }", "/-/th** /th!"),
         ("location = /there/key { expires 1h; }", "/ /there/key!"),
         ("location /a/ { alias /x/; location = /a/b { expires 1h; } }", "/ /a"),
         ("location /a/ { alias /x/; location /a/b/ { expires 1h; } }", "/ /a /a/b"),
@@ -294,6 +349,7 @@ fn beside_users(text: &str) -> Imported {
         ("/srv/there/key", ""),
         ("/etc/nginx/users", "# all\nann:$2y$05$abc\nbob:$argon2id$x:Bob\n"),
         ("/etc/nginx/weak", "ann:$2y$05$abc\nbob:$apr1$x$y\n"),
+        ("/etc/nginx/empty", "# nobody\n\n"),
     ] {
         machine.0.insert(path.into(), text.to_owned());
     }
@@ -312,7 +368,8 @@ fn routes(config: &Config) -> String {
             (_, false) => "",
         };
         let mark = if is_passed { format!(">{mark}") } else { mark.to_owned() };
-        format!("{}{mark}", route.prefix)
+        let denied = route.deny_files.iter().map(|it| format!("-{it}")).collect::<String>();
+        format!("{}{mark}{denied}", route.prefix)
     };
     let all = config.sites.iter().flat_map(|site| &site.routes);
     let mut all: Vec<String> = all.map(shown).collect();
@@ -407,7 +464,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "backend = \"127.0.0.1:3000\"\ntimeout = \"60s\"\nrequest_body = 1048576\n",
+        "backend = \"127.0.0.1:3000\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\nbackend_host = \"127.0.0.1:3000\"\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -415,14 +472,32 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
-        "backend = \"app\"\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+        "backend = \"app\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\nbackend_host = \"{host}\"\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
     ),
     ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
     (
         "location /b/ { proxy_pass http://app; }",
         "[[backend.server]]\naddress = \"10.0.0.2:81\"\nbackup = true",
     ),
-    ("location /b/ { proxy_pass http://app; }", "servers are not asked for the host `app`"),
+    ("location /b/ { proxy_pass http://app; }", "backend_host = \"app\""),
+    ("location /b/ { proxy_pass http://a_b; }", "servers are not asked for the host `a_b`"),
+    ("location /b/ { proxy_pass http://unix:/a; }", "backend_host = \"localhost\""),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Host $host:$server_port; }",
+        "backend_host = \"{host}:{port}\"",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_hide_header X-A; proxy_hide_header Server; add_header X-B c; }",
+        "headers = { \"X-B\" = \"c\", \"X-A\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Port $server_port; proxy_set_header X-Url '$scheme://${host}/{'; proxy_set_header X-No $http_x; }",
+        "request_headers = { \"X-Real-IP\" = \"{client_ip}\", \"X-Port\" = \"443\", \"X-Url\" = \"{scheme}://{host}/{{\", \"X-No\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
+        "request_buffering = \"off\"",
+    ),
     ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
     (
         "location /b/ { proxy_pass https://a.example; }",
@@ -439,7 +514,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header X-User $remote_user; proxy_set_header X-Key abc; proxy_set_header X-None ''; }",
-        "request_headers = { \"X-User\" = \"\", \"X-Key\" = \"abc\", \"X-None\" = \"\" }",
+        "request_headers = { \"X-User\" = [], \"X-Key\" = \"abc\", \"X-None\" = [] }",
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Upgrade websocket; }",
@@ -451,26 +526,51 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",
-        "is for files only",
+        "backend = \"app\"\ndeny_files = [\".ht*\"]",
     ),
+    ("location ~ /\\. { deny all; } try_files $uri /a.html;", "deny_files = [\".*\"]"),
     (
         "location /b/ { proxy_pass http://app; } location ~ \\.css$ { expires 1h; }",
-        "`location ~ \\.css$` is for files only",
+        "`location ~ \\.css$` is left out because of `location ~ \\.css$`; its files answer in nginx",
     ),
     ("gzip on;", "compress = [\"gzip\"]"),
     (
-        "add_header Access-Control-Allow-Origin https://a.example; add_header Access-Control-Allow-Methods 'GET, POST'; add_header Access-Control-Max-Age 1728000;",
-        "cors = { origins = [\"https://a.example\"], methods = [\"GET\", \"POST\"], max_age = \"86400s\" }",
+        "add_header Access-Control-Allow-Origin https://a.example; add_header Access-Control-Max-Age 1;",
+        "headers = { \"Access-Control-Allow-Origin\" = \"https://a.example\", \"Access-Control-Max-Age\" = \"1\" }",
     ),
     (
         "add_header Access-Control-Allow-Origin $http_origin;",
         "`add_header Access-Control-Allow-Origin $http_origin` is not carried over",
     ),
+    ("add_header Alt-Svc 'h3=\":443\"; ma=86400';", "nobody answers QUIC here"),
+    ("add_header Alt-Svc 'h2=\":443\"';", "headers = { \"Alt-Svc\" = \"h2=\\\":443\\\"\" }"),
+    ("try_files $uri =404;", "index = []"),
+    ("try_files $uri /a.html;", "index = []"),
+    ("try_files $uri $uri/index.html =404;", "index = [\"index.html\"]"),
+    ("index b.html; try_files $uri $uri/ =404;", "index = [\"b.html\"]"),
+    ("try_files $uri $uri/ /a.html;", "fallback = \"/a.html\"\nfallback_for_folders = false"),
+    ("location /x/ { deny all; }", "`location /x/` is left out because of `deny all`"),
+    ("location /x { deny all; }", "`location /x` is for /xx, too"),
+    ("auth_basic x; auth_basic_user_file empty;", "it has no users, so that nobody is let in"),
+    ("location /up/ { types { } }", "\"html\" = \"text/plain\""),
     (
-        "add_header Access-Control-Allow-Origin *; add_header Access-Control-Allow-Credentials true;",
-        "every origin with credentials is not carried over",
+        "location /up/ { types { } default_type application/octet-stream; }",
+        "\"html\" = \"application/octet-stream\"",
     ),
+    ("location = /x { types { } }", "prefix = \"/x\"\nroot = \"/srv\""),
     ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),
+    (
+        "try_files $uri /a.html; location ~ \\.js$ { expires 1h; }",
+        "fallback = \"/a.html\"\nfallback_except = [\"*.js\"]",
+    ),
+    (
+        "try_files $uri /a.html; location = /a.html { return 302 /b; }",
+        "/a.html answers for nothing else",
+    ),
+    (
+        "location = /x/index.html { return 302 /b; }",
+        "redirect = [{ from = \"/x/\", to = \"/b\", status = 302, keep_query = false }, { from = \"/x/index.html\"",
+    ),
     (
         "try_files $uri /x/i.html; location /x/ { expires 1h; }",
         "/x/i.html answers for nothing else",

@@ -8,29 +8,41 @@ use super::*;
 #[test]
 fn no_hidden_name_becomes_looser() {
     left(&[
-        ("location ~ /\\. { deny all; }", "/ /.well-known! /open"),
-        ("location ~ /\\.(?!well-known) { deny all; }", "/ /open"),
-        ("location ~ /\\.(git|svn) { deny all; }", "/ /open"),
-        ("location ~ /\\.(git|well) { deny all; }", "/ /.well-known! /open"),
-        ("location /.there/ { expires 1h; } location ~ /\\.h { deny all; }", "/ /.there! /open"),
-        ("location ^~ /.there/ { expires 1h; } location ~ /\\.h { deny all; }", "/ /.there /open"),
+        ("location ~ /\\. { deny all; }", "/-.* /open-.*"),
+        (
+            "location ~ /\\.(?!well-known) { deny all; }",
+            "/-.* /.well-known-/.well-known/.**-/.well-known/**/.** /open-.*",
+        ),
+        ("location ~ /\\.(git|svn) { deny all; }", "/-.git*-.svn* /open-.git*-.svn*"),
+        ("location ~ /\\.(git|well) { deny all; }", "/-.git*-.well* /open-.git*-.well*"),
+        (
+            "location /.there/ { expires 1h; } location ~ /\\.h { deny all; }",
+            "/-.h* /.there-.h* /open-.h*",
+        ),
+        (
+            "location ^~ /.there/ { expires 1h; } location ~ /\\.h { deny all; }",
+            "/-.h* /.there /open-.h*",
+        ),
         (
             "location /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
-            "/ /.well-known! /open",
+            "/-.* /.well-known/a-.* /open-.*",
         ),
-        ("location ^~ /.well-known/ { allow all; } location ~ /\\. { deny all; }", "/ /open"),
+        (
+            "location ^~ /.well-known/ { allow all; } location ~ /\\. { deny all; }",
+            "/-.* /.well-known /open-.*",
+        ),
         (
             "location ^~ /.well-known/ { expires 1h; } location ~ /\\. { deny all; }",
-            "/ /.well-known /open",
+            "/-.* /.well-known /open-.*",
         ),
         (
             "location ^~ /.well-known/a/ { } location ~ /\\. { deny all; }",
-            "/ /.well-known! /.well-known/a /open",
+            "/-.* /.well-known/a /open-.*",
         ),
-        ("location ~* /\\.W { deny all; }", "/ /.well-known! /open"),
+        ("location ~* /\\.W { deny all; }", "/-.w* /open-.w*"),
         (
             "location ^~ /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
-            "/ /.well-known! /.well-known/a /open",
+            "/-.* /.well-known/a /open-.*",
         ),
     ]);
 }
@@ -40,37 +52,37 @@ fn no_hidden_name_becomes_looser() {
 fn what_an_expression_opens_before_names_with_a_dot_are_hidden_stays_open() {
     let all = "location ~ /\\. { deny all; }";
     for (before, behind, expected) in [
-        ("location ~ /.well-known { allow all; }", "", "/ /open"),
-        ("location ~* ^/\\.well-known/.*$ { allow all; }", "", "/ /open"),
-        ("location ~ /.well-known { deny 1.2.3.4; }", "", "/ /.well-known? /open"),
-        ("location ~ /.well-known { root /pub; }", "", "/ /.well-known /open"),
+        ("location ~ /.well-known { allow all; }", "", "/-.* /.well-known /open-.*"),
+        ("location ~* ^/\\.well-known/.*$ { allow all; }", "", "/-.* /.well-known /open-.*"),
+        ("location ~ /.well-known { deny 1.2.3.4; }", "", "/-.* /.well-known? /open-.*"),
+        ("location ~ /.well-known { root /pub; }", "", "/-.* /.well-known /open-.*"),
         (
             "location ~ ^/\\.well-known/acme-challenge/ { allow all; }",
             "",
-            "/ /.well-known! /.well-known/acme-challenge /open",
+            "/-.* /.well-known/acme-challenge /open-.*",
         ),
-        ("location ~ /.well-known/\\w+ { allow all; }", "", "/ /.well-known! /open"),
-        ("location /a/ { location ~ /.well-known { } }", "", "/ /.well-known! /open"),
-        ("", "location ~ /.well-known { allow all; }", "/ /.well-known! /open"),
-        ("location ~ /.well-known { deny all; }", "", ""),
+        ("location ~ /.well-known/\\w+ { allow all; }", "", "/-.* /open-.*"),
+        ("location /a/ { location ~ /.well-known { } }", "", "/-.* /open-.*"),
+        ("", "location ~ /.well-known { allow all; }", "/-.* /open-.*"),
+        ("location ~ /.well-known { deny all; }", "", "/-?well-known*-.* /open-?well-known*-.*"),
     ] {
         left(&[(&format!("{before} {all} {behind}"), expected)]);
     }
     let made = imported(&server(&format!("root /srv; {all}")));
-    assert!(made.toml.contains("what lies below /.well-known/ gets 403"), "{}", made.toml);
+    assert!(made.toml.contains("deny_files = [\".*\"]"), "{}", made.toml);
 }
 
 /// A space behind the sign changes nothing, and no other sign is one.
 #[test]
 fn a_sign_without_a_space_is_one_all_the_same() {
     left(&[
-        ("location ~^/(there|x)/ { deny all; }", ""),
-        ("location ~*^/uploads/.*\\.php$ { deny all; }", ""),
-        ("location ~^/api(.*) { proxy_pass http://a; }", ""),
-        ("location ~/\\. { deny all; }", "/ /.well-known! /open"),
+        ("location ~^/(there|x)/ { deny all; }", "/-/there/**-/x/** /open-/there/**-/x/**"),
+        ("location ~*^/uploads/.*\\.php$ { deny all; }", "/-/uploads/**.php /open-/uploads/**.php"),
+        ("location ~^/api(.*) { proxy_pass http://a; }", "/-/api** /open-/api**"),
+        ("location ~/\\. { deny all; }", "/-.* /open-.*"),
         ("location ^~/there/ { deny all; }", "/ /open /there!"),
         ("location =/there/key { deny all; }", "/ /open /there/key!"),
-        ("location ^~/there/ { location ~^/there/k { deny all; } }", ""),
+        ("location ^~/there/ { location ~^/there/k { deny all; } }", "/ /open /there-/there/k**"),
         ("location ~/x { alias /x/; location /x/b/ { expires 1h; } }", ""),
     ]);
 }
@@ -79,12 +91,18 @@ fn a_sign_without_a_space_is_one_all_the_same() {
 #[test]
 fn what_is_closed_twice_stays_closed() {
     left(&[
-        ("location /there { deny all; } location /there/ { deny all; }", "/ /open /there!"),
-        ("location /there { internal; } location ^~ /there/ { return 403; }", "/ /open /there!"),
+        (
+            "location /there { deny all; } location /there/ { deny all; }",
+            "/-/there** /open /there!",
+        ),
+        (
+            "location /there { internal; } location ^~ /there/ { return 403; }",
+            "/-/there** /open /there!",
+        ),
         ("location /there/ { deny all; } location = /there/ { deny all; }", "/ /open /there!"),
         (
             "location /.well-known/ { deny all; } location ~ /\\. { deny all; }",
-            "/ /.well-known! /open",
+            "/-.* /.well-known! /open-.*",
         ),
     ]);
 }
@@ -93,12 +111,12 @@ fn what_is_closed_twice_stays_closed() {
 #[test]
 fn no_neighbour_gets_files_that_nginx_does_not_look_at() {
     left(&[
-        ("location /th { root /pub; }", ""),
-        ("location /th { alias /pub/; }", ""),
-        ("location /th { alias /pub/th; }", ""),
+        ("location /th { root /pub; }", "/-/th** /open /th"),
+        ("location /th { alias /pub/; }", "/-/th** /open /th"),
+        ("location /th { alias /pub/th; }", "/-/th** /open /th"),
         ("location /th { alias /srv/th; }", "/ /open"),
         ("location /th { root /srv; }", "/ /open"),
-        ("location /there { root /pub; }", "/ /open /there"),
+        ("location /there { root /pub; }", "/-/there** /open /there"),
         ("location /there/ { root /pub; }", "/ /open /there"),
     ]);
 }
@@ -116,7 +134,7 @@ fn no_list_is_shown_that_nginx_does_not_show() {
         assert_eq!(config.sites[0].routes[0].listing, is_listed, "{words}");
     }
     left(&[
-        ("autoindex on; location = /there/ { autoindex off; }", ""),
+        ("autoindex on; location = /there/ { autoindex off; }", "/-/there/ /open"),
         ("autoindex on; location = /there/ { autoindex on; }", "/ /open"),
         ("location = /there/ { autoindex off; }", "/ /open"),
     ]);

@@ -8,11 +8,14 @@ use super::*;
 fn a_location_for_one_path_becomes_a_route_that_looks_for_nothing_else() {
     let closed = "deny = [\"0.0.0.0/0\", \"::/0\"]\naccess_log = \"off\"";
     for (words, expected) in [
-        ("access_log off;", "root = \"/srv\"\nrewrite = [{ to = \"/a/b/a/b\" }]"),
-        ("root /pub;", "root = \"/pub\"\nrewrite = [{ to = \"/a/b/a/b\" }]"),
-        ("alias /pub/c;", "root = \"/pub\"\nrewrite = [{ to = \"/a/b/c\" }]"),
-        ("deny 10.0.0.1;", "deny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/a/b/a/b\" }]"),
-        ("proxy_pass http://c;", "backend = \"c\"\nrewrite = [{ to = \"/a/b\" }]"),
+        ("access_log off;", "root = \"/srv\"\nrewrite = [{ to = \"/a/b/a/b{rest}\" }]"),
+        ("root /pub;", "root = \"/pub\"\nrewrite = [{ to = \"/a/b/a/b{rest}\" }]"),
+        ("alias /pub/c;", "root = \"/pub\"\nrewrite = [{ to = \"/a/b/c{rest}\" }]"),
+        ("deny 10.0.0.1;", "deny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/a/b/a/b{rest}\" }]"),
+        (
+            "proxy_pass http://c;",
+            "backend = \"c\"\ndeny_files = [\"/a/b/**\"]\nrewrite = [{ to = \"/a/b\" }]",
+        ),
         ("access_log off; proxy_pass http://c/a/b;", "access_log = \"off\""),
         (
             "access_log off; return 301 /d;",
@@ -71,11 +74,11 @@ fn a_prefix_that_names_a_file_looks_for_that_file() {
     for (words, expected) in [
         (
             "location /b.html { deny 10.0.0.1; }",
-            "root = \"/srv\"\nallow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/b.html/b.html\" }]",
+            "root = \"/srv\"\nallow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/b.html/b.html{rest}\" }]",
         ),
         (
             "location /x { alias /srv/b.html; access_log off; }",
-            "root = \"/srv\"\nrewrite = [{ to = \"/x/b.html\" }]",
+            "root = \"/srv\"\nrewrite = [{ to = \"/x/b.html{rest}\" }]",
         ),
     ] {
         let mut machine = Files::with("/srv/b.html", "");
@@ -114,34 +117,31 @@ fn one_path_is_not_answered_as_what_lies_below_it() {
     let all = "location / { proxy_pass http://a; }";
     let file = "location /there/key { expires 1h; }";
     for (around, words, expected) in [
-        ("location /b { proxy_pass http://a; }", "= /b { deny all; }", ""),
-        (below, "= /b { deny all; }", ""),
-        (below, "= /b { deny 1.2.3.4; }", ""),
-        (below, "= /b { return 200 ok; }", ""),
-        (below, "= /b/ { deny all; }", ""),
-        (below, "= /b { deny 1.2.3.4; proxy_pass http://a; }", ""),
-        (below, "= /b { deny host.example; proxy_pass http://a; }", ""),
-        (below, "= /b { limit_except GET { deny all; } proxy_pass http://a; }", ""),
+        ("location /b { proxy_pass http://a; }", "= /b { deny all; }", "/-/b** /b>-/b /open"),
+        (below, "= /b { deny all; }", "/ /b>-/b /open"),
+        (below, "= /b { deny 1.2.3.4; }", "/ /b>-/b /open"),
+        (below, "= /b { return 200 ok; }", "/ /b>-/b /open"),
+        (below, "= /b/ { deny all; }", "/ /b>-/b/ /open"),
+        (below, "= /b { deny 1.2.3.4; proxy_pass http://a; }", "/ /b>-/b /open"),
+        (below, "= /b { deny host.example; proxy_pass http://a; }", "/ /b>-/b /open"),
+        (below, "= /b { limit_except GET { deny all; } proxy_pass http://a; }", "/ /b>-/b /open"),
         (below, "= /b { access_log off; proxy_pass http://a; }", "/ /b> /open"),
-        ("location /b/ { return 301 /c; }", "= /b { deny all; }", ""),
+        ("location /b/ { return 301 /c; }", "= /b { deny all; }", "/ /b-/b /open"),
         ("location /there/ { deny 1.2.3.4; }", "= /there { deny all; }", "/ /open /there?"),
         ("location /b/ { deny all; }", "= /b { deny all; }", "/ /b! /open"),
         (file, "= /there/key { deny all; }", "/ /open /there/key!"),
         (file, "= /there/key { deny 1.2.3.4; }", "/ /open /there/key!"),
         (file, "= /there/key { root /pub; }", "/ /open /there/key!"),
         (file, "= /there/key { }", "/ /open /there/key"),
-        (all, "= / { return 200 ok; }", ""),
-        (all, "= / { deny 1.2.3.4; }", ""),
+        (all, "= / { return 200 ok; }", "/>-/ /open"),
+        (all, "= / { deny 1.2.3.4; }", "/>-/ /open"),
         (all, "= /x { deny all; }", "/> /open /x!"),
         (all, "= /x/ { deny all; }", "/> /open /x!"),
     ] {
         left(&[(&format!("{around} location {words}"), expected)]);
     }
     for (words, told) in [
-        (
-            "= / { return 200 ok; }",
-            "`location = /` must not be passed on because of `return 200 ok`",
-        ),
+        ("= / { return 200 ok; }", "`location = /` is left out because of `return 200 ok`"),
         ("= /x/ { deny all; }", "`location = /x/` is for what lies below /x/, too"),
     ] {
         let made = imported(&server(&format!("root /srv; {all} location {words}")));

@@ -5,13 +5,13 @@
 use std::net::SocketAddr;
 
 use super::Writer;
-use super::locations::{WELL_KNOWN, has_root, is_own_root};
-use super::route::{Common, Route, nearest, spoken};
+use super::exact::OF_FOLDERS;
+use super::locations::{has_root, is_own_root};
+use super::route::{Common, Route};
 use super::site::{ServerBlock, default_of};
 use crate::nginx::expression::{below_well_known, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Location, LocationKind};
 use crate::nginx::redirect::{Rule, RuleKind};
-use crate::nginx::syntax::Directive;
 
 impl Writer<'_> {
     /// Adds the route of the servers without TLS that are asked for a site's names, unless the site has its own.
@@ -55,26 +55,8 @@ impl Writer<'_> {
                 it.kind == LocationKind::Pattern && std::ptr::eq(it.scope.around(), block);
             if let Some(path) = below_well_known(&it.path).filter(|_| is_before && is_open(it)) {
                 (it.kind, it.path, it.yields) = (LocationKind::Prefix, path, false);
+                it.scope = it.scope.before_expressions();
             }
-        }
-    }
-
-    /// Closes what a pattern for all names with a dot is for, and `dotfiles` never hides, before what is opened below it.
-    pub(super) fn close_well_known(
-        &mut self,
-        pattern: &mut Option<&Directive>,
-        routes: &mut Vec<Route>,
-    ) {
-        if let Some(directive) = pattern.take()
-            && nearest(routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
-        {
-            let message = format!("what lies below {WELL_KNOWN}/ gets 403");
-            let help = format!(
-                "`{}` refuses it in nginx, too, where no other location is for it",
-                spoken(directive)
-            );
-            self.draft.warn(&directive.origin, message, &help);
-            routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, &directive.origin) });
         }
     }
 
@@ -170,16 +152,23 @@ fn look_from_above(route: &mut Route) {
     let Some(above) = files.to_str().and_then(|files| files.strip_suffix(PREFIX)) else { return };
     let above = if above.is_empty() { "/" } else { above };
     route.files = Some(above.into());
+    let origin = route.origin.clone();
+    look_from(route, PREFIX.to_owned());
+    route.settings.retain(|(key, ..)| *key != "dotfiles");
+    route.settings.push(("dotfiles", "true".to_owned(), origin));
+}
+
+/// Looks for what lies below a route's prefix from further up, where its folders are no part of the route.
+pub(super) fn look_from(route: &mut Route, below: String) {
     route.rules.push(Rule {
         from: None,
-        to: format!("{PREFIX}{{path}}"),
+        to: format!("{below}{{path}}"),
         kind: RuleKind::Rewrite { keeps_query: true },
         origin: route.origin.clone(),
         is_wider: false,
         spared: Vec::new(),
     });
-    route.settings.retain(|(key, ..)| !["index", "listing", "fallback", "dotfiles"].contains(key));
-    route.settings.push(("dotfiles", "true".to_owned(), route.origin.clone()));
+    route.settings.retain(|(key, ..)| !OF_FOLDERS.contains(key));
 }
 
 const PREFIX: &str = "/.well-known/acme-challenge";

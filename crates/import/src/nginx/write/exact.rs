@@ -3,13 +3,17 @@
 
 use std::path::PathBuf;
 
+use kettle_config::quoted;
+
 use super::Writer;
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
 use super::route::{Common, Route, nearest};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
+use crate::nginx::denied::path_as_pattern;
 use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
+use crate::nginx::syntax::Directive;
 
 impl Writer<'_> {
     /// Locations for one path: nothing where one of them guards a file that is there.
@@ -29,9 +33,7 @@ impl Writer<'_> {
             if location.kind == LocationKind::Exact {
                 let rules = self.rules_at(location);
                 let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
-                // A page that answers for a folder takes nothing away from nobody.
-                let shut = shut
-                    .filter(|it| it.directive.name != "try_files" || !location.path.ends_with('/'));
+                let shut = shut.or_else(|| is_no_folder(location));
                 if let Some(route) = self.own_route(location, shut.as_ref(), &rules, routes, common)
                 {
                     routes.push(route);
@@ -42,6 +44,7 @@ impl Writer<'_> {
                 let shut = shut.or_else(|| self.elsewhere(location, above?));
                 let shut = shut.or_else(|| is_rootless(location, above?));
                 let shut = shut.or_else(|| is_unlisted(location, above?));
+                let shut = shut.or_else(|| unguarded(location));
                 if let Some(shut) = shut {
                     self.close_path(location, routes, &shut, &what)?;
                     continue;
@@ -53,6 +56,7 @@ impl Writer<'_> {
                         self.draft.warn(&log.origin, message, "the route that it is below has one");
                     }
                     self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
+                    common.rules.extend(of_index(location, &rules, above));
                     common.rules.extend(rules);
                     continue;
                 }
@@ -86,8 +90,7 @@ impl Writer<'_> {
         // By its name alone a folder of files gets a redirect. A backend is asked for it.
         let is_asked = above.filter(|it| it.files.is_none() && !it.is_closed);
         if is_asked.is_some_and(|it| self.is_more_than_passed(location, it)) {
-            self.refuse_to("be passed on", shut, what);
-            return None;
+            return self.deny_path(location, routes, shut, what);
         }
         self.leave_out(shut, what, false);
         Some(())
@@ -130,11 +133,7 @@ impl Writer<'_> {
         let above = nearest(routes, path);
         if let Some(directive) = own.iter().find(|directive| directive.name == "proxy_pass") {
             let route = self.passed(location, directive).ok().filter(|_| !location.has_rules())?;
-            return Some(self.alone(
-                location,
-                Route { alone: Some(String::new()), ..route },
-                above,
-            ));
+            return Some(Self::alone(location, Route { alone: Some(String::new()), ..route }));
         }
         let rules = rules.as_ref().ok().filter(|_| shut.is_none())?;
         let has_log = own.iter().any(|directive| directive.name == "access_log");
@@ -152,31 +151,32 @@ impl Writer<'_> {
         let is_elsewhere = looked.is_none_or(|looked| looked != folder.join(&below));
         // A fallback that another route answers for would be none.
         let is_fallback = || above.is_some_and(|above| above.falls_back_to(path));
-        if !(has_log && !is_fallback() || is_stricter || is_elsewhere) {
+        let says_own = own.iter().any(guards_browsers);
+        if !(has_log && !is_fallback() || is_stricter || is_elsewhere || says_own) {
             return None;
         }
         let route = self.route(&location.scope, path, own, common)?;
         let is_logged_there = log_of(Some(&route)) == log_of(above);
-        if is_logged_there && !is_stricter && !is_elsewhere {
+        if is_logged_there && !is_stricter && !is_elsewhere && !says_own {
             return None;
         }
         self.tell(own);
         let alone = Some(format!("/{below}"));
-        Some(self.alone(location, Route { files: Some(folder), alone, ..route }, above))
+        Some(Self::alone(location, Route { files: Some(folder), alone, ..route }))
     }
 
     /// A route that looks for one path, which is below its own.
-    pub(super) fn alone(
-        &mut self,
-        location: &Location<'_>,
-        mut route: Route,
-        above: Option<&Route>,
-    ) -> Route {
+    pub(super) fn alone(location: &Location<'_>, mut route: Route) -> Route {
         let path = &location.path;
-        let to = format!("{path}{}", route.alone.as_deref().unwrap_or_default());
+        let is_passed = route.backend.is_some();
+        // Below a file there is none, and nginx has what lies below that path somewhere else.
+        let rest = if is_passed { "" } else { "{rest}" };
+        let to = format!("{path}{}{rest}", route.alone.as_deref().unwrap_or_default());
         let origin = location.directive.origin.clone();
         let kind = redirect::RuleKind::Rewrite { keeps_query: true };
-        self.tell_of_below(location, above);
+        if is_passed {
+            route.deny(format!("{}/**", path_as_pattern(path)));
+        }
         route.rules.push(Rule {
             from: None,
             to,
@@ -186,7 +186,7 @@ impl Writer<'_> {
             spared: Vec::new(),
         });
         // There are no folders.
-        route.settings.retain(|(key, ..)| !["index", "listing", "fallback"].contains(key));
+        route.settings.retain(|(key, ..)| !OF_FOLDERS.contains(key));
         route
     }
 
@@ -225,11 +225,9 @@ impl Writer<'_> {
         let path = if is_exact { &location.path } else { &above.prefix };
         let looked = above.file(path)?;
         let own = location.directive.inner().iter().find(|it| is_own_root(it));
-        // What is for many places takes the files of each, unless it says more itself.
         let outer = || location.scope.any_of(&["root", "alias"]).first().copied();
-        let Some(directive) = own.or_else(|| outer().filter(|_| is_exact)) else {
-            let directive = location.directive;
-            return is_exact.then_some(Shut { directive, why: NO_ROOT });
+        let Some(directive) = own.or_else(outer) else {
+            return Some(Shut { directive: location.directive, why: NO_ROOT });
         };
         let file = self.prefix.join(directive.word(0)).join(path.trim_start_matches('/'));
         let is_same = match directive.name.as_str() {
@@ -258,6 +256,66 @@ fn is_rootless<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     is_asked.then_some(Shut { directive: location.directive, why: NO_ROOT })
 }
 
+/// What says of one place what browsers may do with it, where no route is for that place alone.
+pub(super) fn unguarded<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
+    let own = location.directive.inner();
+    let says_more = |it: &&Directive| {
+        let mut outer = location.scope.outwards().skip(1).flatten();
+        let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
+        guards_browsers(it) && !(it.block.is_none() && outer.any(is_same))
+    };
+    let directive = own.iter().find(says_more)?;
+    Some(Shut { directive, why: OF_BROWSERS })
+}
+
+/// Whether a directive says what browsers may do with an answer: its type, or a field that keeps pages safe.
+fn guards_browsers(directive: &Directive) -> bool {
+    let is_safety = || SAFETY.iter().any(|name| directive.word(0).eq_ignore_ascii_case(name));
+    match directive.name.as_str() {
+        "types" | "default_type" => true,
+        "add_header" => is_safety(),
+        _ => false,
+    }
+}
+
+/// Fields that keep pages safe.
+const SAFETY: [&str; 8] = [
+    "content-disposition",
+    "content-security-policy",
+    "cross-origin-embedder-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "strict-transport-security",
+    "x-content-type-options",
+    "x-frame-options",
+];
+const OF_BROWSERS: &str = "types and fields are a matter of a whole route, and browsers would do with its files what this keeps them from";
+
+/// The same rules for a folder whose index the path is: nginx goes from there to the location of its index.
+fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> Vec<Rule> {
+    let Some((folder, name)) = location.path.rsplit_once('/') else { return Vec::new() };
+    let written = above.and_then(|it| it.settings.iter().find(|(key, ..)| *key == "index"));
+    let is_index = match written {
+        Some((_, names, _)) => names.contains(&quoted(name)),
+        None => name == "index.html",
+    };
+    let of_folder = |rule: &Rule| Rule { from: Some(format!("{folder}/")), ..rule.clone() };
+    let redirects = rules.iter().filter(|rule| rule.is_redirect() && is_index);
+    redirects.map(of_folder).collect()
+}
+
+/// Whether nginx looks for a file alone where the path is that of a folder.
+fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
+    let mut own = location.directive.inner().iter();
+    let directive =
+        own.find(|it| it.name == "try_files" && !it.words.iter().any(|word| looks_into(word)))?;
+    location.path.ends_with('/').then_some(Shut { directive, why: "no folder answers there" })
+}
+
+fn looks_into(word: &str) -> bool {
+    word.starts_with("$uri/")
+}
+
 /// Whether nginx shows no list of a folder, and the route around would.
 fn is_unlisted<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     let directive = location.scope.find("autoindex").unwrap_or(location.directive);
@@ -265,6 +323,9 @@ fn is_unlisted<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     let is_hidden = location.path.ends_with('/') && is_shown && !location.scope.is_on("autoindex");
     is_hidden.then_some(Shut { directive, why: "lists are a matter of a whole route" })
 }
+
+/// What a route says that has folders.
+pub(super) const OF_FOLDERS: [&str; 4] = ["index", "listing", "fallback", "fallback_for_folders"];
 
 /// Where the lines of a route go, if not where its site's do.
 fn log_of(route: Option<&Route>) -> Option<&str> {

@@ -51,8 +51,13 @@ impl Writer<'_> {
             return Err(Shut { directive: users, why: "a file has one name" });
         }
         let path = self.users_file(users);
-        if self.surroundings.read(&path).is_ok_and(|text| !are_strong(&text)) {
+        let text = self.surroundings.read(&path);
+        if text.as_ref().is_ok_and(|text| !are_strong(text)) {
             return Err(Shut { directive: users, why: WEAK });
+        }
+        // kettle does not start with such a file, and nginx lets nobody in.
+        if text.is_ok_and(|text| users_of(&text).next().is_none()) {
+            return Err(Shut { directive: users, why: NO_USERS });
         }
         let (path, realm) = (quoted(&path.display().to_string()), quoted(realm));
         let table = format!("{{ users = {path}, realm = {realm} }}");
@@ -156,7 +161,7 @@ fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, S
     if let Some(directive) = denied
         && known.iter().all(|(is_allow, _)| !is_allow)
     {
-        return Err(Shut { directive, why: "nobody may ask there" });
+        return Err(Shut { directive, why: location::NOBODY });
     }
     let of = |wanted: bool| -> Vec<String> {
         let named = known.iter().filter(|(is_allow, _)| *is_allow == wanted);
@@ -237,14 +242,19 @@ fn requests(zone: &Directive) -> Option<(u64, &'static str)> {
 
 /// Whether kettle takes all hashes of a file of users.
 fn are_strong(text: &str) -> bool {
-    let lines = text.lines().map(str::trim_end);
-    let mut users = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    users.all(|line| {
+    users_of(text).all(|line| {
         let hash = line.split_once(':').map_or("", |(_, hash)| hash);
         STRONG.iter().any(|kind| hash.starts_with(kind))
     })
 }
 
+/// The lines of a file of users that name one.
+fn users_of(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim_end);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+const NO_USERS: &str = "it has no users, so that nobody is let in";
 const STRONG: [&str; 4] = ["$2y$", "$2b$", "$2a$", "$argon2"];
 const WEAK: &str = "it has hashes that are guessed too quickly (only bcrypt and Argon2 are taken): write each user anew with \
                     `htpasswd -B`";

@@ -36,6 +36,10 @@ fn doors(server: &ServerBlock<'_>) -> BTreeSet<Door> {
 
 impl Writer<'_> {
     pub(super) fn https(&mut self, servers: &mut [ServerBlock<'_>]) {
+        self.draft.places.all += servers.iter().map(ServerBlock::places).sum::<usize>();
+        let is_lost = |it: &&ServerBlock<'_>| !it.ends_tls() && it.redirect().is_none();
+        self.draft.places.closed +=
+            servers.iter().filter(is_lost).map(ServerBlock::places).sum::<usize>();
         let chosen = self.choose(servers);
         let taken = |listen: &&Listen| listen.is_tls && chosen.contains(&door(listen));
         let mut listens: Vec<Listen> = Vec::new();
@@ -90,13 +94,14 @@ impl Writer<'_> {
                 let help =
                     "kettle serves every site on every https listener: give it a kettle of its own";
                 let message = "this server listens elsewhere than the others, and is left out";
-                self.draft.warn(server.origin, message, help);
+                self.draft.places.closed += server.places();
+                self.draft.lose(server.origin, message, help);
             }
             for listen in server.listens.iter().filter(|it| it.is_tls && server.is_kept) {
                 if !chosen.contains(&door(listen)) {
                     let message = format!("nobody listens on {}", listen.address);
                     let help = "kettle serves every site on every https listener, and not all servers are to be reached there";
-                    self.draft.warn(&listen.origin, message, help);
+                    self.draft.lose(&listen.origin, message, help);
                 }
             }
         }
@@ -203,7 +208,7 @@ impl Writer<'_> {
                 None => {
                     let message = "this server speaks plain HTTP, and is left out";
                     let help = "kettle serves by HTTPS: it leads there; add an `ssl` listener and a certificate";
-                    self.draft.warn(server.origin, message, help);
+                    self.draft.lose(server.origin, message, help);
                 }
             }
         }

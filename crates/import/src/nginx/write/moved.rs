@@ -1,12 +1,16 @@
 //! `return` and `rewrite` of a server and its locations as rules of the routes whose paths they are for.
 
+use std::path::PathBuf;
+
 use super::Writer;
+use super::challenge::look_from;
 use super::locations::is_own_root;
 use super::route::{Route, nearest};
 use crate::nginx::expression::expressed;
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
+use crate::pattern::fits;
 
 impl Writer<'_> {
     /// The rules of a place for all paths with a prefix.
@@ -165,9 +169,32 @@ impl Writer<'_> {
         rules: Vec<Rule>,
     ) -> Route {
         let origin = rules.last().map_or_else(Default::default, |rule| rule.origin.clone());
-        let mut settings = self.header_settings(scope, &origin);
-        settings.extend(self.route_log(scope));
+        let settings = self.header_settings(scope, &origin);
+        let settings = settings.into_iter().chain(self.route_log(scope)).collect();
         Route { rules, settings, ..Route::new(prefix, &origin) }
+    }
+
+    /// The folder of a route must be there at a start, nginx's need not: where it is not, its files are looked for from the
+    /// folder of `root`.
+    pub(super) fn mend_folders(&mut self, routes: &mut [Route]) {
+        for route in routes.iter_mut().filter(|route| route.alone.is_none()) {
+            let (Some(folder), false) = (route.files.clone(), route.prefix.is_empty()) else {
+                continue;
+            };
+            let above = folder.to_str().and_then(|it| it.strip_suffix(route.prefix.as_str()));
+            let above =
+                above.map(|above| PathBuf::from(if above.is_empty() { "/" } else { above }));
+            let is_missing = |above: &PathBuf| {
+                !self.surroundings.is_there(&folder) && self.surroundings.is_there(above)
+            };
+            let is_rewritten = route.rules.iter().any(|rule| !rule.is_redirect());
+            let Some(above) = above.filter(is_missing).filter(|_| !is_rewritten) else { continue };
+            let message = format!("{} is not there", folder.display());
+            let help = "its files are looked for from the folder above, in which they may appear";
+            self.draft.warn(&route.origin, message, help);
+            route.files = Some(above);
+            look_from(route, route.prefix.clone());
+        }
     }
 
     /// A fallback is a file of its own route.
@@ -185,14 +212,17 @@ impl Writer<'_> {
                         .strip_prefix(prefix.as_str())
                         .is_some_and(|it| it.is_empty() || it.starts_with('/'))
             };
-            if prefixes.iter().any(|prefix| is_below(&prefix)) {
-                route.settings.remove(at);
+            let is_moved = |rule: &Rule| rule.from.as_ref().is_none_or(|from| fits(from, &path));
+            if prefixes.iter().any(|prefix| is_below(&prefix)) || route.rules.iter().any(is_moved) {
+                route.settings.retain(|(key, ..)| !OF_FALLBACK.contains(key));
                 let message = format!("{path} answers for nothing else: another location has it");
                 self.draft.warn(&origin, message, "what is not there gets 404");
             }
         }
     }
 }
+
+pub(super) const OF_FALLBACK: [&str; 2] = ["fallback", "fallback_for_folders"];
 
 /// The same patterns for what begins with a path; nothing where no pattern says that.
 fn below(path: &str, patterns: &[String]) -> Option<Vec<String>> {

@@ -1,15 +1,15 @@
 //! `proxy_pass` of a location as a route with a backend.
 
-use kettle_config::{Origin, is_own_header, is_own_request_header, quoted};
+use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
 
 use super::route::{Route, Setting, spoken};
 use super::settings::{OF_SITES, table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use super::{Writer, moved};
-use crate::nginx::location::{self, Location, Shut};
+use crate::nginx::location::{self, Location, LocationKind, Shut};
 use crate::nginx::measure;
-use crate::nginx::redirect::{Rule, RuleKind};
+use crate::nginx::redirect::{self, Rule, RuleKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -46,6 +46,11 @@ impl Writer<'_> {
             return Err(Shut { directive, why: PATHS });
         }
         rules.extend(rewrite);
+        // nginx asks nobody for the name without its slash.
+        if let Some(folder) = without_slash(location) {
+            let rule = slash_added(location, folder).ok_or(Shut { directive, why: PATHS })?;
+            rules.insert(0, rule);
+        }
         self.tell(location.directive.inner());
         self.tell_of_lost(scope, &["error_page"], OF_SITES);
         self.tell_of_keeping(scope);
@@ -56,7 +61,7 @@ impl Writer<'_> {
         let backend = Some(self.http_backend(scope, &pass, &directive.origin));
         let origin = &directive.origin;
         let mut settings = self.request_settings(scope, &pass, origin);
-        settings.extend(self.header_settings(scope, origin));
+        settings.extend(self.headers_of_backend(scope, origin));
         self.tell_of_replacing(scope);
         settings.extend(self.route_log(scope));
         Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
@@ -100,8 +105,8 @@ impl Writer<'_> {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
                 "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
-                "x-real-ip" | "forwarded" => {
-                    let help = "`X-Forwarded-For` and `Forwarded` say who asks";
+                "forwarded" => {
+                    let help = "kettle writes it itself: it says who asks, and for which host";
                     self.draft.warn(&directive.origin, message, help);
                 }
                 // It reaches no backend anyway.
@@ -110,22 +115,13 @@ impl Writer<'_> {
                     let help = "kettle writes that header itself, to fit each request";
                     self.draft.warn(&directive.origin, message, help);
                 }
-                _ if value.contains('$') => {
-                    let help = "it is sent empty, so that no client says it in nginx's place";
-                    self.draft.warn(&directive.origin, message, help);
-                    add_line(&mut headers, name, "");
-                    place = place.or(Some(&directive.origin));
-                }
                 _ => {
-                    if value.is_empty() {
-                        let message = format!(
-                            "`{} \"\"` is carried over as an empty field",
-                            spoken(directive).trim_end()
-                        );
-                        let help = "nginx sends none; servers that tell the two apart must take an empty one";
-                        self.draft.warn(&directive.origin, message, help);
+                    let said = translated(value.trim(), scope);
+                    if said.is_none() {
+                        let help = "servers get none of that name, so that no client says it in nginx's place";
+                        self.draft.lose(&directive.origin, message, help);
                     }
-                    add_line(&mut headers, name, value.trim());
+                    add_line(&mut headers, name, &said.unwrap_or_default());
                     place = place.or(Some(&directive.origin));
                 }
             }
@@ -147,6 +143,12 @@ impl Writer<'_> {
             bytes => bytes.min(BODY_BYTES_MAX),
         };
         settings.push(("request_body", bytes.to_string(), origin.clone()));
+        // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
+        let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");
+        let place = buffering.map_or(origin, |it| &it.origin);
+        let buffering = if buffering.is_some() { "off" } else { "all" };
+        settings.push(("request_buffering", quoted(buffering), place.clone()));
+        settings.push(("early_hints", quoted("off"), origin.clone()));
         settings
     }
 
@@ -160,13 +162,15 @@ impl Writer<'_> {
         let value = said.map_or("$proxy_host", |directive| directive.word(1));
         let origin = said.map_or(origin, |directive| &directive.origin);
         let value = match value {
-            "$host" | "$http_host" | "$host:$server_port" => return None,
+            "$http_host" => return None,
+            "$host" => "{host}",
+            "$host:$server_port" => "{host}:{port}",
+            "$proxy_host" if pass.to.starts_with("unix:") => "localhost",
             "$proxy_host" => pass.to,
             value => value,
         };
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
-        let is_host = value.contains('.') && value.bytes().all(is_name);
-        if is_host {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte);
+        if value.starts_with('{') || value.bytes().all(is_name) && !value.is_empty() {
             return Some(("backend_host", quoted(value), origin.clone()));
         }
         let message = format!("servers are not asked for the host `{value}`");
@@ -177,16 +181,45 @@ impl Writer<'_> {
     }
 }
 
-/// Adds a line to those of its name. Beside others nginx sends no empty one.
+/// Adds a line to those of its name. An empty one is none, and without any the client's are taken away.
 fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
+    let value = (!value.is_empty()).then(|| value.to_owned());
     match headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
-        None => headers.push((name.to_owned(), vec![value.to_owned()])),
-        Some(_) if value.is_empty() => {}
-        Some((_, all)) => {
-            all.retain(|other| !other.is_empty());
-            all.push(value.to_owned());
-        }
+        None => headers.push((name.to_owned(), value.into_iter().collect())),
+        Some((_, all)) => all.extend(value),
     }
+}
+
+/// A value with kettle's words for nginx's variables; nothing where one has no word.
+fn translated(value: &str, scope: &Scope<'_>) -> Option<String> {
+    let plain = |text: &str| text.replace('{', "{{");
+    let mut parts = value.split('$');
+    let mut out = plain(parts.next()?);
+    for part in parts {
+        let (name, behind) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
+            Some(named) => named,
+            None => {
+                let ends = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+                part.split_at(part.find(ends).unwrap_or(part.len()))
+            }
+        };
+        match WORDS.iter().find(|(variable, _)| *variable == name) {
+            Some((_, word)) => out.push_str(word),
+            None if name == "server_port" => out.push_str(&sole_port(scope)?.to_string()),
+            None => return None,
+        }
+        out.push_str(&plain(behind));
+    }
+    Some(out)
+}
+
+/// The port of a server that speaks TLS on one alone.
+fn sole_port(scope: &Scope<'_>) -> Option<u16> {
+    let listens = |it: &&Directive| it.name == "listen" && it.words.iter().any(|it| it == "ssl");
+    let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
+    let mut ports = scope.outwards().flatten().filter(listens).map(port);
+    let first = ports.next()??;
+    ports.all(|other| other == Some(first)).then_some(first)
 }
 
 fn read(text: &str) -> Option<Pass<'_>> {
@@ -231,6 +264,22 @@ fn lengthened<'t>(
     }))
 }
 
+/// The path of a location for what lies below a folder, without its slash.
+fn without_slash<'l>(location: &'l Location<'_>) -> Option<&'l str> {
+    let folder = location.path.strip_suffix('/').filter(|it| !it.is_empty())?;
+    (location.kind == LocationKind::Prefix).then_some(folder)
+}
+
+/// What nginx answers there to who asks for the folder itself.
+fn slash_added(location: &Location<'_>, folder: &str) -> Option<Rule> {
+    redirect::exactly(folder)?;
+    let (from, to) = (Some(folder.to_owned()), location.path.clone());
+    let kind = RuleKind::Redirect { status: 301, keeps_query: true };
+    let origin = location.directive.origin.clone();
+    Some(Rule { from, to, kind, origin, is_wider: false, spared: Vec::new() })
+        .filter(|rule| Template::is_destination(&rule.to))
+}
+
 /// What decides that no request of a place is passed on, but for networks and passwords.
 pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let mut own = scope.own().iter();
@@ -238,7 +287,22 @@ pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     location::shut_but_for_passing(scope)
         .or_else(|| by_method(scope))
         .or_else(|| by_file(scope))
+        .or_else(|| altered(scope))
         .or_else(|| laxer_backend(scope).filter(|_| is_tls))
+}
+
+/// What servers are sent, or clients get of their answers, where nginx takes something out of it.
+fn altered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let is_off = |it: &Directive| it.word(0) == "off";
+    let (taken_out, switched_off): (Vec<_>, Vec<_>) =
+        (scope_of(scope, &TAKEN_OUT), scope_of(scope, &SWITCHED_OFF));
+    let taken_out = taken_out.into_iter().find(|it| !is_off(it));
+    let directive = taken_out.or(switched_off.into_iter().find(|it| is_off(it)))?;
+    Some(Shut { directive, why: ALTERED })
+}
+
+fn scope_of<'t>(scope: &Scope<'t>, names: &[&str]) -> Vec<&'t Directive> {
+    names.iter().filter_map(|name| scope.find(name)).collect()
 }
 
 /// Where files are tried first, backends are asked for those that are there, and for others another place is.
@@ -258,6 +322,25 @@ fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
+/// nginx's variables that kettle has a word for.
+const WORDS: [(&str, &str); 5] = [
+    ("host", "{host}"),
+    ("remote_addr", "{client_ip}"),
+    ("remote_port", "{client_port}"),
+    ("scheme", "{scheme}"),
+    ("ssl_client_s_dn", "{client_subject}"),
+];
+/// Directives that take something out of requests or answers, or put something in its place.
+const TAKEN_OUT: [&str; 5] = [
+    "proxy_cookie_domain",
+    "proxy_cookie_flags",
+    "proxy_cookie_path",
+    "proxy_method",
+    "proxy_set_body",
+];
+const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
+const ALTERED: &str =
+    "what it takes away would go through: requests and answers are passed on as they come";
 const THERE: &str = "methods, and what there is, are the backend's matter";
 const VARIABLES: &str = "`backend` of a route has a name, and no variables";
 const PATHS: &str =

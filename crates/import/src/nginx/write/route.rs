@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
-use crate::nginx::location::{LocationKind, kind_of};
+use crate::nginx::location::{Location, LocationKind, kind_of};
 use crate::nginx::redirect::Rule;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::offer::list;
 
 /// A key, its value in TOML, and where it came from.
 pub(super) type Setting = (&'static str, String, Origin);
@@ -27,6 +28,10 @@ pub(super) struct Route {
     /// Who may ask it.
     pub(super) access: Vec<Setting>,
     pub(super) rules: Vec<Rule>,
+    /// Patterns of paths that it refuses.
+    pub(super) denied: Vec<String>,
+    /// Patterns of paths that its fallback is not for.
+    pub(super) excepted: Vec<String>,
     pub(super) settings: Vec<Setting>,
     pub(super) origin: Origin,
 }
@@ -41,8 +46,26 @@ impl Route {
             is_closed: false,
             access: Vec::new(),
             rules: Vec::new(),
+            denied: Vec::new(),
+            excepted: Vec::new(),
             settings: Vec::new(),
             origin: origin.clone(),
+        }
+    }
+
+    /// Refuses what a pattern stands for.
+    pub(super) fn deny(&mut self, pattern: String) {
+        if !self.denied.contains(&pattern) {
+            self.denied.push(pattern);
+        }
+    }
+
+    /// Keeps the fallback from what patterns stand for.
+    pub(super) fn except(&mut self, patterns: &[String]) {
+        for pattern in
+            patterns.iter().filter(|it| !self.excepted.contains(it)).cloned().collect::<Vec<_>>()
+        {
+            self.excepted.push(pattern);
         }
     }
 
@@ -97,6 +120,9 @@ impl Route {
         for (key, value, origin) in &self.access {
             text.set(key, value, Some(origin));
         }
+        if !self.denied.is_empty() {
+            text.set("deny_files", list(self.denied.iter().map(String::as_str)), origin);
+        }
         for (key, is_redirect) in [("redirect", true), ("rewrite", false)] {
             let rules = self.rules.iter().filter(|rule| rule.is_redirect() == is_redirect);
             let tables: Vec<String> = rules.clone().map(Rule::text).collect();
@@ -106,8 +132,18 @@ impl Route {
         }
         for (key, value, origin) in &self.settings {
             text.set(key, value, Some(origin));
+            if *key == "fallback" && !self.excepted.is_empty() {
+                let excepted = list(self.excepted.iter().map(String::as_str));
+                text.set("fallback_except", excepted, Some(origin));
+            }
         }
     }
+}
+
+/// The same, to be changed.
+pub(super) fn nearest_mut<'r>(routes: &'r mut [Route], path: &str) -> Option<&'r mut Route> {
+    let above = routes.iter_mut().filter(|route| route.is_above(path));
+    above.max_by_key(|route| route.prefix.len())
 }
 
 /// The route that a path belongs to.
@@ -120,11 +156,28 @@ pub(super) fn nearest<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> 
 #[derive(Default)]
 pub(super) struct Common<'t> {
     pub(super) cached: Vec<Cached<'t>>,
-    pub(super) has_no_dotfiles: bool,
+    /// What expressions refuse.
+    pub(super) denied: Vec<Denied<'t>>,
     /// Of the server, and of places whose paths belong to several routes or to a part of one.
     pub(super) rules: Vec<Rule>,
-    /// Where expressions stand that send clients elsewhere.
+    /// Where expressions stand that send clients elsewhere, or refuse them.
     pub(super) ruling: Vec<&'t [Directive]>,
+}
+
+/// What an expression refuses.
+pub(super) struct Denied<'t> {
+    pub(super) patterns: Vec<String>,
+    pub(super) location: &'t Directive,
+    /// Where it stands.
+    pub(super) block: &'t [Directive],
+    /// Whether it is for names with a dot, but for `/.well-known`.
+    pub(super) spares_well_known: bool,
+}
+
+impl Denied<'_> {
+    pub(super) fn is_of(&self, location: &Location<'_>) -> bool {
+        std::ptr::eq(self.location, location.directive)
+    }
 }
 
 /// `cache_control` of a pattern.
@@ -144,7 +197,7 @@ impl Writer<'_> {
         own: &[Directive],
         common: &Common<'_>,
     ) -> Option<Route> {
-        let (files, origin) = self.files(scope, prefix, own)?;
+        let (files, origin) = self.files(scope, prefix)?;
         let settings = self.route_settings(scope, prefix, own, common, &origin);
         let mut access = self.access(scope).unwrap_or_default();
         if access.iter().any(|(key, ..)| *key == "basic_auth") {
@@ -155,12 +208,7 @@ impl Writer<'_> {
     }
 
     /// `root` goes before the whole path; `alias` stands for the prefix.
-    fn files(
-        &mut self,
-        scope: &Scope<'_>,
-        prefix: &str,
-        own: &[Directive],
-    ) -> Option<(PathBuf, Origin)> {
+    fn files(&mut self, scope: &Scope<'_>, prefix: &str) -> Option<(PathBuf, Origin)> {
         let written = scope.any_of(&["root", "alias"]).into_iter().next()?;
         let alias = (written.name == "alias").then_some(written);
         let (text, place) = (written.word(0), &written.origin);
@@ -180,27 +228,9 @@ impl Writer<'_> {
         let below = prefix.strip_prefix(outer).unwrap_or_default().trim_start_matches('/');
         let folder = if alias.is_some() && !below.is_empty() { folder.join(below) } else { folder };
         Some(match alias {
-            Some(_) if !text.ends_with('/') && self.ends_with_slash(own, scope) => {
-                let message =
-                    format!("`alias {text}` has no slash at its end, but its location has");
-                let help =
-                    "kettle takes it for a folder; nginx puts the rest of the path right behind it";
-                self.draft.warn(place, message, help);
-                (folder, place.clone())
-            }
-            Some(_) => (folder, place.clone()),
-            None if below.is_empty() => (folder, place.clone()),
-            None => (folder.join(below), place.clone()),
+            None if !below.is_empty() => (folder.join(below), place.clone()),
+            _ => (folder, place.clone()),
         })
-    }
-
-    /// Whether the location with this block is written with a slash at its end.
-    fn ends_with_slash(&self, own: &[Directive], scope: &Scope<'_>) -> bool {
-        let is_own = |directive: &&Directive| std::ptr::eq(directive.inner(), own);
-        let mut around = scope.outwards().flatten();
-        around
-            .find(is_own)
-            .is_some_and(|location| location.words.last().is_some_and(|path| path.ends_with('/')))
     }
 
     /// A path that starts from nginx's prefix, which its program knows and its configuration does not.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_config::{Origin, is_own_header, media_type, quoted};
+use kettle_config::{Origin, RUN_EXTENSIONS, is_own_header, media_type, quoted};
 
 use super::Writer;
 use super::route::{Cached, Common, Setting, spoken};
@@ -22,16 +22,11 @@ impl Writer<'_> {
     ) -> Vec<Setting> {
         let alias = own.iter().any(|directive| directive.name == "alias");
         let mut settings: Vec<Setting> = Vec::new();
+        let tried = own.iter().find(|it| it.name == "try_files").map(Tried::of);
+        settings.extend(self.folders(scope, tried.as_ref(), origin));
         let mut set = |key, value: String, origin: &Origin| {
             settings.push((key, value, origin.clone()));
         };
-        if let Some(index) = scope.find("index") {
-            let names = self.index(index);
-            set("index", list(names.iter().map(String::as_str)), &index.origin);
-        }
-        if lists(scope, own) {
-            set("listing", "true".to_owned(), origin);
-        }
         let (symlinks, place) = match scope.find("disable_symlinks") {
             Some(it) if it.word(0) == "on" => ("never", &it.origin),
             Some(it) if it.word(0) == "if_not_owner" => {
@@ -42,9 +37,7 @@ impl Writer<'_> {
             _ => ("follow", origin),
         };
         set("symlinks", quoted(symlinks), place);
-        if !common.has_no_dotfiles {
-            set("dotfiles", "true".to_owned(), origin);
-        }
+        set("dotfiles", "true".to_owned(), origin);
         let codings = self.codings(scope);
         if !codings.is_empty() {
             set("precompressed", list(codings.iter().copied()), origin);
@@ -85,19 +78,73 @@ impl Writer<'_> {
             set("mime", table(entries), origin);
         }
         if let Some((fallback, place)) = self.fallback(scope, prefix, alias) {
-            settings.push(("fallback", quoted(&fallback), place));
+            settings.push(("fallback", quoted(&fallback), place.clone()));
+            // A folder that was found is not looked for any further.
+            if tried.is_some_and(|it| it.has_folders) {
+                settings.push(("fallback_for_folders", "false".to_owned(), place));
+            }
         }
         settings.extend(self.route_log(scope));
         settings
     }
 
-    /// Headers of all responses, and those for pages of other origins.
-    pub(super) fn header_settings(&mut self, scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
-        let mut headers = self.headers(scope);
-        let cors = self.cors(&mut headers, scope);
+    /// What answers for a folder: its index, or a list.
+    fn folders(
+        &mut self,
+        scope: &Scope<'_>,
+        tried: Option<&Tried<'_>>,
+        origin: &Origin,
+    ) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        match (tried, scope.find("index")) {
+            (Some(Tried { has_folders: false, pages, origin }), _) => {
+                settings.push(("index", list(pages.iter().copied()), (*origin).clone()));
+            }
+            (_, Some(index)) => {
+                let names = self.index(index);
+                let names = list(names.iter().map(String::as_str));
+                settings.push(("index", names, index.origin.clone()));
+            }
+            (_, None) => {}
+        }
+        if scope.is_on("autoindex") && tried.is_none_or(|it| it.has_folders) {
+            settings.push(("listing", "true".to_owned(), origin.clone()));
+        }
+        settings
+    }
+
+    /// Headers of all responses.
+    pub(super) fn header_settings(
+        &mut self,
+        scope: &Scope<'_>,
+        origin: &Origin,
+    ) -> Option<Setting> {
+        let headers = self.headers(scope);
         let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
         let setting = ("headers", table(entries), origin.clone());
-        (!headers.is_empty()).then_some(setting).into_iter().chain(cors).collect()
+        (!headers.is_empty()).then_some(setting)
+    }
+
+    /// The same where a backend answers, some of whose fields are taken away.
+    pub(super) fn headers_of_backend(
+        &mut self,
+        scope: &Scope<'_>,
+        origin: &Origin,
+    ) -> Option<Setting> {
+        let mut headers = self.headers(scope);
+        for hidden in scope.all("proxy_hide_header") {
+            let name = hidden.word(0);
+            let is_known = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+            // What kettle writes itself is not the backend's.
+            let is_ours = is_own_header(name)
+                || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
+            if !is_known && !is_ours {
+                headers.push((name.to_owned(), Vec::new()));
+            }
+        }
+        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
+        let setting = ("headers", table(entries), origin.clone());
+        (!headers.is_empty()).then_some(setting)
     }
 
     /// Says which of these settings of a place are lost, because they are another's. What is said further out as well is not.
@@ -212,6 +259,8 @@ impl Writer<'_> {
             } else if is_own_header(name) {
                 let help = "kettle writes that header itself, to fit each response";
                 self.draft.warn(&directive.origin, message, help);
+            } else if is_for_quic(directive) {
+                self.draft.warn(&directive.origin, message, NO_QUIC);
             } else if is_cache_control(directive) || value.is_empty() {
             } else if let Some((_, all)) =
                 headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
@@ -224,30 +273,33 @@ impl Writer<'_> {
         headers
     }
 
-    /// Types that kettle would name otherwise.
+    /// Types that kettle would name otherwise: those of `types`, and of what browsers run nothing else.
     fn types(&mut self, scope: &Scope<'_>) -> BTreeMap<String, String> {
-        let mut types = BTreeMap::new();
-        for table in scope.all("types") {
-            if table.inner().is_empty() {
-                let help = "types come from `mime` of the route, and from a table in kettle";
-                self.draft.warn(&table.origin, "no type is taken away by an empty `types`", help);
-            }
-            for entry in table.inner() {
-                for extension in &entry.words {
-                    if media_type(extension) != Some(entry.name.as_str()) {
-                        types.insert(extension.to_ascii_lowercase(), entry.name.clone());
-                    }
-                }
-            }
-        }
         let default = scope.find("default_type");
+        let other = default.map_or("text/plain", |it| it.word(0));
+        let tables = scope.all("types");
+        let mut named: BTreeMap<String, &str> = BTreeMap::new();
+        for entry in tables.iter().flat_map(|table| table.inner()) {
+            let kind = entry.name.as_str();
+            named.extend(entry.words.iter().map(|it| (it.to_ascii_lowercase(), kind)));
+        }
+        if tables.is_empty() {
+            named.extend(OF_NGINX.map(|(extension, kind)| (extension.to_owned(), kind)));
+        }
+        for extension in RUN_EXTENSIONS {
+            named.entry((*extension).to_owned()).or_insert(other);
+        }
         if let Some(default) = default.filter(|it| it.word(0) != "application/octet-stream") {
             let help = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
                            by extension";
             let message = format!("`{}` is not carried over", spoken(default));
             self.draft.warn(&default.origin, message, help);
         }
-        types
+        let differs = |(extension, kind): &(String, &str)| {
+            media_type(extension).unwrap_or("application/octet-stream") != *kind
+        };
+        let named = named.into_iter().filter(differs);
+        named.map(|(extension, kind)| (extension, kind.to_owned())).collect()
     }
 
     /// The last of `try_files`, where it is a file; what comes before it, a folder of files does by itself.
@@ -271,16 +323,40 @@ impl Writer<'_> {
             return Some((below.to_owned(), tries.origin.clone()));
         }
         let message = format!("of `{}` only files and folders are carried over", spoken(tries));
-        self.draft.warn(&tries.origin, message, "what is not there gets 404");
+        let help = "what is not there gets 404";
+        // An application may be there.
+        match last.starts_with('/') && last.contains(['?', '$']) {
+            true => self.draft.fail(&tries.origin, message, help),
+            false => self.draft.lose(&tries.origin, message, help),
+        }
         None
     }
 }
 
-/// Whether folders are listed. Where only files are tried, nginx looks at none.
-fn lists(scope: &Scope<'_>, own: &[Directive]) -> bool {
-    let tries = own.iter().find(|it| it.name == "try_files");
-    let has_folders = |it: &Directive| it.words.iter().any(|word| word.ends_with('/'));
-    scope.is_on("autoindex") && tries.is_none_or(has_folders)
+/// What a `try_files` looks for.
+struct Tried<'t> {
+    /// Whether folders answer, by their index or a list.
+    has_folders: bool,
+    /// Files in folders that answer for these.
+    pages: Vec<&'t str>,
+    origin: &'t Origin,
+}
+
+impl<'t> Tried<'t> {
+    fn of(tries: &'t Directive) -> Self {
+        let has_folders = tries.words.iter().any(|word| word == "$uri/");
+        let pages = tries.words.iter().filter_map(|word| word.strip_prefix("$uri/"));
+        let is_page = |name: &&str| !name.is_empty() && !name.contains(['/', '$']);
+        Self { has_folders, pages: pages.filter(is_page).collect(), origin: &tries.origin }
+    }
+}
+
+/// Whether a field sends clients to QUIC, which nobody speaks here.
+fn is_for_quic(added: &Directive) -> bool {
+    let value = added.word(1).to_ascii_lowercase();
+    let names = |name: &str| added.word(0).eq_ignore_ascii_case(name);
+    names("alt-svc") && (value.contains("h3") || value.contains("quic"))
+        || names("alternate-protocol") && value.contains("quic")
 }
 
 fn is_cache_control(directive: &Directive) -> bool {
@@ -309,8 +385,15 @@ pub(super) const OF_ROUTES: [&str; 16] = [
 pub(super) const ROUTE_ABOVE: &str = "its files answer by the route that they are below";
 pub(super) const OF_SITES: &str = "`error_pages` are those of the site";
 
+const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
+
+/// What nginx names where no `types` does.
+const OF_NGINX: [(&str, &str); 3] =
+    [("html", "text/html"), ("gif", "image/gif"), ("jpg", "image/jpeg")];
+
 /// Fields of which a response often has several, each of which counts.
-const OF_LINES: [&str; 7] = [
+const OF_LINES: [&str; 8] = [
+    "access-control-allow-origin",
     "content-security-policy",
     "content-security-policy-report-only",
     "link",

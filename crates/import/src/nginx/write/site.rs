@@ -10,7 +10,7 @@ use super::route::spoken;
 use super::tls::{Pair, laxer_client_auth};
 use crate::nginx::expression::{Expressed, expressed};
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::{self, Location, LocationKind, kind_of};
+use crate::nginx::location::{self, Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -44,6 +44,12 @@ pub(super) struct Redirect<'t> {
 impl<'t> ServerBlock<'t> {
     pub(super) fn ends_tls(&self) -> bool {
         self.listens.iter().any(|listen| listen.is_tls)
+    }
+
+    /// How many places it has: itself, and its locations.
+    pub(super) fn places(&self) -> usize {
+        let locations = location::all(&self.scope);
+        1 + locations.iter().filter(|it| it.kind != LocationKind::Named).count()
     }
 
     /// Where it leads to HTTPS, if it does nothing else.
@@ -210,7 +216,7 @@ impl Writer<'_> {
     ) -> bool {
         if names.is_empty() && !server.is_default {
             let message = "this server is left out: nobody asks for it by a name";
-            self.draft.warn(server.origin, message, "write server_name");
+            self.draft.lose(server.origin, message, "write server_name");
             return false;
         }
         let scope = &server.scope;
@@ -223,15 +229,12 @@ impl Writer<'_> {
         if let Some(shut) = self.shut(scope) {
             let is_whole = !location::all(scope).iter().any(|it| self.shut(&it.scope).is_none());
             if is_whole || ["return", "rewrite", "if"].contains(&&*shut.directive.name) {
-                let message =
-                    format!("the server is left out because of `{}`", spoken(shut.directive));
-                self.draft.warn(&shut.directive.origin, message, shut.why);
+                self.leave_server_out(&shut);
                 return false;
             }
         }
-        if let Some(shut) = laxer_client_auth(scope) {
-            let message = format!("the server is left out because of `{}`", spoken(shut.directive));
-            self.draft.warn(&shut.directive.origin, message, shut.why);
+        if let Some(shut) = laxer_client_auth(scope).or_else(|| slashes_kept(scope)) {
+            self.leave_server_out(&shut);
             return false;
         }
         self.error_pages = error_pages(scope).into_iter().map(|(_, path, _)| path).collect();
@@ -240,7 +243,7 @@ impl Writer<'_> {
         let Some(mut routes) = self.routes(scope) else { return false };
         if routes.is_empty() {
             let message = "the server is left out: no place of it is served";
-            self.draft.warn(server.origin, message, "its locations say why");
+            self.draft.lose(server.origin, message, "its locations say why");
             return false;
         }
         self.challenges(servers, server, &mut routes);
@@ -269,6 +272,14 @@ impl Writer<'_> {
             route.write(self);
         }
         true
+    }
+
+    fn leave_server_out(&mut self, shut: &Shut<'_>) {
+        let message = format!("the server is left out because of `{}`", spoken(shut.directive));
+        match shut.why {
+            location::NAMED => self.draft.fail(&shut.directive.origin, message, shut.why),
+            _ => self.draft.lose(&shut.directive.origin, message, shut.why),
+        }
     }
 
     /// Chains, keys and staples of a server; nothing where it has none, which is a mistake.
@@ -342,6 +353,16 @@ impl Writer<'_> {
         }
     }
 }
+
+/// Where nginx tells `//` from `/`, a path with it is no other location's, and here it is.
+fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let directive = scope.find("merge_slashes").filter(|it| it.word(0) == "off")?;
+    let is_alone = scope.own().iter().filter(|it| it.name == "location").count() < 2;
+    (!is_alone).then_some(Shut { directive, why: SLASHES })
+}
+
+const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
+                       take it away if that is as good";
 
 /// `error_page` with the path of a file, and for which statuses.
 fn error_pages<'t>(scope: &Scope<'t>) -> Vec<(&'t Directive, String, Vec<u16>)> {

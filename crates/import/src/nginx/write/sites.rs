@@ -38,7 +38,9 @@ impl Writer<'_> {
                 continue;
             };
             let own = names.get(&number).cloned().unwrap_or_default();
+            self.closed = 0;
             let is_site = self.site(server, own, servers);
+            self.draft.places.closed += if is_site { self.closed } else { server.places() };
             let text = std::mem::take(&mut self.draft.text);
             if is_site {
                 written.insert(number, text);
@@ -71,7 +73,7 @@ impl Writer<'_> {
             server.names.iter().cloned().partition(|name| !self.known_names.contains(name));
         for name in taken {
             let message = format!("another server has the name {name} already");
-            self.draft.warn(server.origin, message, "the first of both answers");
+            self.draft.lose(server.origin, message, "the first of both answers");
         }
         self.known_names.extend(names.iter().cloned());
         names
@@ -96,7 +98,7 @@ impl Writer<'_> {
             let is_open = written.contains_key(number) && !is_guarded(server.scope.own());
             if let Some(place) = server.unwritten.as_ref().filter(|_| !is_open) {
                 let message = "no site answers for names that no site has";
-                self.draft.warn(place, message, NO_DEFAULT);
+                self.draft.lose(place, message, NO_DEFAULT);
                 may_be = false;
             }
         }
@@ -109,7 +111,7 @@ impl Writer<'_> {
             return;
         }
         let message = format!("who asks for {} gets 403", names.join(", "));
-        self.draft.warn(server.origin, message, REFUSED);
+        self.draft.lose(server.origin, message, REFUSED);
         let certificates = match has_certificate(server) {
             true => self.pairs(&server.scope, server.origin).unwrap_or_default(),
             false => Vec::new(),

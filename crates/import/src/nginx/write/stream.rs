@@ -1,6 +1,8 @@
 //! `stream`: servers that carry connections become listeners with backends.
 
-use kettle_config::{Origin, quoted};
+use std::net::SocketAddr;
+
+use kettle_config::{Origin, collide, quoted};
 
 use super::Writer;
 use super::route::spoken;
@@ -17,51 +19,96 @@ use crate::offer::list;
 type Entry<'t> = (String, Target<'t>, &'t Origin);
 
 impl Writer<'_> {
-    pub(super) fn stream(&mut self, scope: &Scope<'_>, stream: &Directive) {
+    /// Writes the servers of `streams`. A socket that several servers share has what guards its default server before any name
+    /// is looked at, and a listener of kettle has one backend for names that no site has: all of it is left out.
+    pub(super) fn streams(&mut self, main: &Scope<'_>, streams: &[&Directive]) {
+        let mut sockets: Vec<(SocketAddr, &Origin)> = Vec::new();
+        let mut listening = Vec::new();
+        for stream in streams {
+            self.tell(stream.inner());
+            for server in stream.inner().iter().filter(|directive| directive.name == "server") {
+                let (inner, origin) = (server.inner(), &server.origin);
+                let listens = listen::all(inner, origin, 0, self.surroundings, &mut self.draft);
+                sockets.extend(listens.iter().map(|listen| (listen.address, origin)));
+                listening.push((*stream, server, listens));
+            }
+        }
         let mut has_names = false;
-        for server in stream.inner().iter().filter(|directive| directive.name == "server") {
-            let scope = scope.with(server.inner());
-            self.tell(server.inner());
-            for limit in scope.all("limit_conn") {
-                self.tell_of_limit(limit);
-            }
-            let is_tls = scope.is_on("proxy_ssl");
-            let shut = guarded(&scope)
-                .or_else(|| denied(&scope))
-                .or_else(|| laxer_client_auth(&scope))
-                .or_else(|| laxer_backend(&scope).filter(|_| is_tls));
-            if let Some(shut) = shut {
-                let message =
-                    format!("the server is left out because of `{}`", spoken(shut.directive));
-                self.draft.warn(&shut.directive.origin, message, shut.why);
-                continue;
-            }
-            let Some(pass) = scope.own().iter().find(|it| it.name == "proxy_pass") else {
-                let message = "the server is left out: it passes connections on to nobody";
-                self.draft.warn(&server.origin, message, "write proxy_pass");
-                continue;
+        for (stream, server, listens) in listening {
+            self.draft.places.all += 1;
+            let is_shared = |listen: &Listen| {
+                sockets.iter().any(|(address, origin)| {
+                    *origin != &server.origin
+                        && (*address == listen.address || collide(*address, listen.address))
+                })
             };
-            let listens =
-                listen::all(server.inner(), &server.origin, 0, self.surroundings, &mut self.draft);
-            if listens.is_empty() {
-                continue;
+            let scope = main.with(stream.inner()).with(server.inner());
+            let is_written = match listens.iter().find(|listen| is_shared(listen)) {
+                Some(shared) => {
+                    let message = "the server is left out: another one listens on its socket";
+                    self.draft.lose(&shared.origin, message, SHARED);
+                    false
+                }
+                None => self.stream(&scope, stream, server, &listens, &mut has_names),
+            };
+            self.draft.places.closed += usize::from(!is_written);
+        }
+    }
+
+    /// Writes a server of a stream that alone has its sockets; whether it is carried over.
+    fn stream(
+        &mut self,
+        scope: &Scope<'_>,
+        stream: &Directive,
+        server: &Directive,
+        listens: &[Listen],
+        has_names: &mut bool,
+    ) -> bool {
+        self.tell(server.inner());
+        for limit in scope.all("limit_conn") {
+            self.tell_of_limit(limit);
+        }
+        let is_tls = scope.is_on("proxy_ssl");
+        let shut = guarded(scope)
+            .or_else(|| denied(scope))
+            .or_else(|| laxer_client_auth(scope))
+            .or_else(|| laxer_backend(scope).filter(|_| is_tls));
+        if let Some(shut) = shut {
+            let message = format!("the server is left out because of `{}`", spoken(shut.directive));
+            self.draft.lose(&shut.directive.origin, message, shut.why);
+            return false;
+        }
+        if let Some(refused) = scope.find("ssl_reject_handshake").filter(|it| it.word(0) == "on") {
+            let message = "this server refuses handshakes, and is left out";
+            self.draft.lose(&refused.origin, message, "nobody is served there");
+            return false;
+        }
+        let Some(pass) = scope.own().iter().find(|it| it.name == "proxy_pass") else {
+            let message = "the server is left out: it passes connections on to nobody";
+            self.draft.lose(&server.origin, message, "write proxy_pass");
+            return false;
+        };
+        if listens.is_empty() {
+            return false;
+        }
+        match pass.word(0).strip_prefix('$') {
+            Some(variable) if scope.is_on("ssl_preread") && !*has_names => {
+                *has_names = self.by_name(scope, stream, variable, listens, pass);
+                *has_names
             }
-            match pass.word(0).strip_prefix('$') {
-                Some(variable) if scope.is_on("ssl_preread") && !has_names => {
-                    has_names = self.by_name(&scope, stream, variable, &listens, pass);
+            Some(_) => {
+                let message = format!("the server is left out because of `{}`", spoken(pass));
+                let help = "one `map $ssl_preread_server_name` decides by name";
+                self.draft.lose(&pass.origin, message, help);
+                false
+            }
+            None => {
+                let target = self.carried(scope, stream, pass.word(0));
+                for listen in listens {
+                    self.tunnel(scope, listen, &target, server);
                 }
-                Some(_) => {
-                    let message = format!("the server is left out because of `{}`", spoken(pass));
-                    let help = "one `map $ssl_preread_server_name` decides by name";
-                    self.draft.warn(&pass.origin, message, help);
-                }
-                None => {
-                    let target = self.carried(&scope, stream, pass.word(0));
-                    for listen in &listens {
-                        self.tunnel(&scope, listen, &target, server);
-                    }
-                    self.backend(&scope, target, &pass.origin);
-                }
+                self.backend(scope, target, &pass.origin);
+                true
             }
         }
     }
@@ -122,13 +169,13 @@ impl Writer<'_> {
         };
         let Some(map) = stream.inner().iter().find(is_it) else {
             let message = format!("the server is left out because of `{}`", spoken(pass));
-            self.draft.warn(&pass.origin, message, "no map tells what that stands for by name");
+            self.draft.lose(&pass.origin, message, "no map tells what that stands for by name");
             return false;
         };
         let (sites, default) = self.entries(scope, stream, map);
         if sites.is_empty() && default.is_none() {
             let message = "the server is left out: no name is left that it passes on";
-            self.draft.warn(&pass.origin, message, "write each name");
+            self.draft.lose(&pass.origin, message, "write each name");
             return false;
         }
         for listen in listens {
@@ -374,6 +421,9 @@ impl Writer<'_> {
         }
     }
 }
+
+const SHARED: &str = "what guards a socket guards all of it, and a listener of kettle has one backend for names that no site has: give each server \
+                      an address of its own";
 
 fn without_port(address: &str) -> &str {
     match address.rsplit_once(':') {

@@ -1,0 +1,294 @@
+//! Locations for regular expressions: what they say of caches, where they send clients, and what they refuse.
+
+use super::Writer;
+use super::exact::unguarded;
+use super::locations::WELL_KNOWN;
+use super::moved::OF_FALLBACK;
+use super::route::{Cached, Common, Denied, Route, Setting, nearest, spoken};
+use super::settings::{OF_ROUTES, ROUTE_ABOVE};
+use crate::nginx::denied::denied_patterns;
+use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
+use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
+use crate::nginx::redirect::Rule;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+
+impl Writer<'_> {
+    /// `cache_control` by pattern, as locations for one path and for regular expressions say, and what these refuse; nothing
+    /// where no pattern says that.
+    pub(super) fn patterns<'t>(
+        &mut self,
+        locations: &[Location<'t>],
+        denied: &mut Vec<Denied<'t>>,
+    ) -> Option<Vec<Cached<'t>>> {
+        let mut cached = Vec::new();
+        for location in locations.iter().filter(|location| location.kind == LocationKind::Exact) {
+            let control = self.cache_control(&location.scope, location.directive.inner());
+            if let Some(control) = control.filter(|_| self.shut(&location.scope).is_none()) {
+                let pattern = location.path.clone();
+                cached.push(Cached { pattern, control, block: None });
+            }
+        }
+        for location in locations.iter().filter(|location| location.kind == LocationKind::Pattern) {
+            let origin = &location.directive.origin;
+            let what = spoken(location.directive);
+            let is_moved = location.has_rules();
+            let shut = self.shut(&location.scope);
+            let shut = shut.or_else(|| unguarded(location).filter(|_| !is_moved));
+            let shut = shut.or_else(|| self.rules_at(location).err());
+            if let Some(shut) = shut {
+                self.deny_expression(location, &shut, denied)?;
+                continue;
+            }
+            let control = self.cache_control(&location.scope, location.directive.inner());
+            let block = location.scope.around();
+            let is_inside = |it: &Location<'_>| {
+                it.kind == LocationKind::Pattern && std::ptr::eq(it.scope.own(), block)
+            };
+            // What one expression is for within what another is for, no pattern says.
+            let is_plain = !locations.iter().any(is_inside);
+            match (control, file_patterns(&location.path).filter(|_| is_plain)) {
+                (Some(control), Some(mut patterns)) => {
+                    self.tell(location.directive.inner());
+                    self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
+                    if location.ignores_case {
+                        let upper: Vec<_> = patterns.iter().map(|it| it.to_uppercase()).collect();
+                        patterns.extend(upper);
+                        let message = format!("`{what}` is for `a.Css` as well");
+                        self.draft.warn(origin, message, BOTH_CASES);
+                    }
+                    cached.extend(patterns.into_iter().map(|pattern| Cached {
+                        pattern,
+                        control: control.clone(),
+                        block: Some(block),
+                    }));
+                }
+                _ if location.has_rules() => {}
+                _ => self.draft.warn(
+                    origin,
+                    format!("`{what}` is not carried over"),
+                    "routes are chosen by prefix; its files answer by the route that they are below",
+                ),
+            }
+        }
+        Some(cached)
+    }
+
+    /// What locations for regular expressions say of who may ask, and where they send clients; nothing where a route that cannot
+    /// say it cannot refuse it, either.
+    pub(super) fn expressions<'t>(
+        &mut self,
+        locations: &[Location<'t>],
+        routes: &mut [Route],
+        common: &mut Common<'t>,
+    ) -> Option<()> {
+        let patterns = locations.iter().filter(|location| location.kind == LocationKind::Pattern);
+        for location in patterns {
+            let is_denied = |it: &Denied<'_>| it.is_of(location);
+            if common.denied.iter().any(is_denied) {
+                continue;
+            }
+            let Ok(rules) = self.rules_at(location) else { continue };
+            let what = format!("`{}`", spoken(location.directive));
+            let block = block_of(location);
+            let spared: Vec<String> =
+                spared_by(locations, block).into_iter().map(str::to_owned).collect();
+            self.deny_unsaid(location, &rules, &spared, routes, &what)?;
+            if !rules.is_empty() {
+                self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
+            }
+            if location.ignores_case && !rules.is_empty() {
+                let message = format!("{what} is for other cases of its letters as well");
+                self.draft.warn(&location.directive.origin, message, ONE_CASE);
+            }
+            if rules.is_empty() {
+                self.except_from_fallback(location, &spared, routes, &what);
+            }
+            let spare = |rule| Rule { spared: spared.clone(), ..rule };
+            common.rules.extend(rules.into_iter().map(spare));
+        }
+        Some(())
+    }
+
+    /// Refuses the paths of an expression on the routes that would answer for them in another way, or let others ask.
+    fn deny_unsaid(
+        &mut self,
+        location: &Location<'_>,
+        rules: &[Rule],
+        spared: &[String],
+        routes: &mut [Route],
+        what: &str,
+    ) -> Option<()> {
+        // A location for one path comes before one for an expression.
+        let is_serving = |route: &Route| {
+            let is_asked = route.files.is_some() || route.backend.is_some();
+            is_asked && route.alone.is_none() && !spared.contains(&route.prefix)
+        };
+        let directive = location.directive;
+        let unsaid = |route: &Route| {
+            let is_passed = route.backend.is_some() && rules.is_empty();
+            let passed = is_passed.then_some(Shut { directive, why: OF_FILES });
+            self.stricter(location, route).or_else(|| self.elsewhere(location, route)).or(passed)
+        };
+        let found = routes.iter().enumerate().filter(|(_, route)| is_serving(route));
+        let found: Vec<_> = found.filter_map(|(at, route)| Some((at, unsaid(route)?))).collect();
+        let Some((_, first)) = found.first().copied() else { return Some(()) };
+        let Some(patterns) = denied_patterns(&location.path) else {
+            self.refuse(&first, what);
+            return None;
+        };
+        self.leave_out(&first, what, true);
+        for (at, _) in found {
+            if let Some(route) = routes.get_mut(at) {
+                patterns.iter().for_each(|pattern| route.deny(pattern.clone()));
+            }
+        }
+        Some(())
+    }
+
+    /// Keeps a route's fallback from what `try_files` of another location was not for.
+    fn except_from_fallback(
+        &mut self,
+        location: &Location<'_>,
+        spared: &[String],
+        routes: &mut [Route],
+        what: &str,
+    ) {
+        let is_fallback = |(key, ..): &Setting| *key == "fallback";
+        let is_concerned =
+            |it: &&mut Route| it.settings.iter().any(is_fallback) && !spared.contains(&it.prefix);
+        let patterns = denied_patterns(&location.path);
+        for route in routes.iter_mut().filter(is_concerned) {
+            match &patterns {
+                Some(patterns) => route.except(patterns),
+                None => {
+                    route.settings.retain(|(key, ..)| !OF_FALLBACK.contains(key));
+                    let message = format!("what is not there gets 404 because of {what}");
+                    let help = "no pattern says which paths are not for the fallback";
+                    self.draft.lose(&location.directive.origin, message, help);
+                }
+            }
+        }
+    }
+
+    /// Refuses what an expression is for; nothing where no pattern says that.
+    fn deny_expression<'t>(
+        &mut self,
+        location: &Location<'t>,
+        shut: &Shut<'_>,
+        denied: &mut Vec<Denied<'t>>,
+    ) -> Option<()> {
+        let what = format!("`{}`", spoken(location.directive));
+        let Some(patterns) = denied_patterns(&location.path) else {
+            self.refuse(shut, &what);
+            return None;
+        };
+        if !shut.is_of_nginx() {
+            self.leave_out(shut, &what, true);
+        }
+        let path = &location.path;
+        let spares_well_known =
+            is_of_dotfiles(path) && !is_of_well_known(path) && path.contains("(?!");
+        denied.push(Denied {
+            patterns,
+            location: location.directive,
+            block: block_of(location),
+            spares_well_known,
+        });
+        Some(())
+    }
+
+    /// Gives routes what expressions refuse of their paths; nothing where that is too much for each request.
+    pub(super) fn deny(
+        &mut self,
+        denied: Vec<Denied<'_>>,
+        server: &Scope<'_>,
+        locations: &[Location<'_>],
+        routes: &mut Vec<Route>,
+    ) -> Option<()> {
+        let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
+        let has_whole = prefixes().any(|it| it.path == "/");
+        for it in denied {
+            let mut spared = spared_by(locations, it.block);
+            if !has_whole && !server.yields_to(it.block) {
+                spared.push("");
+            }
+            // Where it stands in a location that says nothing else, the route around that has its paths.
+            let home = prefixes().find(|own| std::ptr::eq(own.directive.inner(), it.block));
+            let home = home.and_then(|own| nearest(routes, own.path.trim_end_matches('/')));
+            let home = home.map(|route| route.prefix.clone());
+            spared.retain(|prefix| home.as_deref() != Some(prefix));
+            if it.spares_well_known && !routes.iter().any(|route| route.prefix == WELL_KNOWN) {
+                routes.extend(nearest(routes, WELL_KNOWN).and_then(well_known));
+            }
+            for route in routes.iter_mut().filter(|it| !spared.contains(&&*it.prefix)) {
+                let is_asked = route.files.is_some() || route.backend.is_some();
+                if !is_asked || route.alone.is_some() {
+                } else if it.spares_well_known && route.prefix == WELL_KNOWN {
+                    ["/.**", "/**/.**"]
+                        .iter()
+                        .for_each(|end| route.deny(format!("{WELL_KNOWN}{end}")));
+                } else {
+                    it.patterns.iter().for_each(|pattern| route.deny(pattern.clone()));
+                }
+            }
+        }
+        let stars = |route: &Route| route.denied.iter().filter(|it| it.contains('*')).count();
+        if let Some(route) = routes.iter().find(|route| stars(route) > STARRED_MAX) {
+            let message = "the server is left out: its expressions refuse too much";
+            self.draft.lose(&route.origin, message, "write fewer of them");
+            return None;
+        }
+        Some(())
+    }
+}
+
+/// The prefixes of which no location is held against the expressions of a block.
+fn spared_by<'l>(locations: &'l [Location<'_>], block: &[Directive]) -> Vec<&'l str> {
+    let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
+    let yields = |prefix: &str| {
+        let mut own = prefixes().filter(|it| it.path.trim_end_matches('/') == prefix);
+        own.any(|it| it.scope.yields_to(block))
+    };
+    let all = prefixes().map(|it| it.path.trim_end_matches('/'));
+    all.filter(|prefix| !yields(prefix)).collect()
+}
+
+/// The block that an expression is for. One within another is taken for as much as that.
+fn block_of<'t>(location: &Location<'t>) -> &'t [Directive] {
+    let mut scope = location.scope.clone();
+    let is_of_expression = |scope: &Scope<'t>| {
+        scope.outer_location().is_some_and(|it| kind_of(&it.words).0 == LocationKind::Pattern)
+    };
+    while is_of_expression(&scope) {
+        scope = scope.outer();
+    }
+    scope.around()
+}
+
+/// What is public by RFC 8615, as the route around it has it.
+fn well_known(above: &Route) -> Option<Route> {
+    let is_rewritten = above.rules.iter().any(|rule| !rule.is_redirect());
+    let is_open = !above.is_closed && !is_rewritten;
+    is_open.then(|| Route {
+        files: above.file(WELL_KNOWN),
+        backend: above.backend.clone(),
+        access: above.access.clone(),
+        rules: above.rules.clone(),
+        settings: above
+            .settings
+            .iter()
+            .filter(|(key, ..)| !key.starts_with("fallback"))
+            .cloned()
+            .collect(),
+        ..Route::new(WELL_KNOWN, &above.origin)
+    })
+}
+
+const OF_FILES: &str = "its files answer in nginx, and a backend would be asked for them";
+/// As kettle has it.
+const STARRED_MAX: usize = 100;
+const BOTH_CASES: &str =
+    "patterns of kettle tell letters' cases apart; all small and all large ones are written";
+const ONE_CASE: &str =
+    "patterns of kettle tell letters' cases apart; write one for each that is asked for";
