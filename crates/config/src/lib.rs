@@ -29,7 +29,8 @@ pub use advice::advice;
 pub use check::{collide, do_protocols_fit, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
-    pub use glob::DenyPatterns;, pub use foreign::{not_here, option_advice};,
+pub use foreign::{not_here, option_advice};
+pub use glob::DenyPatterns;
 pub use located::{Located, Position};
 pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
