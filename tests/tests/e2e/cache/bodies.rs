@@ -201,7 +201,16 @@ fn statuses_that_nobody_asked_for_are_passed_on_and_not_kept() {
             cached.get_through(&mut server, &target, "", &odd);
         }
     }
-    for code in ["099", "600", "999", "20"] {
+    // One that HTTP does not have is passed on, and never kept.
+    for code in [600, 999] {
+        let target = format!("/app/{code}");
+        let odd = ok(FRESH, "odd").replace("200 OK", &format!("{code} Odd"));
+        for _ in 0..2 {
+            let (passed, _) = cached.get_through(&mut server, &target, "", &odd);
+            assert_eq!((passed.status, status(&passed)), (code, "kettle; fwd=uri-miss"));
+        }
+    }
+    for code in ["099", "20"] {
         let odd = ok(FRESH, "odd").replace("200", code);
         let (refused, _) = cached.get_through(&mut server, "/app/refused", "", &odd);
         assert_eq!(refused.status, 502, "{code}");
