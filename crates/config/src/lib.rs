@@ -25,7 +25,7 @@ mod word;
 
 pub use advice::advice;
 pub use check::{collide, do_protocols_fit, is_own_request_header, leads_back};
-pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
+pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files, is_to_be_made};
 pub use diagnostic::Diagnostic;
 pub use located::{Located, Position};
 pub use model::{
