@@ -78,7 +78,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
             diagnostics.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));
         }
     }
-    let caches = config.caches.iter();
+    let caches = config.caches.iter().filter(|cache| !is_to_be_made(&cache.directory.value));
     diagnostics.extend(caches.filter_map(|cache| check_folder(config, &cache.directory)));
     diagnostics.extend(check_parents(config));
     diagnostics.extend(check_logs(config));
@@ -87,6 +87,13 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
         true => diagnostics,
         false => diagnostics.into_iter().map(with_hint).collect(),
     }
+}
+
+/// True if nothing has the name of a cache's folder and its parent is there: a start makes it.
+pub fn is_to_be_made(folder: &Path) -> bool {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    fs::symlink_metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        && parent.unwrap_or(Path::new(".")).is_dir()
 }
 
 fn mistake(

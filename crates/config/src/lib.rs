@@ -26,8 +26,10 @@ mod syntax;
 mod word;
 
 pub use advice::advice;
-pub use check::{collide, do_protocols_fit, leads_back};
-pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
+pub use check::{
+    check_files, collide, do_protocols_fit, is_own_request_header, is_to_be_made, leads_back,
+};
+pub use check_files::ERROR_PAGE_BYTES_MAX;
 pub use diagnostic::Diagnostic;
 pub use foreign::{not_here, option_advice};
 pub use glob::DenyPatterns;

@@ -27,6 +27,7 @@ use kettle_server::upstream::Upstreams;
 
 mod acceptors;
 mod access;
+mod cache_folders;
 mod client_auth;
 mod identities;
 mod open_doors;
@@ -229,6 +230,7 @@ fn load(
         _ => None,
     };
     let mut diagnostics = Diagnostics::begin_with_files(config);
+    cache_folders::make_missing(config, purpose, account, &mut diagnostics);
     if renewed.is_some() {
         diagnostics.leave_to_reloads(config);
     }

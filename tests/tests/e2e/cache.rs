@@ -5,6 +5,7 @@ mod arrivals;
 mod bodies;
 mod ends;
 mod fills;
+mod folder;
 mod hot;
 mod keeps;
 mod kernel;

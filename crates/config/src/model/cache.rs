@@ -14,7 +14,8 @@ settings! {
     pub struct Cache {
         /// The name that routes call it by.
         pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
-        /// Its folder, on a local file system, which the user that serves may write to and nobody else uses.
+        /// Its folder, on a local file system, which the user that serves may write to and nobody else uses. A start makes it if
+        /// it is missing and its parent is there: for that user, mode 0700.
         pub directory: Located<PathBuf> = required(located_path()),
         /// What it may take of the disk. What is used least makes room.
         pub size: u64 = size(1024 * MIB, MIB, 1024 * 1024 * 1024 * MIB),

@@ -14,7 +14,7 @@ use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
 use rustix::fs::{Access, OFlags, access};
 use rustix::io::Errno;
 
-use super::Diagnostics;
+use super::{Diagnostics, cache_folders};
 
 /// Who serves, if the configuration says it.
 ///
@@ -76,6 +76,9 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
     let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(need.path);
     if keeper::is_there() {
         needs.retain(|need| !is_the_keepers(need));
+    }
+    if account.is_some_and(|account| !account.is_current()) {
+        needs.retain(|need| !cache_folders::is_made_by_root(config, need.path));
     }
     for need in needs.iter().filter(|need| need.is_pipe_without_reader()) {
         let written = need.path.display().to_string();

@@ -63,6 +63,32 @@ impl Stage {
 const CERTIFICATE: &str = "[[site.certificate]]\nchain = \"live/chain\"\nkey = \"live/key\"";
 
 #[test]
+fn the_folder_of_a_cache_that_root_makes_at_a_start_is_not_missed() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o755);
+    stage.folder("live", 0o755);
+    stage.file("live/chain", 0o644);
+    stage.file("live/key", 0o644);
+    let cache = |directory: &str| format!("[[cache]]\nname = \"c\"\ndirectory = \"{directory}\"");
+    let found = |stage: &Stage, directory: &str| {
+        stage.found(&stage.config("nobody", "off", CERTIFICATE, &cache(directory)))
+    };
+    assert_eq!(found(&stage, "kept"), [""; 0]);
+    // It makes nothing where somebody else could have put something in its way, and nothing below what is missing.
+    let below = found(&stage, "no/kept");
+    assert!(below.len() == 1 && below[0].contains("may not keep files in no/kept"), "{below:#?}");
+    chown(stage.path(""), Some(1), None).unwrap();
+    let of_another = found(&stage, "kept");
+    assert!(
+        of_another.iter().any(|it| it.contains("may not keep files in kept")),
+        "{of_another:#?}"
+    );
+}
+
+#[test]
 fn each_permission_that_is_missing_is_found_with_its_command() {
     if !process::is_root() {
         return skip("only root can become somebody else");

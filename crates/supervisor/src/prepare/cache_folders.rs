@@ -1,0 +1,163 @@
+//! The folders of caches. A start makes those that are missing, before root is given up; a check makes nothing, and neither does a reload,
+//! whose process may be confined to what was there at the start.
+
+use std::fs::{DirBuilder, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use kettle_config::{Config, Diagnostic, is_to_be_made};
+use kettle_kernel::keeper::is_chosen_by_root;
+use kettle_kernel::process::{self, Account};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+
+use super::{Diagnostics, Purpose};
+
+/// Makes the folders that are missing for the `account` that serves, or says that they are missing.
+pub(super) fn make_missing(
+    config: &Config,
+    purpose: &Purpose<'_>,
+    account: fn(&Config) -> Result<Option<Account>, Vec<Diagnostic>>,
+    diagnostics: &mut Diagnostics,
+) {
+    let missing = config.caches.iter().map(|cache| &cache.directory);
+    let mut missing = missing.filter(|folder| is_to_be_made(&folder.value)).peekable();
+    let account = match purpose {
+        Purpose::Check => return,
+        Purpose::Start if missing.peek().is_none() => return,
+        // What is wrong with it is said elsewhere.
+        Purpose::Start => account(config).ok(),
+        Purpose::Reload(_) | Purpose::Renewal(_) => None,
+    };
+    for folder in missing {
+        let written = folder.value.display().to_string();
+        let (message, help) = match &account {
+            None if matches!(purpose, Purpose::Start) => continue,
+            None => {
+                (format!("the folder {written} is missing"), "restart kettle: a start makes it")
+            }
+            Some(account) => match make(&folder.value, account.as_ref()) {
+                Ok(()) => {
+                    tracing::info!("made the folder {written} for a cache");
+                    continue;
+                }
+                Err(error) => (
+                    format!("the folder {written} is missing and cannot be made: {error}"),
+                    "make it for the user that serves, or name one that this user may make",
+                ),
+            },
+        };
+        let help = Some(help.to_owned());
+        diagnostics.mistakes.push(config.diagnostic(folder.at, &written, message, help));
+    }
+}
+
+/// True if a start as root, which this process would be, makes this folder where the user that serves could not.
+pub(super) fn is_made_by_root(config: &Config, folder: &Path) -> bool {
+    process::is_root()
+        && config.caches.iter().any(|cache| cache.directory.value == folder)
+        && is_to_be_made(folder)
+        && is_roots(parent(folder))
+}
+
+/// Makes a folder that this account has. Only where it may not do so itself, and nobody but root could have put something else on the
+/// way, root does it.
+fn make(folder: &Path, account: Option<&Account>) -> io::Result<()> {
+    let make_own = || DirBuilder::new().mode(0o700).create(folder);
+    let made = match account.filter(|account| !account.is_current()) {
+        None => make_own(),
+        Some(account) => match account.ask(make_own).map_err(io::Error::other)? {
+            Err(error)
+                if error.kind() == ErrorKind::PermissionDenied && is_roots(parent(folder)) =>
+            {
+                make_for(folder, account)
+            }
+            made => made,
+        },
+    };
+    match made {
+        // Two caches may name one.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+fn make_for(folder: &Path, account: &Account) -> io::Result<()> {
+    let name = folder.file_name().ok_or(ErrorKind::InvalidInput)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let above = rustix::fs::open(parent(folder), flags, Mode::empty())?;
+    rustix::fs::mkdirat(&above, name, Mode::RWXU)?;
+    let (uid, gid) = (Uid::from_raw(account.uid()), Gid::from_raw(account.gid()));
+    let given = rustix::fs::openat(&above, name, flags | OFlags::NOFOLLOW, Mode::empty())
+        .and_then(|made| rustix::fs::fchown(&made, Some(uid), Some(gid)));
+    if given.is_err() {
+        // The next start would find it, and could keep nothing in it.
+        let _ = rustix::fs::unlinkat(&above, name, AtFlags::REMOVEDIR);
+    }
+    Ok(given?)
+}
+
+/// True if nobody but root can put anything there, or in the way to it.
+fn is_roots(folder: &Path) -> bool {
+    let is_closed = |found: Metadata| found.uid() == 0 && found.mode() & 0o022 == 0;
+    is_chosen_by_root(folder) && folder.metadata().is_ok_and(is_closed)
+}
+
+fn parent(folder: &Path) -> &Path {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use kettle_skip::skip;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn is_private_of(folder: &Path, uid: u32) -> bool {
+        let found = fs::symlink_metadata(folder).unwrap();
+        found.is_dir() && found.mode() & 0o777 == 0o700 && found.uid() == uid
+    }
+
+    #[test]
+    fn a_folder_is_made_below_one_that_is_there_and_only_once() {
+        let above = TempDir::new().unwrap();
+        let folder = above.path().join("cache");
+        assert!(is_to_be_made(&folder));
+        let own = rustix::process::geteuid().as_raw();
+        for _ in 0..2 {
+            make(&folder, None).unwrap();
+            assert!(is_private_of(&folder, own));
+        }
+        assert!(!is_to_be_made(&folder));
+        assert!(!is_to_be_made(&above.path().join("no/parent")));
+        symlink("nowhere", above.path().join("link")).unwrap();
+        assert!(!is_to_be_made(&above.path().join("link")));
+        fs::write(above.path().join("file"), "").unwrap();
+        assert!(make(&above.path().join("file"), None).is_err());
+    }
+
+    #[test]
+    fn root_makes_it_for_the_user_that_serves() {
+        let Some(account) = Account::find("nobody", None).ok().filter(|_| process::is_root())
+        else {
+            return skip("not run as root, or there is no `nobody`");
+        };
+        // Where the user may write itself, where only root may, and where somebody else may.
+        for (mode, owner, is_made) in
+            [(0o777, 0, true), (0o755, 0, true), (0o755, 1, false), (0o775, 1, false)]
+        {
+            // Each step to it is root's alone.
+            let above = tempfile::Builder::new().prefix(".kettle").tempdir_in("/var/lib").unwrap();
+            fs::set_permissions(above.path(), fs::Permissions::from_mode(mode)).unwrap();
+            std::os::unix::fs::chown(above.path(), Some(owner), None).unwrap();
+            let folder = above.path().join("cache");
+            assert_eq!(make(&folder, Some(&account)).is_ok(), is_made, "{mode:o} {owner}");
+            assert!(!is_made || is_private_of(&folder, account.uid()), "{mode:o} {owner}");
+        }
+    }
+}
