@@ -9,6 +9,7 @@ use std::rc::Rc;
 use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
+use crate::access_log::RequestId;
 use crate::cached;
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
@@ -42,7 +43,8 @@ pub async fn respond(
     let site = router.site(head.host_bytes(), presented);
     let (Ok(target), Some(site)) = (head.target(), site) else {
         let status = head.target().err().map_or(421, |error| error.status());
-        return Box::pin(refuse(files, router, Some(head), presented, status)).await;
+        let id = &request.client.request_id;
+        return Box::pin(refuse(files, router, Some(head), presented, status, id)).await;
     };
     let route = site.route(target.path);
     let is_refused = target.has_encoded_slash
@@ -87,14 +89,16 @@ pub async fn refuse(
     head: Option<&Head>,
     presented: Presented<'_>,
     status: u16,
+    id: &RequestId,
 ) -> Response {
     let asked = head.and_then(|head| head.host_bytes());
     let asked = asked.and_then(|host| router.site(Some(host), presented));
     let Some(site) = asked.or_else(|| router.site(None, presented)) else {
-        return error_page::plain(&status.into());
+        return error_page::plain(&status.into(), id);
     };
     let deadline = files.disks().deadline();
-    let response = error_response(files, site, &site.configured, &status.into(), deadline).await;
+    let error = status.into();
+    let response = error_response(files, site, &site.configured, &error, deadline, id).await;
     of_site(site, None, response)
 }
 
@@ -133,7 +137,10 @@ async fn respond_slowly(
     };
     let mut response = match outcome {
         Ok(response) => response,
-        Err(error) => error_response(&responder.files, site, configured, &error, deadline).await,
+        Err(error) => {
+            let (files, id) = (&responder.files, &request.client.request_id);
+            error_response(files, site, configured, &error, deadline, id).await
+        }
     };
     if let Body::Upgraded(upgraded) = &mut response.body {
         // A tunnel takes its place among its client's requests until it ends.
@@ -235,12 +242,14 @@ async fn error_response(
     configured: &ConfiguredFields,
     error: &HttpError,
     deadline: DiskDeadline,
+    id: &RequestId,
 ) -> Response {
     let page = match site.error_pages.get(&error.status) {
         Some(path) => files.error_page(path, deadline).await,
         None => None,
     };
-    error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)
+    let page = page.unwrap_or_else(|| ErrorPage::plain(error.status, id));
+    error_page::response(error, page, configured)
 }
 
 #[cfg(test)]
