@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -301,6 +301,13 @@ impl Entry {
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// The client, with its port.
+    #[must_use]
+    pub fn remote(&self) -> String {
+        let address: IpAddr = self.text("remote").parse().unwrap();
+        SocketAddr::new(address, u16::try_from(self.number("remote_port")).unwrap()).to_string()
     }
 
     /// Where the response was encrypted, and why not elsewhere: `user`, or `user (circuit_open)`.

@@ -23,11 +23,13 @@ use crate::tx_path::{Reason, TxPath};
 
 mod escape;
 mod format;
+mod request_id;
 mod tunnel;
 mod upstream;
 mod writer;
 
 use format::TimeTexts;
+pub use request_id::RequestId;
 pub use tunnel::TunnelEntry;
 pub use upstream::UpstreamEntry;
 use writer::{Command, Writer};
@@ -37,7 +39,7 @@ use writer::{Command, Writer};
 pub struct ResponseEntry<'a> {
     /// When the request's head was complete.
     pub time: SystemTime,
-    /// The peer.
+    /// The client. Port 0: its port is not known.
     pub remote: SocketAddr,
     /// The `Host` field, as sent.
     pub host: Option<&'a [u8]>,
@@ -77,6 +79,8 @@ pub struct ResponseEntry<'a> {
     pub connection: u64,
     /// Which request of its connection this was, from 1.
     pub request_number: u64,
+    /// What it is called.
+    pub request_id: &'a RequestId,
     /// Whether the body ended where its head had promised.
     pub completed: bool,
 }
@@ -291,6 +295,7 @@ impl WorkerLog {
         self.add(destination, |format, lines, clock| match format {
             LogFormat::Json => format::write_json(lines, clock, entry),
             LogFormat::Combined => format::write_combined(lines, clock, entry),
+            LogFormat::CombinedPlain => format::write_combined_plain(lines, clock, entry),
             LogFormat::Short => format::write_short(lines, clock, entry),
         });
     }
@@ -310,6 +315,7 @@ impl WorkerLog {
         }
         let format = match self.shared.format.load(Relaxed) {
             FORMAT_COMBINED => LogFormat::Combined,
+            FORMAT_COMBINED_PLAIN => LogFormat::CombinedPlain,
             FORMAT_SHORT => LogFormat::Short,
             _ => LogFormat::Json,
         };
@@ -351,6 +357,7 @@ impl Shared {
         let format = match settings.format {
             LogFormat::Json => FORMAT_JSON,
             LogFormat::Combined => FORMAT_COMBINED,
+            LogFormat::CombinedPlain => FORMAT_COMBINED_PLAIN,
             LogFormat::Short => FORMAT_SHORT,
         };
         self.buffer_bytes.store(settings.buffer, Relaxed);
@@ -377,6 +384,7 @@ const fn backlog_bytes_max(buffer_bytes: usize) -> usize {
 const FORMAT_JSON: u8 = 0;
 const FORMAT_COMBINED: u8 = 1;
 const FORMAT_SHORT: u8 = 2;
+const FORMAT_COMBINED_PLAIN: u8 = 3;
 
 /// The backlog of a worker in full buffers.
 const BACKLOG_BUFFERS: usize = 16;

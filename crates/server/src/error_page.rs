@@ -13,6 +13,7 @@ use kettle_http::conditional::SelectionError;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
 
+use crate::access_log::RequestId;
 use crate::disk::Device;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
@@ -57,19 +58,19 @@ pub struct ErrorPage {
 impl ErrorPage {
     /// The page for a status no site has a page for.
     #[must_use]
-    pub fn plain(status: u16) -> Self {
-        Self::of(status, reason_phrase(status))
+    pub fn plain(status: u16, id: &RequestId) -> Self {
+        Self::of(status, reason_phrase(status), id)
     }
 
     /// The page for a host that no site has.
     #[must_use]
-    pub fn unknown_host(host: &str) -> Self {
-        Self::of(421, &format!("No site here has the name <b>{}</b>.", escape(host)))
+    pub fn unknown_host(host: &str, id: &RequestId) -> Self {
+        Self::of(421, &format!("No site here has the name <b>{}</b>.", escape(host)), id)
     }
 
     /// The page for plain HTTP on a port that speaks HTTPS.
     #[must_use]
-    pub fn plain_http(location: &str) -> Self {
+    pub fn plain_http(location: &str, id: &RequestId) -> Self {
         let location = escape(location);
         Self::of(
             400,
@@ -77,19 +78,22 @@ impl ErrorPage {
                 "This port speaks HTTPS, and the request came in plain HTTP: use \
                  <a href=\"{location}\">{location}</a>."
             ),
+            id,
         )
     }
 
     /// `content` is HTML.
-    fn of(status: u16, content: &str) -> Self {
-        let reason = reason_phrase(status);
+    fn of(status: u16, content: &str, id: &RequestId) -> Self {
+        let (reason, id) = (reason_phrase(status), id.to_string());
+        let id = escape(&id);
         let text = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{status} {reason}</title>\n</head>\n\
              <body style=\"font:16px/1.5 system-ui,sans-serif;margin:4rem auto;max-width:40rem;\
-             padding:0 1rem\">\n<h1>{status}</h1>\n<p>{content}</p>\n</body>\n</html>\n"
+             padding:0 1rem\">\n<h1>{status}</h1>\n<p>{content}</p>\n\
+             <p><small>Request {id}</small></p>\n</body>\n</html>\n"
         );
         Self { bytes: text.into(), content_type: "text/html; charset=utf-8".to_owned() }
     }
@@ -191,8 +195,8 @@ pub fn response(error: &HttpError, page: ErrorPage, configured: &ConfiguredField
 
 /// The answer to what belongs to no site.
 #[must_use]
-pub fn plain(error: &HttpError) -> Response {
-    response(error, ErrorPage::plain(error.status), &ConfiguredFields::default())
+pub fn plain(error: &HttpError, id: &RequestId) -> Response {
+    response(error, ErrorPage::plain(error.status, id), &ConfiguredFields::default())
 }
 
 #[cfg(test)]

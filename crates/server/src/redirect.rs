@@ -5,6 +5,7 @@ pub mod pattern;
 use kettle_http::target::{SlashRuns, Target, reference};
 use kettle_http::uri::percent_encode_path;
 
+use crate::access_log::RequestId;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
@@ -23,7 +24,7 @@ impl Redirect {
     ///
     /// # Errors
     /// 400 if the request does not say which host it wants, and that of a target without meaning.
-    pub fn respond(self, head: &Head) -> Result<Response, HttpError> {
+    pub fn respond(self, head: &Head, id: &RequestId) -> Result<Response, HttpError> {
         let target = head.target().map_err(|error| error.status())?;
         // HTTP/1.0 need not say which host it wants, and nothing else does.
         let host = head.host().ok_or(400_u16)?;
@@ -37,7 +38,8 @@ impl Redirect {
         Ok(match self.status {
             Some(status) => redirect(status, &location, &configured),
             None => {
-                error_page::response(&400.into(), ErrorPage::plain_http(&location), &configured)
+                let page = ErrorPage::plain_http(&location, id);
+                error_page::response(&400.into(), page, &configured)
             }
         })
     }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
+use crate::access_log::RequestId;
 use crate::cached;
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
@@ -42,7 +43,8 @@ pub async fn respond(
     let site = router.site(head.host_bytes(), presented);
     let (Ok(target), Some(site)) = (head.target(), site) else {
         let status = head.target().err().map_or(421, |error| error.status());
-        return Box::pin(refuse(files, router, Some(head), presented, status)).await;
+        let id = &request.client.request_id;
+        return Box::pin(refuse(files, router, Some(head), presented, status, id)).await;
     };
     let route = site.route(target.path);
     let is_refused = target.has_encoded_slash
@@ -87,13 +89,14 @@ pub async fn refuse(
     head: Option<&Head>,
     presented: Presented<'_>,
     status: u16,
+    id: &RequestId,
 ) -> Response {
     let asked = head.and_then(|head| head.host_bytes());
     let asked = asked.and_then(|host| router.site(Some(host), presented));
     let unknown = head.filter(|_| status == 421).and_then(|head| head.host());
     let page = match unknown.filter(|host| router.is_unknown(host)) {
-        Some(host) => ErrorPage::unknown_host(host),
-        None => ErrorPage::plain(status),
+        Some(host) => ErrorPage::unknown_host(host, id),
+        None => ErrorPage::plain(status, id),
     };
     let Some(site) = asked.or_else(|| router.site(None, presented)) else {
         return error_page::response(&status.into(), page, &ConfiguredFields::default());
@@ -139,7 +142,10 @@ async fn respond_slowly(
     };
     let mut response = match outcome {
         Ok(response) => response,
-        Err(error) => error_response(&responder.files, site, configured, &error, deadline).await,
+        Err(error) => {
+            let (files, id) = (&responder.files, &request.client.request_id);
+            error_response(files, site, configured, &error, deadline, id).await
+        }
     };
     if let Body::Upgraded(upgraded) = &mut response.body {
         // A tunnel takes its place among its client's requests until it ends.
@@ -245,9 +251,14 @@ async fn error_response(
     configured: &ConfiguredFields,
     error: &HttpError,
     deadline: DiskDeadline,
+    id: &RequestId,
 ) -> Response {
     let page = own_page(files, site, error.status, deadline).await;
-    error_page::response(error, page.unwrap_or_else(|| ErrorPage::plain(error.status)), configured)
+    error_page::response(
+        error,
+        page.unwrap_or_else(|| ErrorPage::plain(error.status, id)),
+        configured,
+    )
 }
 
 /// The site's own page for an error, if it has one that can be read.

@@ -2,6 +2,7 @@
 
 mod agree;
 mod body;
+mod clients;
 mod early;
 mod examples;
 mod failure;

@@ -57,6 +57,8 @@ words! {
         Json = "json",
         /// The combined format of Apache and nginx, followed by the path and the TLS parameters.
         Combined = "combined",
+        /// The combined format alone, for programs that count its fields, such as fail2ban and GoAccess.
+        CombinedPlain = "combined-plain",
         /// What a person reads: time, status, request, bytes of the body, duration, path, client.
         Short = "short",
     }

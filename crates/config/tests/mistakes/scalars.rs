@@ -244,7 +244,7 @@ help: write "warn""#,
     (
         r#"[log]
 format = "apache""#,
-        r#"kettle.toml:2:10: `format` takes one of "json", "combined", "short"
+        r#"kettle.toml:2:10: `format` takes one of "json", "combined", "combined-plain", "short"
  2 | format = "apache"
    |          ^^^^^^^^
 help: write "combined""#,
@@ -252,7 +252,7 @@ help: write "combined""#,
     (
         "[log]
 format = 1",
-        r#"kettle.toml:2:10: `format` takes one of "json", "combined", "short", not a whole number
+        r#"kettle.toml:2:10: `format` takes one of "json", "combined", "combined-plain", "short", not a whole number
  2 | format = 1
    |          ^
 help: write "json""#,

@@ -1,6 +1,7 @@
 //! One entry as one line, in JSON, in the combined format, or for a person.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_tls::Session;
@@ -13,9 +14,8 @@ use super::escape::{write_combined_field, write_json_string};
 pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
     out.extend_from_slice(b"{\"time\":\"");
     write_iso(out, clock, entry.time);
-    out.extend_from_slice(b"\",\"remote\":\"");
-    write_display(out, entry.remote);
     out.push(b'"');
+    address_members(out, ["remote", "remote_port"], entry.remote);
     text_member(out, "server_name", server_name(entry));
     text_member(out, "host", entry.host);
     text_member(out, "method", Some(entry.method));
@@ -46,13 +46,23 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &Respo
     number_member(out, "duration_us", microseconds(entry.duration));
     number_member(out, "connection", entry.connection);
     number_member(out, "request", entry.request_number);
+    plain_member(out, "request_id", entry.request_id);
     out.extend_from_slice(b",\"completed\":");
     out.extend_from_slice(if entry.completed { b"true" } else { b"false" });
     out.extend_from_slice(b"}\n");
 }
 
-/// Writes the combined format, then kettle's own fields as `name=value`, then a line feed.
-pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
+/// Writes the combined format, then a line feed.
+pub(super) fn write_combined_plain(
+    out: &mut Vec<u8>,
+    clock: &mut TimeTexts,
+    entry: &ResponseEntry<'_>,
+) {
+    write_combined_fields(out, clock, entry);
+    out.push(b'\n');
+}
+
+fn write_combined_fields(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
     write_display(out, entry.remote.ip());
     out.extend_from_slice(b" - ");
     match entry.user {
@@ -78,6 +88,11 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &R
     write_number(out, entry.body_bytes);
     quoted_field(out, " \"", entry.referer);
     quoted_field(out, " \"", entry.user_agent);
+}
+
+/// Writes the combined format, then kettle's own fields as `name=value`, then a line feed.
+pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
+    write_combined_fields(out, clock, entry);
     let session = entry.session;
     word_field(out, " path=", Some(entry.path.as_str()));
     word_field(out, " reason=", entry.reason.map(|reason| reason.as_str()));
@@ -95,6 +110,8 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &R
     write_number(out, entry.connection);
     out.extend_from_slice(b" request=");
     write_number(out, entry.request_number);
+    out.extend_from_slice(b" request_id=");
+    write_display(out, entry.request_id);
     word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
     if entry.refusal.is_some() {
         word_field(out, " refused=", entry.refusal);
@@ -210,6 +227,23 @@ pub(super) fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
 pub(super) fn number_member(out: &mut Vec<u8>, name: &str, value: u64) {
     member_name(out, name);
     write_number(out, value);
+}
+
+/// An address, and its port where that is known, each under its name.
+pub(super) fn address_members(out: &mut Vec<u8>, names: [&str; 2], address: SocketAddr) {
+    let [name, port_name] = names;
+    plain_member(out, name, address.ip());
+    if address.port() > 0 {
+        number_member(out, port_name, address.port().into());
+    }
+}
+
+/// A text in which nothing has to be escaped.
+fn plain_member(out: &mut Vec<u8>, name: &str, value: impl std::fmt::Display) {
+    member_name(out, name);
+    out.push(b'"');
+    write_display(out, value);
+    out.push(b'"');
 }
 
 fn member_name(out: &mut Vec<u8>, name: &str) {

@@ -11,9 +11,9 @@ use kettle_tls::{Cipher, Resumption, Session, Version};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::escape::{write_combined_field, write_json_string};
-use super::format::{TimeTexts, write_combined, write_json, write_short};
+use super::format::{TimeTexts, write_combined, write_combined_plain, write_json, write_short};
 use super::writer::{Command, Writer};
-use super::{AccessLog, BACKLOG_BUFFERS, Destination, ResponseEntry, WorkerLog};
+use super::{AccessLog, BACKLOG_BUFFERS, Destination, RequestId, ResponseEntry, WorkerLog};
 use crate::tx_path::{Reason, TxPath};
 
 static SESSION: LazyLock<Session> = LazyLock::new(|| Session {
@@ -29,6 +29,8 @@ static SESSION: LazyLock<Session> = LazyLock::new(|| Session {
     ticket_epoch: None,
     audience: None,
 });
+
+static ID: LazyLock<RequestId> = LazyLock::new(|| RequestId::said(b"abc-1").unwrap());
 
 fn entry() -> ResponseEntry<'static> {
     ResponseEntry {
@@ -53,6 +55,7 @@ fn entry() -> ResponseEntry<'static> {
         duration: Duration::from_micros(1_234),
         connection: 9,
         request_number: 2,
+        request_id: &ID,
         completed: true,
     }
 }
@@ -91,13 +94,13 @@ fn json_line_has_every_field() {
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(
-            r#"{"time":"2026-11-21T21:15:47.042Z","remote":"192.0.2.7:40000","#,
+            r#"{"time":"2026-11-21T21:15:47.042Z","remote":"192.0.2.7","remote_port":40000,"#,
             r#""server_name":"example.org","host":"example.org:8443","method":"GET","#,
             r#""target":"/a?b","version":"HTTP/1.1","status":200,"bytes_sent":70300,"#,
             r#""body_bytes":70000,"path":"user","reason":"kernel_lacks_suite","#,
             r#""tls_version":"TLSv1.3","suite":"TLS13_AES_128_GCM_SHA256","group":"X25519","#,
             r#""resumed":"ticket","user_agent":"curl/8","duration_us":1234,"connection":9,"#,
-            r#""request":2,"completed":true}"#,
+            r#""request":2,"request_id":"abc-1","completed":true}"#,
             "\n"
         )
     );
@@ -114,10 +117,27 @@ fn combined_line_starts_as_other_servers_write_it() {
             r#""curl/8" path=user reason=kernel_lacks_suite tls=TLSv1.3 "#,
             r#"suite=TLS13_AES_128_GCM_SHA256 group=X25519 resumed=ticket "#,
             r#"host="example.org:8443" server_name="example.org" bytes_sent=70300 "#,
-            r#"duration_us=1234 connection=9 request=2 completed=true"#,
+            r#"duration_us=1234 connection=9 request=2 request_id=abc-1 completed=true"#,
             "\n"
         )
     );
+}
+
+#[test]
+fn a_plain_line_has_the_fields_that_others_count() {
+    let mut out = Vec::new();
+    write_combined_plain(&mut out, &mut TimeTexts::default(), &entry());
+    let expected = "192.0.2.7 - - [21/Nov/2026:21:15:47 +0000] \"GET /a?b HTTP/1.1\" 200 70000 \"-\" \"curl/8\"\n";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}
+
+#[test]
+fn a_port_that_nobody_said_is_left_out() {
+    let mut out = Vec::new();
+    let remote = SocketAddr::from(([192, 0, 2, 7], 0));
+    write_json(&mut out, &mut TimeTexts::default(), &ResponseEntry { remote, ..entry() });
+    let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&line["remote"], line.get("remote_port")), (&"192.0.2.7".into(), None));
 }
 
 #[test]

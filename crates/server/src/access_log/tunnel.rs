@@ -8,8 +8,8 @@ use kettle_tls::Session;
 
 use super::escape::write_combined_field;
 use super::format::{
-    TimeTexts, microseconds, number_member, quoted_field, text_member, word_field, write_display,
-    write_iso, write_number, write_time_of_day,
+    TimeTexts, address_members, microseconds, number_member, quoted_field, text_member, word_field,
+    write_display, write_iso, write_number, write_time_of_day,
 };
 use crate::tx_path::{Flow, Reason};
 
@@ -55,6 +55,10 @@ impl TunnelEntry<'_> {
         match format {
             LogFormat::Json => self.write_json(out, clock),
             LogFormat::Combined => self.write_combined(out, clock),
+            LogFormat::CombinedPlain => {
+                self.write_combined_fields(out, clock);
+                out.extend_from_slice(b" \"-\" \"-\"\n");
+            }
             LogFormat::Short => self.write_short(out, clock),
         }
     }
@@ -62,11 +66,10 @@ impl TunnelEntry<'_> {
     fn write_json(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         out.extend_from_slice(b"{\"time\":\"");
         write_iso(out, clock, self.time);
-        out.extend_from_slice(b"\",\"remote\":\"");
-        write_display(out, self.remote);
         out.push(b'"');
+        address_members(out, ["remote", "remote_port"], self.remote);
         if self.peer != self.remote {
-            text_member(out, "peer", Some(self.peer.to_string().as_bytes()));
+            address_members(out, ["peer", "peer_port"], self.peer);
         }
         text_member(out, "listener", Some(self.listener.to_string().as_bytes()));
         text_member(out, "server_name", self.server_name.map(str::as_bytes));
@@ -103,12 +106,16 @@ impl TunnelEntry<'_> {
     }
 
     /// No request stands in it: what readers of the combined format look for is not there.
-    fn write_combined(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
+    fn write_combined_fields(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
         write_display(out, self.remote.ip());
         out.extend_from_slice(b" - - [");
         clock.write_common(out, self.time);
         out.extend_from_slice(b"] \"-\" - ");
         write_number(out, bytes(self.to_client));
+    }
+
+    fn write_combined(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
+        self.write_combined_fields(out, clock);
         quoted_field(out, " backend=\"", Some(self.backend.as_bytes()));
         quoted_field(out, " server=\"", self.server.map(str::as_bytes));
         quoted_field(out, " server_name=\"", self.server_name.map(str::as_bytes));
@@ -195,7 +202,7 @@ mod tests {
     fn json_has_both_directions() {
         let line: serde_json::Value = serde_json::from_str(&line(LogFormat::Json)).unwrap();
         let expected = serde_json::json!({
-            "time": "2026-11-21T21:15:47.042Z", "remote": "192.0.2.7:40000", "peer": "10.0.0.1:5000",
+            "time": "2026-11-21T21:15:47.042Z", "remote": "192.0.2.7", "remote_port": 40_000, "peer": "10.0.0.1", "peer_port": 5_000,
             "listener": "0.0.0.0:443", "server_name": "a\"b", "backend": "app", "server": "127.0.0.1:80",
             "connect_us": 90, "bytes_sent": 70_000, "path_sent": "user",
             "reason_sent": "kernel_lacks_suite", "bytes_received": 100, "path_received": "user",
@@ -209,6 +216,10 @@ mod tests {
         assert_eq!(
             line(LogFormat::Short),
             "21:15:47 192.0.2.7 to 127.0.0.1:80 100 B, back 70000 B 0.001 s user client_closed\n"
+        );
+        assert_eq!(
+            line(LogFormat::CombinedPlain),
+            "192.0.2.7 - - [21/Nov/2026:21:15:47 +0000] \"-\" - 70000 \"-\" \"-\"\n"
         );
         assert_eq!(
             line(LogFormat::Combined),

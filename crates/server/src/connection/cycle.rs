@@ -85,7 +85,7 @@ impl Connection {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
-        let arrival = Arrival::now(state.answered, self.client(Some(&head)));
+        let arrival = Arrival::now(state.answered, self.client(Some(&head), state.answered));
         let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
         let source = TlsSource {
             stream: &mut *stream,
@@ -158,10 +158,10 @@ impl Connection {
         status: u16,
         number: u64,
     ) -> End {
-        let arrival = Arrival::now(number, self.client(head));
+        let arrival = Arrival::now(number, self.client(head, number));
         let (files, router) = (&self.worker.responder.files, &self.snapshot.router);
-        let presented = stream.session().into();
-        let mut response = respond::refuse(files, router, head, presented, status).await;
+        let (presented, id) = (stream.session().into(), &arrival.client.request_id);
+        let mut response = respond::refuse(files, router, head, presented, status, id).await;
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
             Ok(()) => End::Announced,
             Err(end) => end,
@@ -243,12 +243,13 @@ impl Connection {
             || self.worker.deadlines.is_draining()
     }
 
-    /// The client of a request with this head.
-    pub(super) fn client(&self, head: Option<&Head>) -> Client {
-        match head {
+    /// The client of a request with this head, and which of the connection's it is.
+    pub(super) fn client(&self, head: Option<&Head>, number: u64) -> Client {
+        let client = match head {
             Some(head) => Client::of(head, self.remote, self.listener()),
             None => Client::connected(self.remote),
-        }
+        };
+        client.named(head, self.number, number)
     }
 
     pub(super) fn head_limits(&self) -> HeadLimits {
@@ -421,6 +422,7 @@ impl Connection {
             duration,
             connection: self.number,
             request_number: arrival.number,
+            request_id: &arrival.client.request_id,
             completed: delivered.completed,
         };
         self.worker.log.record(&response.log, &entry);

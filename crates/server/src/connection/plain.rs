@@ -28,7 +28,7 @@ impl Connection {
     pub(super) async fn plain(&self, mut socket: TcpStream, received: Vec<u8>) {
         let answered = self.plain_response(&mut socket, received).await;
         let Some((head, is_head, mut response)) = answered else { return };
-        let arrival = Arrival::now(1, self.client(head.as_ref()));
+        let arrival = Arrival::now(1, self.client(head.as_ref(), 1));
         let (date_line, version) = (self.worker.date_line(), head.as_ref().map(Head::version));
         let edge = Edge { date_line, version, is_head, is_tls: false, closes: true };
         let mut bytes = Vec::new();
@@ -87,7 +87,8 @@ impl Connection {
                 Ok(ParseRequest::Partial) => {}
                 Ok(ParseRequest::Complete { head, .. }) => break head.moved_to(()),
                 Err(error) => {
-                    let page = error_page::plain(&error.status().into());
+                    let id = self.client(None, 1).request_id;
+                    let page = error_page::plain(&error.status().into(), &id);
                     return Some((None, is_head(&received), page));
                 }
             }
@@ -101,8 +102,9 @@ impl Connection {
             }
         };
         let head = head.moved_to(Received::from(received));
-        let response = self.redirect_for(&head)?.respond(&head);
-        let response = response.unwrap_or_else(|error| error_page::plain(&error));
+        let id = self.client(Some(&head), 1).request_id;
+        let response = self.redirect_for(&head)?.respond(&head, &id);
+        let response = response.unwrap_or_else(|error| error_page::plain(&error, &id));
         let is_head = head.method() == Method::Head;
         Some((Some(head), is_head, response))
     }

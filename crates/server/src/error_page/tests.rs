@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn what_belongs_to_no_site_is_answered_with_a_short_page() {
-    let response = plain(&431.into());
+    let response = plain(&431.into(), &RequestId::said(b"abc-1").unwrap());
     assert_eq!(response.status, 431);
     let lines = response.fields.lines().concat();
     let expected = "server: kettle\r\ncontent-type: text/html; charset=utf-8\r\n";
@@ -14,6 +14,7 @@ fn what_belongs_to_no_site_is_answered_with_a_short_page() {
     let Body::Memory(body) = response.body else { panic!("no body") };
     let body = String::from_utf8(body.to_vec()).unwrap();
     assert!(body.contains("Request Header Fields Too Large"), "{body}");
+    assert!(body.contains("Request abc-1<"), "{body}");
 }
 
 #[test]

@@ -49,6 +49,11 @@ impl ProxyRoute {
         }
         self.add_own(&mut outgoing, &words);
         self.add_forwarded(&mut outgoing, client, asked.as_deref());
+        let is_named =
+            head.header(REQUEST_ID).is_some() && !head.is_hop_by_hop(REQUEST_ID.as_bytes());
+        if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
+            outgoing.field(REQUEST_ID, client.request_id.to_string());
+        }
         let closes = !self.upstream.keeps_connections();
         match (asks_upgrade, head.takes_trailers()) {
             (true, _) => {
@@ -161,6 +166,9 @@ fn is_ours(name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     is_of_proxies(name) || ["host", "content-length", "expect"].into_iter().any(is)
 }
+
+/// What a request is called, if its client says it; else by us.
+const REQUEST_ID: &str = "x-request-id";
 
 #[cfg(test)]
 mod tests;

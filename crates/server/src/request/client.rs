@@ -10,6 +10,7 @@ use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::forwarded::{Node, Scheme, forwarded, listed};
 
 use super::Head;
+use crate::access_log::RequestId;
 
 /// The client of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Client {
     pub proxies: Vec<IpAddr>,
     /// True if a trusted proxy connected.
     pub is_vouched_for: bool,
+    /// What its request is called.
+    pub request_id: RequestId,
     /// The field, in lower case, by which proxies name clients here, unless no client's field of that name is passed on anyway.
     naming_field: Option<Box<str>>,
 }
@@ -35,6 +38,7 @@ impl Client {
             scheme: Scheme::Https,
             proxies: Vec::new(),
             is_vouched_for: false,
+            request_id: RequestId::default(),
             naming_field: None,
         }
     }
@@ -69,6 +73,16 @@ impl Client {
         }
         client.naming_field = (!is_of_proxies(header.as_bytes())).then(|| header.into());
         client
+    }
+
+    /// Names its request: as a trusted proxy does in this head, or by these numbers.
+    #[must_use]
+    pub fn named(mut self, head: Option<&Head>, connection: u64, number: u64) -> Self {
+        let said =
+            head.filter(|_| self.is_vouched_for).and_then(|it| it.sole_header("x-request-id"));
+        let said = said.and_then(RequestId::said);
+        self.request_id = said.unwrap_or(RequestId::Own { connection, number });
+        self
     }
 
     /// Goes from proxy to proxy, the nearest first, to the first that is not trusted, or as far as is told. Returns the scheme

@@ -65,6 +65,20 @@ fn what_only_a_response_can_say_takes_the_place_of_the_operators() {
     assert_eq!(text(lines.all()), "server: kettle\r\nallow: *\r\nallowed: x\r\n");
 }
 
+#[test]
+fn what_has_no_values_is_taken_away() {
+    let none = |name: &str| (name.to_owned(), Vec::new());
+    let site = [pairs(&[("X-Site", "1"), ("X-Back", "1")]), vec![none("X-Powered-By")]].concat();
+    let route = [vec![none("x-site"), none("Server")], pairs(&[("X-Powered-By", "us")])].concat();
+    let lines = ConfiguredFields::new(&site, &route);
+    assert_eq!(text(lines.all()), "x-back: 1\r\nx-powered-by: us\r\n");
+    for (name, is_removed) in
+        [("x-site", true), ("server", true), ("x-powered-by", false), ("x-back", false)]
+    {
+        assert_eq!(lines.removes(name), is_removed, "{name}");
+    }
+}
+
 proptest::proptest! {
     /// A field that may not be sent would be left out without a word, so the configuration must have refused it.
     #[test]

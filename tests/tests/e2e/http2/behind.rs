@@ -79,7 +79,10 @@ fn response(word: &str, head: &str, body: &[u8]) -> Vec<u8> {
         ),
         _ => {
             // Only HTTP/1.1 has names in upper case.
-            let mut lines: Vec<_> = head.to_ascii_lowercase().lines().map(str::to_owned).collect();
+            let lines = head.to_ascii_lowercase();
+            // Each request has a name of its own.
+            let lines = lines.lines().filter(|line| !line.starts_with("x-request-id: "));
+            let mut lines: Vec<_> = lines.map(str::to_owned).collect();
             lines.sort_unstable();
             with_length("200 OK", &[lines.join("\n").as_bytes(), body].concat())
         }

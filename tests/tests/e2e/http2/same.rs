@@ -54,8 +54,18 @@ fn normal(text: &str, version: &str) -> (String, String) {
         said += &format!("{status}\n{}\n\n", fields.join("\n"));
         rest = after;
     }
-    (status, said + rest)
+    (status, said + &unnamed(rest))
 }
+
+/// A built-in error page without the name of its request.
+fn unnamed(body: &str) -> String {
+    match body.split_once("<small>Request ") {
+        Some((before, rest)) => format!("{before}{}", rest.get(REQUEST_ID_BYTES..).unwrap()),
+        None => body.to_owned(),
+    }
+}
+
+const REQUEST_ID_BYTES: usize = 16;
 
 /// `ann` with the password `secret`.
 const ANN: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";

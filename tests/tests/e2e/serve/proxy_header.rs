@@ -55,7 +55,7 @@ fn the_client_of_the_header_is_in_the_log() {
         for piece_bytes in [1, 7, header.len()] {
             let target = format!("/asked-{number}-{piece_bytes}");
             ask(&kettle, header, piece_bytes, &target);
-            assert_eq!(kettle.entry(&target).text("remote"), "192.0.2.7:40000");
+            assert_eq!(kettle.entry(&target).remote(), "192.0.2.7:40000");
         }
     }
     assert_eq!((outcomes(&kettle, "v1", "client"), outcomes(&kettle, "v2", "client")), (3, 3));
@@ -67,7 +67,7 @@ fn a_balancer_may_speak_for_itself() {
     for (number, header) in [LOCAL, UNKNOWN].into_iter().enumerate() {
         let target = format!("/asked-{number}");
         ask(&kettle, header, header.len(), &target);
-        assert!(kettle.entry(&target).text("remote").starts_with("127.0.0.1:"));
+        assert!(kettle.entry(&target).remote().starts_with("127.0.0.1:"));
     }
 }
 
@@ -121,7 +121,7 @@ fn a_header_that_never_ends_is_not_waited_for() {
 fn strangers_may_come_without_a_header_and_not_with_one() {
     let kettle = behind(r#"["192.0.2.0/24"]"#);
     ask(&kettle, b"", 1, "/direct");
-    assert!(kettle.entry("/direct").text("remote").starts_with("127.0.0.1:"));
+    assert!(kettle.entry("/direct").remote().starts_with("127.0.0.1:"));
     for header in [V1, V2, LOCAL] {
         let mut wire = Wire::connect(kettle.address());
         wire.send(header).unwrap();
@@ -182,7 +182,7 @@ fn tunnels_are_carried_behind_a_header() {
             assert_eq!(read_exactly(&mut at.accept(), V1.len() + 3), [V1, b"GET"].concat());
         }
         drop(client);
-        assert_eq!(kettle.tunnel().text("remote"), "192.0.2.7:40000");
+        assert_eq!(kettle.tunnel().remote(), "192.0.2.7:40000");
         let mut without = Wire::connect(kettle.addresses[index]);
         without.send(SSL_REQUEST).unwrap();
         assert_closed_in_silence(without);

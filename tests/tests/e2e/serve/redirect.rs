@@ -13,7 +13,7 @@ fn plain_http_is_sent_to_https() {
         Kettle::start(Setup::default().listener("kind = \"redirect\"\nredirect_port = 8443"));
     for (request, location) in [
         (get("/a%20b?c=d"), "https://localhost:8443/a%20b?c=d"),
-        (get("//evil.test/"), "https://localhost:8443/evil.test/"),
+        (get("//evil.test/"), "https://localhost:8443//evil.test/"),
         (
             b"GET http://other.test/x HTTP/1.1\r\nHost: other.test\r\n\r\n".to_vec(),
             "https://other.test:8443/x",

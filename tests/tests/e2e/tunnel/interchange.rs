@@ -135,7 +135,7 @@ fn we_stand_behind_whoever_ends_tls() {
         // Others only asked whether it listens.
         let entry = std::iter::repeat_with(|| behind.tunnel());
         let entry = entry.into_iter().find(|entry| entry.number("bytes_received") == 4).unwrap();
-        assert_eq!(entry.text("remote"), own, "{program}");
+        assert_eq!(entry.remote(), own, "{program}");
     }
 }
 

@@ -86,7 +86,7 @@ fn the_client_of_a_header_received_is_the_one_passed_on() {
     assert_eq!(read_exactly(&mut at.accept(), expected.len()), expected);
     drop(client);
     let entry = kettle.tunnel();
-    assert_eq!(entry.text("remote"), "192.0.2.7:40000");
+    assert_eq!(entry.remote(), "192.0.2.7:40000");
     assert!(entry.text("peer").starts_with("127."));
 }
 

@@ -177,7 +177,7 @@ fn we_read_the_header_of_haproxy() {
         loop {
             let entry = kettle.tunnel();
             if entry.number("bytes_received") == 4 {
-                assert_eq!(entry.text("remote"), own.to_string(), "{version}");
+                assert_eq!(entry.remote(), own.to_string(), "{version}");
                 break;
             }
         }

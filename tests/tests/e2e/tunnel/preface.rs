@@ -52,7 +52,7 @@ fn a_header_may_be_cut_at_each_byte() {
             ask(&kettle, &header, cut).finish(|keys| keys.seal(APPLICATION_DATA, b"ping"));
         assert_eq!(read_exactly(&mut at.accept(), 4), b"ping", "cut at {cut}");
         drop(session);
-        assert_eq!(kettle.tunnel().text("remote"), "192.0.2.7:40000", "cut at {cut}");
+        assert_eq!(kettle.tunnel().remote(), "192.0.2.7:40000", "cut at {cut}");
     }
 }
 
@@ -70,7 +70,7 @@ fn header_and_hello_may_be_cut_at_each_byte() {
         wire.write_all(&both[cut..]).unwrap();
         assert_eq!(read_exactly(&mut at.accept(), hello.len()), hello, "cut at {cut}");
         drop(wire);
-        assert_eq!(kettle.tunnel().text("remote"), "192.0.2.7:40000", "cut at {cut}");
+        assert_eq!(kettle.tunnel().remote(), "192.0.2.7:40000", "cut at {cut}");
     }
 }
 
@@ -94,7 +94,7 @@ fn a_header_says_as_much_as_it_may_and_no_more() {
         assert_eq!(read_exactly(&mut at.accept(), 4), b"ping", "{what}");
         drop(session);
         let entry = kettle.tunnel();
-        assert!(entry.text("remote").starts_with(remote), "{what}: {}", entry.text("remote"));
+        assert!(entry.remote().starts_with(remote), "{what}: {}", entry.remote());
     }
     let mut wire = Wire::connect(kettle.address());
     wire.write_all(&padded(4_097)).unwrap();

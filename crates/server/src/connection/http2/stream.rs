@@ -35,7 +35,7 @@ impl Shared {
         let (worker, own, head_limits, mut arrival) = {
             let connection = self.connection.borrow();
             let own = Arc::clone(&connection.snapshot);
-            let arrival = Arrival::now(number, connection.client(None));
+            let arrival = Arrival::now(number, connection.client(None, number));
             (connection.worker.shared(), own, connection.head_limits(), arrival)
         };
         let limits = &own.config.limits;
@@ -54,18 +54,18 @@ impl Shared {
                         431
                     }
                 };
-                let response = self.refuse(&worker, &own, None, status).await;
+                let response = self.refuse(&worker, &own, None, status, &arrival).await;
                 return self.deliver(&stream, None, None, is_head, response, &arrival).await;
             }
         };
-        arrival.client = self.connection.borrow().client(Some(&head));
+        arrival.client = self.connection.borrow().client(Some(&head), number);
         let deadline = LazyDeadline::new(&worker.deadlines);
         let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
         let source =
             StreamSource::new(&stream, &self.session, &deadline, timeout, discard_bytes_max);
         let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
         let response = match &snapshot {
-            None => Some(self.refuse(&worker, &own, Some(&request.head), 421).await),
+            None => Some(self.refuse(&worker, &own, Some(&request.head), 421, &arrival).await),
             Some(snapshot) => {
                 let asked = (&*worker, &**snapshot, &mut request);
                 respond_unless_taken_back(asked, &stream).await
@@ -98,9 +98,11 @@ impl Shared {
         own: &Snapshot,
         head: Option<&Head>,
         status: u16,
+        arrival: &Arrival,
     ) -> Response {
         let (files, presented) = (&worker.responder.files, (&self.session).into());
-        Box::pin(respond::refuse(files, &own.router, head, presented, status)).await
+        let id = &arrival.client.request_id;
+        Box::pin(respond::refuse(files, &own.router, head, presented, status, id)).await
     }
 
     /// Sends a response and logs it, whatever became of it.

@@ -7,6 +7,7 @@ use kettle_http::h1::parse::{ParseRequest, parse_request};
 use kettle_tls::stream::Received;
 
 use super::*;
+use crate::access_log::RequestId;
 use crate::backend::Backends;
 use crate::upstream::Upstream;
 
@@ -45,7 +46,8 @@ fn head_of(request: &str) -> Option<Box<Head>> {
 
 /// What a server gets for a request; nothing where that is refused before anybody is asked.
 fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
-    let client = Client::from("2001:db8::1".parse::<IpAddr>().unwrap());
+    let mut client = Client::from("2001:db8::1".parse::<IpAddr>().unwrap());
+    client.request_id = RequestId::said(b"abc-1").unwrap();
     written_for(client, route, request, upgrade)
 }
 
@@ -77,7 +79,8 @@ fn a_request_is_written_anew_and_says_who_asks() {
         "POST /a%20b?c=d HTTP/1.1\r\nhost: www.example:8443\r\nAccept: */*\r\n\
          x-forwarded-host: www.example:8443\r\n\
          forwarded: for=\"[2001:db8::1]\";proto=https;host=\"www.example:8443\"\r\n\
-         x-forwarded-for: 2001:db8::1\r\nx-forwarded-proto: https\r\ncontent-length: 0\r\n\r\n"
+         x-forwarded-for: 2001:db8::1\r\nx-forwarded-proto: https\r\n\
+         x-request-id: abc-1\r\ncontent-length: 0\r\n\r\n"
     );
 }
 
@@ -93,7 +96,8 @@ fn what_is_for_one_hop_and_what_only_a_proxy_knows_is_not_passed_on() {
     assert!(!head.contains("1.2.3.4"), "{head}");
     let names: Vec<_> = head.lines().skip(1).filter_map(|line| line.split_once(':')).collect();
     let names: Vec<_> = names.into_iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
-    let ours = ["x-forwarded-host", "forwarded", "x-forwarded-for", "x-forwarded-proto"];
+    let ours =
+        ["x-forwarded-host", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-request-id"];
     // That the client takes trailers is true of us too.
     assert_eq!(names, [&["host", "x-other"], &ours[..], &["connection", "te"]].concat());
     assert!(head.ends_with("connection: te\r\nte: trailers\r\n\r\n"), "{head}");
@@ -284,5 +288,23 @@ fn the_chain_that_is_believed_is_kept_and_the_peer_added() {
         "x-forwarded-proto: http",
     ] {
         assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
+    }
+}
+
+#[test]
+fn a_request_is_named_where_its_client_does_not_name_it() {
+    let plain = route(|_| {});
+    let owned = route(|route| route.request_headers = own(&[("X_Request_ID", &["mine"])]));
+    for (route, lines, expected) in [
+        (&plain, "", &["x-request-id: abc-1"][..]),
+        (&plain, "X-Request-Id: theirs\r\n", &["x-request-id: theirs"]),
+        (&plain, "X_Request_Id: theirs\r\n", &["x-request-id: abc-1"]),
+        (&plain, "Connection: x-request-id\r\nX-Request-Id: theirs\r\n", &["x-request-id: abc-1"]),
+        (&owned, "X-Request-Id: theirs\r\n", &["x_request_id: mine"]),
+    ] {
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+        let head = written(route, &request, None).unwrap().to_ascii_lowercase();
+        let named: Vec<_> = head.lines().filter(|line| line.contains("request")).collect();
+        assert_eq!(named, expected, "{lines}");
     }
 }

@@ -140,3 +140,20 @@ fn lists_without_end_are_followed_for_some_proxies() {
     let garbage = format!("X-Forwarded-For: {}", "1".repeat(60_000));
     assert_eq!(told(&client(None, "10.0.0.1:5000", &[&garbage])), "10.0.0.1:5000 ");
 }
+
+#[test]
+fn only_trusted_proxies_name_requests() {
+    let bytes = b"GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: theirs\r\n\r\n".to_vec();
+    let Ok(ParseRequest::Complete { head, .. }) = parse_request(&bytes, &HeadLimits::default())
+    else {
+        panic!("no request")
+    };
+    let head = head.moved_to(()).moved_to(Received::from(bytes.clone()));
+    let listener = listener(None);
+    let name = |peer: &str| {
+        let client = Client::of(&head, peer.parse().unwrap(), Some(&listener));
+        client.named(Some(&head), 3, 4).request_id
+    };
+    assert_eq!(name("10.0.0.1:5000"), RequestId::Said("theirs".into()));
+    assert_eq!(name("192.0.2.1:5000"), RequestId::Own { connection: 3, number: 4 });
+}

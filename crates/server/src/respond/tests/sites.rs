@@ -5,6 +5,7 @@ use std::time::Duration;
 use kettle_config::{Hsts, Located, Route, Site};
 
 use super::stage::{Reply, Stage, head};
+use crate::access_log::RequestId;
 use crate::clock::DateLine;
 use crate::error_page;
 use crate::http1::Edge;
@@ -12,8 +13,10 @@ use crate::redirect::Redirect;
 
 fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
     let head = head(text);
-    let response = Redirect { https_port, status: Some(status) }.respond(&head);
-    let response = response.unwrap_or_else(|error| error_page::plain(&error));
+    let response =
+        Redirect { https_port, status: Some(status) }.respond(&head, &RequestId::default());
+    let response =
+        response.unwrap_or_else(|error| error_page::plain(&error, &RequestId::default()));
     let date_line = DateLine::new().at(std::time::SystemTime::now());
     let version = Some(head.version());
     Reply::new(response, &Edge { date_line, version, is_head: false, is_tls: false, closes: true })
