@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use kettle_config::{Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp};
 use kettle_supervisor::{Supervisor, prepare};
@@ -29,6 +30,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
 fn config(arguments: &ServeArguments, directory: &Path) -> Config {
     let mut config = Config::for_folder(directory, arguments.address());
     config.server.workers = arguments.workers.map(usize::from);
+    // Who saves a file and loads the page again wants to see it.
+    config.limits.revalidate = Duration::ZERO;
     if !arguments.quiet {
         log_to_terminal(&mut config);
     }

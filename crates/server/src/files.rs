@@ -5,6 +5,7 @@ pub mod current_roots;
 pub mod entry;
 pub mod file_route;
 pub mod find;
+pub mod generation;
 pub mod handler;
 pub mod listing;
 pub mod locate;

@@ -32,6 +32,7 @@ fn flags_become_settings() {
     assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 20);
     assert_eq!(config.listeners[0].https().unwrap().plain_http, PlainHttp::Redirect);
     assert_eq!(config.server.workers, Some(3));
+    assert_eq!(config.limits.revalidate, Duration::ZERO, "what was saved is there at once");
     assert!(config.sites[0].routes[0].listing);
     assert_eq!(config.sites[0].routes[0].root.as_ref().unwrap().value, Path::new("/srv/www"));
     assert!(config.sites[0].self_signed);

@@ -119,6 +119,12 @@ impl Root {
         self.identity == other.identity
     }
 
+    /// Device and inode of the folder.
+    #[must_use]
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
     /// The path this root was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {
