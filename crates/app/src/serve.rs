@@ -8,7 +8,9 @@ use kettle_config::{Certificate, Config, HttpsListener, ListenerKind, Located, P
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::ServeArguments;
-use crate::one_liner::{log_to_terminal, print_certificates, run, site_names, url};
+use crate::one_liner::{
+    log_to_terminal, print_certificates, run, site_names, url, urls_for_others,
+};
 use crate::output::{fail, print_line};
 
 /// Serves until told to stop.
@@ -56,17 +58,25 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
             }];
         }
         for route in &mut site.routes {
-            route.listing = arguments.browse;
+            route.listing = does_list(arguments);
         }
     }
     config
 }
 
+/// Lists folders where it was asked to, and where nobody else can see them.
+fn does_list(arguments: &ServeArguments) -> bool {
+    arguments.browse || arguments.address().ip().is_loopback()
+}
+
 fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) {
     for address in supervisor.addresses() {
         print_line(format_args!("{}  ({})", url(address), directory.display()));
+        for url in urls_for_others(address) {
+            print_line(format_args!("{url}  (from other devices)"));
+        }
     }
-    if !arguments.browse && !directory.join("index.html").exists() {
+    if !does_list(arguments) && !directory.join("index.html").exists() {
         print_line("There is no index.html here, so / gets 403; --browse lists folders");
     }
     print_certificates(supervisor);

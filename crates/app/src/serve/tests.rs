@@ -39,6 +39,21 @@ fn flags_become_settings() {
 }
 
 #[test]
+fn folders_are_listed_where_nobody_else_sees_them() {
+    for (words, does_list) in [
+        (&[][..], true),
+        (&["--listen", "127.0.0.7:8443"], true),
+        (&["--listen", "[::1]:8443"], true),
+        (&["--listen", ":8443"], false),
+        (&["--listen", "[::]:8443"], false),
+        (&["--bind", "192.0.2.1"], false),
+        (&["--listen", ":8443", "--browse"], true),
+    ] {
+        assert_eq!(config_of(words).sites[0].routes[0].listing, does_list, "{words:?}");
+    }
+}
+
+#[test]
 fn a_certificate_takes_the_place_of_the_generated_one() {
     let config = config_of(&["--cert", "c.pem", "--key", "k.pem"]);
     assert!(!config.sites[0].self_signed);
