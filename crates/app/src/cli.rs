@@ -143,7 +143,7 @@ pub(crate) struct ServeArguments {
     /// Worker threads [default: one for each CPU]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// List folders that have no index.html
+    /// List folders that have no index.html for other machines, too; on this machine's own addresses they are listed
     #[arg(long)]
     pub(crate) browse: bool,
     /// Write no line for each response to the terminal
@@ -406,7 +406,7 @@ KETTLE_LOG=debug shows what happens to each connection.";
 const SERVE_EXAMPLES: &str = "\
 Examples:
   kettle serve                        this folder at https://localhost:8443
-  kettle serve site --browse          with lists of folders
+  kettle serve site --listen :8443 --browse  for other machines, with lists of folders
   kettle serve --cert c.pem --key k.pem --listen :443
   kettle serve --path user            never the kernel, for comparison
 

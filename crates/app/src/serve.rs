@@ -2,12 +2,15 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use kettle_config::{Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp};
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::ServeArguments;
-use crate::one_liner::{log_to_terminal, print_certificates, run, site_names, url};
+use crate::one_liner::{
+    log_to_terminal, print_certificates, run, site_names, url, urls_for_others,
+};
 use crate::output::{fail, print_line};
 
 /// Serves until told to stop.
@@ -29,6 +32,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
 fn config(arguments: &ServeArguments, directory: &Path) -> Config {
     let mut config = Config::for_folder(directory, arguments.address());
     config.server.workers = arguments.workers.map(usize::from);
+    // Who saves a file and loads the page again wants to see it.
+    config.limits.revalidate = Duration::ZERO;
     if !arguments.quiet {
         log_to_terminal(&mut config);
     }
@@ -53,17 +58,25 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
             }];
         }
         for route in &mut site.routes {
-            route.listing = arguments.browse;
+            route.listing = does_list(arguments);
         }
     }
     config
 }
 
+/// Lists folders where it was asked to, and where nobody else can see them.
+fn does_list(arguments: &ServeArguments) -> bool {
+    arguments.browse || arguments.address().ip().is_loopback()
+}
+
 fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) {
     for address in supervisor.addresses() {
         print_line(format_args!("{}  ({})", url(address), directory.display()));
+        for url in urls_for_others(address) {
+            print_line(format_args!("{url}  (from other devices)"));
+        }
     }
-    if !arguments.browse && !directory.join("index.html").exists() {
+    if !does_list(arguments) && !directory.join("index.html").exists() {
         print_line("There is no index.html here, so / gets 403; --browse lists folders");
     }
     print_certificates(supervisor);

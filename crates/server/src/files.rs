@@ -6,6 +6,7 @@ pub mod entry;
 pub mod file_route;
 pub mod find;
 pub mod folder;
+pub mod generation;
 pub mod handler;
 pub mod listing;
 pub mod locate;

@@ -32,9 +32,25 @@ fn flags_become_settings() {
     assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 20);
     assert_eq!(config.listeners[0].https().unwrap().plain_http, PlainHttp::Redirect);
     assert_eq!(config.server.workers, Some(3));
+    assert_eq!(config.limits.revalidate, Duration::ZERO, "what was saved is there at once");
     assert!(config.sites[0].routes[0].listing);
     assert_eq!(config.sites[0].routes[0].root.as_ref().unwrap().value, Path::new("/srv/www"));
     assert!(config.sites[0].self_signed);
+}
+
+#[test]
+fn folders_are_listed_where_nobody_else_sees_them() {
+    for (words, does_list) in [
+        (&[][..], true),
+        (&["--listen", "127.0.0.7:8443"], true),
+        (&["--listen", "[::1]:8443"], true),
+        (&["--listen", ":8443"], false),
+        (&["--listen", "[::]:8443"], false),
+        (&["--bind", "192.0.2.1"], false),
+        (&["--listen", ":8443", "--browse"], true),
+    ] {
+        assert_eq!(config_of(words).sites[0].routes[0].listing, does_list, "{words:?}");
+    }
 }
 
 #[test]

@@ -143,7 +143,8 @@ settings! {
         pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
         /// How long an open or remembered file is served before kettle looks whether it changed. The
         /// same holds for the path of a route's root: a symlink that was changed, or another folder
-        /// in its place, is seen at the latest then.
+        /// in its place, is seen at the latest then. What one worker has seen, all answer by from then on; `"0s"` looks at each
+        /// request.
         pub revalidate: Duration = duration(
             Duration::from_secs(1), Duration::ZERO, Duration::from_hours(24)),
     }

@@ -28,6 +28,8 @@ pub struct CurrentRoots {
 struct SeenRoot {
     root: Arc<Root>,
     looked: Duration,
+    /// The route's generation when that look began.
+    generation: u64,
 }
 
 /// What was found, and below which root.
@@ -58,12 +60,14 @@ impl CurrentRoots {
     /// The root as it was last seen, and whether that was within the period of revalidation.
     #[must_use]
     pub fn known(&self, route: &FileRoute, now: Duration) -> Known {
+        let generation = route.generation.now();
         match self.seen.borrow().get(&route.number) {
-            Some(SeenRoot { root, looked }) => Known {
-                root: Arc::clone(root),
-                fresh_since: Some(*looked).filter(|looked| now < *looked + self.revalidate),
-            },
-            None => Known { root: Arc::clone(&route.root), fresh_since: None },
+            Some(seen) => {
+                let is_fresh = now < seen.looked + self.revalidate && seen.generation == generation;
+                let fresh_since = is_fresh.then_some(seen.looked);
+                Known { root: Arc::clone(&seen.root), fresh_since, generation }
+            }
+            None => Known { root: Arc::clone(&route.root), fresh_since: None, generation },
         }
     }
 
@@ -100,9 +104,12 @@ impl CurrentRoots {
         let current = seen.get(&route.number);
         let is_root_new = !current.map_or(&route.root, |seen| &seen.root).is(&below.root);
         // A look that took long does not make its root older than it is.
-        let is_newer = is_root_new || current.is_none_or(|seen| seen.looked < looked);
+        let is_newer = is_root_new
+            || current
+                .is_none_or(|seen| seen.looked < looked || seen.generation < known.generation);
         if is_newer && !is_overtaken {
-            seen.insert(route.number, SeenRoot { root: Arc::clone(&below.root), looked });
+            let root = Arc::clone(&below.root);
+            seen.insert(route.number, SeenRoot { root, looked, generation: known.generation });
         }
         Sighting { found, root: below.root, looked, is_root_new }
     }
@@ -113,8 +120,10 @@ impl CurrentRoots {
 pub struct Known {
     /// As it was last seen.
     pub root: Arc<Root>,
-    /// When it was last looked at, if that was within the period of revalidation.
+    /// When it was last looked at, if that was within the period of revalidation, and no worker has found out anything since.
     fresh_since: Option<Duration>,
+    /// The route's generation.
+    generation: u64,
 }
 
 /// The root that was looked below.

@@ -33,9 +33,18 @@ pub struct Entry {
     /// True if another form of it, or another content, may have the same date: a part of one must not follow a part of the other.
     pub shares_date: bool,
     /// When it was last known to be what its path names.
-    pub checked: Cell<Duration>,
+    pub checked: Cell<Look>,
     /// Whether a later change is sure to show in the identity.
     is_settled: bool,
+}
+
+/// A look at a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// When, on the clock that only moves forward.
+    pub at: Duration,
+    /// The route's generation when it began.
+    pub generation: u64,
 }
 
 /// How a file's content is told from every other that was or will be there. That goes by the file and the configuration alone, not by
@@ -123,14 +132,14 @@ impl Lines {
 }
 
 impl Entry {
-    /// Makes an open file ready. `monotonic` is when it was found, `wall` the time of day then.
+    /// Makes an open file ready. `look` is how it was found, `wall` the time of day then.
     #[must_use]
     pub fn new(
         route: &FileRoute,
         facts: &Facts,
         (content, mark): (Content, Mark),
         wall: SystemTime,
-        monotonic: Duration,
+        look: Look,
     ) -> Self {
         let identity = facts.identity;
         let etag = etag(route, facts, mark);
@@ -168,7 +177,7 @@ impl Entry {
             .duration_since(identity.modified())
             .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
         let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
-        let checked = Cell::new(monotonic);
+        let checked = Cell::new(look);
         // A file that was given an older time may be the second content with it.
         let was_given_its_time = identity.changed_parts().0 != identity.modified_parts().0;
         let shares_date = !route.offered.is_empty() || was_given_its_time;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kettle_config::{CacheRule, Coding, DenyPatterns, Route, Site};
 use rustix::io::Errno;
 
+use super::generation::Generation;
 use super::mime::ContentTypes;
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
@@ -21,6 +22,8 @@ pub struct FileRoute {
     pub prefix: String,
     /// Where the files were when the route was made.
     pub root: Arc<Root>,
+    /// What workers found out about its files.
+    pub generation: Generation,
     /// Whether the operator was told that the root is not there.
     is_root_missed: AtomicBool,
     /// File names that answer for a folder.
@@ -72,6 +75,7 @@ impl FileRoute {
             number: next_number(),
             prefix: prefix.to_owned(),
             root: Arc::new(root),
+            generation: Generation::default(),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
             foreign_index: foreign_index(site, route),

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::compressed::EncoderPlaces;
 use super::current_roots::Sighting;
-use super::entry::Entry;
+use super::entry::{Entry, Look};
 use super::file_route::FileRoute;
 use super::find::Finder;
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
@@ -105,13 +105,19 @@ impl Files {
         if !matches!(head.method(), Method::Get | Method::Head) {
             return None;
         }
-        self.remembered(key(route, route.below(path)?, head), head)?.ok()
+        self.remembered(route, key(route, route.below(path)?, head), head)?.ok()
     }
 
-    fn remembered(&self, key: KeyRef<'_>, head: &Head) -> Option<Result<Response, HttpError>> {
+    fn remembered(
+        &self,
+        route: &FileRoute,
+        key: KeyRef<'_>,
+        head: &Head,
+    ) -> Option<Result<Response, HttpError>> {
         let entry = self.remembered_file(key)?;
-        let age = self.clock.monotonic().saturating_sub(entry.checked.get());
-        if age >= self.revalidate {
+        let look = entry.checked.get();
+        let age = self.clock.monotonic().saturating_sub(look.at);
+        if age >= self.revalidate || look.generation != route.generation.now() {
             return None;
         }
         let response = respond::respond(&entry, head, &*self.clock);
@@ -151,31 +157,21 @@ impl Files {
             return if is_rewritten { Err(404.into()) } else { Ok(add_slash(route, target)) };
         };
         let key = key(route, below, head);
-        let now = self.clock.monotonic();
-        let Sighting { found, root, looked, .. } =
-            self.sight(route, relative, key.preference, now).await?;
+        let (found, root, look) = self.sight(route, relative, key).await?;
         match found {
-            LocateOutcome::File(found) => self.answer(route, key, found, &root, looked, head).await,
+            LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             // From the path that was asked for its links would lead elsewhere.
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
             LocateOutcome::SlashMissing => Ok(add_slash(route, target)),
             LocateOutcome::Directory if route.listing && !is_rewritten => {
-                self.list(route, relative, target, request, now).await
+                self.list(route, relative, target, request).await
             }
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
                 self.fall_back(route, head).await
             }
             LocateOutcome::Directory => Err(403.into()),
-            LocateOutcome::Refused(status) => {
-                // Out of descriptors or a failing disk: the file may well be there again.
-                if status < 500 {
-                    self.cache.borrow_mut().forget(key);
-                }
-                match status {
-                    404 if falls_back() => self.fall_back(route, head).await,
-                    _ => Err(status.into()),
-                }
-            }
+            LocateOutcome::Refused(404) if falls_back() => self.fall_back(route, head).await,
+            LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
         }
     }
@@ -189,14 +185,12 @@ impl Files {
             return Err(403.into());
         }
         let key = key(route, below, head);
-        if let Some(answer) = self.remembered(key, head) {
+        if let Some(answer) = self.remembered(route, key, head) {
             return answer;
         }
-        let now = self.clock.monotonic();
-        let Sighting { found, root, looked, .. } =
-            self.sight(route, relative, key.preference, now).await?;
+        let (found, root, look) = self.sight(route, relative, key).await?;
         match found {
-            LocateOutcome::File(found) => self.answer(route, key, found, &root, looked, head).await,
+            LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
             // Never another fallback.
@@ -213,28 +207,43 @@ impl Files {
         key: KeyRef<'_>,
         found: Found,
         root: &Arc<Root>,
-        looked: Duration,
+        look: Look,
         head: &Head,
     ) -> Result<Response, HttpError> {
-        let entry = self.entry(route, key, found, root, looked).await;
+        let entry = self.entry(route, key, found, root, look).await;
         respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
     }
 
+    /// Looks for the file of a key. Where it is not any more, all workers are told.
     async fn sight(
         &self,
         route: &Arc<FileRoute>,
         relative: &str,
-        preference: CodingPreference,
-        now: Duration,
-    ) -> Result<Sighting<LocateOutcome>, HttpError> {
-        self.seen(self.finder.find(route, relative, preference, now).await)
+        key: KeyRef<'_>,
+    ) -> Result<(LocateOutcome, Arc<Root>, Look), HttpError> {
+        let (generation, now) = (route.generation.now(), self.clock.monotonic());
+        let seen = self.finder.find(route, relative, key.preference, now).await;
+        let Sighting { found, root, looked, .. } = self.seen(route, generation, seen)?;
+        if found.is_no_file()
+            && let Some(entry) = self.remembered_file(key)
+        {
+            route.generation.tell((key.path, key.preference), Some(entry.identity), generation);
+            self.cache.borrow_mut().forget(key);
+        }
+        Ok((found, root, Look { at: looked, generation }))
     }
 
-    /// What was seen. Below a new root nothing is what is remembered.
-    fn seen<T>(&self, seen: Result<Sighting<T>, Errno>) -> Result<Sighting<T>, HttpError> {
+    /// What was seen. Below a new root nothing is what is remembered, by any worker.
+    fn seen<T>(
+        &self,
+        route: &FileRoute,
+        generation: u64,
+        seen: Result<Sighting<T>, Errno>,
+    ) -> Result<Sighting<T>, HttpError> {
         let sighting = seen.map_err(locate::status_of)?;
         if sighting.is_root_new {
             self.forget_entries();
+            route.generation.tell((), sighting.root.identity(), generation);
         }
         Ok(sighting)
     }
@@ -275,14 +284,19 @@ impl Files {
         key: KeyRef<'_>,
         found: Found,
         root: &Arc<Root>,
-        looked: Duration,
+        mut look: Look,
     ) -> Result<Rc<Entry>, Errno> {
         let remembered = self.remembered_file(key);
+        let identity = found.facts.identity;
+        if remembered.as_ref().is_some_and(|entry| entry.identity != identity) {
+            let what = (key.path, key.preference);
+            look.generation = route.generation.tell(what, identity, look.generation);
+        }
         let is_still = |entry: &Rc<Entry>| {
             entry.is_still(&found.facts) && !self.finder.has_room_for(&entry.content)
         };
         if let Some(entry) = remembered.filter(is_still) {
-            entry.checked.set(looked);
+            entry.checked.set(look);
             self.finder.release(found);
             self.metrics.cache_hit();
             return Ok(entry);
@@ -292,7 +306,7 @@ impl Files {
         let (facts, content, mark) = self.finder.content(found).await?;
         let (facts, content, is_final) =
             self.finder.compressed(route, preference, facts, content, deadline).await;
-        let entry = Rc::new(Entry::new(route, &facts, (content, mark), self.clock.wall(), looked));
+        let entry = Rc::new(Entry::new(route, &facts, (content, mark), self.clock.wall(), look));
         if is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
             cache.remember(key, Remembered::File(Rc::clone(&entry)));
@@ -307,7 +321,6 @@ impl Files {
         relative: &str,
         target: Target<'_>,
         request: &Request<'_>,
-        now: Duration,
     ) -> Result<Response, HttpError> {
         // Of a client that takes none of them, no more than a few lie in memory.
         let place = match request.body_places() {
@@ -325,7 +338,9 @@ impl Files {
             false => (write_html, "text/html; charset=utf-8"),
         };
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
-        let page = self.seen(self.finder.list(route, relative, now, view, listed).await)?.found;
+        let (generation, now) = (route.generation.now(), self.clock.monotonic());
+        let seen = self.finder.list(route, relative, now, view, listed).await;
+        let page = self.seen(route, generation, seen)?.found;
         let page = Page { text: page.map_err(locate::status_of)?.into(), _place: place };
         let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);

@@ -55,6 +55,19 @@ pub enum LocateOutcome {
     Beyond(String),
 }
 
+impl LocateOutcome {
+    /// True if no file is there, as far as the disk says anything.
+    #[must_use]
+    pub fn is_no_file(&self) -> bool {
+        match self {
+            Self::File(_) | Self::WouldBlock | Self::Beyond(_) => false,
+            Self::SlashMissing | Self::Directory => true,
+            // Out of descriptors or a failing disk: the file may well be there again.
+            Self::Refused(status) => *status < 500,
+        }
+    }
+}
+
 /// An open regular file.
 #[derive(Debug)]
 pub struct Found {
@@ -81,7 +94,7 @@ pub struct Facts {
 }
 
 /// Which file an open file is, and the state it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
     /// The number of what it lies on (`st_dev`).
     pub device: u64,

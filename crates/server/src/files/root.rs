@@ -106,6 +106,12 @@ impl Root {
         self.folder.identity() == other.folder.identity()
     }
 
+    /// Device and inode of the folder.
+    #[must_use]
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
     /// The path this root was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {

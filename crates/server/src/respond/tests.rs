@@ -16,3 +16,4 @@ mod roots;
 mod signed;
 mod sites;
 mod traversal;
+mod workers;

@@ -241,6 +241,20 @@ fn a_server_ends_with_the_terminal_in_front_of_it() {
     wait_until("nobody listens", || std::net::TcpStream::connect(&address).is_err());
 }
 
+#[test]
+fn serve_sends_what_was_saved_a_moment_ago() {
+    let (_serve, address, folder) = serve_a(&[], "state");
+    let url = format!("https://{address}/a");
+    let ask = || Tool::new("curl").args(["--silent", "--insecure", &url]).succeed();
+    for text in ["one", "two", "six"] {
+        folder.write("www/a", text);
+        assert_eq!(ask(), text);
+        assert_eq!(ask(), text);
+    }
+    std::fs::remove_file(folder.path("www/a")).unwrap();
+    assert!(ask().contains("<h1>404</h1>"));
+}
+
 /// What a shell makes of `kettle serve` in a terminal of its own, once it serves; none where nothing makes terminals.
 fn serve_in_a_terminal(
     command: impl FnOnce(String) -> String,

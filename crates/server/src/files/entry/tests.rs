@@ -40,7 +40,7 @@ fn entry_at(route: &FileRoute, facts: &Facts, wall_seconds: u64) -> Entry {
 fn entry_by(route: &FileRoute, facts: &Facts, mark: Mark, wall_seconds: u64) -> Entry {
     let content = Content::Memory(Bytes::from_static(b"hello"));
     let wall = UNIX_EPOCH + Duration::from_secs(wall_seconds);
-    Entry::new(route, facts, (content, mark), wall, Duration::ZERO)
+    Entry::new(route, facts, (content, mark), wall, Look::default())
 }
 
 fn lines(entry: &Entry) -> String {

@@ -51,7 +51,7 @@ impl Files {
         if now.saturating_sub(self.released.get()) >= RELEASED_AGAIN {
             let (unasked_max, left) = (self.revalidate.max(UNASKED_MAX), Cell::new(CLOSED_MAX));
             cache.retain_files(|entry| {
-                let is_kept = now.saturating_sub(entry.checked.get()) < unasked_max;
+                let is_kept = now.saturating_sub(entry.checked.get().at) < unasked_max;
                 is_kept || left.replace(left.get().saturating_sub(1)) == 0
             });
             if left.get() > 0 {

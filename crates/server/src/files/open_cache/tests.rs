@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use kettle_config::{Route, Site, Symlinks};
 
 use super::super::OpenFile;
-use super::super::entry::Mark;
+use super::super::entry::{Look, Mark};
 use super::super::file_route::FileRoute;
 use super::super::locate::{self, Sought, locate};
 use super::super::root::{Dotfiles, Reach, Root};
@@ -44,13 +44,13 @@ impl Maker {
     }
 
     fn entry(&self, content: Content, facts: &locate::Facts) -> Remembered {
-        let (wall, monotonic) = (SystemTime::now(), Duration::ZERO);
+        let (wall, look) = (SystemTime::now(), Look::default());
         Remembered::File(Rc::new(Entry::new(
             &self.route,
             facts,
             (content, Mark::Times),
             wall,
-            monotonic,
+            look,
         )))
     }
 
@@ -134,9 +134,9 @@ fn open_files_that_need_not_be_kept_are_closed_and_what_is_in_memory_stays() {
     cache.remember(key("b"), maker.on_disk());
     cache.remember(key("c"), maker.on_disk());
     if let Some(Remembered::File(entry)) = cache.find(key("c")) {
-        entry.checked.set(Duration::from_secs(1));
+        entry.checked.set(Look { at: Duration::from_secs(1), generation: 0 });
     }
-    cache.retain_files(|entry| entry.checked.get() > Duration::ZERO);
+    cache.retain_files(|entry| entry.checked.get().at > Duration::ZERO);
     assert!(cache.find(key("a")).is_some() && cache.find(key("c")).is_some());
     assert_eq!(cache.open_files(), 1);
 }
