@@ -14,6 +14,7 @@ mod glob;
 mod located;
 mod model;
 mod nearest;
+mod option;
 mod origin;
 mod parse;
 mod read;
@@ -28,7 +29,7 @@ pub use advice::advice;
 pub use check::{collide, do_protocols_fit, is_own_request_header, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files};
 pub use diagnostic::Diagnostic;
-pub use foreign::{not_here, option_advice};
+pub use foreign::not_here;
 pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule, Certificate,
@@ -40,6 +41,7 @@ pub use model::{
     TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };
 pub use nearest::closest;
+pub use option::option_advice;
 pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
