@@ -44,7 +44,10 @@ pub(crate) fn value<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
 
 /// Why another server's value is not here.
 pub(crate) fn value_advice(written: &str) -> Option<String> {
-    find(VALUES, written)?.advice()
+    match find(VALUES, written)? {
+        Here::Not(why) => Some(format!("it is not here: {why}")),
+        here => here.advice(),
+    }
 }
 
 /// Why another server's setting is not here, in the words that importers have for it, too. Empty if the table does not say it.
