@@ -1,6 +1,7 @@
 //! A certificate authority that lives as long as the tests, and what it issues.
 
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
@@ -41,6 +42,20 @@ pub fn issue(names: &[&str], kind: Kind) -> Issued {
 /// The same, good until the beginning of a year.
 #[must_use]
 pub fn issue_until(names: &[&str], kind: Kind, until: i32) -> Issued {
+    issue_with(names, kind, |params| params.not_after = rcgen::date_time_ymd(until, 1, 1))
+}
+
+/// The same, good since 80 days and until so many seconds from now.
+#[must_use]
+pub fn issue_ending(names: &[&str], left: Duration) -> Issued {
+    let since = SystemTime::now() - Duration::from_secs(80 * 24 * 3_600);
+    let until = SystemTime::now() + left;
+    issue_with(names, Kind::Ecdsa, |params| {
+        (params.not_before, params.not_after) = (since.into(), until.into());
+    })
+}
+
+fn issue_with(names: &[&str], kind: Kind, change: impl FnOnce(&mut CertificateParams)) -> Issued {
     let key = KeyPair::generate_for(match kind {
         Kind::Ecdsa => &PKCS_ECDSA_P256_SHA256,
         Kind::Rsa => &PKCS_RSA_SHA256,
@@ -49,7 +64,7 @@ pub fn issue_until(names: &[&str], kind: Kind, until: i32) -> Issued {
     let key = key.unwrap();
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
-    params.not_after = rcgen::date_time_ymd(until, 1, 1);
+    change(&mut params);
     let certificate = params.signed_by(&key, authority()).unwrap();
     Issued { chain: certificate.pem(), key: key.serialize_pem(), der: certificate.der().clone() }
 }

@@ -29,9 +29,9 @@ pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
     for warning in &warnings {
         print_line(format_args!("warning: {warning}\n"));
     }
-    for (line, disclosure) in &folders {
-        let help = disclosure.advice().map_or(String::new(), |it| format!("\nhelp: {it}"));
-        print_line(format_args!("note: {line}{help}\n"));
+    // `kettle doctor` says of the others that they are well.
+    for (line, help) in folders.iter().filter_map(|(line, it)| Some((line, it.advice()?))) {
+        print_line(format_args!("note: {line}\nhelp: {help}\n"));
     }
     if !is_any_name_answered {
         print_line(format_args!("note: {NO_DEFAULT}\n"));

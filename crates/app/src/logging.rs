@@ -1,5 +1,6 @@
 //! The program's own messages: to standard error, from the level on that was asked for, and to the system's log.
 
+pub(crate) mod journal;
 mod syslog;
 
 use std::io::{self, IsTerminal};
@@ -32,7 +33,7 @@ fn start_with(level: &str, of_configuration: LevelFilter, syslog: Option<Syslog>
         .with_default(shown)
         .with_target(kettle_supervisor::CONFIGURATION_TARGET, shown.max(least));
     let to_stderr = fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(journal::Stderr::of_this_process())
         .with_ansi(io::stderr().is_terminal())
         .with_target(false);
     let to_syslog = syslog.map(|syslog| {

@@ -5,11 +5,16 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use kettle_config::Diagnostic;
+
+use crate::logging::journal;
 pub(crate) use kettle_manual::output::{exit, fail, print, print_line};
 
-/// Prints a line to standard error.
+/// Prints a line to standard error; several are one entry of the journal.
 pub(crate) fn say(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = match journal::is_stderr() {
+        true => writeln!(io::stderr().lock(), "{}", journal::one_line(&text.to_string())),
+        false => writeln!(io::stderr().lock(), "{text}"),
+    };
 }
 
 /// Prints a warning to standard error.
@@ -19,9 +24,8 @@ pub(crate) fn warn_of(warning: &Diagnostic) {
 
 /// Prints mistakes to standard error, and how the command exits.
 pub(crate) fn fail_with(diagnostics: &[Diagnostic]) -> ExitCode {
-    let mut stderr = io::stderr().lock();
     for diagnostic in diagnostics {
-        let _ = writeln!(stderr, "error: {}\n", NamedDiagnostic(diagnostic));
+        say(format_args!("error: {}\n", NamedDiagnostic(diagnostic)));
     }
     ExitCode::FAILURE
 }

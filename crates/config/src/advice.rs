@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::Diagnostic;
 use crate::foreign::spelling::{about_variable, variable};
-use crate::model::{Config, FieldTemplate, PathPattern, TxPathChoice};
+use crate::model::{Config, FieldTemplate, ListenerKind, PathPattern, TxPathChoice};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -21,6 +21,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         }
         diagnostics.extend(about_http2(config, listener));
         diagnostics.extend(about_sendfile(config, listener));
+        diagnostics.extend(about_redirect_port(config, listener));
     }
     for site in 0..config.sites.len() {
         about_patterns(config, site, &mut diagnostics);
@@ -110,6 +111,26 @@ fn about_sendfile(config: &Config, index: usize) -> Option<Diagnostic> {
     let message = "a \"path\" asks for sendfile, by which nothing goes over HTTP/2";
     let help = "leave it if sendfile is for clients of HTTP/1.1 only; else write false";
     Some(at(config, &format!("listener.{index}.http2"), message, help))
+}
+
+/// Clients are sent to 443 unless the listener says otherwise, wherever HTTPS is spoken here.
+fn about_redirect_port(config: &Config, index: usize) -> Option<Diagnostic> {
+    let ListenerKind::Redirect(redirect) = &config.listeners.get(index)?.kind else { return None };
+    let setting = format!("listener.{index}.redirect_port");
+    if config.position_of(&setting).is_written() {
+        return None;
+    }
+    let spoken = config.listeners.iter().filter(|it| speaks_tls(&it.kind));
+    let ports: Vec<u16> = spoken.map(|it| it.address.port()).collect();
+    let port = *ports.first().filter(|_| !ports.contains(&redirect.redirect_port))?;
+    let sent = redirect.redirect_port;
+    let message = format!("clients are sent to port {sent}, and HTTPS is spoken on port {port}");
+    let help = format!("write redirect_port = {port}, or {sent} if that is where clients find it");
+    Some(at(config, &format!("listener.{index}.kind"), &message, &help))
+}
+
+fn speaks_tls(kind: &ListenerKind) -> bool {
+    matches!(kind, ListenerKind::Https(_) | ListenerKind::Tls(_) | ListenerKind::Passthrough(_))
 }
 
 /// Requests of a route lie below its prefix.

@@ -1,10 +1,11 @@
 //! What words of other servers' configurations are here: one table, by setting and by value, for mistakes in a kettle.toml,
-//! for options of the command line, and for what importers leave out.
+//! for options of command lines, and for what importers leave out.
 
 pub(crate) mod shape;
 pub(crate) mod spelling;
 mod table;
 
+use crate::nearest::plain;
 use table::{SETTINGS, VALUES};
 
 /// What another server's word is here.
@@ -32,7 +33,7 @@ pub(crate) fn names(written: &str) -> &'static [&'static str] {
 }
 
 /// What to do in place of another server's setting, or why it is not here.
-pub fn advice(written: &str) -> Option<String> {
+pub(crate) fn advice(written: &str) -> Option<String> {
     find(SETTINGS, written)?.advice()
 }
 
@@ -43,7 +44,10 @@ pub(crate) fn value<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
 
 /// Why another server's value is not here.
 pub(crate) fn value_advice(written: &str) -> Option<String> {
-    find(VALUES, written)?.advice()
+    match find(VALUES, written)? {
+        Here::Not(why) => Some(format!("it is not here: {why}")),
+        here => here.advice(),
+    }
 }
 
 /// Why another server's setting is not here, in the words that importers have for it, too. Empty if the table does not say it.
@@ -59,27 +63,6 @@ pub const fn not_here(name: &str) -> &'static str {
         rest = behind;
     }
     ""
-}
-
-/// The known option of a command line that is most likely meant, without its dashes.
-///
-/// # Errors
-/// None is: what to do instead, if that is known.
-pub fn option_advice<'k>(written: &str, known: &[&'k str]) -> Result<&'k str, Option<String>> {
-    if let Some(known) = called(written, known) {
-        return Ok(known);
-    }
-    let of_file = |name: &str| {
-        let tables = crate::reference::tables_with(name);
-        let first = tables.first()?;
-        Some(format!("it is a setting of a kettle.toml: `{name}` below {first}"))
-    };
-    let own = plain(written);
-    let elsewhere = || names(written).iter().find_map(|name| of_file(name));
-    match advice(written).or_else(|| of_file(&own)).or_else(elsewhere) {
-        Some(advice) => Err(Some(advice)),
-        None => crate::nearest::closest(written, known).ok_or(None),
-    }
 }
 
 impl Here {
@@ -100,11 +83,6 @@ fn first_known<'k>(here: Here, known: &[&'k str]) -> Option<&'k str> {
 fn find(table: &[(&str, Here)], written: &str) -> Option<Here> {
     let plain = plain(written);
     table.iter().find(|(word, _)| *word == plain).map(|(_, here)| *here)
-}
-
-/// Case, and `-` in place of `_`, never make a different word.
-pub(crate) fn plain(written: &str) -> String {
-    written.trim().to_lowercase().replace(['-', ' '], "_")
 }
 
 const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {

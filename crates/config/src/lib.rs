@@ -15,6 +15,7 @@ mod located;
 mod media_type;
 mod model;
 mod nearest;
+mod option;
 mod origin;
 mod parse;
 mod read;
@@ -31,7 +32,7 @@ pub use check::{
 };
 pub use check_files::ERROR_PAGE_BYTES_MAX;
 pub use diagnostic::Diagnostic;
-pub use foreign::{not_here, option_advice};
+pub use foreign::not_here;
 pub use glob::DenyPatterns;
 pub use located::{Located, Position};
 pub use media_type::{RUN_EXTENSIONS, media_type};
@@ -46,6 +47,7 @@ pub use model::{
     TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };
 pub use nearest::closest;
+pub use option::option_advice;
 pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;

@@ -1,7 +1,5 @@
 //! Guesses which known word a mistyped one was meant to be. Words of other servers are in `foreign`.
 
-use crate::foreign::plain;
-
 /// The longest word worth comparing; longer ones resemble no setting.
 const COMPARED_CHARACTERS_MAX: usize = 64;
 
@@ -16,6 +14,11 @@ pub fn closest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let (distance, word) = with_distance.min_by_key(|(distance, _)| *distance)?;
     let allowed = characters.max(word.len()).div_ceil(3).min(3);
     (distance <= allowed && distance < characters).then_some(word)
+}
+
+/// Case, and `-` in place of `_`, never make a different word.
+pub(crate) fn plain(written: &str) -> String {
+    written.trim().to_lowercase().replace(['-', ' '], "_")
 }
 
 /// The number of insertions, removals, replacements and swaps of neighbours between two words

@@ -40,7 +40,8 @@ pub fn draw(files: &[Gathered], verdict: &PageVerdict, trust: &Trust) -> Option<
 }
 
 fn said(trust: &Trust) -> String {
-    let mut said = format!("How far to trust this: {}.", trust.level);
+    let mut said = trust.first.clone().map_or_else(String::new, |first| format!("{first} "));
+    said.push_str(&format!("How far to trust this: {}.", trust.level));
     if !trust.reasons.is_empty() {
         said.push_str(&format!(" {}.", speech::capital(&trust.reasons.join("; "))));
     }
@@ -76,14 +77,16 @@ fn draw_table(canvas: &mut Canvas, verdict: &PageVerdict, top: f64) {
     let peers: Vec<&String> = verdict.peers.iter().take(PEERS_MAX).collect();
     let column = (WIDTH - 2.0 * EDGE - names) / peers.len().max(1) as f64;
     let at = |index: usize| EDGE + names + column * index as f64;
-    let room = HEIGHT - 26.0 - LINES_MAX as f64 * SMALL * 1.35 - top - 56.0;
+    let room = HEIGHT - 26.0 - LINES_MAX as f64 * SMALL * 1.35 - top - 72.0;
     let high = (room / verdict.rows.len().max(1) as f64).min(58.0);
     canvas.text("card-small", (EDGE, top + 26.0), Anchor::Start, "kettle beside");
-    for (index, peer) in peers.iter().enumerate() {
+    for (index, (peer, version)) in peers.iter().zip(&verdict.versions).enumerate() {
         canvas.text("card-row", (at(index), top + 26.0), Anchor::Start, peer);
+        let version = fitted(version, 13.0, column - 12.0);
+        canvas.text("tick", (at(index), top + 42.0), Anchor::Start, &version);
     }
     for (line, row) in verdict.rows.iter().enumerate() {
-        let y = top + 38.0 + high * line as f64;
+        let y = top + 54.0 + high * line as f64;
         canvas.line("grid", (EDGE, y), (WIDTH - EDGE, y));
         let about = format!("{} {}", row.question.phrase().thing, row.purpose);
         canvas.text("card-row", (EDGE, y + 22.0), Anchor::Start, row.question.name);

@@ -66,6 +66,11 @@ pub fn write(
         "<header class=\"top\"><div class=\"mark-line\">kettle bench<span>report</span></div>",
     );
     page.element("h1", &[], title);
+    if let Some(first) = &trust.first {
+        page.open("p", &[("class", "lead")]);
+        page.element("strong", &[], first);
+        page.close("p");
+    }
     page.element("p", &[("class", "lead")], &place(files));
     page.raw("<p class=\"trust\"><strong>How far to trust this: ");
     page.text(trust.level);

@@ -10,6 +10,8 @@ use crate::stats::comparison::SAMPLES_MIN;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trust {
+    /// What the first line says where this machine gave no run without warnings.
+    pub first: Option<String>,
     pub level: &'static str,
     pub reasons: Vec<String>,
     /// What nobody may conclude from it about kernel TLS.
@@ -22,7 +24,7 @@ pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -
     let kernel = kernel(files);
     if timed().next().is_none() {
         let reasons = vec!["work was counted under an emulator, which repeats exactly".to_owned()];
-        return Trust { level: "as counts, not as time", reasons, kernel };
+        return Trust { first: None, level: "as counts, not as time", reasons, kernel };
     }
     let samples =
         || timed().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter());
@@ -57,6 +59,12 @@ pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -
             number::percent(scatter - 1.0)
         ));
     }
+    let has_warning = |file: &Gathered| {
+        let mut samples = file.scenarios.iter().flat_map(|scenario| scenario.samples.iter());
+        samples.any(|sample| !sample.warnings.is_empty())
+    };
+    let first = timed().all(has_warning);
+    let first = first.then(|| "This machine gave no run without warnings.".to_owned());
     let machine = if is_shared { "a virtual machine with " } else { "a machine with " };
     if is_shared || cpus < CPUS_TO_SCALE {
         reasons.push(format!("{machine}{}", number::counted(cpus, "processor", "processors")));
@@ -71,7 +79,7 @@ pub fn assess(files: &[Gathered], verdict: &PageVerdict, scatter: Option<f64>) -
         (_, true) => "well",
         _ => "in what is decided, on a machine like this one",
     };
-    Trust { level, reasons, kernel }
+    Trust { first, level, reasons, kernel }
 }
 
 fn kernel(files: &[Gathered]) -> Option<String> {

@@ -21,6 +21,8 @@ use question::{FigureSource, QUESTIONS, Question};
 pub struct PageVerdict {
     /// The other programs, a column each.
     pub peers: Vec<String>,
+    /// Their versions, with that of their OpenSSL; empty where nothing says it.
+    pub versions: Vec<String>,
     /// The questions that were asked.
     pub rows: Vec<VerdictRow>,
     /// The questions that were not: what they are called, and the comparison that asks them.
@@ -105,7 +107,8 @@ impl PageVerdict {
         });
         let rows = rows.collect();
         let relays = peers.iter().filter(|peer| RELAYS.contains(&peer.as_str())).cloned().collect();
-        Self { peers, rows, unasked, relays }
+        let versions = peers.iter().map(|peer| versions(peer, &scenarios)).collect();
+        Self { peers, versions, rows, unasked, relays }
     }
 
     /// Every answer there is, with its row and the other program.
@@ -164,6 +167,31 @@ type Cells = Vec<(String, VerdictCell)>;
 
 /// The answer to a question, and the size or rate it holds for. Where two comparisons asked the same, the one with more rounds
 /// is the surer.
+/// `1.22.1, OpenSSL 3.0.19`; several where several were measured.
+fn versions(peer: &str, scenarios: &[&ScenarioResults]) -> String {
+    let mut versions: Vec<String> = Vec::new();
+    for subject in scenarios.iter().flat_map(|scenario| &scenario.subjects) {
+        if style::program(&subject.name) != peer {
+            continue;
+        }
+        let is_number = |word: &&str| word.starts_with(|it: char| it.is_ascii_digit());
+        let numbers = |text: &str| {
+            let mut words = text.split([' ', '/', ',', '(', '-']);
+            words.find(is_number).map(str::to_owned)
+        };
+        let library = subject.version.split_once("OpenSSL ").and_then(|(_, it)| numbers(it));
+        let own = numbers(&subject.version).unwrap_or_default();
+        let version = match library {
+            Some(library) => format!("{own}, OpenSSL {library}"),
+            None => own,
+        };
+        if !version.is_empty() && !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    versions.join("; ")
+}
+
 fn answer(question: &Question, scenarios: &[&ScenarioResults]) -> (String, Cells) {
     let (mut word, mut cells) = (String::new(), Cells::new());
     for source in question.sources {

@@ -2,14 +2,15 @@
 
 use super::Here::{self, Called, Do, Not};
 
-const NO_OTHER_ASKED: &str = "no other server is asked who may come; `basic_auth` of a route asks for passwords, [site.client_auth] for certificates";
+const NO_OTHER_ASKED: &str =
+    "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const NO_VARIABLES: &str = "kettle has no variables";
 const HTTP_ONLY: &str = "kettle asks backends by HTTP/1.1 only";
 const NO_ACME: &str = "kettle fetches no certificates; let certbot or another client write the files that [[site.certificate]] names";
 const IN_FRONT: &str = "`kettle run` stays in front, and systemd knows its number";
 const CHOSEN: &str =
-    "kettle chooses how it sends each response; `path` of the listener says otherwise";
-const STREAMED: &str = "bodies go on as they come, in both directions; what is kept for later is the matter of a `cache`";
+    "kettle chooses how it sends each response, and `path` of the listener says otherwise";
+const STREAMED: &str = "bodies go on as they come, in both directions, and what is kept for later is the matter of a `cache`";
 const ROUTES: &str = "a site is chosen by `names`, a route by `prefix`, and what it does stands in [[site.route]] itself";
 const ONE_FILE: &str = "a configuration is one file";
 const CHAIN: Here = Called(&["chain", "certificate", "cert"]);
@@ -126,7 +127,7 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ),
     ("worker_shutdown_timeout", Called(&["drain_timeout"])),
     ("pid", Not(IN_FRONT)),
-    ("daemon", Not(IN_FRONT)),
+    ("daemon", Not("`kettle run` stays in front, as systemd wants it")),
     ("include", Not(ONE_FILE)),
     ("providers", Not(ONE_FILE)),
     ("chroot", Not("`sandbox` below [server] keeps the process from other files, by default")),

@@ -161,3 +161,28 @@ help: write a pattern of its paths, or move the rule to the route of those it is
         assert_eq!(kettle_config::advice(&advised.unwrap()).len(), 2, "{from}");
     }
 }
+
+#[test]
+fn a_redirect_leads_to_where_https_is_spoken() {
+    let site = "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";
+    let config = |https: &str, redirect: &str| {
+        format!(
+            "[[listener]]\naddress = \"0.0.0.0:{https}\"\n[[listener]]\naddress = \"0.0.0.0:8080\"\n\
+             kind = \"redirect\"\n{redirect}{site}"
+        )
+    };
+    assert_advised(
+        &config("8443", ""),
+        r#"kettle.toml:5:8: clients are sent to port 443, and HTTPS is spoken on port 8443
+ 5 | kind = "redirect"
+   |        ^^^^^^^^^^
+help: write redirect_port = 8443, or 443 if that is where clients find it"#,
+    );
+    assert_advised(&config("443", ""), "");
+    // Where a port is written, somebody knows what leads there.
+    for port in ["8443", "443", "9443"] {
+        assert_advised(&config("8443", &format!("redirect_port = {port}\n")), "");
+    }
+    // HTTPS is somewhere else.
+    assert_advised("[[listener]]\naddress = \"0.0.0.0:80\"\nkind = \"redirect\"\n", "");
+}

@@ -77,7 +77,7 @@ versions = [\"TLSv1.1\"]",
         "kettle.toml:2:13: `versions` takes one of \"tls1.2\", \"tls1.3\"
  2 | versions = [\"TLSv1.1\"]
    |             ^^^^^^^^^
-help: remove it, it is not here: TLS 1.2 and TLS 1.3 are spoken; what is older is broken (RFC 8996)",
+help: it is not here: TLS 1.2 and TLS 1.3 are spoken; what is older is broken (RFC 8996)",
     ),
 ];
 

@@ -178,6 +178,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_not_here_is_told_in_the_words_that_a_kettle_toml_gets() {
+        let mut shared = 0;
+        for term in TERMS {
+            let (Fate::Told(help) | Fate::Answers(help) | Fate::Guards(help)) = term.fate else {
+                continue;
+            };
+            assert!(!help.is_empty(), "{term:?}");
+            let here = kettle_config::not_here(term.name);
+            assert!(here.is_empty() || here == help, "{term:?}: {here}");
+            shared += usize::from(!here.is_empty());
+        }
+        assert!(shared > 20, "{shared}");
+    }
+
     /// Every directive that an nginx 1.22 knows, with its stream module, and the places that it takes it in.
     #[test]
     fn every_directive_of_nginx_is_known_where_nginx_takes_it() {

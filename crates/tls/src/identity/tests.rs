@@ -1,5 +1,8 @@
 //! Loading identities: every way a pair of files can be wrong, and what right ones say.
 
+mod damaged;
+mod dates;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -239,101 +242,6 @@ fn key_of_a_later_certificate_says_which() {
     let error = error(&chain, &key);
     assert!(matches!(error, IdentityError::KeyMismatch { fits_position: Some(2), .. }));
     assert!(error.to_string().contains("belongs to certificate 2"), "{error}");
-}
-
-#[test]
-fn a_byte_order_mark_is_named_wherever_it_hides_a_section() {
-    let files = Files::new();
-    let (leaf, issuer, key) = issued(&["a.example"]);
-    let plain_key = files.write("key.pem", &key);
-    let plain_chain = files.write("chain.pem", leaf.clone() + &issuer);
-    // In front, and in the middle of files that were put together: the issuer alone would be left, or the leaf.
-    for chain in [format!("\u{feff}{leaf}{issuer}"), format!("{leaf}\u{feff}{issuer}")] {
-        let message = error(&files.write("marked.pem", chain), &plain_key).to_string();
-        assert!(message.contains("certificate") && message.contains("(BOM)"), "{message}");
-        assert!(message.contains("sed -i"), "{message}");
-    }
-    let message =
-        error(&plain_chain, &files.write("marked-key.pem", format!("\u{feff}{key}"))).to_string();
-    assert!(message.starts_with("the private key") && message.contains("(BOM)"), "{message}");
-    let wide: Vec<u8> =
-        "\u{feff}".encode_utf16().chain(leaf.encode_utf16()).flat_map(u16::to_le_bytes).collect();
-    let message = error(&files.write("wide.pem", wide), &plain_key).to_string();
-    assert!(message.contains("UTF-16") && message.contains("iconv"), "{message}");
-}
-
-/// Wherever a file ends too early, nothing of what it has is said: it may be a key.
-#[test]
-fn a_cut_file_is_told_in_words_alone() {
-    let files = Files::new();
-    let (leaf, issuer, key) = issued(&["a.example"]);
-    let chain = files.write("chain.pem", leaf + &issuer);
-    let body = key.lines().nth(1).expect("a line").to_owned();
-    let mut broken: Vec<String> = (1..key.len()).map(|end| key[..end].to_owned()).collect();
-    broken.push(key.replace(&body[8..16], "!?!?!?!?"));
-    broken.push(key.replacen("-----\n", "--\n", 1));
-    for text in broken {
-        let path = files.write("cut.pem", &text);
-        let Err(error) = load(&chain, &path) else { continue };
-        let message = error.to_string();
-        let words: String = message.replace(&path.display().to_string(), "");
-        assert!(!words.contains(&body[..8]) && !words.contains(&body[16..24]), "{message}");
-        let is_list =
-            words.split(|it: char| !it.is_ascii_digit()).filter(|it| it.len() > 1).count() > 3;
-        assert!(!is_list && !words.contains('\n'), "{message}");
-    }
-    let cut = files.write("half.pem", &key[..key.len() / 2]);
-    let message = error(&chain, &cut).to_string();
-    assert!(message.contains("no `-----END` line, so the file is cut off"), "{message}");
-}
-
-#[test]
-fn dates_outside_validity_are_serious_and_shown() {
-    let files = Files::new();
-    let (leaf, issuer, key) = issued(&["a.example"]);
-    let both = files.write("both.pem", leaf + &issuer + &key);
-    let at = |seconds| {
-        let moment = UNIX_EPOCH + Duration::from_secs(seconds);
-        Identity::load_at(&both, &both, None, moment).expect("an identity").1
-    };
-
-    // The certificate runs from 2026-01-01 to 2027-01-01, both at midnight.
-    assert_eq!(at(1_767_225_600), []);
-    let last_day = 24 * 3_600;
-    assert_eq!(at(1_798_761_600 - 14 * last_day), []);
-    for second in [1_798_761_601 - 14 * last_day, 1_798_761_600] {
-        let soon = at(second);
-        assert!(matches!(soon.as_slice(), [IdentityWarning::EndsSoon { .. }]));
-        assert!(soon[0].to_string().contains("ends at 2027-01-01 00:00:00 UTC"), "{}", soon[0]);
-        assert!(!soon[0].is_serious());
-    }
-    let early = at(1_767_225_599);
-    assert!(matches!(early.as_slice(), [IdentityWarning::NotYetValid { .. }]));
-    assert!(early[0].to_string().contains("2026-01-01 00:00:00 UTC"), "{}", early[0]);
-    let late = at(1_798_761_601);
-    assert!(matches!(late.as_slice(), [IdentityWarning::Expired { .. }]));
-    assert!(late[0].to_string().contains("2027-01-01 00:00:00 UTC"), "{}", late[0]);
-    assert!(early[0].is_serious() && late[0].is_serious());
-}
-
-#[test]
-fn short_lived_certificates_are_warned_of_in_their_last_third() {
-    let day = Duration::from_secs(24 * 3_600);
-    let begin = UNIX_EPOCH + 20_000 * day;
-    // Days of validity, and how many of them are left when the first warning comes.
-    for (lifetime, warned) in
-        [(397, 14.0), (90, 14.0), (42, 14.0), (30, 10.0), (6, 2.0), (1, 1.0 / 3.0)]
-    {
-        let end = begin + lifetime * day;
-        let first = end - day.mul_f64(warned);
-        let second = Duration::from_secs(1);
-        assert!(!ends_soon(begin, end, first - second), "{lifetime}");
-        assert!(ends_soon(begin, end, first + second), "{lifetime}");
-        assert!(ends_soon(begin, end, end) && !ends_soon(begin, end, end + second), "{lifetime}");
-        // Such as that of a machine that does not know the time.
-        assert!(!ends_soon(begin, end, begin - second) && !ends_soon(begin, end, UNIX_EPOCH));
-    }
-    assert!(!ends_soon(begin, begin, begin) && !ends_soon(begin + day, begin, begin));
 }
 
 #[test]

@@ -66,3 +66,14 @@ fn reasons_are_told_with_their_numbers() {
     );
     assert_eq!(trust.kernel, None);
 }
+
+#[test]
+fn a_machine_without_a_quiet_run_is_named_first() {
+    let first = |results: &Results| {
+        let files = [Gathered::of(results)];
+        assess(&files, &PageVerdict::of(&files), None).first
+    };
+    assert_eq!(first(&results(6, None, None)), None);
+    let said = first(&results(6, None, Some("noise"))).unwrap();
+    assert_eq!(said, "This machine gave no run without warnings.");
+}

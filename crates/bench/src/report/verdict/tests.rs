@@ -1,4 +1,5 @@
 use super::*;
+use crate::results::SubjectLine;
 
 fn outcome(ours: &[f64], theirs: &[f64]) -> Outcome {
     cell_of(ours, theirs).unwrap().outcome
@@ -31,4 +32,32 @@ fn every_question_is_spoken_of_and_its_sources_measure_one_figure_each() {
             assert!(figure.is_some_and(|figure| figure.better == Better::Lower), "{source:?}");
         }
     }
+}
+
+#[test]
+fn versions_of_a_peer_are_told_once_each_with_their_library() {
+    let line = |name: &str, version: &str| SubjectLine {
+        scenario: "web-sizes".to_owned(),
+        name: name.to_owned(),
+        point: Default::default(),
+        version: version.to_owned(),
+        command: Vec::new(),
+        config: String::new(),
+        template_sha256: None,
+    };
+    let lines = [
+        line("nginx user", "nginx 1.22.1, OpenSSL 3.0.19"),
+        line("nginx kernel-sendfile", "nginx 1.22.1, OpenSSL 3.0.19"),
+        line(
+            "nginx user",
+            "nginx/1.30.6, OpenSSL 3.6.5 29 Sep 2026 (Library: OpenSSL 3.6.5 29 Sep 2026)",
+        ),
+        line("haproxy", "haproxy 2.6.12-1+deb12u4"),
+        line("hitch", "unknown"),
+    ];
+    let scenario = ScenarioResults { subjects: lines.iter().collect(), ..Default::default() };
+    let of = |peer: &str| versions(peer, &[&scenario]);
+    assert_eq!(of("nginx"), "1.22.1, OpenSSL 3.0.19; 1.30.6, OpenSSL 3.6.5");
+    assert_eq!(of("haproxy"), "2.6.12");
+    assert_eq!((of("hitch"), of("stunnel")), (String::new(), String::new()));
 }

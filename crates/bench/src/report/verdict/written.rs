@@ -13,8 +13,13 @@ pub fn write(page: &mut Markup, verdict: &PageVerdict) {
         return;
     }
     page.raw("<table class=\"verdict\"><thead><tr><th scope=\"col\">kettle beside</th>");
-    for peer in &verdict.peers {
-        page.element("th", &[("scope", "col")], peer);
+    for (peer, version) in verdict.peers.iter().zip(&verdict.versions) {
+        page.open("th", &[("scope", "col")]);
+        page.text(peer);
+        if !version.is_empty() {
+            page.element("span", &[], version);
+        }
+        page.close("th");
     }
     page.raw("</tr></thead><tbody>");
     for row in &verdict.rows {
@@ -103,7 +108,10 @@ fn notes(verdict: &PageVerdict) -> Vec<String> {
 
 /// The table in Markdown, with the same words.
 pub fn markdown(verdict: &PageVerdict) -> String {
-    let mut text = format!("| kettle beside | {} |\n", verdict.peers.join(" | "));
+    let heads = verdict.peers.iter().zip(&verdict.versions);
+    let heads: Vec<String> =
+        heads.map(|(peer, version)| format!("{peer} {version}").trim_end().to_owned()).collect();
+    let mut text = format!("| kettle beside | {} |\n", heads.join(" | "));
     text.push_str(&format!("|---|{}\n", "---|".repeat(verdict.peers.len())));
     for row in &verdict.rows {
         let cells = row.cells.iter().map(|cell| match cell {

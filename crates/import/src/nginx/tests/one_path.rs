@@ -35,6 +35,15 @@ fn a_location_for_one_path_becomes_a_route_that_looks_for_nothing_else() {
     }
 }
 
+/// nginx compares such a prefix as a text, and a kettle.toml would take it for a pattern.
+#[test]
+fn a_prefix_with_letters_of_patterns_means_them() {
+    let made = imported(&server("root /srv; location /a(b)*c { deny all; }"));
+    assert!(made.toml.contains("prefix = \"/a%28b%29%2Ac\""), "{}", made.toml);
+    let config = made.config().unwrap();
+    assert!(config.sites[0].routes.iter().any(|route| route.prefix == "/a(b)*c"), "{}", made.toml);
+}
+
 /// What a server says, where nobody could tell the path's own route from the one around it, or the file would be another's.
 #[test]
 fn other_locations_for_one_path_stay_with_the_route_around_them() {

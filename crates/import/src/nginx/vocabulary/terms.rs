@@ -8,8 +8,6 @@ const AUTHENTICATE: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const KERNEL_DECIDES: &str = "kettle and the kernel choose that";
 const NO_PLUGINS: &str = "kettle has no modules";
-const PROBED: &str =
-    "kettle chooses how it sends each response, and `path` of the listener says otherwise";
 const BODIES: &str = "bodies stream to backends, up to `request_body` of their route; of others `body_discard` below [limits] is thrown away";
 const STREAMED: &str = "bodies go on as they come, in both directions, and what is kept for later is the matter of a `cache`";
 const NO_STAPLING: &str =
@@ -38,6 +36,11 @@ const fn told(name: &'static str, places: &'static str, help: &'static str) -> T
     of(name, places, Fate::Told(help))
 }
 
+/// Not carried over, for the reason that a kettle.toml gets that has the word, too.
+const fn not_here(name: &'static str, places: &'static str) -> Term {
+    told(name, places, kettle_config::not_here(name))
+}
+
 const fn answers(name: &'static str, places: &'static str, why: &'static str) -> Term {
     of(name, places, Fate::Answers(why))
 }
@@ -58,24 +61,20 @@ pub(super) static TERMS: &[Term] = &[
     carried("http", "m"),
     carried("stream", "m"),
     told("mail", "m", "kettle speaks no mail; `kettle originate` and `starttls` carry it"),
-    told(
-        "worker_rlimit_nofile",
-        "m",
-        "kettle takes as many descriptors as its hard limit allows: LimitNOFILE= in its unit",
-    ),
+    not_here("worker_rlimit_nofile", "m"),
     told("worker_rlimit_core", "m", "LimitCORE= in its unit, and `dumpable` below [server]"),
     told("worker_priority", "m", "Nice= in its unit"),
     told("worker_shutdown_timeout", "m", "`drain_timeout` below [server]"),
-    told("pid", "m", "`kettle run` stays in front, and systemd knows its number"),
+    not_here("pid", "m"),
     told("lock_file", "m", "kettle needs none"),
-    told("daemon", "m", "`kettle run` stays in front, as systemd wants it"),
+    not_here("daemon", "m"),
     told("master_process", "m", "kettle is one process"),
     told("working_directory", "m", "WorkingDirectory= in its unit"),
     told("load_module", "m", NO_PLUGINS),
     told("pcre_jit", "m", NO_PLUGINS),
     told("thread_pool", "m", "a few threads wait for disks where that is needed"),
     told("timer_resolution", "m", KERNEL_DECIDES),
-    told("env", "m", "kettle reads no variables of its environment"),
+    not_here("env", "m"),
     told("ssl_engine", "m", "keys are read from their files"),
     told("debug_points", "m", "`level` below [log] says how much is told"),
     told("multi_accept", "e", "`handshakes_per_turn` below [limits] is the nearest"),
@@ -106,7 +105,7 @@ pub(super) static TERMS: &[Term] = &[
     told("map_hash_bucket_size", "ht", KERNEL_DECIDES),
     told("connection_pool_size", "hs", KERNEL_DECIDES),
     told("request_pool_size", "hs", KERNEL_DECIDES),
-    told("resolver", "hsltdu", "names of backends are looked up by the system's resolver"),
+    not_here("resolver", "hsltdu"),
     told("resolver_timeout", "hsltdu", "names of backends are looked up by the system's resolver"),
     carried("merge_slashes", "hs"),
     told("underscores_in_headers", "hs", "backends get no header with `_` in its name"),
@@ -132,7 +131,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("ssl_handshake_timeout", "td"),
     carried("ssl_alpn", "td"),
     carried("ssl_preread", "td"),
-    told("ssl_stapling", "hstd", NO_STAPLING),
+    not_here("ssl_stapling", "hstd"),
     told("ssl_stapling_verify", "hstd", "clients verify the signature"),
     told("ssl_stapling_responder", "hstd", NO_STAPLING),
     told(
@@ -140,10 +139,10 @@ pub(super) static TERMS: &[Term] = &[
         "hstd",
         "it serves to fetch OCSP responses, which kettle does not",
     ),
-    told("ssl_dhparam", "hstd", "key exchange is by elliptic curves and ML-KEM only"),
+    not_here("ssl_dhparam", "hstd"),
     told("ssl_verify_depth", "hstd", "chains of clients may have the length that X.509 allows"),
-    told("ssl_buffer_size", "hs", "records begin small and grow"),
-    told("ssl_early_data", "hs", "no early data is taken, because it can be replayed"),
+    not_here("ssl_buffer_size", "hs"),
+    not_here("ssl_early_data", "hs"),
     told(
         "ssl_password_file",
         "hstd",
@@ -167,8 +166,8 @@ pub(super) static TERMS: &[Term] = &[
     told("ssl_certificate_cache", "hstd", "certificates are kept in memory"),
     told("ssl_certificate_compression", "hstd", "chains are sent as they are"),
     carried("http2", "hs"),
-    told("http3", "hs", ALL_TAKE),
-    told("http2_push_preload", "hsl", "nothing is pushed: browsers took that back"),
+    not_here("http3", "hs"),
+    not_here("http2_push_preload", "hsl"),
     told("http2_max_concurrent_streams", "hs", "a connection has at most 128 at once"),
     told("http2_chunk_size", "hsl", "frames are as large as a TLS record carries"),
     // Files.
@@ -213,8 +212,8 @@ pub(super) static TERMS: &[Term] = &[
     told("referer_hash_max_size", "sl", KERNEL_DECIDES),
     told("override_charset", "hsli", AS_IT_IS),
     told("source_charset", "hsli", AS_IT_IS),
-    told("etag", "hsl", "an ETag is sent"),
-    told("if_modified_since", "hsl", "a file that was not modified gets 304"),
+    not_here("etag", "hsl"),
+    not_here("if_modified_since", "hsl"),
     told("max_ranges", "hsl", "ranges are answered, a bounded number of them"),
     told("msie_padding", "hsl", AS_IT_IS),
     told("recursive_error_pages", "hsl", "an error page is a file"),
@@ -237,33 +236,29 @@ pub(super) static TERMS: &[Term] = &[
     carried("rewrite", "sli"),
     carried("break", "sli"),
     told("uninitialized_variable_warn", "hsli", LOGGED),
-    told("geo", "ht", "kettle has no variables"),
+    not_here("geo", "ht"),
     told("geoip_country", "ht", "kettle has no variables"),
     told("geoip_city", "ht", "kettle has no variables"),
     told("split_clients", "ht", "kettle has no variables"),
     told("expires_by_type", "hsl", NO_MODULES),
     // How it is sent.
-    told("sendfile", "hsli", PROBED),
+    not_here("sendfile", "hsli"),
     told("sendfile_max_chunk", "hsl", "no connection keeps a worker for itself"),
-    told("tcp_nopush", "hsl", PROBED),
-    told("tcp_nodelay", "hsltd", "it is on"),
-    told("aio", "hsl", "a few threads wait for disks, and workers do not"),
+    not_here("tcp_nopush", "hsl"),
+    not_here("tcp_nodelay", "hsltd"),
+    not_here("aio", "hsl"),
     told("aio_write", "hsl", "nothing is written"),
-    told(
-        "directio",
-        "hsl",
-        "files are read through the page cache, from which the kernel can send them",
-    ),
+    not_here("directio", "hsl"),
     told("directio_alignment", "hsl", "files are read through the page cache"),
     told("read_ahead", "hsl", KERNEL_DECIDES),
     told("output_buffers", "hsl", KERNEL_DECIDES),
     told("postpone_output", "hsl", "a response is sent at once"),
     told("send_lowat", "hsl", KERNEL_DECIDES),
     told("reset_timedout_connection", "hsl", "a connection whose time is over is closed"),
-    told("limit_rate", "hsli", RATE),
+    not_here("limit_rate", "hsli"),
     told("limit_rate_after", "hsli", RATE),
     told("chunked_transfer_encoding", "hsl", "files have a length"),
-    told("server_tokens", "hsl", "kettle does not say which version it is"),
+    not_here("server_tokens", "hsl"),
     told("keepalive_disable", "hsl", "connections are kept with every client"),
     told("keepalive_time", "hslu", "`requests_per_connection` below [limits] is the nearest"),
     told("lingering_close", "hsl", "a connection is closed as RFC 9112 section 9.6 says"),
@@ -285,8 +280,8 @@ pub(super) static TERMS: &[Term] = &[
     carried("proxy_set_header", "hsl"),
     carried("proxy_read_timeout", "hsl"),
     told("proxy_send_timeout", "hsl", "`timeout` of the route is for both directions"),
-    told("proxy_http_version", "hsl", "HTTP/1.1 is spoken"),
-    told("proxy_buffering", "hsl", STREAMED),
+    not_here("proxy_http_version", "hsl"),
+    not_here("proxy_buffering", "hsl"),
     carried("proxy_request_buffering", "hsl"),
     carried("proxy_hide_header", "hsl"),
     told("proxy_redirect", "hsl", "`Location` comes as the backend wrote it"),
@@ -315,9 +310,9 @@ pub(super) static TERMS: &[Term] = &[
     carried("allow", "hslxtd"),
     carried("auth_basic", "hslx"),
     carried("auth_basic_user_file", "hslx"),
-    guards("auth_request", "hsl", AUTHENTICATE),
+    guards("auth_request", "hsl", kettle_config::not_here("auth_request")),
     told("auth_request_set", "hsl", AUTHENTICATE),
-    guards("auth_jwt", "hslx", AUTHENTICATE),
+    guards("auth_jwt", "hslx", kettle_config::not_here("auth_jwt")),
     told("auth_delay", "hsl", AUTHENTICATE),
     carried("satisfy", "hsl"),
     guards("internal", "l", "no request from outside is answered there"),
@@ -328,10 +323,10 @@ pub(super) static TERMS: &[Term] = &[
     // Other servers.
     carried("upstream", "ht"),
     carried("proxy_pass", "lixd"),
-    answers("fastcgi_pass", "li", PROXY),
-    answers("uwsgi_pass", "li", PROXY),
-    answers("scgi_pass", "li", PROXY),
-    answers("grpc_pass", "li", PROXY),
+    answers("fastcgi_pass", "li", kettle_config::not_here("fastcgi_pass")),
+    answers("uwsgi_pass", "li", kettle_config::not_here("uwsgi_pass")),
+    answers("scgi_pass", "li", kettle_config::not_here("scgi_pass")),
+    answers("grpc_pass", "li", kettle_config::not_here("grpc_pass")),
     answers("memcached_pass", "li", PROXY),
     answers("stub_status", "sl", "`[metrics] listen` tells it, and more"),
     answers("empty_gif", "l", "write a file"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Origin, quoted};
+use kettle_config::{Origin, quoted, written_prefix};
 
 use super::Writer;
 use crate::nginx::location::{Location, LocationKind, kind_of};
@@ -106,7 +106,7 @@ impl Route {
         let origin = Some(&self.origin);
         text.table("[[site.route]]", origin);
         if !self.prefix.is_empty() {
-            text.set("prefix", quoted(&self.prefix), origin);
+            text.set("prefix", quoted(&written_prefix(&self.prefix)), origin);
         }
         if let Some(files) = &self.files {
             text.set("root", quoted(&files.display().to_string()), origin);
