@@ -198,11 +198,6 @@ impl Reader {
     }
 }
 
-/// A path as a pattern for that path.
-pub(super) fn path_as_pattern(path: &str) -> String {
-    path.chars().map(|letter| if UNWRITTEN.contains(&letter) { '?' } else { letter }).collect()
-}
-
 fn literal(letter: char) -> String {
     if UNWRITTEN.contains(&letter) {
         return "?".to_owned();

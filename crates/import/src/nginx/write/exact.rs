@@ -10,7 +10,6 @@ use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
 use super::route::{Common, Route, nearest};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
-use crate::nginx::denied::path_as_pattern;
 use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 use crate::nginx::syntax::Directive;
@@ -168,23 +167,25 @@ impl Writer<'_> {
     /// A route that looks for one path, which is below its own.
     pub(super) fn alone(location: &Location<'_>, mut route: Route) -> Route {
         let path = &location.path;
-        let is_passed = route.backend.is_some();
-        // Below a file there is none, and nginx has what lies below that path somewhere else.
-        let rest = if is_passed { "" } else { "{rest}" };
-        let to = format!("{path}{}{rest}", route.alone.as_deref().unwrap_or_default());
-        let origin = location.directive.origin.clone();
-        let kind = redirect::RuleKind::Rewrite { keeps_query: true };
-        if is_passed {
-            route.deny(format!("{}/**", path_as_pattern(path)));
-        }
-        route.rules.push(Rule {
-            from: None,
+        let alone = route.alone.as_deref().unwrap_or_default();
+        let rewrite = |from: Option<&str>, to: String| Rule {
+            from: from.map(str::to_owned),
             to,
-            kind,
-            origin,
+            kind: redirect::RuleKind::Rewrite { keeps_query: true },
+            origin: location.directive.origin.clone(),
             is_wider: false,
             spared: Vec::new(),
-        });
+        };
+        // nginx has what lies below that path somewhere else.
+        if route.backend.is_some() {
+            route.rules.push(rewrite(None, format!("{path}{alone}")));
+            route.deny(format!("{path}/**"));
+        } else {
+            let refused = format!("{path}{alone}-");
+            route.rules.push(rewrite(Some(path), format!("{path}{alone}")));
+            route.rules.push(rewrite(None, refused.clone()));
+            route.deny(refused);
+        }
         // There are no folders.
         route.settings.retain(|(key, ..)| !OF_FOLDERS.contains(key));
         route
