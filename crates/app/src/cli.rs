@@ -2,11 +2,13 @@
 
 mod tunnel;
 
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use kettle_config::TxPathChoice;
+use kettle_config::{TxPathChoice, option_advice};
 use kettle_doctor::Target;
 use kettle_manual::parse_size;
 
@@ -22,10 +24,29 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Says of a command that is none where it stands, if it is one below `ctl`.
-pub(crate) fn with_advice(mut error: clap::Error) -> clap::Error {
-    use clap::error::{ContextKind, ContextValue};
+/// Says of a command that is none where it stands, if it is one below `ctl`; of an option what it is here, by the table
+/// that mistakes of a configuration are told from. `words` are those of the command line.
+pub(crate) fn with_advice(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let all = Cli::command();
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some(option) = option.strip_prefix("--")
+    {
+        let known = options_of(&all, words);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let (kind, meant) = match option_advice(option, &known) {
+            Ok(known) => (ContextKind::SuggestedArg, ContextValue::String(format!("--{known}"))),
+            Err(advice) => {
+                let advice = advice.into_iter().map(Into::into).collect();
+                (ContextKind::Suggested, ContextValue::StyledStrs(advice))
+            }
+        };
+        for guess in [ContextKind::SuggestedArg, ContextKind::Suggested] {
+            error.remove(guess);
+        }
+        error.insert(kind, meant);
+        return error;
+    }
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(ctl) = all.find_subcommand("ctl")
         && ctl.find_subcommand(word).is_some()
@@ -34,6 +55,13 @@ pub(crate) fn with_advice(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::SuggestedSubcommand, meant);
     }
     error
+}
+
+/// The long options of the command that the words name.
+fn options_of(all: &clap::Command, words: &[OsString]) -> Vec<String> {
+    let names = words.iter().skip(1).filter_map(|word| word.to_str());
+    let command = names.fold(all, |command, name| command.find_subcommand(name).unwrap_or(command));
+    command.get_arguments().filter_map(|it| Some(it.get_long()?.to_owned())).collect()
 }
 
 #[derive(Debug, Subcommand)]

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     if let Some((dialect, arguments)) = hitch::is_asked_for(&words) {
         return output::exit(hitch::hitch(dialect, &words, arguments));
     }
-    let asked = Cli::try_parse().unwrap_or_else(|error| cli::with_advice(error).exit());
+    let asked = Cli::try_parse().unwrap_or_else(|error| cli::with_advice(error, &words).exit());
     let code = match asked.command {
         Command::Serve(arguments) => holding_commands(|| serve::serve(&arguments)),
         Command::Terminate(arguments) => holding_commands(|| tunnel::terminate(&arguments)),

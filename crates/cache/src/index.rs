@@ -6,10 +6,11 @@
 mod tests;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::name::Name;
+use crate::name::{HASH_BYTES, Name};
 
 /// The objects of a store.
 #[derive(Debug, Default)]
@@ -21,25 +22,44 @@ pub(crate) struct Index {
 
 #[derive(Debug, Default)]
 struct Entries {
-    by_name: HashMap<Name, u32>,
+    by_name: HashMap<Name, Place>,
+    /// The newest variant of each key that has any, by the key's hash.
+    variants: HashMap<[u8; HASH_BYTES], Place>,
     slots: Vec<Slot>,
     /// Slots without an object, for the next ones.
-    free: Vec<u32>,
-    newest: Option<u32>,
-    oldest: Option<u32>,
-    hand: Option<u32>,
+    free: Vec<Place>,
+    newest: Option<Place>,
+    oldest: Option<Place>,
+    hand: Option<Place>,
     blocks: u64,
     serial: u64,
 }
 
-/// One object, in a queue by age.
+/// Which slot, counted from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(NonZeroU32);
+
+impl Place {
+    /// `None` behind the last that can be counted.
+    fn new(at: usize) -> Option<Self> {
+        u32::try_from(at).ok()?.checked_add(1).and_then(NonZeroU32::new).map(Self)
+    }
+
+    fn at(self) -> usize {
+        (self.0.get() - 1) as usize
+    }
+}
+
+/// One object, in a queue by age, and in a list if it is a variant.
 #[derive(Debug)]
 struct Slot {
     name: Name,
     serial: u64,
     blocks: u32,
-    newer: Option<u32>,
-    older: Option<u32>,
+    newer: Option<Place>,
+    older: Option<Place>,
+    newer_variant: Option<Place>,
+    older_variant: Option<Place>,
     is_used: AtomicBool,
     /// Whether its body was compared with its sum.
     is_checked: AtomicBool,
@@ -109,7 +129,7 @@ impl Index {
         let mut entries = self.write();
         let next = entries.serial + 1;
         let at = *entries.by_name.get(&name)?;
-        let slot = entries.slots.get_mut(at as usize).filter(|slot| slot.serial == serial)?;
+        let slot = entries.slots.get_mut(at.at()).filter(|slot| slot.serial == serial)?;
         slot.serial = next;
         entries.serial = next;
         self.changed();
@@ -127,6 +147,22 @@ impl Index {
         entries.remove(name);
         self.changed();
         true
+    }
+
+    /// Forgets some of a key's variants, no more than `at_most`, and says which they were.
+    pub(crate) fn take_variants(&self, key: Name, at_most: usize) -> Vec<Name> {
+        let mut entries = self.write();
+        let mut taken = Vec::new();
+        while taken.len() < at_most
+            && let Some(name) = entries.newest_variant(key)
+            && entries.remove(name)
+        {
+            taken.push(name);
+        }
+        if !taken.is_empty() {
+            self.changed();
+        }
+        taken
     }
 
     /// Forgets the object that is needed least, and says which it was and how much it took.
@@ -161,31 +197,47 @@ impl Index {
 }
 
 impl Entries {
-    fn slot(&self, at: u32) -> Option<&Slot> {
-        self.slots.get(at as usize)
+    fn slot(&self, place: Place) -> Option<&Slot> {
+        self.slots.get(place.at())
+    }
+
+    fn slot_mut(&mut self, place: Option<Place>) -> Option<&mut Slot> {
+        self.slots.get_mut(place?.at())
+    }
+
+    fn newest_variant(&self, key: Name) -> Option<Name> {
+        let [key, _] = key.parts();
+        self.slot(*self.variants.get(&key)?).map(|slot| slot.name)
     }
 
     fn insert(&mut self, name: Name, bytes: u64) -> u64 {
         self.serial += 1;
+        let Some(at) = self.free.pop().or_else(|| Place::new(self.slots.len())) else {
+            // More than four billion: it is found on the disk as it was before the first scan, and counts for nothing.
+            return self.serial;
+        };
         let blocks = blocks(bytes);
+        let [key, _] = name.parts();
+        let older_variant = if name.is_first() { None } else { self.variants.insert(key, at) };
         let slot = Slot {
             name,
             serial: self.serial,
             blocks,
             newer: None,
             older: self.newest,
+            newer_variant: None,
+            older_variant,
             is_used: AtomicBool::new(false),
             is_checked: AtomicBool::new(false),
         };
-        let at = match self.free.pop() {
-            Some(at) => at,
-            None => u32::try_from(self.slots.len()).unwrap_or(u32::MAX),
-        };
-        match self.slots.get_mut(at as usize) {
+        match self.slots.get_mut(at.at()) {
             Some(free) => *free = slot,
             None => self.slots.push(slot),
         }
-        match self.newest.and_then(|newest| self.slots.get_mut(newest as usize)) {
+        if let Some(older) = self.slot_mut(older_variant) {
+            older.newer_variant = Some(at);
+        }
+        match self.slot_mut(self.newest) {
             Some(newest) => newest.newer = Some(at),
             None => self.oldest = Some(at),
         }
@@ -199,20 +251,36 @@ impl Entries {
         let Some(at) = self.by_name.remove(&name) else { return false };
         let Some(slot) = self.slot(at) else { return false };
         let (newer, older, blocks) = (slot.newer, slot.older, slot.blocks);
-        match newer.and_then(|newer| self.slots.get_mut(newer as usize)) {
+        let (newer_variant, older_variant) = (slot.newer_variant, slot.older_variant);
+        match self.slot_mut(newer) {
             Some(newer) => newer.older = older,
             None => self.newest = older,
         }
-        match older.and_then(|older| self.slots.get_mut(older as usize)) {
+        match self.slot_mut(older) {
             Some(older) => older.newer = newer,
             None => self.oldest = newer,
         }
         if self.hand == Some(at) {
             self.hand = newer;
         }
+        if !name.is_first() {
+            self.unlink_variant(name, newer_variant, older_variant);
+        }
         self.blocks -= u64::from(blocks);
         self.free.push(at);
         true
+    }
+
+    fn unlink_variant(&mut self, name: Name, newer: Option<Place>, older: Option<Place>) {
+        let [key, _] = name.parts();
+        if let Some(older) = self.slot_mut(older) {
+            older.newer_variant = newer;
+        }
+        match (self.slot_mut(newer), older) {
+            (Some(newer), _) => newer.older_variant = older,
+            (None, Some(older)) => _ = self.variants.insert(key, older),
+            (None, None) => _ = self.variants.remove(&key),
+        }
     }
 
     /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after [`STEPS_MAX`]
@@ -220,7 +288,7 @@ impl Entries {
     fn evict(&mut self) -> Option<(Name, u64)> {
         for step in 0..=STEPS_MAX {
             let at = self.hand.or(self.oldest)?;
-            let slot = self.slots.get_mut(at as usize)?;
+            let slot = self.slot_mut(Some(at))?;
             let (newer, name, blocks) = (slot.newer, slot.name, slot.blocks);
             let is_used = std::mem::take(slot.is_used.get_mut());
             self.hand = newer;

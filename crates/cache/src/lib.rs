@@ -8,6 +8,7 @@ mod error;
 mod fill;
 mod head;
 mod index;
+mod layout;
 mod name;
 mod purges;
 mod store;

@@ -47,32 +47,14 @@ impl Name {
         Self { variant: truncated(hash.finalize()), ..self }
     }
 
-    /// The folder its file is in, below the store's directory: few enough that most objects find theirs made, and enough that
-    /// one is listed in no time.
-    pub(crate) fn folder(self) -> String {
-        let [first, second, ..] = self.key;
-        folder(u16::from_be_bytes([first, second]) >> (u16::BITS - FOLDER_BITS))
+    /// True for what lookup finds first.
+    pub(crate) fn is_first(self) -> bool {
+        self == self.first()
     }
 
-    /// All of them that there may be.
-    pub(crate) fn folders() -> impl Iterator<Item = String> {
-        (0..1 << FOLDER_BITS).map(folder)
-    }
-
-    /// Its file, below the store's directory.
-    pub(crate) fn path(self) -> String {
-        format!("{}/{self}", self.folder())
-    }
-
-    /// In which of `parts` parts of all names it is.
-    pub(crate) fn part_of(self, parts: usize) -> usize {
-        let [first, ..] = self.key;
-        usize::from(first) % parts
-    }
-
-    /// Whether both are objects of one key.
-    pub(crate) fn has_key_of(self, other: Self) -> bool {
-        self.key == other.key
+    /// The hash of its key, and what tells it from others of that key.
+    pub(crate) fn parts(self) -> [[u8; HASH_BYTES]; 2] {
+        [self.key, self.variant]
     }
 
     /// Reads the name of a file.
@@ -90,10 +72,6 @@ impl fmt::Display for Name {
     }
 }
 
-fn folder(number: u16) -> String {
-    format!("{number:03x}")
-}
-
 fn truncated(digest: impl AsRef<[u8]>) -> [u8; HASH_BYTES] {
     digest.as_ref().first_chunk().copied().unwrap_or_default()
 }
@@ -108,10 +86,7 @@ fn from_hex(text: &str) -> Option<[u8; HASH_BYTES]> {
 }
 
 /// 128 bits: whoever looks for two keys with the same hash has 2^64 tries before him, and gains a miss.
-const HASH_BYTES: usize = 16;
-
-/// 1,024 folders: with a million objects a thousand in each, and one is made for a few of the first only.
-const FOLDER_BITS: u32 = 10;
+pub(crate) const HASH_BYTES: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -121,9 +96,7 @@ mod tests {
     fn a_name_is_read_back_from_its_file() {
         let name = Name::of_key("https://example.org/").variant(&[("accept".into(), b"a".into())]);
         assert_eq!(Name::parse(name.to_string().as_bytes()), Some(name));
-        assert_eq!(name.path().len(), 4 + 65);
-        assert!(Name::folders().any(|folder| name.path().starts_with(&folder)));
-        assert_eq!(Name::folders().count(), 1_024);
+        assert!(name.first().is_first() && !name.is_first());
         for other in ["", "-", "3f", "+f-00", &name.to_string().to_uppercase()] {
             assert_eq!(Name::parse(other.as_bytes()), None, "{other}");
         }

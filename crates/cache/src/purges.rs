@@ -43,10 +43,17 @@ struct Table {
     /// When anything was last purged by a tag.
     last_tag: u64,
     prefixes: Vec<(Box<str>, u64)>,
-    /// Those whose objects may be arriving. What had arrived was removed.
-    keys: HashMap<Name, u64>,
+    /// Those whose objects may be arriving, or may not be removed yet.
+    keys: HashMap<Name, PurgedKey>,
     /// What is still arriving from an earlier generation may have been meant by a key that is no longer known.
     keys_floor: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PurgedKey {
+    at: u64,
+    /// True until what lookup would find has no name any more.
+    may_be_there: bool,
 }
 
 impl Purges {
@@ -81,15 +88,16 @@ impl Purges {
     /// All that has to be known after a restart.
     pub(crate) fn text(&self) -> String {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        let mut text = self.life_line() + &line(table.floor, "floor", "");
+        let mut text = line(self.life, "life", "") + &line(table.floor, "floor", "");
         let prefixes = table.prefixes.iter().map(|(prefix, at)| line(*at, "prefix", prefix));
         text.extend(prefixes.chain(table.tags.iter().map(|(tag, at)| line(*at, "tag", tag))));
         text
     }
 
     /// What has to be known of it at least: the next life begins above this one.
-    pub(crate) fn life_line(&self) -> String {
-        line(self.life, "life", "")
+    pub(crate) fn first_lines(&self) -> String {
+        let floor = self.table.read().unwrap_or_else(PoisonError::into_inner).floor;
+        line(self.life, "life", "") + &line(floor, "floor", "")
     }
 
     /// What objects that are asked for now belong to.
@@ -122,6 +130,32 @@ impl Purges {
             (kept, None) => kept,
             (kept, Some(floor)) => Some(kept.unwrap_or_default() + &floor),
         }
+    }
+
+    /// When a key was purged last, as far as that is still known.
+    pub(crate) fn key_purged_at(&self, key: Name) -> Option<u64> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        table.keys.get(&key.first()).map(|purged| purged.at)
+    }
+
+    /// Notes that what lookup would find of a key was removed after it was purged in this generation.
+    pub(crate) fn key_removed(&self, key: Name, purged_at: Option<u64>) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(purged) = table.keys.get_mut(&key.first())
+            && Some(purged.at) == purged_at
+        {
+            purged.may_be_there = false;
+        }
+    }
+
+    /// A generation since which no purge meant a key, but by tags: what was asked for in an earlier one may have been purged, in a life
+    /// before this one, too.
+    pub(crate) fn unpurged_since(&self, key: &str) -> u64 {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let prefixes = table.prefixes.iter().filter(|(prefix, _)| key.starts_with(&**prefix));
+        let own = table.keys.get(&Name::of_key(key)).map(|purged| purged.at);
+        let all = prefixes.map(|(_, at)| *at).chain(own);
+        all.fold(self.life.max(table.floor).max(table.keys_floor), u64::max)
     }
 
     /// Whether a purge since this generation means what was asked for under a key, or may mean it: its tags are not known yet.
@@ -163,17 +197,24 @@ impl Table {
         let is_in = |(prefix, at): &(Box<str>, u64)| asked_in < *at && key.starts_with(&**prefix);
         asked_in < self.floor
             || self.prefixes.iter().any(is_in)
-            || self.keys.get(&Name::of_key(key)).is_some_and(|at| asked_in < *at)
+            || self.keys.get(&Name::of_key(key)).is_some_and(|purged| asked_in < purged.at)
     }
 
-    // Where there are too many of a kind, the older half of them become one purge of everything as old; of keys, whose
+    // Where there are too many of a kind, the older half of them become one purge of everything as old; of keys whose
     // objects are gone, of everything as old that is still arriving.
 
     fn add_key(&mut self, key: Name, at: u64) {
-        self.keys.insert(key, at);
+        self.keys.insert(key.first(), PurgedKey { at, may_be_there: true });
         if self.keys.len() > KEYS_MAX {
-            self.keys_floor = self.keys_floor.max(median(self.keys.values()));
-            self.forget_older();
+            let middle = median(self.keys.values().map(|purged| &purged.at));
+            match self.keys.values().any(|purged| purged.may_be_there && purged.at <= middle) {
+                // A disk that lets nothing go must not bring it back.
+                true => self.raise_floor(middle),
+                false => {
+                    self.keys_floor = self.keys_floor.max(middle);
+                    self.forget_older();
+                }
+            }
         }
     }
 
@@ -202,7 +243,7 @@ impl Table {
     fn forget_older(&mut self) {
         let floor = self.floor;
         let keys_floor = floor.max(self.keys_floor);
-        self.keys.retain(|_, at| *at > keys_floor);
+        self.keys.retain(|_, purged| purged.at > keys_floor);
         self.tags.retain(|_, at| *at > floor);
         self.prefixes.retain(|(_, at)| *at > floor);
     }
@@ -211,8 +252,7 @@ impl Table {
 fn median<'n>(numbers: impl Iterator<Item = &'n u64>) -> u64 {
     let mut numbers: Vec<u64> = numbers.copied().collect();
     let middle = numbers.len() / 2;
-    numbers.sort_unstable();
-    numbers.get(middle).copied().unwrap_or_default()
+    if numbers.is_empty() { 0 } else { *numbers.select_nth_unstable(middle).1 }
 }
 
 fn line(generation: u64, kind: &str, text: &str) -> String {

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! <directory>/0fe/3fa1…-0000…   one file for each object and variant: head, then body
+//! <directory>/layout-key        what chooses the folder of a file
+//! <directory>/purged            what was purged by prefix and tag
 //! <directory>/temporary/        what has no name yet where the file system knows no unnamed files
-//! <directory>/purges            what was purged by prefix and tag
 //! ```
 
 mod find;
 mod naming;
+mod own_files;
 mod purge;
 mod room;
 mod scan;
@@ -24,12 +26,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::rand::GetRandomFlags;
 
 use crate::error::StoreError;
 use crate::head::ObjectHead;
 use crate::index::Index;
+use crate::layout::{LAYOUT_KEY_BYTES, Layout, is_folder_name};
 use crate::name::Name;
 use crate::purges::Purges;
+use own_files::{SmallFile, put_aside, read_small, write_small};
 use room::is_full;
 
 pub use find::Object;
@@ -52,6 +57,11 @@ pub struct Store {
     bytes_max: AtomicU64,
     object_bytes_max: AtomicU64,
     directory: OwnedFd,
+    layout: Layout,
+    /// False while the disk had no room for it.
+    has_layout_key: AtomicBool,
+    /// True until what others left is removed, which nobody finds.
+    is_emptied: AtomicBool,
     index: Index,
     purges: Purges,
     /// How much was added to the file of purges; held while it grows.
@@ -125,18 +135,25 @@ impl Store {
             return Err(StoreError::Remote(kind.name()));
         }
         empty_temporary(directory.as_fd())?;
-        let (purges, appended_bytes) = purge::read_log(directory.as_fd())?;
+        let known = read_layout_key(directory.as_fd())?;
+        let is_emptied = known.is_none() && has_folders(directory.as_fd())?;
+        let (purges, appended_bytes) = purge::read_log(directory.as_fd(), is_emptied)?;
+        let layout_key = known.map_or_else(random, Ok)?;
         let mut store = Self {
             bytes_max: AtomicU64::new(settings.bytes_max),
             object_bytes_max: AtomicU64::new(settings.object_bytes_max),
             directory,
+            layout: Layout::new(layout_key),
+            has_layout_key: AtomicBool::new(known.is_some()),
+            is_emptied: AtomicBool::new(is_emptied),
             index: Index::default(),
             purges,
             purge_log: Mutex::new(appended_bytes),
             naming: Default::default(),
             rewriting: Mutex::default(),
             has_unnamed_files: true,
-            temporary_files: AtomicU64::new(0),
+            // Other names than those of a process that had the same number and could not tidy up.
+            temporary_files: AtomicU64::new(u32::from_le_bytes(random()?).into()),
             arriving_bytes: AtomicU64::new(0),
             room_bytes: AtomicU64::new(0),
             is_scanned: AtomicBool::new(false),
@@ -146,7 +163,30 @@ impl Store {
         };
         // Also shows that files can be written at all.
         store.has_unnamed_files = store.try_unnamed()?;
+        if known.is_none() {
+            // Behind what was purged: without that, what is there would be found again.
+            match store.write_layout_key() {
+                // There is room once the scan has removed what is there.
+                Err(errno) if is_full(errno) => {}
+                written => written.map_err(StoreError::disk("write the store's own key"))?,
+            }
+        }
         Ok(store)
+    }
+
+    /// True if what was here is removed, because no key says where it lies: an earlier kettle had none. Until it was scanned.
+    #[must_use]
+    pub fn is_emptied(&self) -> bool {
+        self.is_emptied.load(Ordering::Relaxed)
+    }
+
+    fn write_layout_key(&self) -> Result<(), Errno> {
+        let write = || write_small(self.directory(), LAYOUT_KEY, self.layout.key());
+        self.with_temporary(write)?;
+        // What shows that there was none, once nothing of it is found any more.
+        self.remove_path(purge::LOG_BEFORE)?;
+        self.has_layout_key.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// What all objects may take on the disk.
@@ -207,10 +247,12 @@ impl Store {
             && !self.purges.mean(head)
     }
 
-    /// Whether an object's file still has its name. That is no use of it, and says nothing of purges.
+    /// Whether an object's file still has its name, and what led to it has its own. That is no use of it, and says nothing of purges.
     #[must_use]
     pub fn holds(&self, reference: &Reference) -> bool {
-        self.index.holds(reference.name, reference.serial)
+        let Reference { name, serial, marker } = *reference;
+        self.index.holds(name, serial)
+            && marker.is_none_or(|marker| self.index.holds(name.first(), marker))
     }
 
     /// Whether a lookup would find nothing, as far as that is known without the disk.
@@ -252,33 +294,37 @@ impl Store {
         }
     }
 
-    /// Removes the file of an object that the index does not know any more.
-    fn remove_left(&self, name: Name) {
+    /// Removes the file of an object that the index does not know any more. Says whether one went.
+    fn remove_left(&self, name: Name) -> bool {
         let _alone = self.alone_with(name);
-        // Another that got the name meanwhile has taken the place of this one's file.
-        if self.index.lacks(name) {
-            // A file that stays is found again at the next start, with a head that is checked as any.
-            let _ = self.unlink(name);
+        // Another that got the name meanwhile has taken the place of this one's file. A file that stays is found again at the next
+        // start, with a head that is checked as any.
+        self.index.lacks(name) && self.unlink(name) == Ok(true)
+    }
+
+    /// Removes whatever has this name, which the caller has locked. Says whether anything had it.
+    fn unlink(&self, name: Name) -> Result<bool, Errno> {
+        self.remove_path(&self.layout.path(name))
+    }
+
+    fn remove_path(&self, path: &str) -> Result<bool, Errno> {
+        match rustix::fs::unlinkat(&self.directory, path, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(Errno::ISDIR) => self.put_aside(path).map(|()| true),
+            Err(errno) => Err(errno),
         }
     }
 
-    /// Removes whatever has this name, which the caller has locked. A file that the disk does not let go is forgotten all the same,
-    /// up to the next start.
-    fn remove_any(&self, name: Name) -> Result<(), Errno> {
-        self.index.remove(name, None);
-        self.unlink(name)
+    /// Moves a folder out of the way.
+    fn put_aside(&self, path: &str) -> Result<(), Errno> {
+        let aside = self.temporary_name();
+        self.with_temporary(|| put_aside(self.directory(), path, &aside))
     }
 
-    fn unlink(&self, name: Name) -> Result<(), Errno> {
-        match rustix::fs::unlinkat(&self.directory, name.path(), AtFlags::empty()) {
-            Err(Errno::NOENT) => Ok(()),
-            outcome => outcome,
-        }
-    }
-
-    /// Keeps others from giving this name to a file, or another of the same key, and from removing that.
+    /// Keeps others from giving this name to a file, and from removing that. Nobody knows which names share a lock.
     fn alone_with(&self, name: Name) -> Option<MutexGuard<'_, ()>> {
-        let lock = self.naming.get(name.part_of(NAMING_LOCKS))?;
+        let lock = self.naming.get(usize::from(self.layout.folder(name)) % NAMING_LOCKS)?;
         Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -325,10 +371,51 @@ fn link(file: &OwnedFd, directory: BorrowedFd<'_>, name: &str) -> Result<(), Err
     rustix::fs::linkat(CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
+/// What chooses the folder of a file; `None` where there is none that nobody else could read, or where files lie elsewhere.
+fn read_layout_key(
+    directory: BorrowedFd<'_>,
+) -> Result<Option<[u8; LAYOUT_KEY_BYTES]>, StoreError> {
+    let read = read_small(directory, LAYOUT_KEY, LAYOUT_KEY_BYTES);
+    let key = match read.map_err(StoreError::disk("read the store's own key"))? {
+        SmallFile::Read(bytes) => <[u8; LAYOUT_KEY_BYTES]>::try_from(bytes).ok(),
+        SmallFile::Missing | SmallFile::Foreign => None,
+    };
+    Ok(key.filter(|_| !purge::has_log_before(directory)))
+}
+
+/// True if objects may be here.
+fn has_folders(directory: BorrowedFd<'_>) -> Result<bool, StoreError> {
+    let disk = StoreError::disk("list the directory of the store");
+    let has_any = || {
+        for entry in Dir::read_from(directory)? {
+            if is_folder_name(entry?.file_name().to_bytes()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    has_any().map_err(disk)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], StoreError> {
+    let mut bytes = [0; N];
+    // Up to 256 bytes come as a whole (getrandom(2)).
+    rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(StoreError::disk("get random bytes for the store"))?;
+    Ok(bytes)
+}
+
 /// What an earlier life left without a name is of no use.
 fn empty_temporary(directory: BorrowedFd<'_>) -> Result<(), StoreError> {
-    make_folder(directory, TEMPORARY).map_err(StoreError::disk("make a folder in the store"))?;
-    let folder = open_folder(directory, TEMPORARY);
+    let make = || make_folder(directory, TEMPORARY);
+    make().map_err(StoreError::disk("make a folder in the store"))?;
+    let mut folder = open_folder(directory, TEMPORARY);
+    if matches!(folder, Err(Errno::NOTDIR | Errno::LOOP)) {
+        // Something else has its name.
+        folder = rustix::fs::unlinkat(directory, TEMPORARY, AtFlags::empty())
+            .and_then(|()| make())
+            .and_then(|()| open_folder(directory, TEMPORARY));
+    }
     let folder = folder.map_err(StoreError::disk("open a folder of the store"))?;
     let entries =
         Dir::read_from(&folder).map_err(StoreError::disk("list a folder of the store"))?;
@@ -359,3 +446,4 @@ const FOLDER_MODE: Mode = FILE_MODE.union(Mode::XUSR);
 const NAMING_LOCKS: usize = 32;
 
 const TEMPORARY: &str = "temporary";
+const LAYOUT_KEY: &str = "layout-key";

@@ -9,10 +9,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use kettle_cache::{ObjectHead, Store, StoreSettings, Times};
+use kettle_cache::{Name, ObjectHead, Purge, Store, StoreSettings, Times};
 
 /// Where the killed program finds its store; without it, it does nothing.
 const DIRECTORY: &str = "KETTLE_TEST_STORE";
+
+/// Which of the killed programs it is.
+const ROUND: &str = "KETTLE_TEST_ROUND";
 
 #[test]
 fn killed_at_any_moment_no_torn_object_is_found() {
@@ -76,7 +79,7 @@ fn fills_until_it_is_killed() {
             key: key.to_string(),
             status: 200,
             times,
-            generation: 1,
+            generation: store.generation(),
             ..ObjectHead::default()
         };
         let body = vec![fill; length(key, fill)];
@@ -99,6 +102,81 @@ fn fills_until_it_is_killed() {
     }
 }
 
+/// What was confirmed to be forgotten is found by no later process, whatever came beside it.
+#[test]
+fn killed_at_any_moment_what_was_forgotten_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let kills = env::var("KETTLE_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    let mut found = 0;
+    for round in 0..kills {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "forgets_until_it_is_killed", "--nocapture", "--ignored"])
+            .env(DIRECTORY, folder.path())
+            .env(ROUND, round.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let count = usize::try_from(round * 37 % 91).unwrap() + 20;
+        let mut said: Vec<_> = lines.by_ref().take(count).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // And what it said until then.
+        said.extend(lines);
+        let store = open(folder.path());
+        if round % 2 == 0 {
+            store.scan(&|| false).unwrap();
+        }
+        for key in 0..FORGOTTEN_KEYS {
+            let word = format!("forgotten {key} ");
+            let last = said.iter().rev().find_map(|line| line.strip_prefix(&word)?.parse().ok());
+            for variant in 0..FORGOTTEN_VARIANTS {
+                let value_of = |_: &str| variant.to_string().into_bytes();
+                let object = store.find(&key.to_string(), &value_of).unwrap();
+                let Some(object) = object else { continue };
+                // One of an earlier process is older than all that this one forgot.
+                let kept = (object.head.times.arrived, object.head.modified.unwrap());
+                assert!(
+                    last.is_none_or(|last: u64| kept > (round, last)),
+                    "{kept:?} {round} {last:?}"
+                );
+                found += 1;
+            }
+        }
+    }
+    println!("{found} objects were found after {kills} kills");
+}
+
+#[test]
+#[ignore = "it is killed by the other test, and ends at once without it"]
+fn forgets_until_it_is_killed() {
+    let Some(directory) = env::var_os(DIRECTORY) else { return };
+    let store = open(Path::new(&directory));
+    let arrived = env::var(ROUND).unwrap().parse().unwrap();
+    for step in 0_u64.. {
+        let (key, variant) = (step % FORGOTTEN_KEYS, step % FORGOTTEN_VARIANTS);
+        let name = Name::of_key(&key.to_string());
+        if step % 5 == 0 {
+            store.forget(&Purge::Key(name));
+            store.remove_key(name).unwrap();
+            println!("forgotten {key} {step}");
+            continue;
+        }
+        let vary = vec![("accept".to_owned(), variant.to_string().into_bytes())];
+        let head = ObjectHead {
+            key: key.to_string(),
+            vary: if step % 7 == 0 { Vec::new() } else { vary },
+            status: 200,
+            times: Times { arrived, ..Times::default() },
+            modified: Some(step),
+            generation: store.generation(),
+            ..ObjectHead::default()
+        };
+        store.keep(&head, b"body").unwrap();
+        println!("kept {step}");
+    }
+}
+
 fn open(directory: &Path) -> Arc<Store> {
     let directory = directory.to_owned();
     let settings = StoreSettings { directory, bytes_max: 4 << 20, object_bytes_max: 1 << 20 };
@@ -110,3 +188,5 @@ fn length(key: u64, fill: u8) -> usize {
 }
 
 const KEYS: u64 = 50;
+const FORGOTTEN_KEYS: u64 = 3;
+const FORGOTTEN_VARIANTS: u64 = 4;

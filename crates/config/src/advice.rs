@@ -1,7 +1,11 @@
 //! What works as it is written, and should be looked at all the same.
 
 use crate::check::named_backends;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
 use crate::diagnostic::Diagnostic;
+use crate::foreign::spelling::{about_variable, variable};
 use crate::model::{Config, FieldTemplate, PathPattern, TxPathChoice};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
@@ -10,6 +14,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
     if config.is_made() {
         return diagnostics;
     }
+    about_variables(config, &mut diagnostics);
     for listener in 0..config.listeners.len() {
         for setting in ["accept_proxy", "trusted_proxies"] {
             diagnostics.extend(about_strangers(config, listener, setting));
@@ -26,6 +31,34 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         diagnostics.extend(about_pins(config, backend));
     }
     diagnostics
+}
+
+/// Texts that name a variable, which stands for itself.
+fn about_variables(config: &Config, diagnostics: &mut Vec<Diagnostic>) {
+    let text = config.source.text();
+    if !text.contains('$') {
+        return;
+    }
+    let (table, _) = DeTable::parse_recoverable(text);
+    let mut values: Vec<&Spanned<DeValue<'_>>> = table.get_ref().values().collect();
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    while let Some(value) = values.pop() {
+        match value.get_ref() {
+            DeValue::Table(inner) => values.extend(inner.values()),
+            DeValue::Array(inner) => values.extend(inner.iter()),
+            DeValue::String(text) => {
+                found.extend(variable(text).map(|name| (value.span().start, name)));
+            }
+            _ => {}
+        }
+    }
+    found.sort_unstable();
+    for (start, name) in found {
+        let message = format!("`{name}` stands for itself here");
+        let help = Some(about_variable(name));
+        let at = config.source.position(start);
+        diagnostics.push(config.diagnostic(at, "", message, help));
+    }
 }
 
 /// Whom a header speaks for is believed.

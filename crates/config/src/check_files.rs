@@ -9,6 +9,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
+use crate::foreign::spelling::with_hint;
 use crate::located::Located;
 use crate::model::{Config, LogTarget, Roots};
 
@@ -82,7 +83,10 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
     diagnostics.extend(check_parents(config));
     diagnostics.extend(check_logs(config));
     diagnostics.sort_by_key(Diagnostic::position);
-    diagnostics
+    match config.is_made() {
+        true => diagnostics,
+        false => diagnostics.into_iter().map(with_hint).collect(),
+    }
 }
 
 fn mistake(

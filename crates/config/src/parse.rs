@@ -6,6 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::check;
 use crate::diagnostic::{Diagnostic, Help};
+use crate::foreign::{shape, spelling};
 use crate::model::Config;
 use crate::origin::Origins;
 use crate::read::{Item, Reader};
@@ -60,6 +61,10 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     let source = Source::new(text, path);
     let document = syntax::read(text);
     let is_partial = !document.mistakes.is_empty();
+    if let Some(program) = is_partial.then(|| shape::program(text)).flatten() {
+        let help = Some(program.help().to_owned());
+        return Err(vec![Diagnostic::without_place(path, program.message(), help)]);
+    }
     let mut reader = Reader::new(&source, origins, is_partial, tables_with);
     let (table, _) = DeTable::parse_recoverable(&document.readable);
     let table = DeValue::Table(table.into_inner());
@@ -74,6 +79,8 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     for mistake in document.mistakes {
         reader.report_at(&mistake.span, mistake.message, mistake.help);
     }
-    let places = reader.finish()?;
+    let hinted =
+        |found: Vec<Diagnostic>| found.into_iter().map(spelling::with_hint).collect::<Vec<_>>();
+    let places = reader.finish().map_err(hinted)?;
     Ok(Config { path: path.to_path_buf(), source: source.clone(), places, ..config })
 }

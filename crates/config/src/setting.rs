@@ -39,7 +39,7 @@ pub(crate) use number::{
 pub use place::LogTarget;
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub use quote::quoted;
-pub use rules::{ANY_NAME, is_own_header};
+pub use rules::{ANY_NAME, is_own_header, written_prefix};
 pub(crate) use section::{
     Settings, Variants, optional, required, section, sections, settings_by_word,
 };

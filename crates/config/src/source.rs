@@ -30,6 +30,10 @@ impl Source {
         }
     }
 
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The folder that relative paths in the file start from.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))

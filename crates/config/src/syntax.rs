@@ -8,6 +8,7 @@ use std::ops::Range;
 use toml::de::{DeTable, Error};
 
 use crate::diagnostic::Help;
+use crate::foreign::spelling;
 use crate::model::Config;
 use crate::setting::{Settings, ValueShape, quoted};
 
@@ -49,9 +50,13 @@ pub(crate) fn read(text: &str) -> Document {
         let statement = left.get(broken.clone()).unwrap_or_default();
         let is_consequence = is_duplicate(&error)
             && homeless.iter().any(|part: &Range<usize>| part.contains(&broken.start));
-        if !is_consequence {
-            mistakes.push(explain(statement, &broken, &error));
+        let part = if is_duplicate(&error) { part_before(&left, &broken) } else { None };
+        match &part {
+            Some(part) => mistakes.push(explain_order(statement, &broken, left.get(part.clone()))),
+            None if is_consequence => {}
+            None => mistakes.push(explain(statement, &broken, &error)),
         }
+        homeless.extend(part);
         if statement.bytes().all(|byte| byte == b' ' || byte == b'\n') {
             break;
         }
@@ -79,6 +84,35 @@ fn blank_out(text: &str, range: &Range<usize>) -> String {
 
 fn is_duplicate(error: &Error) -> bool {
     error.message().contains("duplicate key")
+}
+
+/// The table above a header `[[name]]` that is a part of it: `[[name.part]]`. All below belong to what comes too late.
+fn part_before(text: &str, broken: &Range<usize>) -> Option<Range<usize>> {
+    let name = header_name(text.get(broken.clone())?)?;
+    let above = statements(text).into_iter().filter(|statement| statement.end <= broken.start);
+    let headers = above.filter_map(|it| Some((header_name(text.get(it.clone())?)?, it)));
+    let mut of_name = headers.filter(|(header, _)| {
+        header.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    });
+    let (first, at) = of_name.next()?;
+    (first != name && is_repeatable(name)).then_some(at.start..broken.start)
+}
+
+/// The dotted name in a header.
+fn header_name(statement: &str) -> Option<&str> {
+    let line = statement.trim_start().lines().next().filter(|line| is_header(line))?;
+    line.split('#').next().map(|name| name.trim().trim_matches(['[', ']']).trim())
+}
+
+fn explain_order(statement: &str, broken: &Range<usize>, part: Option<&str>) -> Mistake {
+    let header = statement.trim().lines().next().unwrap_or_default();
+    let part = part.and_then(header_name).unwrap_or_default();
+    let start = broken.start + statement.len() - statement.trim_start().len();
+    Mistake {
+        span: start..start + header.len(),
+        message: format!("{header} stands below [[{part}]], which is a part of it"),
+        help: Help::act(format!("move {header} and its settings above [[{part}]]")),
+    }
 }
 
 /// The statement to blame: usually the one the error is in, but a value that is not closed is
@@ -228,6 +262,12 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
             message,
             help: Help::act("write a value, or remove the line"),
         };
+    }
+    let value = statement.get(equals..).unwrap_or_default().trim_start_matches('=').trim();
+    if let Some(straight) = spelling::straight(value).filter(|_| is_in_value) {
+        let offset = statement.find(value).unwrap_or_default();
+        let message = "curly quotes are no quotes of TOML".to_owned();
+        return Mistake { span: within(offset, value.len()), message, help: Help::write(straight) };
     }
     if let Some((offset, value)) = bare_text(statement).filter(|_| is_in_value) {
         let message = "a text must stand in quotes";

@@ -41,9 +41,10 @@ impl Interrupt {
 pub enum Stage {
     /// A request that is complete, or its response: as long as the drain may take.
     UnderWay,
-    /// Part of a handshake or of a request head, or its first request is due: [`BEGUN_TICKS`], for
-    /// a client that is in the middle of sending.
+    /// Part of a handshake or of a request head: [`BEGUN_TICKS`], for a client that is in the middle of sending.
     Begun,
+    /// Its first request is due, or one may be on its way that it sent before it heard of the stop: [`DUE_TIME`].
+    Due,
     /// Nothing is owed to the client: not at all.
     Idle,
 }
@@ -51,6 +52,9 @@ pub enum Stage {
 /// Ticks that a stopping server leaves to what has only begun: one whole tick, and the rest of the
 /// tick in which the stop came.
 const BEGUN_TICKS: u32 = 2;
+
+/// The time that a stopping server leaves to requests of which nothing has come.
+pub const DUE_TIME: Duration = Duration::from_millis(500);
 
 /// The deadlines of one worker's connections.
 #[derive(Default)]
@@ -63,6 +67,8 @@ pub struct Deadlines {
 struct TickState {
     ticks: Cell<u32>,
     draining_since: Cell<Option<u32>>,
+    /// Requests of which nothing has come are no reason to stay any more.
+    is_due_over: Cell<bool>,
     /// Requests under way are no reason to stay any more.
     is_drain_over: Cell<bool>,
 }
@@ -71,9 +77,11 @@ impl Deadlines {
     /// A deadline for a new connection.
     #[must_use]
     pub fn register(&self) -> Rc<Deadline> {
+        // Who comes while the server stops may have waited for the room that others made: its time begins with the next tick.
+        let is_late = self.state.is_due_over.get();
         let deadline = Rc::new(Deadline {
             state: Rc::clone(&self.state),
-            registered_ticks: self.state.ticks.get(),
+            registered_ticks: self.state.ticks.get() + u32::from(is_late),
             deadline_ticks: Cell::new(u32::MAX),
             stage: Cell::new(Stage::UnderWay),
             waker: RefCell::new(None),
@@ -94,9 +102,15 @@ impl Deadlines {
         self.state.ticks.get()
     }
 
-    /// From now on only requests are a reason to stay.
+    /// From now on only requests are a reason to stay, and for [`DUE_TIME`] those that are due.
     pub fn drain(&self) {
         self.state.draining_since.set(Some(self.state.ticks.get()));
+        self.wake_interrupted();
+    }
+
+    /// That time is over.
+    pub fn end_due(&self) {
+        self.state.is_due_over.set(true);
         self.wake_interrupted();
     }
 
@@ -247,10 +261,12 @@ impl Deadline {
         let draining_since = self.state.draining_since.get()?;
         let begun_ticks = draining_since.max(self.registered_ticks);
         let is_begun_over = self.state.ticks.get().saturating_sub(begun_ticks) >= BEGUN_TICKS;
+        let was_there = self.registered_ticks <= draining_since;
         let has_to_go = match self.stage.get() {
             Stage::UnderWay => self.state.is_drain_over.get(),
             Stage::Begun => is_begun_over,
-            Stage::Idle => is_begun_over || self.registered_ticks <= draining_since,
+            Stage::Due => is_begun_over || (was_there && self.state.is_due_over.get()),
+            Stage::Idle => is_begun_over || was_there,
         };
         has_to_go.then_some(Interrupt::Draining)
     }

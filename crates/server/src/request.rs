@@ -64,6 +64,13 @@ impl<'c> Request<'c> {
         Self::from_source(head, BodyFraming::None, source, Client::default())
     }
 
+    /// A request whose body is announced and nowhere.
+    #[cfg(test)]
+    pub(crate) fn announced(head: Box<Head>, framing: BodyFraming) -> Self {
+        let source = BodySource::Nothing { server_name: None };
+        Self::from_source(head, framing, source, Client::default())
+    }
+
     /// A request whose body, if any, comes from `source`.
     #[must_use]
     pub fn new(

@@ -396,8 +396,8 @@ impl WrittenTo {
 /// How all keys begin.
 const EVERY_KEY: &str = "https://";
 
-/// Keys that are told apart of those that were written to while a store could not be opened: for each of them a folder is looked
-/// through when it is.
+/// Keys that are told apart of those that were written to while a store could not be opened: for each of them the disk is waited for
+/// when it is.
 const WRITTEN_TO_MAX: usize = 1_024;
 
 const TRIED_AGAIN: Duration = Duration::from_mins(1);

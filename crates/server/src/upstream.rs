@@ -30,11 +30,11 @@ use crate::backend::{Backend, Backends, Failure, Outcome, Server};
 pub use body::{UpstreamBody, UpstreamResponse};
 pub use error::UpstreamError;
 pub use fetch::fetch;
-pub use in_flight::{InFlight, Reuse};
+pub use in_flight::InFlight;
 pub use link::Link;
 pub(crate) use link::UNTAKEN_BYTES_MAX;
-pub use outgoing::OutgoingRequest;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
+pub use outgoing::{OutgoingRequest, Reuse};
 pub use pool::{Pool, SharedRequest};
 
 /// A backend that requests are passed to, and how TLS is spoken to its servers.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
-use crate::deadlines::Deadlines;
+use crate::deadlines::{DUE_TIME, Deadlines};
 use crate::files::compressed::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
@@ -211,6 +212,13 @@ impl WorkerState {
             self.emptied().await;
             self.responder.pool.drain().await;
             self.responder.files.disks().have_run_all().await;
+        };
+        let emptied = async {
+            let mut emptied = pin!(emptied);
+            if timeout(DUE_TIME, emptied.as_mut()).await.is_err() {
+                self.deadlines.end_due();
+                emptied.await;
+            }
         };
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;

@@ -12,7 +12,7 @@ use rustls_pki_types::{CertificateDer, UnixTime};
 use crate::error::PolicyError;
 use crate::observed;
 use crate::peer_identity::PeerIdentity;
-use crate::trust::{RevocationLists, Roots, chain_error, valid_until};
+use crate::trust::{RevocationLists, Roots, chain_error, may_sign, valid_until};
 
 /// Whether a client must show a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl ClientAuth {
     }
 }
 
-/// Verifies as rustls does, and takes only what [`PeerIdentity`] can read. Notes until when the certificate and what
+/// Verifies as rustls does, and takes only what [`PeerIdentity`] can read and what may sign. Notes until when the certificate and what
 /// is known of its revocation are valid: no session of its owner lasts longer.
 #[derive(Debug)]
 struct NotingVerifier {
@@ -84,6 +84,7 @@ impl ClientCertVerifier for NotingVerifier {
     ) -> Result<ClientCertVerified, Error> {
         let verified = self.verifier.verify_client_cert(end_entity, intermediates, now);
         let verified = verified.map_err(chain_error)?;
+        may_sign(end_entity)?;
         let bad = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
         PeerIdentity::of(std::slice::from_ref(end_entity)).map_err(bad)?;
         let certificates_until = valid_until(end_entity, intermediates, now);

@@ -95,8 +95,17 @@ pub enum IdentityError {
         role: FileRole,
         /// The file.
         path: PathBuf,
-        /// What the decoder found.
-        detail: String,
+        /// What is wrong with it, without a byte of the file.
+        detail: &'static str,
+    },
+    /// The file is text of a word processor or of Windows: a mark stands before a section.
+    ByteOrderMark {
+        /// What the file is for.
+        role: FileRole,
+        /// The file.
+        path: PathBuf,
+        /// It is UTF-16 all through.
+        is_utf16: bool,
     },
     /// A certificate is well-formed PEM but not a well-formed certificate.
     BadCertificate {
@@ -182,6 +191,7 @@ impl IdentityError {
             | Self::NoKey { path, .. }
             | Self::KeyEncrypted { path }
             | Self::BadPem { path, .. }
+            | Self::ByteOrderMark { path, .. }
             | Self::BadCertificate { path, .. }
             | Self::NotAuthority { path, .. }
             | Self::NamesTooLong { path, .. }
@@ -193,6 +203,17 @@ impl IdentityError {
             Self::KeyMismatch { key, .. } => key,
             Self::NoSystemRoots { .. } => Path::new(SYSTEM_ROOTS),
         }
+    }
+}
+
+/// What is wrong with a file that has a mark of the byte order.
+fn marked(role: FileRole, is_utf16: bool, path: &Path) -> String {
+    let path = path.display();
+    match is_utf16 {
+        true => format!("the {role} {path} is text in UTF-16"),
+        false => format!(
+            "the {role} {path} has a byte order mark (BOM) before a section, which hides it"
+        ),
     }
 }
 
@@ -225,6 +246,7 @@ impl IdentityError {
             Self::BadPem { role, detail, .. } => {
                 format!("the {role} {path} is damaged PEM ({detail})")
             }
+            Self::ByteOrderMark { role, is_utf16, .. } => marked(*role, *is_utf16, self.path()),
             Self::BadCertificate { position, detail, .. } => {
                 format!("certificate {position} in {path} cannot be decoded ({detail})")
             }
@@ -266,6 +288,36 @@ impl IdentityError {
         }
     }
 
+    /// What to run, where a command mends it.
+    fn command(&self) -> String {
+        let path = self.path().display();
+        match self {
+            Self::LooksLikeDer { role, .. } => {
+                let tool = if *role == FileRole::Key { "pkey" } else { "x509" };
+                format!("convert it with `openssl {tool} -inform der -in {path} -out {path}.pem`")
+            }
+            Self::LooksLikePkcs12 { .. } => {
+                format!(
+                    "convert it with `openssl pkcs12 -in {path} -nodes -out identity.pem` and name \
+                     that file for both the certificate and the key"
+                )
+            }
+            Self::KeyEncrypted { .. } => {
+                format!("remove it with `openssl pkey -in {path} -out key.pem`")
+            }
+            Self::ByteOrderMark { is_utf16: true, .. } => {
+                format!("run `iconv -f UTF-16 -t ASCII//TRANSLIT {path}` to convert it")
+            }
+            Self::ByteOrderMark { .. } => {
+                format!("take it away: `sed -i 's/\\xEF\\xBB\\xBF//' {path}`")
+            }
+            Self::WeakSecret { .. } => {
+                format!("make one with `openssl rand -out {path} 32` and copy it to every host")
+            }
+            _ => String::new(),
+        }
+    }
+
     /// What to do about it.
     fn advice(&self) -> String {
         let path = self.path().display();
@@ -278,18 +330,6 @@ impl IdentityError {
                 _ => "name a regular file",
             },
             Self::TooLarge { .. } => "check the path",
-            Self::LooksLikeDer { role, .. } => {
-                let tool = if *role == FileRole::Key { "pkey" } else { "x509" };
-                return format!(
-                    "convert it with `openssl {tool} -inform der -in {path} -out {path}.pem`"
-                );
-            }
-            Self::LooksLikePkcs12 { .. } => {
-                return format!(
-                    "convert it with `openssl pkcs12 -in {path} -nodes -out identity.pem` and name \
-                     that file for both the certificate and the key"
-                );
-            }
             Self::NoCertificate { holds_key: true, .. } => {
                 "are the certificate and key settings swapped?"
             }
@@ -300,9 +340,6 @@ impl IdentityError {
             Self::NoKey { .. } => {
                 "it must be PEM with a section that starts with `-----BEGIN PRIVATE KEY-----`, \
                  `-----BEGIN RSA PRIVATE KEY-----` or `-----BEGIN EC PRIVATE KEY-----`"
-            }
-            Self::KeyEncrypted { .. } => {
-                return format!("remove it with `openssl pkey -in {path} -out key.pem`");
             }
             Self::BadPem { .. } | Self::BadCertificate { .. } | Self::BadRevocationList { .. } => {
                 "copy the file again from its source"
@@ -318,11 +355,11 @@ impl IdentityError {
                 "it must be one list in DER, or PEM with a section that starts with \
                  `-----BEGIN X509 CRL-----`"
             }
-            Self::WeakSecret { .. } => {
-                return format!(
-                    "make one with `openssl rand -out {path} 32` and copy it to every host"
-                );
-            }
+            Self::LooksLikeDer { .. }
+            | Self::LooksLikePkcs12 { .. }
+            | Self::KeyEncrypted { .. }
+            | Self::ByteOrderMark { .. }
+            | Self::WeakSecret { .. } => return self.command(),
             Self::UnsupportedKey { .. } => {
                 "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"
             }

@@ -292,7 +292,7 @@ pub const HELLO_BYTES_MAX: usize = MESSAGE_HEADER_BYTES + 0xffff;
 pub(crate) const MESSAGE_HEADER_BYTES: usize = 4;
 const RANDOM_BYTES: usize = 32;
 const HANDSHAKE: u8 = ContentType::Handshake.byte();
-const CLIENT_HELLO: u8 = 1;
+pub(crate) const CLIENT_HELLO: u8 = 1;
 /// `NameType` (RFC 6066 §3).
 const HOST_NAME: u8 = 0;
 const SSL3: u16 = 0x0300;

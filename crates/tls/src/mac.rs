@@ -1,5 +1,5 @@
-//! Keyed hashes (HMAC-SHA256): names for what must not be kept, and signatures of what was given out. And what handshakes of
-//! other protocols are made of.
+//! Keyed hashes (HMAC-SHA256): names for what must not be kept, and signatures of what was given out. And hashes that tell contents
+//! apart, or that handshakes of other protocols are made of.
 
 use std::fmt;
 
@@ -64,6 +64,28 @@ pub fn sha1(pieces: &[&[u8]]) -> [u8; 20] {
     let mut hash = [0; 20];
     hash.iter_mut().zip(context.finish().as_ref()).for_each(|(to, from)| *to = *from);
     hash
+}
+
+/// A SHA-256 of pieces that come one after the other: what tells a content from every other.
+pub struct Sha256(digest::Context);
+
+impl Default for Sha256 {
+    fn default() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+}
+
+impl Sha256 {
+    /// Adds a piece.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The first half of the hash.
+    #[must_use]
+    pub fn half(self) -> [u8; 16] {
+        self.0.finish().as_ref().first_chunk().copied().unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for MacKey {

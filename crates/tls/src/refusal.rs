@@ -41,7 +41,7 @@ pub enum CertificateRefusal {
         /// The key that it has.
         pin: Pin,
     },
-    /// Its purposes leave out being a server (RFC 5280 §4.2.1.12).
+    /// Its purposes leave out being a server (RFC 5280 §4.2.1.12), or its key usage signing (§4.2.1.3).
     WrongPurpose,
     /// The server signed the handshake with another key, or in a way that is not supported.
     NoProof,
@@ -145,7 +145,8 @@ impl fmt::Display for CertificateRefusal {
                 "the server's key is none of those in `pins`: it is {pin}; add that, if this is the right server"
             ),
             Self::WrongPurpose => f.write_str(
-                "the server's certificate is not for servers; give it one with the purpose serverAuth",
+                "the server's certificate is not for servers; give it one with the purpose serverAuth and, where it has a \
+                 key usage, digitalSignature",
             ),
             Self::NoProof => f.write_str(
                 "the server did not prove to have its certificate's key; look at what answers there",

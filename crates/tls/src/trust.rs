@@ -19,6 +19,7 @@ use crate::error::{FileRole, IdentityError};
 use crate::identity::inspect::{decode, moment};
 use crate::identity::{IdentityWarning, pem};
 use crate::peer_identity::sha256;
+use crate::pin::Pin;
 
 /// The certificate authorities whose certificates are taken.
 #[derive(Clone)]
@@ -41,7 +42,12 @@ impl Roots {
     /// # Errors
     /// As [`load`](Self::load), and if there is no room for the names.
     pub fn load_for_clients(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let (roots, warnings) = Self::load(path)?;
+        let (roots, mut warnings) = Self::load(path)?;
+        for warning in &mut warnings {
+            if let IdentityWarning::LoneSelfSigned { pin, .. } = warning {
+                *pin = None;
+            }
+        }
         let names = roots.store.subjects();
         let bytes = names.iter().map(|name| NAME_LENGTH_BYTES + name.as_ref().len()).sum();
         match bytes <= NAMES_BYTES_MAX {
@@ -58,12 +64,17 @@ impl Roots {
         let certificates = pem::read_certificates(path, FileRole::Roots)?;
         let mut roots = Self { store: Arc::new(RootCertStore::empty()), digests: Vec::new() };
         let mut warnings = Vec::new();
+        let is_alone = certificates.len() == 1;
         for (index, der) in certificates.into_iter().enumerate() {
             let position = index + 1;
             let certificate = decode(&der, path, position)?;
             // Before version 3 a certificate could not say so.
             if certificate.version() == X509Version::V3 && !certificate.is_ca() {
                 return Err(IdentityError::NotAuthority { path: path.into(), position });
+            }
+            if is_alone && is_perhaps_shown(&certificate) {
+                let pin = Some(Pin(sha256(certificate.public_key().raw)).to_string());
+                warnings.push(IdentityWarning::LoneSelfSigned { path: path.into(), pin });
             }
             let not_after = moment(certificate.validity().not_after.timestamp());
             if now > not_after {
@@ -114,6 +125,16 @@ impl fmt::Debug for Roots {
     }
 }
 
+/// True for what `openssl req -x509` makes when nothing else is asked: it is marked as an authority's, and meant to be shown
+/// itself as often as not. An authority that was made as one says that it signs certificates.
+fn is_perhaps_shown(certificate: &X509Certificate<'_>) -> bool {
+    let signs = match certificate.key_usage() {
+        Ok(Some(usage)) => usage.value.key_cert_sign(),
+        _ => false,
+    };
+    certificate.issuer().as_raw() == certificate.subject().as_raw() && !signs
+}
+
 /// Until when a chain is good that was verified now, in seconds since 1970. One that is over already is not among those it was
 /// verified by: servers send them still.
 pub(crate) fn valid_until(
@@ -149,6 +170,20 @@ pub(crate) fn chain_error(error: Error) -> Error {
 fn is_of_one_kind(signature_algorithm_id: &[u8], public_key_algorithm_id: &[u8]) -> bool {
     let [signature, key] = [signature_algorithm_id, public_key_algorithm_id].map(|id| id.get(2..6));
     signature == key
+}
+
+/// Refuses a certificate that may not sign handshakes: every handshake here is signed by it (RFC 5246 §7.4.6, RFC 8446 §4.4.2.2),
+/// and rustls does not look.
+pub(crate) fn may_sign(end_entity: &CertificateDer<'_>) -> Result<(), Error> {
+    let signs = match X509Certificate::from_der(end_entity) {
+        Ok((_, certificate)) => match certificate.key_usage() {
+            Ok(Some(usage)) => usage.value.digital_signature(),
+            Ok(None) => true,
+            Err(_) => return Err(CertificateError::BadEncoding.into()),
+        },
+        Err(_) => return Err(CertificateError::BadEncoding.into()),
+    };
+    if signs { Ok(()) } else { Err(CertificateError::InvalidPurpose.into()) }
 }
 
 /// Lists of revoked certificates: of those with one issuer, the newest.

@@ -13,12 +13,39 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
+/// What is said of a command line that is refused.
+fn refused(words: &[&str]) -> String {
+    let words: Vec<OsString> = ["kettle"].iter().chain(words).map(OsString::from).collect();
+    with_advice(Cli::try_parse_from(&words).unwrap_err(), &words).to_string()
+}
+
+#[test]
+fn an_option_of_another_server_is_told_from_a_slip() {
+    for (option, meant) in [
+        ("--lisen", "a similar argument exists: '--listen'"),
+        ("--autoindex", "a similar argument exists: '--browse'"),
+        ("--threads", "a similar argument exists: '--workers'"),
+        ("--tls-cert", "a similar argument exists: '--cert'"),
+        ("--auth", "`basic_auth` below [[site.route]]"),
+        ("--prefix", "`prefix` below [[site.route]]"),
+        ("--proxy-pass", "write `backend` below [[site.route]]"),
+        ("--http3", "it is not here: HTTP/1.1 and HTTP/2 are spoken"),
+    ] {
+        let error = refused(&["serve", option, "x"]);
+        assert!(error.contains(meant), "{option}: {error}");
+        assert!(!error.contains("'--path'"), "{option}: {error}");
+    }
+    let error = refused(&["ctl", "status", "--wach"]);
+    assert!(error.contains("'--watch'"), "{error}");
+    assert!(!refused(&["serve", "--xyzzy"]).contains("tip:"));
+}
+
 #[test]
 fn a_command_of_ctl_is_told_from_one_that_is_none() {
     for (word, meant) in
         [("status", "'ctl status'"), ("reload", "'ctl reload'"), ("srve", "'serve'")]
     {
-        let error = with_advice(Cli::try_parse_from(["kettle", word]).unwrap_err()).to_string();
+        let error = refused(&[word]);
         assert!(error.contains(meant) && !error.contains("stud"), "{error}");
     }
 }

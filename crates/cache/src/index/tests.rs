@@ -59,18 +59,61 @@ fn an_eviction_ends_though_everything_is_used() {
     assert_eq!(index.evict(), Some((name(STEPS_MAX), BLOCK_BYTES)));
 }
 
+fn variant(key: usize, number: usize) -> Name {
+    name(key).variant(&[("accept".to_owned(), number.to_string().into_bytes())])
+}
+
+#[test]
+fn variants_are_taken_by_their_key_a_few_at_a_time() {
+    let index = Index::default();
+    index.insert(name(1), 1);
+    for number in 0..5 {
+        index.insert(variant(1, number), 1);
+        index.insert(variant(2, number), 1);
+    }
+    // The newest, the oldest and one between them go by themselves, and one comes anew.
+    for number in [4, 0, 2] {
+        assert!(index.remove(variant(1, number), None));
+    }
+    index.insert(variant(1, 1), 1);
+    assert_eq!(index.take_variants(name(1), 1), [variant(1, 1)]);
+    assert_eq!(index.take_variants(variant(1, 9), 9), [variant(1, 3)]);
+    assert_eq!(index.take_variants(name(1), 9), []);
+    assert!(!index.lacks(name(1)), "what lookup finds first is none");
+    assert_eq!(index.take_variants(name(2), 9).len(), 5);
+    assert_eq!((index.len(), index.read().variants.len()), (1, 0));
+    index.insert(variant(1, 0), 1);
+    assert_eq!(index.take_variants(name(1), 9), [variant(1, 0)]);
+}
+
+#[test]
+fn a_variant_that_is_evicted_leaves_its_list() {
+    let index = Index::default();
+    for number in 0..4 {
+        index.insert(variant(1, number), 1);
+    }
+    assert_eq!(index.evict(), Some((variant(1, 0), BLOCK_BYTES)));
+    let left = [3, 2, 1].map(|number| variant(1, number));
+    assert_eq!(index.take_variants(name(1), 9), left);
+}
+
 /// Growing vectors and maps are counted by the capacity they reach.
 #[test]
 fn an_entry_takes_at_most_200_bytes() {
-    let index = Index::default();
-    for number in 0..100_000 {
-        index.insert(name(number), 1);
+    for has_variants in [false, true] {
+        let index = Index::default();
+        for number in 0..100_000 {
+            // At worst each is the only one of its key.
+            index.insert(if has_variants { variant(number, 0) } else { name(number) }, 1);
+        }
+        let entries = index.read();
+        // A control byte beside each place of the map, one place in eight of which stays empty.
+        let places = |capacity: usize| (capacity * 8).div_ceil(7);
+        let map = places(entries.by_name.capacity()) * (size_of::<(Name, Place)>() + 1)
+            + places(entries.variants.capacity()) * (size_of::<([u8; HASH_BYTES], Place)>() + 1);
+        let bytes = (map + entries.slots.capacity() * size_of::<Slot>()) / 100_000;
+        assert!(bytes <= 200, "{bytes} bytes an entry");
+        println!("{bytes} bytes an entry");
+        assert_eq!(size_of::<Slot>(), 64);
     }
-    let entries = index.read();
-    // A control byte beside each place of the map, one place in eight of which stays empty.
-    let places = (entries.by_name.capacity() * 8).div_ceil(7);
-    let map = places * (size_of::<(Name, u32)>() + 1);
-    let bytes = map + entries.slots.capacity() * size_of::<Slot>();
-    assert!(bytes / 100_000 <= 200, "{} bytes an entry", bytes / 100_000);
-    assert_eq!(size_of::<Slot>(), 64);
 }

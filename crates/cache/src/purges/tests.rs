@@ -71,7 +71,9 @@ fn any_number_of_purges_of_keys_leaves_what_has_arrived() {
     let purges = Purges::read(b"");
     let before = purges.generation();
     for number in 0..=KEYS_MAX {
-        assert_eq!(purges.add(&key(&format!("https://a/{number}"))), None);
+        let name = Name::of_key(&format!("https://a/{number}"));
+        assert_eq!(purges.add(&Purge::Key(name)), None);
+        purges.key_removed(name, purges.key_purged_at(name));
     }
     let other = object("https://b/", &[], before);
     assert!(!purges.mean(&other));
@@ -79,6 +81,46 @@ fn any_number_of_purges_of_keys_leaves_what_has_arrived() {
     assert!(purges.mean_arriving(&other));
     assert!(!purges.mean_arriving(&object("https://b/", &[], purges.generation())));
     assert!(purges.table.read().unwrap().keys.len() <= KEYS_MAX / 2 + 1);
+}
+
+#[test]
+fn keys_whose_objects_may_be_there_become_one_purge_of_everything_older() {
+    let purges = Purges::read(b"");
+    let before = purges.generation();
+    let first = Name::of_key("https://a/0");
+    purges.add(&Purge::Key(first));
+    // What was removed then may have come again before this.
+    purges.key_removed(first, Some(before));
+    let lines: String = (1..=KEYS_MAX)
+        .filter_map(|number| purges.add(&key(&format!("https://a/{number}"))))
+        .collect();
+    assert!(lines.contains("floor"));
+    assert!(purges.mean(&object("https://a/0", &[], before)));
+    assert!(!purges.mean(&object("https://b/", &[], purges.generation())));
+}
+
+#[test]
+fn what_is_older_than_the_last_purge_of_a_key_is_known_not_to_be_new() {
+    let purges = Purges::read(b"");
+    let since = || purges.unpurged_since("https://a/x");
+    let life = purges.generation();
+    assert_eq!(since(), life);
+    purges.add(&key("https://a/y"));
+    purges.add(&tag("t"));
+    purges.add(&Purge::Prefix("https://b/".into()));
+    assert_eq!(since(), life, "others were meant");
+    purges.add(&key("https://a/x"));
+    assert_eq!(since(), purges.generation());
+    purges.add(&Purge::Prefix("https://a/".into()));
+    assert_eq!(since(), purges.generation());
+    let last = purges.generation();
+    let removed: Vec<_> = (0..=KEYS_MAX).map(|number| Name::of_key(&number.to_string())).collect();
+    for name in removed {
+        purges.add(&Purge::Key(name));
+        purges.key_removed(name, purges.key_purged_at(name));
+    }
+    assert!(since() > last, "which keys they were is not known any more");
+    assert!(Purges::read(purges.text().as_bytes()).unpurged_since("https://a/x") > since());
 }
 
 #[test]

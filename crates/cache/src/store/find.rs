@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::fs::OFlags;
+use rustix::io::{Errno, pread, retry_on_intr};
 
+use super::own_files::{is_foreign, open_file, write_all};
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::head::{BodyExtent, DamagedHead, ObjectHead, PREFIX_BYTES};
@@ -46,6 +47,13 @@ impl Store {
         let led_by = Some(marker.reference.serial);
         let object = self.open_object(name.variant(&vary), key)?;
         let object = object.filter(|object| object.head.vary == vary && !object.head.is_marker());
+        if let Some(object) = &object
+            && object.head.generation < marker.head.generation
+        {
+            // It was purged with a marker before this one.
+            self.remove(object.reference.name, Some(object.reference.serial));
+            return Ok(None);
+        }
         Ok(object.map(|object| Object {
             reference: Reference { marker: led_by, ..object.reference },
             ..object
@@ -105,11 +113,15 @@ impl Store {
         }
         let file = match self.open_file(name) {
             Ok(file) => file,
-            Err(Errno::NOENT) => {
+            Err(Errno::NOENT | Errno::NOTDIR) => {
                 // Somebody else removed it; or it was not there, and may have come since.
                 if known.is_some() {
                     self.index.remove(name, known);
                 }
+                return Ok(None);
+            }
+            Err(errno) if is_foreign(errno) => {
+                self.remove_damaged(name, known);
                 return Ok(None);
             }
             Err(errno) => return Err(StoreError::Disk { action: "open an object", errno }),
@@ -152,11 +164,8 @@ impl Store {
     }
 
     fn open_file(&self, name: Name) -> Result<OwnedFd, Errno> {
-        let path = name.path();
-        let open = |access| {
-            let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            retry_on_intr(|| rustix::fs::openat(&self.directory, &*path, flags, Mode::empty()))
-        };
+        let path = self.layout.path(name);
+        let open = |access| open_file(self.directory(), &path, access);
         match open(OFlags::RDWR) {
             // A disk that went read-only can still be read.
             Err(Errno::ROFS | Errno::ACCESS | Errno::PERM) => open(OFlags::RDONLY),
@@ -214,18 +223,6 @@ fn read_at(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errn
         }
     }
     Ok(filled)
-}
-
-pub(super) fn write_all(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Errno> {
-    let mut written = 0;
-    while let Some(left) = bytes.get(written..).filter(|left| !left.is_empty()) {
-        match retry_on_intr(|| pwrite(file, left, offset + written as u64))? {
-            // Regular files take something or say why not.
-            0 => return Err(Errno::IO),
-            written_bytes => written += written_bytes,
-        }
-    }
-    Ok(())
 }
 
 /// The CRC of what has this one, with more behind it.

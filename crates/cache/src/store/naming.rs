@@ -6,11 +6,13 @@ use std::sync::Arc;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::find::{Object, write_all};
+use super::find::Object;
+use super::own_files::write_all;
 use super::{Reference, Store, link, make_folder};
 use crate::error::StoreError;
 use crate::head::{BodyExtent, ObjectHead, Times};
 use crate::index::bytes_on_disk;
+use crate::layout::folder_name;
 use crate::name::Name;
 
 /// What a file without a name has of the store; given back when it is dropped.
@@ -128,7 +130,8 @@ impl Store {
             key: variant.key.clone(),
             vary,
             times: variant.times,
-            generation: variant.generation,
+            // What an earlier marker led to and was purged with it stays so.
+            generation: self.purges.unpurged_since(&variant.key),
             ..ObjectHead::default()
         };
         self.write(&head, &[], Name::of_key(&variant.key)).map(|_| ())
@@ -145,10 +148,13 @@ impl Store {
 
     /// Gives a whole file its name, in place of another that has it. There is no moment at which the name stands for a part.
     fn give_name(&self, file: &OwnedFd, temporary: Option<&str>, name: Name) -> Result<(), Errno> {
-        let path = name.path();
+        let path = self.layout.path(name);
         let rename = |from: &str| {
             let rename = || rustix::fs::renameat(&self.directory, from, &self.directory, &path);
-            self.in_its_folder(name, rename)
+            self.in_its_folder(name, || match rename() {
+                Err(Errno::ISDIR) => self.put_aside(&path).and_then(|()| rename()),
+                outcome => outcome,
+            })
         };
         if let Some(temporary) = temporary {
             return rename(temporary);
@@ -167,15 +173,18 @@ impl Store {
         }
     }
 
-    /// Tries again with the folders made, if they are missing.
+    /// Tries again with the folder made, if it is missing or is none.
     fn in_its_folder(
         &self,
         name: Name,
         mut call: impl FnMut() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         match call() {
-            Err(Errno::NOENT) => {
-                make_folder(self.directory(), &name.folder())?;
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                let folder = folder_name(self.layout.folder(name));
+                // What has its name and is no folder; a folder stays.
+                let _ = rustix::fs::unlinkat(&self.directory, &folder, AtFlags::empty());
+                make_folder(self.directory(), &folder)?;
                 call()
             }
             outcome => outcome,
@@ -213,7 +222,8 @@ impl Claim {
         let store = Arc::clone(&self.store);
         let named = store.with_room(0, || {
             let _alone = store.alone_with(name);
-            // A purge of its key counts before it locks the name and looks for files: it sees this one, or shows here.
+            // A purge of its key counts before it locks the first name of the key and removes its file: it sees this one, or shows
+            // here. What leads to this one as a variant is held against the purge in the same way.
             if store.purges.mean_arriving(head) {
                 return Ok(None);
             }

@@ -1,15 +1,16 @@
 //! Forgetting objects on request.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::PoisonError;
 
 use rustix::fs::{AtFlags, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
-use super::find::write_all;
+use super::own_files::{SmallFile, open_file, read_small, write_all, write_small};
 use super::room::is_full;
-use super::{FILE_MODE, Store, TEMPORARY, open_folder};
+use super::{Store, open_folder};
 use crate::error::StoreError;
+use crate::layout::folder_name;
 use crate::name::Name;
 use crate::purges::{Purge, Purges};
 
@@ -40,7 +41,8 @@ impl Store {
             Purge::Key(key) => {
                 let removed = self.remove_key(*key)?;
                 // What writes remove may be back after a loss of power; a purge is not, whoever removed the file.
-                let synced = open_folder(self.directory(), &key.folder())
+                let folder = folder_name(self.layout.folder(key.first()));
+                let synced = open_folder(self.directory(), &folder)
                     .and_then(|folder| rustix::fs::fsync(&folder));
                 let synced = match synced {
                     Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
@@ -59,26 +61,26 @@ impl Store {
         self.purges.add(purge);
     }
 
-    /// The other part: removes what is there of a key, which its index may not know yet. Says how many files that were.
+    /// The other part: removes what lookup finds first of a key, whether or not its index knows that yet. Without it nothing of
+    /// the key is found, and what leads to variants later leads to none that are older ([`mark`](Self::mark)). So the
+    /// work is the same for any number of objects and variants. Says how many files went, of variants a few; the others' room is
+    /// free when they are met or make room for others.
     ///
     /// # Errors
-    /// If the disk refuses to let one of them go; the others are gone then.
+    /// If the disk refuses to let it go.
     pub fn remove_key(&self, key: Name) -> Result<u64, StoreError> {
-        // What gets a name of this key was linked before this lists them, or shows that it is forgotten before it is linked: at no
-        // moment of its life a process that is killed leaves it behind.
-        let _alone = self.alone_with(key);
-        let names = self.entries(&key.folder())?;
-        let names = names.iter().filter_map(|name| Name::parse(name));
-        let (mut removed, mut refused) = (0, Ok(()));
-        for name in names.filter(|name| name.has_key_of(key)) {
-            match self.remove_any(name) {
-                Ok(()) => removed += 1,
-                Err(errno) => refused = refused.and(Err(errno)),
-            }
-        }
-        // Where its file was removed by somebody else.
-        self.index.remove(key, None);
-        refused.map(|()| removed).map_err(StoreError::disk("remove an object"))
+        let (first, purged_at) = (key.first(), self.purges.key_purged_at(key));
+        let removed = {
+            // What gets this name was linked before this removes it, or shows that it is forgotten before it is linked: at no
+            // moment of its life a process that is killed leaves it behind.
+            let _alone = self.alone_with(first);
+            self.index.remove(first, None);
+            self.unlink(first).map_err(StoreError::disk("remove an object"))?
+        };
+        self.purges.key_removed(key, purged_at);
+        let variants = self.index.take_variants(first, VARIANTS_AT_ONCE);
+        let gone = variants.into_iter().filter(|variant| self.remove_left(*variant));
+        Ok(u64::from(removed) + gone.count() as u64)
     }
 
     fn write_down(&self, line: &str, appended_bytes: &mut u64) -> Result<(), Errno> {
@@ -88,7 +90,7 @@ impl Store {
         }
         // Half a line may stand there now, which would be taken for damage.
         let text = self.purges.text();
-        let write = || self.with_temporary(|| write_log(self.directory(), &text));
+        let write = || self.with_temporary(|| write_small(self.directory(), LOG, text.as_bytes()));
         self.with_room(text.len() as u64, write)?;
         *appended_bytes = 0;
         Ok(())
@@ -96,23 +98,33 @@ impl Store {
 }
 
 /// Reads what was purged in earlier lives, and writes it down without what means nothing any more. Says how much of it may
-/// still be that.
-pub(super) fn read_log(directory: BorrowedFd<'_>) -> Result<(Purges, u64), StoreError> {
-    let read = || {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match rustix::fs::openat(directory, LOG, flags, FILE_MODE) {
-            Ok(log) => read_whole(&log),
-            Err(Errno::NOENT) => Ok(Vec::new()),
-            Err(errno) => Err(errno),
-        }
+/// still be that. If `is_emptied`, nothing that earlier lives kept is found again.
+pub(super) fn read_log(
+    directory: BorrowedFd<'_>,
+    is_emptied: bool,
+) -> Result<(Purges, u64), StoreError> {
+    let read = |name| {
+        let read = read_small(directory, name, LOG_BYTES_MAX);
+        Ok(match read.map_err(StoreError::disk("read what was purged"))? {
+            SmallFile::Missing => Vec::new(),
+            SmallFile::Read(text) => text,
+            // What cannot be understood purges everything.
+            SmallFile::Foreign => b"?".to_vec(),
+        })
     };
-    let text = read().map_err(StoreError::disk("read what was purged"))?;
+    let mut text = read(LOG)?;
+    if is_emptied {
+        // For its generations, which this life is above. What is not understood purges everything.
+        text.push(b'\n');
+        text.extend(read(LOG_BEFORE)?);
+        text.extend(b"\n?");
+    }
     let purges = Purges::read(&text);
-    let written = match write_log(directory, &purges.text()) {
+    let written = match write_small(directory, LOG, purges.text().as_bytes()) {
         // Nothing is counted yet that could make room, and this needs hardly any: the last block of a file is seldom full.
         Err(errno) if is_full(errno) && !text.is_empty() => {
-            let life = purges.life_line();
-            append(directory, &life).map(|()| (text.len() + life.len()) as u64)
+            let line = purges.first_lines();
+            append(directory, &line).map(|()| (text.len() + line.len()) as u64)
         }
         written => written.map(|()| 0),
     };
@@ -120,52 +132,33 @@ pub(super) fn read_log(directory: BorrowedFd<'_>) -> Result<(Purges, u64), Store
     Ok((purges, appended_bytes))
 }
 
-fn write_log(directory: BorrowedFd<'_>, text: &str) -> Result<(), Errno> {
-    let name = format!("{TEMPORARY}/{LOG}-{}", std::process::id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
-    let log = rustix::fs::openat(directory, &name, flags, FILE_MODE)?;
-    let written = write_all(&log, text.as_bytes(), 0)
-        .and_then(|()| rustix::fs::fdatasync(&log))
-        .and_then(|()| rustix::fs::renameat(directory, &name, directory, LOG))
-        .and_then(|()| rustix::fs::fsync(directory));
-    if written.is_err() {
-        let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
-    }
-    written
+/// True if a kettle has been at work here that looks for files elsewhere.
+pub(super) fn has_log_before(directory: BorrowedFd<'_>) -> bool {
+    rustix::fs::statat(directory, LOG_BEFORE, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 /// Adds a line, behind an end of line: half of one may stand there, which would swallow it.
 fn append(directory: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
     let line = format!("\n{line}");
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
-    let log = retry_on_intr(|| rustix::fs::openat(directory, LOG, flags, FILE_MODE))?;
+    let log = open_file(directory, LOG, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?;
     // Where a file is opened to append, the offset means nothing.
     write_all(&log, line.as_bytes(), 0)?;
     rustix::fs::fdatasync(&log)
 }
 
-fn read_whole(log: &OwnedFd) -> Result<Vec<u8>, Errno> {
-    let mut text = Vec::new();
-    let mut piece = vec![0; 64 * 1_024];
-    loop {
-        match retry_on_intr(|| rustix::io::read(log, &mut *piece))? {
-            0 => return Ok(text),
-            bytes => text.extend_from_slice(piece.get(..bytes).unwrap_or_default()),
-        }
-        if text.len() > LOG_BYTES_MAX {
-            // Not written by us. What cannot be understood purges everything.
-            return Ok(b"?".to_vec());
-        }
-    }
-}
+const LOG: &str = "purged";
 
-const LOG: &str = "purges";
+/// What it was called while files lay elsewhere. Where it is there, such a kettle has been at work here.
+pub(super) const LOG_BEFORE: &str = "purges";
 
 /// More than the tables hold.
 const LOG_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// How much is added to the file of purges before it is written anew, without what means nothing any more.
 const APPENDED_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Variants of a key whose files go at once, so that no purge takes longer than another.
+const VARIANTS_AT_ONCE: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -175,7 +168,7 @@ mod tests {
 
     use super::*;
     use crate::head::ObjectHead;
-    use crate::store::StoreSettings;
+    use crate::store::{StoreSettings, TEMPORARY};
 
     fn open(folder: &TempDir) -> Arc<Store> {
         let directory = folder.path().to_owned();
@@ -216,35 +209,23 @@ mod tests {
         let head = ObjectHead { key: "a".into(), status: 200, generation, ..ObjectHead::default() };
         store.keep(&head, b"body").unwrap();
         let key = Name::of_key("a");
-        std::fs::remove_file(folder.path().join(key.path())).unwrap();
+        std::fs::remove_file(folder.path().join(store.layout.path(key))).unwrap();
         assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 1);
         assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 0);
     }
 
     #[test]
-    fn a_purge_says_what_the_disk_does_not_let_go_and_removes_the_rest() {
+    fn a_purge_says_that_the_disk_does_not_let_go() {
         let folder = TempDir::new().unwrap();
         let store = open(&folder);
-        let key = "https://example.org/a";
-        let variant = |value: &str| {
-            let vary = vec![("accept".to_owned(), value.into())];
-            let generation = store.generation();
-            let key = key.to_owned();
-            ObjectHead { key, vary, status: 200, generation, ..ObjectHead::default() }
-        };
-        for value in ["a", "b"] {
-            store.keep(&variant(value), b"body").unwrap();
-        }
-        // As little as on a disk that went read-only, its name goes by `unlink`.
-        let stays = folder.path().join(Name::of_object(&variant("a")).path());
-        std::fs::remove_file(&stays).unwrap();
-        std::fs::create_dir(&stays).unwrap();
-        let purged = store.purge(&Purge::Key(Name::of_key(key)));
+        let key = Name::of_key("a");
+        // As little as on a disk that went read-only, a name goes below a link that leads to itself.
+        let below = folder.path().join(folder_name(store.layout.folder(key)));
+        std::os::unix::fs::symlink(&below, &below).unwrap();
+        let purged = store.purge(&Purge::Key(key));
         assert!(matches!(purged, Err(StoreError::Disk { .. })), "{purged:?}");
-        let left = store.entries(&Name::of_key(key).folder()).unwrap();
-        assert_eq!(left.iter().filter(|name| Name::parse(name).is_some()).count(), 1);
-        std::fs::remove_dir(&stays).unwrap();
-        assert_eq!(store.purge(&Purge::Key(Name::of_key(key))).unwrap(), 0);
+        std::fs::remove_file(&below).unwrap();
+        assert_eq!(store.purge(&Purge::Key(key)).unwrap(), 0);
     }
 
     #[test]
@@ -261,7 +242,7 @@ mod tests {
         text.extend_from_slice(format!("{} prefix https://a/im", before.generation + 1).as_bytes());
         std::fs::write(&log, &text).unwrap();
         append(store.directory(), &format!("{} tag x\n", before.generation + 2)).unwrap();
-        let (purges, _) = read_log(store.directory()).unwrap();
+        let (purges, _) = read_log(store.directory(), false).unwrap();
         assert!(purges.mean(&before));
         let other = ObjectHead { tags: Vec::new(), ..before };
         assert!(!purges.mean(&other), "and it is no damage");

@@ -47,8 +47,8 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
     let below = folders.iter().flat_map(|folder| self::files(folder));
-    let files = files.into_iter().filter(|file| !file.ends_with("purges"));
-    files.chain(below).collect()
+    let own = ["purged", LAYOUT_KEY].map(|name| folder.join(name));
+    files.into_iter().filter(|file| !own.contains(file)).chain(below).collect()
 }
 
 fn key(text: &str) -> Purge {

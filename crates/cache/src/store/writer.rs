@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::find::{summed, write_all};
+use super::find::summed;
 use super::naming::{Claim, SUMMED_BYTES_MAX};
+use super::own_files::write_all;
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::fill::{Fill, FillState};

@@ -117,6 +117,7 @@ const FILES: &[&str] = &[
     "precompressed",
     "compress",
     "cache_control",
+    "same_files",
     "charset",
     "mime",
 ];

@@ -84,7 +84,8 @@ settings! {
     pub struct Route {
         /// The beginning of the request's path, in whole segments. It is replaced by `root`:
         /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
-        /// `/srv/pictures/a.png`.
+        /// `/srv/pictures/a.png`. It is a text, no pattern: `*`, `^`, `|`, `(`, `)`, `\\`, a `$` at its end and what nginx
+        /// writes before a pattern are mistakes. `%2A` is a `*` itself.
         pub prefix: String = text(&rules::PREFIX, "/"),
         /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
         /// `"follow"`. A route that only redirects, or only keeps clients out, needs none.
@@ -176,6 +177,11 @@ settings! {
         /// decides, then this order. Only files small enough for `limits.hot_file`, whose compressed form is then remembered
         /// in `limits.hot_memory`.
         pub compress: Vec<Coding> = word_list(&[]),
+        /// Says that other hosts have copies of these files, with the same times, behind the same name. The ETag of a file that is too
+        /// large for `limits.hot_file` is then made of its length and its time of modification alone, without the time of its last
+        /// change on this host; where that time lies before 1980-01-02, it has none. Smaller files have a hash of their content in
+        /// any case.
+        pub same_files: bool = flag(false),
         /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
         /// characters, `?` for one. A pattern with a `/` is held against the whole path by which the file that answers could be
         /// asked for (`/docs/index.html` for `/docs/`, and what a rewrite leads to), any other against the file's name. The

@@ -22,12 +22,6 @@ fn slips_of_the_finger_are_recognised() {
 }
 
 #[test]
-fn words_of_other_servers_mean_a_setting_only_where_it_exists() {
-    assert_eq!(closest("server_name", &["names", "default"]), Some("names"));
-    assert_eq!(closest("server_name", &["workers"]), None);
-}
-
-#[test]
 fn distance_counts_single_edits() {
     let cases = [("", "", 0), ("a", "", 1), ("ab", "ba", 1), ("abc", "abd", 1), ("abc", "xyz", 3)];
     for (left, right, expected) in cases {

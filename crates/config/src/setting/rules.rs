@@ -2,9 +2,13 @@
 //!
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
+mod prefix;
+
 use super::quote::quoted;
 use crate::diagnostic::Help;
 use crate::glob;
+
+pub use prefix::written_prefix;
 
 /// What one kind of text must look like.
 pub(crate) struct TextRule {
@@ -124,7 +128,7 @@ pub(crate) static PIN: TextRule = TextRule {
 pub(crate) static USER_NAME: TextRule =
     TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
 pub(crate) static PREFIX: TextRule =
-    TextRule { what: "a path that begins with a slash", example: "/", read: prefix };
+    TextRule { what: "a path that begins with a slash", example: "/", read: prefix::prefix };
 pub(crate) static REQUEST_TARGET: TextRule = TextRule {
     what: "a path that begins with a slash, with or without a query",
     example: "/health?full=1",
@@ -313,30 +317,6 @@ fn user_name(text: &str) -> Result<String, Wrong> {
     Ok(text.to_owned())
 }
 
-fn prefix(text: &str) -> Result<String, Wrong> {
-    if !text.starts_with('/') {
-        let rest = text.trim_end_matches('*');
-        return Err(Wrong::suggesting(BEGINS_WITH_SLASH, format!("/{rest}")));
-    }
-    if let Some(before) = text.strip_suffix('*') {
-        return Err(Wrong::suggesting("a prefix needs no `*` at its end", before));
-    }
-    if text.contains(['?', '#']) || text.chars().any(char::is_control) {
-        let why = "a prefix holds neither query, fragment nor control characters";
-        let is_beyond = |character: char| "?#".contains(character) || character.is_control();
-        return Err(Wrong::suggesting(why, text.split(is_beyond).next().unwrap_or("/")));
-    }
-    if text.contains("//") || text.split('/').any(|segment| segment == "." || segment == "..") {
-        let why = "requests are compared after `//`, `.` and `..` are removed";
-        return Err(Wrong::suggesting(why, without_dots(text)));
-    }
-    if text.contains('%') {
-        let why = "requests are compared after decoding";
-        return Err(Wrong::advice(why, "write the character itself in place of each %XX"));
-    }
-    Ok(text.to_owned())
-}
-
 /// What stands in a request line as it is written (RFC 9112 §3.2.1).
 fn request_target(text: &str) -> Result<String, Wrong> {
     if !text.starts_with('/') {
@@ -360,7 +340,7 @@ fn fallback(text: &str) -> Result<String, Wrong> {
     if text.starts_with('=') {
         return Err(Wrong::advice("404 is the answer without it", "remove it"));
     }
-    let path = prefix(text)?;
+    let path = prefix::path(text)?;
     match path.ends_with('/') {
         true => Err(Wrong::suggesting("it is a file, not a folder", format!("{path}index.html"))),
         false => Ok(path),

@@ -5,10 +5,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{DefaultText, Setting, ValueType, quoted};
+use super::{DefaultText, Setting, ValueShape, ValueType, quoted};
 use crate::diagnostic::Help;
-use crate::nearest;
 use crate::read::{Item, Reader};
+use crate::{foreign, nearest};
 
 /// A table whose settings are about to be read.
 pub(crate) struct Table<'i> {
@@ -36,18 +36,18 @@ impl<'i> Table<'i> {
                 entries.push((name, value));
                 continue;
             }
-            let elsewhere = nearest::elsewhere(key.text)
-                .map(str::to_owned)
-                .or_else(|| belongs_elsewhere(key.text, names, reader));
-            let closest = nearest::closest(key.text, names).filter(|_| elsewhere.is_none());
+            let meant = Meant::by(key.text, names, reader);
             let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
-            if closest.is_none() && elsewhere.is_none() {
+            if matches!(meant, Meant::Nothing) {
                 message.push_str(&format!(", which has: {}", names.join(", ")));
             }
-            let advice = elsewhere.unwrap_or_else(|| "remove it".to_owned());
-            let help = closest.map_or_else(|| Help::act(advice), Help::write);
+            let help = match &meant {
+                Meant::Setting(name) => Help::write(*name),
+                Meant::Else(advice) => Help::act(advice.as_str()),
+                Meant::Nothing => Help::act("remove it"),
+            };
             reader.report_at(&key.span, message, help);
-            if let (Some(name), Some(value)) = (closest, spanned(item.value(), key.text)) {
+            if let (Meant::Setting(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
                 misspelt.push((name, item.below(name, value)));
             }
         }
@@ -74,7 +74,13 @@ impl<'i> Table<'i> {
             return kind.default_value();
         };
         reader.remember(item);
-        let value = kind.read(item, reader);
+        let value = match left_out(item, kind) {
+            Some((message, help)) => {
+                reader.report(item, message, Help::act(help));
+                None
+            }
+            None => kind.read(item, reader),
+        };
         if value.is_none() {
             reader.remember_unread(item);
         }
@@ -87,16 +93,63 @@ impl<'i> Table<'i> {
     }
 }
 
-/// Where a setting belongs that is in the wrong table, unless it is a word for one of this table.
-fn belongs_elsewhere(key: &str, names: &[&str], reader: &Reader<'_>) -> Option<String> {
-    if nearest::synonym(key, names).is_some() {
+/// What to say of a value by which other servers leave a number to themselves: here its line is left out.
+fn left_out<K: ValueType>(item: &Item<'_>, kind: &K) -> Option<(String, String)> {
+    let written = item.as_str()?.to_ascii_lowercase();
+    let is_left = LEFT_OUT.contains(&written.as_str());
+    if !is_left && !NONE.contains(&written.as_str()) {
         return None;
     }
-    let tables = (reader.tables_with)(key);
+    let (ValueShape::Number { .. } | ValueShape::Size { .. } | ValueShape::Duration { .. }) =
+        kind.shape()
+    else {
+        return None;
+    };
+    let without = match kind.default_text() {
+        DefaultText::Unset(meaning) => format!("without it: {meaning}"),
+        DefaultText::Value(value) if is_left => format!("without it, it is {value}"),
+        DefaultText::Value(_) | DefaultText::Required => return None,
+    };
+    let message = format!("`{}` takes no \"{written}\"", item.name());
+    Some((message, format!("remove the line; {without}")))
+}
+
+/// What was meant by a key that is not one of the table's.
+enum Meant {
+    Setting(&'static str),
+    Else(String),
+    Nothing,
+}
+
+impl Meant {
+    fn by(key: &str, names: &[&'static str], reader: &Reader<'_>) -> Self {
+        if let Some(name) = foreign::called(key, names) {
+            return Self::Setting(name);
+        }
+        let advice = foreign::advice(key).or_else(|| {
+            let own = belongs(key, "it", reader).into_iter();
+            let mut foreign = foreign::names(key).iter();
+            let foreign = foreign.find_map(|name| belongs(name, &format!("`{name}`"), reader));
+            let places: Vec<String> = own.chain(foreign).collect();
+            (!places.is_empty()).then(|| format!("write {}", places.join(", or ")))
+        });
+        match advice {
+            Some(advice) => Self::Else(advice),
+            None => nearest::closest(key, names).map_or(Self::Nothing, Self::Setting),
+        }
+    }
+}
+
+/// Where a setting belongs that is in the wrong table.
+fn belongs(name: &str, called: &str, reader: &Reader<'_>) -> Option<String> {
+    let tables = (reader.tables_with)(name);
     (1..=TABLES_SHOWN_MAX)
         .contains(&tables.len())
-        .then(|| format!("write it below {}", tables.join(" or ")))
+        .then(|| format!("{called} below {}", tables.join(" or ")))
 }
+
+const LEFT_OUT: [&str; 3] = ["auto", "automatic", "default"];
+const NONE: [&str; 5] = ["off", "none", "no", "never", "unlimited"];
 
 /// More than so many tables are no advice.
 const TABLES_SHOWN_MAX: usize = 4;
@@ -125,7 +178,17 @@ impl Table<'_> {
                 self.header,
                 owners.join(" or ")
             );
-            reader.report(item, message, Help::act("remove it here"));
+            // Those of a backend are about its servers.
+            let mut others = (reader.tables_with)(name);
+            others.retain(|table| *table != self.header && !table.contains("backend"));
+            reader.report(
+                item,
+                message,
+                Help::act(match others.as_slice() {
+                    [] => "remove it here".to_owned(),
+                    others => format!("remove it here, or write it below {}", others.join(" or ")),
+                }),
+            );
         }
     }
 }

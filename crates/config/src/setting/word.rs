@@ -5,9 +5,9 @@ use toml::de::DeValue;
 use super::quote::quoted;
 use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
-use crate::nearest;
 use crate::read::{Item, Reader};
 use crate::word::Word;
+use crate::{foreign, nearest};
 
 /// `true` or `false`.
 pub(crate) fn flag(default: bool) -> Flag {
@@ -103,11 +103,22 @@ fn read_known(
     };
     let index = known.iter().position(|word| *word == text);
     if index.is_none() {
-        let suggestion = nearest::closest(text, known).unwrap_or(default);
-        let message = format!("`{}` takes {takes}", item.name());
-        reader.report(item, message, Help::write(quoted(suggestion)));
+        let help = match (meant(text, known), foreign::value_advice(text)) {
+            (None, Some(advice)) => Help::act(advice),
+            (word, _) => Help::write(quoted(word.unwrap_or(default))),
+        };
+        reader.report(item, format!("`{}` takes {takes}", item.name()), help);
     }
     index
+}
+
+/// The known word that was meant by another.
+fn meant<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    let foreign = foreign::value(written, known);
+    foreign.or_else(|| match foreign::value_advice(written) {
+        Some(_) => None,
+        None => nearest::closest(written, known),
+    })
 }
 
 fn one_of(words: &[&str]) -> String {
@@ -138,7 +149,7 @@ impl<W: Word> WordList<W> {
     fn meant_by(&self, item: &Item<'_>) -> String {
         let known: Vec<&str> = W::ALL.iter().map(|value| value.word()).collect();
         let off = matches!(item.value(), DeValue::Boolean(false));
-        match item.as_str().and_then(|text| nearest::closest(text, &known)) {
+        match item.as_str().and_then(|text| meant(text, &known)) {
             Some(word) => format!("[{}]", quoted(word)),
             None if self.default.is_empty() && !off => list_of(W::ALL),
             None => self.default_text(),

@@ -412,7 +412,7 @@ address = "127.0.0.1:80""#,
         r#"kettle.toml:6:19: only a [[listener]] with kind = "tls" or "passthrough" uses `backend_by_alpn`
  6 | backend_by_alpn = { h2 = "app" }
    |                   ^^^^^^^^^^^^^^
-help: remove it here
+help: remove it here, or write it below [[site]]
 kettle.toml:8:11: nothing says where connections go
  8 | address = "0.0.0.0:444"
    |           ^^^^^^^^^^^^^

@@ -5,6 +5,7 @@ mod answers;
 mod backends;
 mod caches;
 mod carried;
+mod foreign;
 mod keys;
 mod order;
 mod proxies;

@@ -111,7 +111,7 @@ crossover = 0"#,
         r#"kettle.toml:4:8: only a [[listener]] with kind = "https" or "tls" or "tcp" uses `path`
  4 | path = "user"
    |        ^^^^^^
-help: remove it here
+help: remove it here, or write it below [[site]]
 kettle.toml:5:13: only a [[listener]] with kind = "https" or "tls" or "tcp" uses `crossover`
  5 | crossover = 0
    |             ^

@@ -143,12 +143,14 @@ impl Fetching {
             Err(not_kept) => return self.leave_alone(response, not_kept, leader, trace).await,
         };
         let fill = writer.fill().clone();
-        let body =
-            ArrivingBody::InFile { fill: fill.clone(), has_ranges: has_ranges(&response.head) };
+        let UpstreamResponse { head, body: incoming } = response;
+        let body = ArrivingBody::InFile { fill: fill.clone(), has_ranges: has_ranges(&head) };
+        // The store has all of it. The body may take long, and heads are large.
+        drop(head);
         let arriving = Arc::new((writer.head().clone(), body));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
         let _ = leader.send(Fetched::growing(arriving, Some(trace)));
-        self.write(writer, response.body).await;
+        self.write(writer, incoming).await;
         let Self { arriving, device, .. } = self;
         drop(arriving);
         // Without a name and readers it ends here, and its blocks with it.

@@ -172,16 +172,17 @@ impl Connection {
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
     async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
-        let filled = if !has_begun(stream.received().bytes()) && state.answered > 0 {
+        let has_begun_one = has_begun(stream.received().bytes());
+        let filled = if !has_begun_one && state.answered > 0 {
             self.deadline
                 .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
                 .await
-        } else if state.is_started {
-            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
         } else {
-            state.is_started = true;
-            self.deadline.extend(limits.request_timeout);
-            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+            if !std::mem::replace(&mut state.is_started, true) {
+                self.deadline.extend(limits.request_timeout);
+            }
+            let stage = if has_begun_one { Stage::Begun } else { Stage::Due };
+            self.deadline.wait(stage, |context| stream.poll_fill(context)).await
         };
         match filled {
             Ok(Ok(Filled::Data)) => Ok(()),

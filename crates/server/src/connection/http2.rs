@@ -209,14 +209,14 @@ impl Driver {
         let connection = self.shared.connection.borrow();
         let limits = &connection.snapshot.config.limits;
         match self.phase {
-            Phase::First => (limits.request_timeout, Stage::Begun),
+            Phase::First => (limits.request_timeout, Stage::Due),
             // They have a deadline of their own.
             Phase::InFields => (Duration::MAX, Stage::Begun),
             Phase::Busy => (Duration::MAX, Stage::UnderWay),
             Phase::Blocked => (limits.write_timeout, Stage::UnderWay),
             // Whoever was told that the server stops may have sent a request before it heard that.
-            Phase::Idle => (limits.idle_timeout, Stage::Begun),
-            Phase::Leaving => (LINGER, Stage::Begun),
+            Phase::Idle => (limits.idle_timeout, Stage::Due),
+            Phase::Leaving => (LINGER, Stage::Due),
             Phase::Cutting(_) | Phase::Closing => (LINGER, Stage::UnderWay),
         }
     }

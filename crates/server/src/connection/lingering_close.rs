@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use kettle_tls::stream::TlsStream;
 
 use super::{Connection, End, LINGER};
+use crate::relay::poll_end_arrived;
 
 impl Connection {
     /// Ends the connection as its reason demands.
@@ -53,6 +54,12 @@ impl Connection {
                     Poll::Ready(Ok(true) | Err(_)) => drained,
                     _ if is_stopping() && (had_all || stream.is_acknowledged()) => {
                         Poll::Ready(Ok(true))
+                    }
+                    Poll::Pending if is_stopping() => {
+                        if poll_end_arrived(stream.tcp(), context).is_ready() {
+                            context.waker().wake_by_ref();
+                        }
+                        Poll::Pending
                     }
                     _ => drained,
                 }

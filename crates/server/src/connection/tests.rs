@@ -2,6 +2,7 @@
 
 mod bodies;
 mod reloads;
+mod stops;
 mod turns;
 
 use std::collections::HashSet;

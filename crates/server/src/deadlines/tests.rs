@@ -128,8 +128,42 @@ fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
 }
 
 #[test]
+fn a_request_that_is_due_has_its_time_and_no_tick() {
+    let deadlines = Deadlines::default();
+    let (due, begun) = (deadlines.register(), deadlines.register());
+    let wakes = Arc::new(Wakes::default());
+    let mut waits = [(due, Stage::Due), (begun, Stage::Begun)].map(|(deadline, stage)| {
+        deadline.extend(Duration::from_secs(60));
+        Box::pin(async move { deadline.wait(stage, |_| Poll::<()>::Pending).await })
+    });
+    deadlines.drain();
+    assert!(waits.iter_mut().all(|wait| poll_once(wait.as_mut(), &wakes).is_pending()));
+    deadlines.end_due();
+    let [due, begun] = waits.map(|mut wait| poll_once(wait.as_mut(), &wakes));
+    assert_eq!((due, begun), (Poll::Ready(Err(Interrupt::Draining)), Poll::Pending));
+}
+
+#[test]
+fn who_gets_room_when_that_time_is_over_has_two_ticks_from_then_on() {
+    for stage in [Stage::Idle, Stage::Due, Stage::Begun] {
+        let deadlines = Deadlines::default();
+        deadlines.drain();
+        deadlines.end_due();
+        let deadline = deadlines.register();
+        deadline.extend(Duration::from_secs(60));
+        let wakes = Arc::new(Wakes::default());
+        let mut wait = pin!(deadline.wait(stage, |_| Poll::<()>::Pending));
+        for _ in 0..3 {
+            assert!(poll_once(wait.as_mut(), &wakes).is_pending(), "{stage:?}");
+            deadlines.tick();
+        }
+        assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
+    }
+}
+
+#[test]
 fn who_gets_room_while_the_server_stops_has_two_ticks_from_then_on() {
-    for stage in [Stage::Idle, Stage::Begun] {
+    for stage in [Stage::Idle, Stage::Due, Stage::Begun] {
         let deadlines = Deadlines::default();
         deadlines.drain();
         (0..5).for_each(|_| deadlines.tick());

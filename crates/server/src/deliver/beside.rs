@@ -1,7 +1,7 @@
 //! Responses that begin before their request has ended: the rest of the request goes to the server while the response goes to
 //! the client, until one of them is over. Nothing is spliced meanwhile.
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{Delivery, DeliveryError, cut_short};
 use crate::deadlines::Pace;
-use crate::request::{Beside, BodyError, OfConnection, Passed};
+use crate::request::{Beside, BodyError, OfConnection, Passed, departure};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 /// What happened first.
@@ -70,16 +70,23 @@ impl Delivery<'_> {
         let is_owed = request.waits_for_client();
         let limit = body.timeout();
         let owed = self.pace.as_ref().filter(|_| is_owed).map_or(limit, Pace::left).min(limit);
+        // While it is the server that has to take something, nothing is read of the client but whether it has gone.
+        let (mut read, watched) = match is_owed {
+            true => (Some(&mut *self.stream), None),
+            false => (None, Some(&mut *self.stream)),
+        };
         let next = poll_fn(|context| {
+            let read = &mut read;
             if std::mem::take(&mut is_request_first)
-                && let Poll::Ready(passed) = poll_request(self.stream, body, request, context)
+                && let Poll::Ready(passed) =
+                    poll_request(read.as_deref_mut(), body, request, context)
             {
                 return Poll::Ready(passed.map(|()| NextPiece::Passed));
             }
             if let Poll::Ready(piece) = body.poll_chunk(context) {
                 return Poll::Ready(piece.map(NextPiece::Piece).map_err(cut_short));
             }
-            match poll_request(self.stream, body, request, context) {
+            match poll_request(read.as_deref_mut(), body, request, context) {
                 Poll::Ready(passed) => Poll::Ready(passed.map(|()| NextPiece::Passed)),
                 // Also where nothing moved but what the server had taken is flushed: it is the client's turn from here on.
                 Poll::Pending
@@ -91,6 +98,19 @@ impl Delivery<'_> {
                 Poll::Pending => Poll::Pending,
             }
         });
+        let gone = async {
+            match watched {
+                Some(client) => departure(client).await,
+                None => pending().await,
+            }
+        };
+        let next = async {
+            tokio::select! {
+                biased;
+                next = next => next,
+                error = gone => Err(error.into()),
+            }
+        };
         let next = timeout(owed, next).await;
         if let Some(pace) = &mut self.pace {
             if is_owed {
@@ -127,7 +147,9 @@ impl Delivery<'_> {
                     Pin::new(&mut *stream).poll_write(context, left)
                 };
                 if written.is_pending() {
-                    if let Poll::Ready(Err(error)) = poll_request(stream, body, request, context) {
+                    if let Poll::Ready(Err(error)) =
+                        poll_request(Some(stream), body, request, context)
+                    {
                         failed = Some(error);
                     }
                     // It sends: its time begins again.
@@ -155,9 +177,9 @@ impl Delivery<'_> {
     }
 }
 
-/// Passes on what the client sends. Ready when that is over.
+/// Passes on what the client sends, or without it what was read of that. Ready when that is over.
 fn poll_request(
-    stream: &mut TlsStream,
+    stream: Option<&mut TlsStream>,
     body: &mut UpstreamBody,
     request: &mut Beside<'_, OfConnection<'_>>,
     context: &mut Context<'_>,

@@ -22,20 +22,32 @@ pub struct Entry {
     pub content: Content,
     /// Which file it was, in which state, when it was opened.
     pub identity: FileIdentity,
-    /// The strong entity tag, with its quotes.
+    /// The strong entity tag, with its quotes; empty if nothing tells the content from an earlier one.
     pub etag: String,
-    /// When the content was last modified, as clients are told.
-    pub modified: SystemTime,
+    /// When the content was last modified, as clients are told. They are told no time that is none.
+    pub modified: Option<SystemTime>,
     /// The value of `content-type`.
     pub content_type: String,
     /// The fields of its responses.
     pub lines: Lines,
-    /// Whether another form of it may have the same date: a part of one must not follow a part of the other.
+    /// True if another form of it, or another content, may have the same date: a part of one must not follow a part of the other.
     pub shares_date: bool,
     /// When it was last known to be what its path names.
     pub checked: Cell<Duration>,
     /// Whether a later change is sure to show in the identity.
     is_settled: bool,
+}
+
+/// How a file's content is told from every other that was or will be there. That goes by the file and the configuration alone, not by
+/// what a worker remembers: all workers say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// By a hash of it: it is small.
+    Hash([u8; 16]),
+    /// By its length, and the times of its file.
+    Times,
+    /// By nothing: it was changed while it was read.
+    Nothing,
 }
 
 /// Where a file's bytes are.
@@ -116,15 +128,15 @@ impl Entry {
     pub fn new(
         route: &FileRoute,
         facts: &Facts,
-        content: Content,
+        (content, mark): (Content, Mark),
         wall: SystemTime,
         monotonic: Duration,
     ) -> Self {
         let identity = facts.identity;
-        let etag = etag(facts);
+        let etag = etag(route, facts, mark);
         // A date to come would let a client keep the file whatever happens to it (RFC 9110
         // §8.8.2.1).
-        let modified = identity.modified().min(wall);
+        let modified = is_dated(&identity).then(|| identity.modified().min(wall));
         let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
         let content_type = route.types.of(name);
         let mut bytes = Vec::with_capacity(HEAD_BYTES);
@@ -136,8 +148,12 @@ impl Entry {
             }
             None => bytes.extend_from_slice(route.configured.all()),
         }
-        write_field(&mut bytes, "etag", etag.as_bytes());
-        write_field(&mut bytes, "last-modified", &write_imf_fixdate(modified));
+        if !etag.is_empty() {
+            write_field(&mut bytes, "etag", etag.as_bytes());
+        }
+        if let Some(modified) = modified {
+            write_field(&mut bytes, "last-modified", &write_imf_fixdate(modified));
+        }
         write_field(&mut bytes, "accept-ranges", b"bytes");
         if !route.offered.is_empty() {
             write_field(&mut bytes, "vary", b"accept-encoding");
@@ -153,7 +169,9 @@ impl Entry {
             .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
         let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
         let checked = Cell::new(monotonic);
-        let shares_date = !route.offered.is_empty();
+        // A file that was given an older time may be the second content with it.
+        let was_given_its_time = identity.changed_parts().0 != identity.modified_parts().0;
+        let shares_date = !route.offered.is_empty() || was_given_its_time;
         Self {
             content,
             identity,
@@ -184,17 +202,33 @@ impl Entry {
     }
 }
 
-/// Size and modification time, so that hosts with the same files agree; never the inode.
-fn etag(facts: &Facts) -> String {
-    let (seconds, nanoseconds) = facts.identity.modified_parts();
-    let modified = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
-    let bytes = facts.identity.bytes;
-    match facts.coding {
-        Some(coding) => format!("\"{modified:x}-{bytes:x}-{}\"", token(coding)),
-        None => format!("\"{modified:x}-{bytes:x}\""),
+/// A tag that changes with the content (RFC 9110 §8.8.1), as far as can be known; never made of the inode.
+fn etag(route: &FileRoute, facts: &Facts, mark: Mark) -> String {
+    let identity = &facts.identity;
+    let in_nanoseconds = |(seconds, nanoseconds): (i64, u64)| {
+        i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+    };
+    let (modified, bytes) = (in_nanoseconds(identity.modified_parts()), identity.bytes);
+    let changed = in_nanoseconds(identity.changed_parts());
+    let form = facts.coding.map_or(String::new(), |coding| format!("-{}", token(coding)));
+    match mark {
+        Mark::Hash(hash) => format!("\"{:032x}{form}\"", u128::from_be_bytes(hash)),
+        // Programs copy the time of modification along, and packages give all files one: only the kernel's own time tells then.
+        Mark::Times if !route.same_files => {
+            format!("\"{modified:x}-{bytes:x}-{changed:x}{form}\"")
+        }
+        Mark::Times if is_dated(identity) => format!("\"{modified:x}-{bytes:x}{form}\""),
+        Mark::Times | Mark::Nothing => String::new(),
     }
 }
 
+/// False for the times that stand for none: the beginnings of the clocks of Unix and of archives, whatever the time zone.
+fn is_dated(identity: &FileIdentity) -> bool {
+    identity.modified_parts().0 >= DATED_SECONDS_MIN
+}
+
+/// 1980-01-02.
+const DATED_SECONDS_MIN: i64 = 315_619_200;
 /// A file changed twice within the granularity of its time stamps may look unchanged: FAT has
 /// two seconds, others at most one clock tick.
 const MODIFICATION_GRANULARITY_MAX: Duration = Duration::from_secs(2);

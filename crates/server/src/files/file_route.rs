@@ -43,6 +43,8 @@ pub struct FileRoute {
     pub live_codings: Vec<Coding>,
     /// Both.
     pub offered: Vec<Coding>,
+    /// Whether other hosts have the same files with the same times.
+    pub same_files: bool,
     /// `cache-control` by pattern.
     cache_rules: Vec<CacheRule>,
     /// Content types by name.
@@ -81,6 +83,7 @@ impl FileRoute {
             codings: route.precompressed.clone(),
             live_codings: route.compress.clone(),
             offered,
+            same_files: route.same_files,
             cache_rules: route.cache_control.clone(),
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),
             configured: ConfiguredFields::new(&site.headers, &route.headers),

@@ -15,15 +15,16 @@ use kettle_config::{Coding, Limits};
 use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
+use kettle_tls::mac::Sha256;
 use rustix::io::Errno;
 
 use super::compressed::EncoderPlaces;
 use super::current_roots::{Below, CurrentRoots, Known, Sighting};
-use super::entry::Content;
+use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, FileIdentity, Found, LocateOutcome, Sought, identity_of};
-use super::memory::{FileMemory, Room};
+use super::memory::FileMemory;
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
@@ -167,14 +168,24 @@ impl Finder {
     /// # Errors
     /// [`Errno::AGAIN`] if what it lies on did not answer within the time for the whole answer; [`Errno::MFILE`] if too many are
     /// open; what the kernel says of reading it.
-    pub async fn content(&self, found: Found) -> Result<(Facts, Content), Errno> {
+    pub async fn content(&self, found: Found) -> Result<(Facts, Content, Mark), Errno> {
         let device = self.device_holding(&found);
         let deadline = found.deadline.unwrap_or_else(|| self.disks.deadline());
         let Found { fd, facts, .. } = found;
         let identity = facts.identity;
         let file = Arc::new(OpenFile::new(fd, identity.bytes, Arc::clone(&device)));
-        let bytes = match self.memory.as_ref().and_then(|memory| memory.room(identity.bytes)) {
-            Some(room) => self.read_into(room, &file, identity, deadline).await?,
+        let memory = self.memory.as_ref().filter(|memory| memory.is_for(identity.bytes));
+        let (bytes, mark) = match memory.map(|memory| memory.room(identity.bytes)) {
+            Some(Some(room)) => match self.read(&file, identity, deadline, room, read_whole).await?
+            {
+                Some(((bytes, mark), room)) => (Some(room.filled(bytes)), mark),
+                None => (None, Mark::Nothing),
+            },
+            // What there is no room for has the same mark.
+            Some(None) => {
+                let read = self.read(&file, identity, deadline, (), hash).await?;
+                (None, read.map_or(Mark::Nothing, |(mark, ())| mark))
+            }
             None if is_out_of_reach(&file) => {
                 // Nobody is told 200 by a disk that hangs or fails.
                 let shared = Arc::clone(&file);
@@ -184,14 +195,14 @@ impl Finder {
                 };
                 let read = self.disks.wait_until(&device, deadline, read).await;
                 read.map_err(|_| Errno::AGAIN)?.map_err(|error| errno_of(&error))?;
-                None
+                (None, Mark::Times)
             }
-            None => None,
+            None => (None, Mark::Times),
         };
         if bytes.is_none() && self.disks.open_files() > self.open_files_max {
             return Err(Errno::MFILE);
         }
-        Ok((facts, bytes.map_or(Content::File(file), Content::Memory)))
+        Ok((facts, bytes.map_or(Content::File(file), Content::Memory), mark))
     }
 
     /// Whether a file that was left where it is would be read into memory now: there was no room, or it was being changed.
@@ -205,26 +216,27 @@ impl Finder {
         }
     }
 
-    /// All bytes of a file; none if it is just being changed.
-    async fn read_into(
+    /// What is read of a small file, at once if no disk is waited for; none if it is just being changed. Comes back with `kept`, which
+    /// lasts as long as the reading does, whoever waits for it.
+    async fn read<T: Send + 'static, K: Send + 'static>(
         &self,
-        room: Room,
         file: &Arc<OpenFile>,
         identity: FileIdentity,
         deadline: DiskDeadline,
-    ) -> Result<Option<Bytes>, Errno> {
+        kept: K,
+        read: fn(&OpenFile, FileIdentity, Wait) -> io::Result<T>,
+    ) -> Result<Option<(T, K)>, Errno> {
         let device = file.device();
         if identity.bytes <= READ_AT_ONCE_BYTES_MAX
             && !device.is_remote()
-            && let Ok(bytes) = read_whole(file, identity, Wait::Never)
+            && let Ok(found) = read(file, identity, Wait::Never)
         {
-            return Ok(Some(room.filled(bytes)));
+            return Ok(Some((found, kept)));
         }
         let shared = Arc::clone(file);
-        let read =
-            move || read_whole(&shared, identity, Wait::Allowed).map(|bytes| room.filled(bytes));
+        let read = move || read(&shared, identity, Wait::Allowed).map(|found| (found, kept));
         match self.disks.wait_until(device, deadline, read).await.map_err(|_| Errno::AGAIN)? {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(found) => Ok(Some(found)),
             // It was read, and is not what it was found to be.
             Err(error) if error.raw_os_error().is_none() => Ok(None),
             Err(error) => Err(errno_of(&error)),
@@ -403,25 +415,54 @@ struct Listed {
     beyond: Option<String>,
 }
 
-/// All bytes of a file that does not change meanwhile.
-fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<Bytes> {
+/// All bytes of a file that does not change meanwhile, and their mark.
+fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Bytes, Mark)> {
     let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(usize::MAX)];
+    fill(&mut bytes, file, 0, wait)?;
+    is_still(file, identity)?;
+    let mut hash = Sha256::default();
+    hash.add(&bytes);
+    Ok((bytes.into(), Mark::Hash(hash.half())))
+}
+
+/// The mark alone.
+fn hash(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<Mark> {
+    let (mut hash, mut piece, mut at) = (Sha256::default(), vec![0; PIECE_BYTES], 0);
+    while at < identity.bytes {
+        let left = usize::try_from(identity.bytes - at).unwrap_or(usize::MAX);
+        piece.truncate(left);
+        fill(&mut piece, file, at, wait)?;
+        hash.add(&piece);
+        at += piece.len() as u64;
+    }
+    is_still(file, identity)?;
+    Ok(Mark::Hash(hash.half()))
+}
+
+/// Fills the whole of `bytes` from a place in a file.
+fn fill(bytes: &mut [u8], file: &OpenFile, at: u64, wait: Wait) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
         let mut rest = [IoSliceMut::new(&mut bytes[filled..])];
-        match read_at(file.file(), &mut rest, filled as u64, wait)? {
+        match read_at(file.file(), &mut rest, at + filled as u64, wait)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => filled += read,
         }
     }
-    if identity_of(file.file()) != Some(identity) {
-        return Err(io::ErrorKind::StaleNetworkFileHandle.into());
+    Ok(())
+}
+
+fn is_still(file: &OpenFile, identity: FileIdentity) -> io::Result<()> {
+    match identity_of(file.file()) == Some(identity) {
+        true => Ok(()),
+        false => Err(io::ErrorKind::StaleNetworkFileHandle.into()),
     }
-    Ok(bytes.into())
 }
 
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
+/// Of what is only hashed so much is in memory at a time.
+const PIECE_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests;

@@ -289,10 +289,10 @@ impl Files {
         }
         self.metrics.cache_miss();
         let (preference, deadline) = (key.preference, found.deadline);
-        let (facts, content) = self.finder.content(found).await?;
+        let (facts, content, mark) = self.finder.content(found).await?;
         let (facts, content, is_final) =
             self.finder.compressed(route, preference, facts, content, deadline).await;
-        let entry = Rc::new(Entry::new(route, &facts, content, self.clock.wall(), looked));
+        let entry = Rc::new(Entry::new(route, &facts, (content, mark), self.clock.wall(), looked));
         if is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
             cache.remember(key, Remembered::File(Rc::clone(&entry)));

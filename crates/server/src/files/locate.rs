@@ -99,6 +99,12 @@ impl FileIdentity {
         self.modified
     }
 
+    /// Seconds and nanoseconds of the last change, of its times or its name included. No program can set it.
+    #[must_use]
+    pub fn changed_parts(&self) -> (i64, u64) {
+        self.changed
+    }
+
     /// When the content was last modified. Times before 1970 read as 1970.
     #[must_use]
     pub fn modified(&self) -> SystemTime {

@@ -42,10 +42,16 @@ impl FileMemory {
         })
     }
 
+    /// True if files of this size are kept here as long as there is room.
+    #[must_use]
+    pub fn is_for(&self, bytes: u64) -> bool {
+        bytes <= self.file_bytes_max
+    }
+
     /// Room for a file of this size; none if it is to stay where it is.
     #[must_use]
     pub fn room(&self, bytes: u64) -> Option<Room> {
-        if bytes > self.file_bytes_max {
+        if !self.is_for(bytes) {
             return None;
         }
         let before = self.taken.fetch_add(bytes, Ordering::Relaxed);

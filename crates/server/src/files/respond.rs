@@ -21,7 +21,7 @@ pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response
     if !is_conditional_or_ranged(head) {
         return Ok(whole(entry));
     }
-    let (modified, shares_date) = (Some(entry.modified), entry.shares_date);
+    let (modified, shares_date) = (entry.modified, entry.shares_date);
     let validators = Validators { etag: &entry.etag, modified, shares_date };
     let length = Some(entry.content.bytes());
     Ok(match conditional::select(head, &validators, length, clock.wall())? {

@@ -307,7 +307,10 @@ fn has_all(socket: BorrowedFd<'_>) -> bool {
 }
 
 /// As [`Socket::poll_end_arrived`], for the socket below TLS.
-fn poll_end_arrived(socket: &TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+pub(crate) fn poll_end_arrived(
+    socket: &TcpStream,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
     let _ = socket.try_io(Interest::WRITABLE, || Err::<(), _>(would_block()));
     socket.poll_write_ready(context)
 }

@@ -180,17 +180,20 @@ impl<S> Beside<'_, S> {
 }
 
 impl Beside<'_, OfConnection<'_>> {
-    /// Passes on what has come, by `send`, and says what became of the body when that is over.
+    /// Passes on what has come, by `send`, and says what became of the body when that is over. Without `stream` nothing is read.
     ///
     /// # Errors
     /// [`BodyError`]: its end will never come.
     pub(crate) fn poll<E>(
         &mut self,
-        stream: &mut TlsStream,
+        mut stream: Option<&mut TlsStream>,
         context: &mut Context<'_>,
         send: impl FnMut(&mut Context<'_>, &mut &[u8]) -> Poll<Result<(), E>>,
     ) -> Poll<Result<Passed, BodyError>> {
-        self.poll_with(context, send, |beside, context| beside.poll_piece(stream, context))
+        self.poll_with(context, send, |beside, context| match &mut stream {
+            Some(stream) => beside.poll_piece(stream, context),
+            None => Poll::Pending,
+        })
     }
 
     /// Takes the next piece from the client, in the framing that the server gets it in.

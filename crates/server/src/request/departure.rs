@@ -6,6 +6,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use tokio::task::yield_now;
 
 use super::{BodySource, RequestBody};
 use crate::http2::Stream;
@@ -87,24 +88,40 @@ impl ClientWatch<'_> {
 /// Ends when a client has gone that waits for its response: with its FIN, whatever it said in front of that. A close_notify alone
 /// only ends what it sends.
 pub(crate) async fn departure(client: &mut TlsStream) -> StreamError {
-    if let Err(error) = poll_fn(|context| poll_ahead(client, context)).await {
-        return error;
+    match poll_fn(|context| poll_ahead(client, context)).await {
+        Err(error) => return error,
+        // What it still sends says nothing (RFC 8446 §6.1), and its FIN stands behind that.
+        Ok(Ahead::Goodbye) => {
+            while let Ok(false) = poll_fn(|context| client.poll_drain(context)).await {
+                yield_now().await;
+            }
+        }
+        // The rest is read when it is served. Its FIN is seen behind what its socket holds.
+        Ok(Ahead::Enough) => client.peer_ended().await,
     }
-    // Its FIN is all that there is left to learn of it, and is seen behind whatever is not read.
-    client.peer_ended().await;
     ended()
 }
 
-/// Ready when a client that waits for its response said close_notify, or has sent as much ahead as is kept for it.
-fn poll_ahead(client: &mut TlsStream, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+/// What a client has sent ahead that waits for its response.
+enum Ahead {
+    /// As much as is kept for it.
+    Enough,
+    /// All that there will be: it said close_notify.
+    Goodbye,
+}
+
+fn poll_ahead(
+    client: &mut TlsStream,
+    context: &mut Context<'_>,
+) -> Poll<Result<Ahead, StreamError>> {
     while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
         match std::task::ready!(client.poll_fill(context))? {
             Filled::Data => {}
-            Filled::Closed => break,
+            Filled::Closed => return Poll::Ready(Ok(Ahead::Goodbye)),
             Filled::Truncated => return Poll::Ready(Err(ended())),
         }
     }
-    Poll::Ready(Ok(()))
+    Poll::Ready(Ok(Ahead::Enough))
 }
 
 fn ended() -> StreamError {

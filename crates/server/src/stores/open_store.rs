@@ -47,7 +47,12 @@ impl OpenStore {
                 return Ok(open);
             }
         }
+        let directory = settings.directory.clone();
         let store = Arc::new(Store::open(settings)?);
+        if store.is_emptied() {
+            let directory = directory.display();
+            tracing::warn!(%directory, "the cache is emptied: it has no key, as with an earlier kettle");
+        }
         let stat = fstat(store.directory()).map_err(disk)?;
         let file_system = FileSystem::of(store.directory()).unwrap_or_default();
         let (arrivals, device, inode) = (Arc::default(), stat.st_dev, stat.st_ino);

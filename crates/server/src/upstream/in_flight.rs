@@ -17,7 +17,9 @@ use tokio::time::{Instant, timeout};
 
 use super::error::tls_failure;
 use super::pool::{Lease, LinkKey};
-use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
+use super::{
+    CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError,
+};
 use crate::backend::{Attempts, Backend, Failure, Outcome, Server, Slot, Socket, UseCount};
 
 /// A request in flight: the connection to a server that carries it.
@@ -36,17 +38,6 @@ pub struct InFlight {
     answered: Option<Instant>,
     /// Interim responses that came.
     interim: usize,
-}
-
-/// Which kept connections a request may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reuse {
-    /// Any: if one has died meanwhile, the request is sent again.
-    Any,
-    /// Those of servers that have let none die under a request lately: it is not sent again.
-    OfSteady,
-    /// None.
-    Nothing,
 }
 
 impl InFlight {

@@ -6,18 +6,29 @@ use std::time::Duration;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field};
 
-use super::Reuse;
-
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
 pub struct OutgoingRequest {
     bytes: Vec<u8>,
     is_head: bool,
     is_idempotent: bool,
+    /// True if its method gives content a meaning, so that servers are told of none, too (RFC 9110 §8.6).
+    says_no_content: bool,
     /// For whom it is, for backends that choose a server by that.
     pub client: IpAddr,
     /// How long the server may send nothing, and take nothing.
     pub timeout: Duration,
+}
+
+/// Which kept connections a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any: if one has died meanwhile, the request is sent again.
+    Any,
+    /// Those of servers that have let none die under a request lately: it is not sent again.
+    OfSteady,
+    /// None.
+    Nothing,
 }
 
 impl OutgoingRequest {
@@ -42,7 +53,9 @@ impl OutgoingRequest {
         }
         write_field(&mut bytes, "host", host.as_bytes());
         let is_idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
-        Some(Self { bytes, is_head: method == "HEAD", is_idempotent, client, timeout })
+        let says_no_content = matches!(method, "POST" | "PUT" | "PATCH");
+        let is_head = method == "HEAD";
+        Some(Self { bytes, is_head, is_idempotent, says_no_content, client, timeout })
     }
 
     /// Adds a field. One whose name or value could not stand in a message is left out.
@@ -53,12 +66,13 @@ impl OutgoingRequest {
     /// Announces a body, which the sender of the request sends behind it.
     pub fn announce_body(&mut self, framing: BodyFraming) {
         match framing {
+            BodyFraming::None if self.says_no_content => write_content_length(&mut self.bytes, 0),
             BodyFraming::None => {}
             BodyFraming::Length(bytes) => write_content_length(&mut self.bytes, bytes),
             BodyFraming::Chunked => self.field("transfer-encoding", "chunked"),
         }
         // What was given away once may not be there a second time.
-        self.is_idempotent &= framing == BodyFraming::None;
+        self.is_idempotent &= framing.is_empty();
     }
 
     /// Whether its response has no body, whatever it announces.

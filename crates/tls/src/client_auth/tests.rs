@@ -131,6 +131,8 @@ fn bad_certificates_are_refused_with_the_alert_that_says_why() {
     early.not_before = rcgen::date_time_ymd(2125, 1, 1);
     let mut for_servers = client_parameters("alice", 1);
     for_servers.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+    let mut for_encryption = client_parameters("alice", 1);
+    for_encryption.key_usages = vec![rcgen::KeyUsagePurpose::KeyEncipherment];
     let good = client_parameters("alice", 1);
     let revoked = client_parameters("alice", 7);
     let good_list = authority.revoke(&[7], 2126);
@@ -149,6 +151,11 @@ fn bad_certificates_are_refused_with_the_alert_that_says_why() {
             "bad_certificate",
             AlertDescription::UnsupportedCertificate,
         ),
+        (
+            authority.client(&for_encryption),
+            "bad_certificate",
+            AlertDescription::UnsupportedCertificate,
+        ),
     ];
     for mode in [ClientAuthMode::Required, ClientAuthMode::Optional] {
         let revocation = Some(revocation(&good_list));
@@ -159,8 +166,12 @@ fn bad_certificates_are_refused_with_the_alert_that_says_why() {
                 let refused = refusal(client(Some(certificate)), &acceptors);
                 assert_eq!(refused, (*reason, *alert), "{version:?}");
             }
-            let certificate = authority.client(&good);
-            assert!(connect(client(Some(&certificate)), &acceptors).is_ok());
+            let mut signing = good.clone();
+            signing.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
+            for taken in [&good, &signing] {
+                let certificate = authority.client(taken);
+                assert!(connect(client(Some(&certificate)), &acceptors).is_ok());
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::observed;
 use crate::peer_identity::{PeerIdentity, sha256};
 use crate::pin::Pin;
 use crate::refusal::CertificateRefusal;
-use crate::trust::{Roots, chain_error, valid_until};
+use crate::trust::{Roots, chain_error, may_sign, valid_until};
 
 /// Whom a client trusts.
 #[derive(Clone, Debug)]
@@ -123,8 +123,8 @@ impl Verifier {
         match &self.accepts {
             Accepts::Signed(authorities) => authorities
                 .verify_server_cert(end_entity, intermediates, name, &[], now)
-                .map(|_| ())
-                .map_err(|error| refused(chain_error(error))),
+                .map_err(|error| refused(chain_error(error)))
+                .and_then(|_| may_sign(end_entity).map_err(refused)),
             Accepts::Keys(pins) => {
                 // The same reader finds the key that the handshake's signature is verified with.
                 let parsed = ParsedCertificate::try_from(end_entity).map_err(refused)?;

@@ -4,7 +4,7 @@
 use super::HandshakeError;
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::control::{Alert, LEVEL_FATAL, LEVEL_WARNING, Violation};
-use crate::hello::{ClientHello, MESSAGE_HEADER_BYTES, Peeked, peek};
+use crate::hello::{CLIENT_HELLO, ClientHello, MESSAGE_HEADER_BYTES, Peeked, peek};
 use crate::records::{
     BODY_BYTES_MAX, BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX,
     RecordError, RecordOpener,
@@ -140,6 +140,11 @@ impl Guard {
             ContentType::Handshake if known.client_handshake_secret.is_some() => {
                 return Err(UNPROTECTED.into());
             }
+            // One byte of value 1 (RFC 5246 §7.1), and any other is an unexpected message (RFC 8446 §5): rustls calls it one that
+            // cannot be decoded. Behind the first one TLS 1.2 protects them.
+            ContentType::ChangeCipherSpec if !self.has_changed_cipher && body != [1] => {
+                return Err(ODD_CHANGE.into());
+            }
             ContentType::ChangeCipherSpec if !known.is_tls13 => self.has_changed_cipher = true,
             ContentType::Alert if !self.has_changed_cipher => check_alert(body, known.is_tls13)?,
             _ => {}
@@ -175,6 +180,10 @@ impl Guard {
                     let announces_more = self.hello == Hello::Due && hello.offers_early_data();
                     self.early_data_bytes_left = announces_more.then_some(EARLY_DATA_BYTES_MAX);
                     return Ok(true);
+                }
+                // rustls tries to decode it first, and says that it cannot.
+                Peeked::NoHello if waiting.get(HEADER_BYTES) != Some(&CLIENT_HELLO) => {
+                    return Err(NO_HELLO.into());
                 }
                 // rustls has an alert for that.
                 Peeked::NoHello | Peeked::NotTls => return Ok(true),
@@ -332,6 +341,10 @@ const UNKNOWN_TYPE: Violation =
 const TOO_LONG: Violation = Violation { alert: Alert::RECORD_OVERFLOW, what: "record_overflow" };
 const EMPTY_RECORD: Violation =
     Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "an empty record" };
+const NO_HELLO: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "another message than a ClientHello" };
+const ODD_CHANGE: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "a change_cipher_spec of another content" };
 const MALFORMED_HELLO: Violation =
     Violation { alert: Alert::DECODE_ERROR, what: "a malformed ClientHello" };
 const UNPROTECTED: Violation =

@@ -48,6 +48,7 @@ pub(super) fn parse_certificates(
     path: &Path,
     role: FileRole,
 ) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    refuse_marks(text, path, role)?;
     let mut chain = Vec::new();
     let mut holds_key = false;
     for section in sections(text) {
@@ -75,6 +76,7 @@ pub(crate) fn read_revocation_lists(
     if text.first() == Some(&DER_SEQUENCE) {
         return Ok(vec![text.to_vec().into()]);
     }
+    refuse_marks(&text, path, role)?;
     let mut lists = Vec::new();
     for section in sections(&text) {
         let (kind, der) = section.map_err(|error| bad_pem(path, role, &error))?;
@@ -99,6 +101,7 @@ pub(super) fn parse_key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'stati
     if ENCRYPTED_MARKS.iter().any(|mark| contains(text, mark)) {
         return Err(IdentityError::KeyEncrypted { path: path.into() });
     }
+    refuse_marks(text, path, FileRole::Key)?;
     let mut holds_certificate = false;
     for section in sections(text) {
         let (kind, der) = section.map_err(|error| bad_pem(path, FileRole::Key, &error))?;
@@ -129,8 +132,29 @@ fn is_key(kind: SectionKind) -> bool {
     matches!(kind, SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey)
 }
 
+/// Says it in words of our own: those of the decoder have lines of the file in them, which may be a key's.
 fn bad_pem(path: &Path, role: FileRole, error: &rustls_pki_types::pem::Error) -> IdentityError {
-    IdentityError::BadPem { role, path: path.into(), detail: error.to_string() }
+    use rustls_pki_types::pem::Error;
+    let detail = match error {
+        Error::MissingSectionEnd { .. } => {
+            "a section has no `-----END` line, so the file is cut off"
+        }
+        Error::IllegalSectionStart { .. } => "a line that begins a section is not whole",
+        Error::Base64Decode(_) => "a section is no Base64, so the file is cut off or changed",
+        _ => "its sections cannot be told apart",
+    };
+    IdentityError::BadPem { role, path: path.into(), detail }
+}
+
+/// A mark of the byte order hides the section behind it from every reader of PEM, in front of the file or, where files were
+/// put together, in the middle.
+fn refuse_marks(text: &[u8], path: &Path, role: FileRole) -> Result<(), IdentityError> {
+    let is_utf16 = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
+    let is_hidden = text.starts_with(&BYTE_ORDER_MARK) || contains(text, &HIDDEN_SECTION);
+    match is_utf16 || is_hidden {
+        true => Err(IdentityError::ByteOrderMark { role, path: path.into(), is_utf16 }),
+        false => Ok(()),
+    }
 }
 
 /// Reads at most `FILE_BYTES_MAX`, so that a wrong path (a device, a disk image) cannot fill the
@@ -206,3 +230,7 @@ const TICKET_SECRET_BYTES_MAX: u64 = 4_096;
 const STAPLE_BYTES_MAX: u64 = 32 * 1024;
 
 const DER_SEQUENCE: u8 = 0x30;
+
+/// U+FEFF in UTF-8, and before a section.
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+const HIDDEN_SECTION: [u8; 8] = *b"\xef\xbb\xbf-----";

@@ -121,6 +121,13 @@ pub enum IdentityWarning {
         /// The last moment of validity.
         not_after: SystemTime,
     },
+    /// The only authority signed itself and does not say that it signs others: it may be what the other side shows.
+    LoneSelfSigned {
+        /// The file.
+        path: PathBuf,
+        /// Where it is trusted to vouch for servers: its key, as it is pinned.
+        pin: Option<String>,
+    },
     /// There are lists of one name under two keys: what the one signed is not taken any more.
     RevocationListOfAnotherKey {
         /// The file.
@@ -159,7 +166,8 @@ impl IdentityWarning {
             | Self::SecretReadableByOthers { .. }
             | Self::StapleExpired { .. }
             | Self::StapleNotYetValid { .. }
-            | Self::AuthorityExpired { .. } => false,
+            | Self::AuthorityExpired { .. }
+            | Self::LoneSelfSigned { .. } => false,
         }
     }
 
@@ -184,6 +192,7 @@ impl IdentityWarning {
             | Self::StapleWanted { path }
             | Self::RevocationListOfAnotherKey { path, .. }
             | Self::AuthorityExpired { path, .. }
+            | Self::LoneSelfSigned { path, .. }
             | Self::RevocationListExpired { path, .. } => path,
         }
     }
@@ -292,6 +301,7 @@ impl fmt::Display for IdentityWarning {
                  a renewed one in its place, or remove it, and reload",
                 Utc(*not_after)
             ),
+            Self::LoneSelfSigned { pin, .. } => lone(f, self.path(), pin.as_deref()),
             Self::StapleExpired { .. }
             | Self::StapleForAnotherCertificate { .. }
             | Self::StapleNotGood { .. }
@@ -300,6 +310,22 @@ impl fmt::Display for IdentityWarning {
             | Self::RevocationListOfAnotherKey { .. }
             | Self::RevocationListExpired { .. } => self.fmt_of_revocation(f),
         }
+    }
+}
+
+fn lone(f: &mut fmt::Formatter<'_>, path: &Path, pin: Option<&str>) -> fmt::Result {
+    let shown = if pin.is_some() { "servers" } else { "clients" };
+    write!(
+        f,
+        "the only certificate in {} is a self-signed authority's: {shown} must show one that it signed, and are refused \
+         with itself",
+        path.display()
+    )?;
+    match pin {
+        Some(pin) => {
+            write!(f, "; for a server that shows it write `pins = [\"{pin}\"]` in place of `roots`")
+        }
+        None => Ok(()),
     }
 }
 

@@ -224,11 +224,11 @@ impl TlsStream {
     }
 
     /// Whether everything that was accepted for sending has arrived at the peer, as far as its
-    /// kernel; also when the socket cannot tell.
+    /// kernel; also when the socket cannot tell. Tickets that wait for something to go with are nothing that it waits for.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let pending = kettle_kernel::socket::pending_output_bytes(self.socket.as_fd());
-        self.queued_bytes() == 0
+        self.queued_bytes() == self.writer.tickets_bytes
             && pending.unwrap_or(0) == 0
             && self.writer.is_passed_to_tcp(&self.socket)
     }

@@ -1,6 +1,6 @@
 //! What files of authorities and revocation lists come to.
 
-use rcgen::{IsCa, KeyPair};
+use rcgen::{IsCa, KeyPair, PublicKeyData};
 
 use super::*;
 use crate::test_identity::{Authority, Files, now, parameters};
@@ -136,4 +136,32 @@ fn names_of_authorities_fit_into_a_message_to_clients() {
     assert_eq!(Roots::load(&path).expect("roots").0.digests.len(), 5);
     let error = Roots::load_for_clients(&path).expect_err("too long");
     assert!(matches!(error, IdentityError::NamesTooLong { bytes: 75_000.., .. }), "{error}");
+}
+
+/// What `openssl req -x509` makes, and an authority that was made as one.
+#[test]
+fn a_lone_authority_that_may_be_meant_to_be_shown_itself_is_a_warning() {
+    let files = Files::new();
+    let key = KeyPair::generate().expect("a key");
+    let mut plain = parameters(&["a.example"]);
+    plain.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let plain = plain.self_signed(&key).expect("a certificate").pem();
+    let authority = Authority::new("ca.example").own_pem();
+    let alone = files.write("alone.pem", &plain);
+    let (_, warnings) = Roots::load_at(&alone, now()).expect("roots");
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    let text = warning.to_string();
+    let pin = text.split(['[', ']']).nth(1).expect("a pin").trim_matches('"');
+    assert_eq!(pin.parse(), Ok(Pin(sha256(&key.subject_public_key_info()))), "{text}");
+    assert!(text.contains("in place of `roots`") && !warning.is_serious(), "{text}");
+    let (_, warnings) = Roots::load_for_clients(&alone).expect("roots");
+    let of_clients = warnings.iter().map(ToString::to_string);
+    assert_eq!(
+        of_clients.filter(|it| it.contains("clients must show one that it signed")).count(),
+        1
+    );
+    for quiet in [authority.clone(), plain + &authority] {
+        let path = files.write("quiet.pem", quiet);
+        assert_eq!(Roots::load_at(&path, now()).expect("roots").1, []);
+    }
 }

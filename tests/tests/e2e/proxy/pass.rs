@@ -67,8 +67,8 @@ fn an_encoded_slash_passes_where_the_route_takes_it_and_as_it_came() {
     let head = answer(&mut backend.accept(), &ok("one"));
     assert!(head.starts_with("GET /app/@scope%2fname HTTP/1.1\r\n"), "{head}");
     assert_eq!(client.response().body, b"one");
-    // With segments to be resolved it could mean two things, and the route of files takes none.
-    for target in ["/app/x/../a%2fb", "/app%2fa", "/a%2fb"] {
+    // The route of files takes none.
+    for target in ["/app%2fa", "/a%2fb", "/app/../a%2fb"] {
         client.send(&get(target)).unwrap();
         assert_eq!(client.response().status, 400, "{target}");
     }

@@ -130,13 +130,23 @@ fn a_server_that_says_close_is_believed() {
 
 #[test]
 fn a_request_on_a_connection_that_had_died_is_sent_once_more_if_that_is_safe() {
-    for (method, is_repeated) in [("GET", true), ("DELETE", true), ("POST", false)] {
+    let no_body = "Content-Length: 0\r\n";
+    for (method, fields, is_repeated) in [
+        ("GET", "", true),
+        ("DELETE", "", true),
+        ("PUT", "", true),
+        ("PUT", no_body, true),
+        ("POST", "", false),
+        ("POST", no_body, false),
+    ] {
         let backend = Backend::listen();
         let listen = free_address();
         let (kettle, mut client, mut server) = measured(&backend, listen);
-        client.send(&request(method, "/app/late", "")).unwrap();
+        client.send(&request(method, "/app/late", fields)).unwrap();
         // The server had decided to close before it saw the request.
-        read_head(&mut server);
+        let head = read_head(&mut server);
+        let says = usize::from(matches!(method, "PUT" | "POST"));
+        assert_eq!(head.matches("content-length: 0\r\n").count(), says, "{head}");
         server.shutdown(Shutdown::Both).unwrap();
         drop(server);
         if is_repeated {

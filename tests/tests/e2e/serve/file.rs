@@ -232,21 +232,32 @@ fn a_root_that_is_not_there_ends_the_start_with_its_name() {
     assert!(ended.stderr.contains("www"), "{}", ended.stderr);
 }
 
+/// Small files by their content; larger ones where hosts are said to have copies with the same times.
 #[test]
-fn the_tag_of_a_file_depends_on_its_size_and_time_alone() {
-    let kettle = Kettle::start(
-        Setup::default().file("www/a", "one").file("www/b", "two").file("www/c", "four"),
-    );
-    let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
-    for name in ["www/a", "www/b", "www/c"] {
-        let file = File::options().write(true).open(kettle.folder.path(name)).unwrap();
-        file.set_modified(time).unwrap();
-    }
-    let mut client = kettle.connect(TLS13_AES_128);
-    let [a, b, c] =
-        ["/a", "/b", "/c"].map(|target| client.get(target).header("etag").unwrap().to_owned());
-    assert_eq!(a, b);
-    assert_ne!(a, c);
+fn hosts_agree_on_the_tag_of_a_file_and_contents_do_not() {
+    const LARGE: usize = 70_000;
+    let start = |route: &str| {
+        let setup = Setup::default().file("www/a", "one").file("www/b", "two").route(route);
+        let setup = setup.file("www/large", [b'1'; LARGE]).file("www/other", [b'2'; LARGE]);
+        let kettle = Kettle::start(setup);
+        let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
+        for name in ["www/a", "www/b", "www/large", "www/other"] {
+            let file = File::options().write(true).open(kettle.folder.path(name)).unwrap();
+            file.set_modified(time).unwrap();
+        }
+        let mut client = kettle.connect(TLS13_AES_128);
+        ["/a", "/b", "/large", "/other"]
+            .map(|target| client.get(target).header("etag").unwrap().to_owned())
+    };
+    let [a, b, large, _] = start("");
+    let [same_a, same_b, large_there, _] = start("");
+    assert_eq!((&a, &b), (&same_a, &same_b));
+    assert_ne!(a, b);
+    assert_ne!(large, large_there);
+    let [here, there] = [(); 2].map(|()| start("same_files = true"));
+    assert_eq!(here, there);
+    assert_eq!(here[0], a);
+    assert_eq!(here[2], here[3], "all that is known is the same");
 }
 
 #[test]

@@ -76,7 +76,11 @@ fn records_that_no_handshake_has_get_an_alert_at_once() {
     let hello = RawHello::default().records(&[9; 32]);
     let half = &plain_records(HANDSHAKE, &hello[5..105], 16_384);
     let warning = [ALERT, 3, 3, 0, 2, 1, 41];
-    let cases: [(&str, Vec<u8>, u8); 11] = [
+    let first = |kind, body: &[u8]| plain_records(HANDSHAKE, &message(kind, body), 16_384);
+    let cases: [(&str, Vec<u8>, u8); 14] = [
+        ("an empty KeyUpdate in place of a hello", first(24, &[]), UNEXPECTED_MESSAGE),
+        ("a long KeyUpdate in place of a hello", first(24, &[0; 40]), UNEXPECTED_MESSAGE),
+        ("a ServerHello in place of a hello", first(2, &[7]), UNEXPECTED_MESSAGE),
         ("an unknown type", vec![24], UNEXPECTED_MESSAGE),
         ("a type of SSL 2", vec![0x80, 0x2e, 1, 3, 1], UNEXPECTED_MESSAGE),
         ("a record too long", vec![HANDSHAKE, 3, 1, 0x40, 1], RECORD_OVERFLOW),
@@ -131,7 +135,11 @@ fn faults_in_the_middle_of_a_tls12_handshake_get_an_alert_in_the_clear() {
     let plain_finished = &plain_records(HANDSHAKE, &message(20, &[7; 12]), 16_384)[..];
     let odd_finished = &[&[HANDSHAKE, 3, 3, 0, 40][..], &[7; 40]].concat()[..];
     let too_long = &plain_records(HANDSHAKE, &[16, 1, 0, 0], 16_384)[..];
-    let cases: [(&str, &[&[u8]], u8); 11] = [
+    let two_bytes = &[CHANGE_CIPHER_SPEC, 3, 3, 0, 2, 1, 1][..];
+    let other_value = &[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 2][..];
+    let cases: [(&str, &[&[u8]], u8); 13] = [
+        ("a change of cipher of two bytes", &[exchange, two_bytes], UNEXPECTED_MESSAGE),
+        ("a change of cipher of another value", &[exchange, other_value], UNEXPECTED_MESSAGE),
         ("data inside a key exchange", &[half, data], UNEXPECTED_MESSAGE),
         ("a warning inside a key exchange", &[half, warning], UNEXPECTED_MESSAGE),
         ("an empty record inside a key exchange", &[half, empty], UNEXPECTED_MESSAGE),
@@ -195,6 +203,16 @@ type Fault = (&'static str, fn(&mut RawHandshake) -> Vec<u8>, u8);
 
 fn odd_records() -> Vec<Fault> {
     vec![
+        (
+            "a change of cipher of two bytes",
+            |_| vec![CHANGE_CIPHER_SPEC, 3, 3, 0, 2, 1, 1],
+            UNEXPECTED_MESSAGE,
+        ),
+        (
+            "a change of cipher of another value",
+            |_| vec![CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 2],
+            UNEXPECTED_MESSAGE,
+        ),
         ("an empty alert", |it| it.sending.seal(ALERT, &[]), UNEXPECTED_MESSAGE),
         (
             "an empty padded alert",

@@ -82,7 +82,9 @@ fn why(facts: &Facts, refusal: &CertificateRefusal) -> String {
         CertificateRefusal::IsAuthority { .. } => {
             "it is an authority's own, which stands for no server".to_owned()
         }
-        CertificateRefusal::WrongPurpose => "it is not for servers".to_owned(),
+        CertificateRefusal::WrongPurpose => {
+            "its purposes or its key usage leave out being a server".to_owned()
+        }
         CertificateRefusal::NoProof => "the server did not prove to have its key".to_owned(),
         CertificateRefusal::WrongKey { .. } | CertificateRefusal::Unusable(_) => {
             refusal.to_string()
@@ -114,7 +116,9 @@ fn mend(facts: &Facts, refusal: &CertificateRefusal) -> &'static str {
             "look at this machine's clock, and bring its authorities up to date"
         }
         CertificateRefusal::NotYetValid(_) => "look at the clocks of both machines",
-        _ => "get a certificate for this server, with the purpose serverAuth",
+        _ => {
+            "get a certificate for this server, with the purpose serverAuth and the key usage digitalSignature"
+        }
     }
 }
 

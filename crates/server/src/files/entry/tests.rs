@@ -34,9 +34,13 @@ fn facts(route: &FileRoute, name: &str, preference: CodingPreference) -> Facts {
 }
 
 fn entry_at(route: &FileRoute, facts: &Facts, wall_seconds: u64) -> Entry {
+    entry_by(route, facts, Mark::Hash([1; 16]), wall_seconds)
+}
+
+fn entry_by(route: &FileRoute, facts: &Facts, mark: Mark, wall_seconds: u64) -> Entry {
     let content = Content::Memory(Bytes::from_static(b"hello"));
     let wall = UNIX_EPOCH + Duration::from_secs(wall_seconds);
-    Entry::new(route, facts, content, wall, Duration::ZERO)
+    Entry::new(route, facts, (content, mark), wall, Duration::ZERO)
 }
 
 fn lines(entry: &Entry) -> String {
@@ -51,18 +55,83 @@ fn the_lines_say_what_the_file_is() {
     let expected = "server: kettle\r\netag: ETAG\r\n\
         last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\naccept-ranges: bytes\r\n\
         content-type: text/html; charset=utf-8\r\n";
-    assert_eq!(entry.etag, format!("\"{:x}-5\"", 784_111_777_000_000_000_u64));
+    assert_eq!(entry.etag, format!("\"{}\"", "01".repeat(16)));
     assert_eq!(lines(&entry), expected.replace("ETAG", &entry.etag));
 }
 
+/// Sets the time of modification until the kernel's own time, which goes by ticks, is another than it was.
+fn touch(path: &Path, seconds: u64) {
+    let changed = || locate::identity_of(fs::File::open(path).unwrap()).unwrap().changed_parts();
+    let before = changed();
+    while changed() == before {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+    }
+}
+
+/// By its mark, on a route for the only copies or for some of several.
+fn tag(folder: &tempfile::TempDir, mark: Mark, same_files: bool) -> String {
+    let route = route(folder.path(), |route| route.same_files = same_files);
+    entry_by(&route, &facts(&route, "a", CodingPreference::NONE), mark, 1_000_000_000).etag
+}
+
 #[test]
-fn two_hosts_with_the_same_file_agree_on_its_tag() {
+fn two_hosts_with_the_same_file_agree_on_its_tag_where_they_can() {
     let (one, other) = (folder("a", 784_111_777), folder("a", 784_111_777));
-    let etag = |folder: &tempfile::TempDir| {
-        let route = route(folder.path(), |_| {});
-        entry_at(&route, &facts(&route, "a", CodingPreference::NONE), 1_000_000_000).etag
+    touch(&other.path().join("a"), 784_111_777);
+    let agree = |mark, same_files| tag(&one, mark, same_files) == tag(&other, mark, same_files);
+    assert!(agree(Mark::Hash([1; 16]), false));
+    assert!(!agree(Mark::Times, false), "the kernel's own time differs");
+    assert!(agree(Mark::Times, true));
+    let expected = format!("\"{:x}-5\"", 784_111_777_000_000_000_u64);
+    assert_eq!(tag(&one, Mark::Times, true), expected);
+}
+
+#[test]
+fn a_tag_changes_with_the_content_though_the_time_is_the_same() {
+    let folder = folder("a", 1);
+    let before = tag(&folder, Mark::Times, false);
+    let path = folder.path().join("a");
+    fs::write(&path, "olleh").unwrap();
+    touch(&path, 1);
+    assert_ne!(tag(&folder, Mark::Times, false), before);
+    assert_ne!(tag(&folder, Mark::Hash([1; 16]), false), tag(&folder, Mark::Hash([2; 16]), false));
+}
+
+#[test]
+fn a_time_that_is_none_makes_no_tag_and_is_not_told() {
+    for (seconds, is_dated) in [(0, false), (1, false), (315_619_199, false), (315_619_200, true)] {
+        let folder = folder("a", seconds);
+        assert_eq!(!tag(&folder, Mark::Times, true).is_empty(), is_dated, "{seconds}");
+        assert!(!tag(&folder, Mark::Times, false).is_empty());
+        assert!(!tag(&folder, Mark::Hash([1; 16]), true).is_empty());
+        let route = route(folder.path(), |route| route.same_files = true);
+        let facts = facts(&route, "a", CodingPreference::NONE);
+        let entry = entry_by(&route, &facts, Mark::Times, 1_000_000_000);
+        let lines = lines(&entry);
+        assert_eq!(lines.contains("etag: "), is_dated, "{lines}");
+        assert_eq!(lines.contains("last-modified: "), is_dated, "{lines}");
+    }
+    let changing = folder("a", 784_111_777);
+    for same_files in [true, false] {
+        assert_eq!(tag(&changing, Mark::Nothing, same_files), "");
+    }
+}
+
+#[test]
+fn a_date_tells_contents_apart_only_where_the_kernel_gave_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    fs::write(&path, "hello").unwrap();
+    let route = route(folder.path(), |_| {});
+    let shares_date = || {
+        let facts = facts(&route, "a", CodingPreference::NONE);
+        entry_at(&route, &facts, 4_000_000_000).shares_date
     };
-    assert_eq!(etag(&one), etag(&other));
+    assert!(!shares_date());
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(784_111_777)).unwrap();
+    assert!(shares_date());
 }
 
 #[test]

@@ -39,9 +39,12 @@ async fn a_file_up_to_the_bound_is_read_whole() {
     for bytes in [0, 1, 4096, 300 * 1024] {
         let (_folder, route) = route(bytes);
         let finder = finder_of(300 * 1024);
-        let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
+        let (_, content, mark) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::Memory(read) = content else { panic!("not in memory: {bytes}") };
         assert_eq!(read, vec![7; bytes]);
+        let mut hash = Sha256::default();
+        hash.add(&read);
+        assert_eq!(mark, Mark::Hash(hash.half()));
     }
 }
 
@@ -51,9 +54,9 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
     let without = Limits { hot_memory_bytes: 0, ..limits(8192) };
     for bound in [without, limits(0), limits(4096)] {
         let finder = Finder::new(&bound, EncoderPlaces::new(1));
-        let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
+        let (_, content, mark) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
-        assert_eq!(file.bytes(), 4097);
+        assert_eq!((file.bytes(), mark), (4097, Mark::Times));
     }
 }
 
@@ -67,9 +70,9 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
         let facts = Facts { path: "file".into(), ..found.facts };
         let fd = found.fd.try_clone().unwrap();
         let file_system = found.file_system;
-        let (_, content) =
+        let (_, content, mark) =
             finder.content(Found { fd, file_system, facts, deadline: None }).await.unwrap();
-        assert!(matches!(content, Content::File(_)), "{changed}");
+        assert!(matches!((content, mark), (Content::File(_), Mark::Nothing)), "{changed}");
     }
 }
 
@@ -108,22 +111,28 @@ async fn a_file_that_cannot_be_read_is_no_answer_however_large_it_is() {
     }
 }
 
+/// The mark goes by the file alone, so that a client sees one tag whatever its worker has in memory.
 #[tokio::test]
 async fn what_responses_hold_in_memory_is_bounded() {
-    let (_folder, route) = route(4096);
-    let limits = Limits { hot_memory_bytes: 8192, ..limits(4096) };
-    let finder = Finder::new(&limits, EncoderPlaces::new(1));
-    let mut held = Vec::new();
-    for _ in 0..4 {
-        let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
-        assert!(matches!(content, Content::Memory(_)), "{}", held.len());
-        held.push(content);
+    // The larger one is read on another thread, in pieces of which the last is smaller.
+    for bytes in [4096, 300 * 1024] {
+        let (_folder, route) = route(bytes);
+        let limits = Limits { hot_memory_bytes: 2 * bytes, ..limits(bytes as u64) };
+        let finder = Finder::new(&limits, EncoderPlaces::new(1));
+        let (mut held, mut marks) = (Vec::new(), Vec::new());
+        for _ in 0..4 {
+            let (_, content, mark) = finder.content(found(&finder, &route).await).await.unwrap();
+            assert!(matches!(content, Content::Memory(_)), "{}", held.len());
+            held.push(content);
+            marks.push(mark);
+        }
+        let (_, on_disk, mark) = finder.content(found(&finder, &route).await).await.unwrap();
+        assert!(matches!(on_disk, Content::File(_)));
+        assert!(matches!(mark, Mark::Hash(_)) && marks.iter().all(|other| *other == mark));
+        assert!(!finder.has_room_for(&on_disk));
+        held.pop();
+        assert!(finder.has_room_for(&on_disk));
     }
-    let (_, on_disk) = finder.content(found(&finder, &route).await).await.unwrap();
-    assert!(matches!(on_disk, Content::File(_)));
-    assert!(!finder.has_room_for(&on_disk));
-    held.pop();
-    assert!(finder.has_room_for(&on_disk));
 }
 
 #[tokio::test]
@@ -155,7 +164,7 @@ async fn text_of(
     finder: &Finder,
     route: &Arc<FileRoute>,
     preference: CodingPreference,
-) -> (Facts, Content) {
+) -> (Facts, Content, Mark) {
     let seen = finder.find(route, "file.txt", preference, NOW).await.unwrap();
     let LocateOutcome::File(found) = seen.found else { panic!("no file") };
     finder.content(found).await.unwrap()
@@ -168,7 +177,7 @@ async fn a_text_for_which_no_place_is_free_goes_out_as_it_is_and_is_tried_again(
     let finder = Finder::new(&limits(1 << 20), places.clone());
     let taken = places.take().await.unwrap();
     for (taken, outcome) in [(Some(taken), (None, false)), (None, (Some(Coding::Gzip), true))] {
-        let (facts, content) = text_of(&finder, &route, gzip).await;
+        let (facts, content, _) = text_of(&finder, &route, gzip).await;
         let (facts, _, is_final) = finder.compressed(&route, gzip, facts, content, None).await;
         assert_eq!((facts.coding, is_final), outcome);
         drop(taken);
@@ -179,7 +188,7 @@ async fn a_text_for_which_no_place_is_free_goes_out_as_it_is_and_is_tried_again(
 async fn a_file_is_compressed_once_whoever_asks_for_it_meanwhile() {
     let (_folder, route, gzip) = compressing_route();
     let finder = finder_of(1 << 20);
-    let compressed = async |(facts, content)| {
+    let compressed = async |(facts, content, _)| {
         let (facts, _, is_final) = finder.compressed(&route, gzip, facts, content, None).await;
         (facts.coding, is_final)
     };

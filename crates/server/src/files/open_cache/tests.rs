@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use kettle_config::{Route, Site, Symlinks};
 
 use super::super::OpenFile;
+use super::super::entry::Mark;
 use super::super::file_route::FileRoute;
 use super::super::locate::{self, Sought, locate};
 use super::super::root::{Dotfiles, Reach, Root};
@@ -44,7 +45,13 @@ impl Maker {
 
     fn entry(&self, content: Content, facts: &locate::Facts) -> Remembered {
         let (wall, monotonic) = (SystemTime::now(), Duration::ZERO);
-        Remembered::File(Rc::new(Entry::new(&self.route, facts, content, wall, monotonic)))
+        Remembered::File(Rc::new(Entry::new(
+            &self.route,
+            facts,
+            (content, Mark::Times),
+            wall,
+            monotonic,
+        )))
     }
 
     fn in_memory(&self, bytes: usize) -> Remembered {

@@ -77,7 +77,7 @@ fn a_request_is_written_anew_and_says_who_asks() {
         "POST /a%20b?c=d HTTP/1.1\r\nhost: www.example:8443\r\nAccept: */*\r\n\
          x-forwarded-host: www.example:8443\r\n\
          forwarded: for=\"[2001:db8::1]\";proto=https;host=\"www.example:8443\"\r\n\
-         x-forwarded-for: 2001:db8::1\r\nx-forwarded-proto: https\r\n\r\n"
+         x-forwarded-for: 2001:db8::1\r\nx-forwarded-proto: https\r\ncontent-length: 0\r\n\r\n"
     );
 }
 

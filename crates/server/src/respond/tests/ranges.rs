@@ -1,9 +1,10 @@
 //! RFC 9110 §14: some of a file's bytes, from memory and from disk alike.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
 
 use super::stage::{Server, Stage, set_modified};
-use crate::clock::Clock;
 use crate::response::Body;
 
 const BYTES: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -108,16 +109,47 @@ async fn a_range_of_an_older_file_gets_the_whole_new_one() {
 }
 
 #[tokio::test]
-async fn a_date_of_the_running_second_proves_nothing() {
+async fn a_date_that_a_program_set_proves_nothing() {
     for server in servers() {
-        let now = server.clock.wall().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        set_modified(&server.path("a.txt"), now);
-        let modified = server.get("/a.txt", &[]).await.header("last-modified").unwrap().to_owned();
-        let fields = ["Range: bytes=0-1".to_owned(), format!("If-Range: {modified}")];
-        let fields = [fields[0].as_str(), fields[1].as_str()];
-        assert_eq!(server.get("/a.txt", &fields).await.status, 200);
-        server.clock.pass(Duration::from_secs(1));
-        assert_eq!(server.get("/a.txt", &fields).await.status, 206);
+        let part = async || {
+            let modified =
+                server.get("/a.txt", &[]).await.header("last-modified").unwrap().to_owned();
+            let if_range = format!("If-Range: {modified}");
+            server.get("/a.txt", &["Range: bytes=0-1", &if_range]).await.status
+        };
+        assert_eq!(part().await, 206, "the kernel set it");
+        set_modified(&server.path("a.txt"), 784_111_777);
+        server.clock.pass(Duration::from_secs(60));
+        assert_eq!(part().await, 200);
+    }
+}
+
+/// As in Nix's store and in reproducible images: each file has the same time.
+#[tokio::test]
+async fn a_download_is_not_resumed_with_other_content_of_the_same_time() {
+    for server in servers() {
+        let path = server.path("a.txt");
+        set_modified(&path, 1);
+        server.clock.pass(Duration::from_secs(60));
+        let first = server.get("/a.txt", &[]).await;
+        let tag = first.header("etag").unwrap().to_owned();
+        assert_eq!(first.header("last-modified"), None, "it is no time");
+        let changed = || fs::metadata(&path).unwrap().ctime_nsec();
+        let before = changed();
+        fs::write(&path, vec![b'x'; BYTES.len()]).unwrap();
+        set_modified(&path, 1);
+        // The kernel's own time goes by ticks.
+        while changed() == before {
+            set_modified(&path, 1);
+        }
+        server.clock.pass(Duration::from_secs(60));
+        let (none_match, if_range) = (format!("If-None-Match: {tag}"), format!("If-Range: {tag}"));
+        assert_eq!(server.get("/a.txt", &[&none_match]).await.status, 200);
+        assert_eq!(server.get("/a.txt", &["Range: bytes=1-", &if_range]).await.status, 200);
+        let date = "Thu, 01 Jan 1970 00:00:01 GMT";
+        let (since, if_range) = (format!("If-Modified-Since: {date}"), format!("If-Range: {date}"));
+        assert_eq!(server.get("/a.txt", &[&since]).await.status, 200);
+        assert_eq!(server.get("/a.txt", &["Range: bytes=1-", &if_range]).await.status, 200);
     }
 }
 

@@ -11,3 +11,30 @@ fn schemes_that_stand_for_a_whole_connection_are_known() {
         assert!(!binds_connection(value.as_bytes()), "{value}");
     }
 }
+
+#[test]
+fn what_has_no_body_says_so_where_its_method_could_have_one() {
+    for (method, framing, length, is_repeatable) in [
+        ("POST", BodyFraming::None, Some("0"), false),
+        ("PUT", BodyFraming::None, Some("0"), true),
+        ("PUT", BodyFraming::Length(0), Some("0"), true),
+        ("PUT", BodyFraming::Length(1), Some("1"), false),
+        ("PUT", BodyFraming::Chunked, None, false),
+        ("PATCH", BodyFraming::None, Some("0"), false),
+        ("GET", BodyFraming::None, None, true),
+        ("GET", BodyFraming::Length(0), Some("0"), true),
+        ("HEAD", BodyFraming::None, None, true),
+        ("DELETE", BodyFraming::None, None, true),
+        ("OPTIONS", BodyFraming::None, None, true),
+    ] {
+        let client = IpAddr::from([127, 0, 0, 1]);
+        let mut request =
+            OutgoingRequest::new(method, "/", "a", client, Duration::from_secs(1)).unwrap();
+        request.announce_body(framing);
+        let head = String::from_utf8(request.head()).unwrap();
+        let said: Vec<_> =
+            head.lines().filter_map(|line| line.strip_prefix("content-length: ")).collect();
+        assert_eq!(said, length.into_iter().collect::<Vec<_>>(), "{method} {framing:?}");
+        assert_eq!(request.is_repeatable(), is_repeatable, "{method} {framing:?}");
+    }
+}

@@ -37,6 +37,8 @@ async fn a_certificate_that_is_not_taken_is_explained_to_both_sides() {
     early.not_before = rcgen::date_time_ymd(2125, 1, 1);
     let mut for_clients = lasting(&["a.example"]);
     for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let mut for_encryption = lasting(&["a.example"]);
+    for_encryption.key_usages = vec![rcgen::KeyUsagePurpose::KeyEncipherment];
     let mut nameless = lasting(&["a.example"]);
     nameless.subject_alt_names.clear();
     let mut authoritative = lasting(&["a.example"]);
@@ -59,6 +61,7 @@ async fn a_certificate_that_is_not_taken_is_explained_to_both_sides() {
         ),
         (signed(&authority, &nameless), "wrong_name", "but for no name at all"),
         (signed(&authority, &for_clients), "bad_certificate", "not for servers"),
+        (signed(&authority, &for_encryption), "bad_certificate", "key usage, digitalSignature"),
         (self_signed(&authoritative), "bad_certificate", "an authority's own"),
     ];
     for version in VERSIONS {
@@ -79,6 +82,8 @@ async fn a_certificate_that_is_not_taken_is_explained_to_both_sides() {
 #[tokio::test]
 async fn the_pin_that_an_authoritys_own_certificate_is_refused_with_can_be_trusted() {
     let mut authoritative = lasting(&["a.example"]);
+    // A pinned key counts whatever it is for.
+    authoritative.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
     authoritative.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let identity = self_signed(&authoritative);
     let authority = Authority::new("ca.example");

@@ -73,6 +73,47 @@ fn behind_the_change_of_cipher_records_of_tls12_may_carry_overhead() {
 }
 
 #[test]
+fn a_change_of_cipher_has_one_byte_of_one_value() {
+    for known in [tls12(), tls13()] {
+        for body in [&[1, 1][..], &[1, 0], &[0], &[2]] {
+            let odd = [&[20, 3, 3, 0, u8::try_from(body.len()).expect("short")], body].concat();
+            let verdict = behind_the_hello().check(&odd, &known);
+            assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{body:?}");
+        }
+        let verdict = behind_the_hello().check(&[20, 3, 3, 0, 1, 1], &known);
+        assert!(matches!(verdict, Ok(Verdict::Show(6))));
+    }
+    // Under a key it looks like anything.
+    let mut guard = behind_the_hello();
+    assert!(matches!(guard.check(&record(20, 1), &tls12()), Ok(Verdict::Show(6))));
+    assert!(matches!(guard.check(&record(20, 30), &tls12()), Ok(Verdict::Show(35))));
+}
+
+/// Whatever it holds, and wherever it is cut.
+#[test]
+fn a_first_message_that_is_no_hello_is_unexpected() {
+    for kind in (0..=255).filter(|kind| *kind != CLIENT_HELLO) {
+        for body_bytes in [0_u8, 1, 40] {
+            let message = [vec![kind, 0, 0, body_bytes], vec![0; body_bytes.into()]].concat();
+            for fragment_bytes in [1, message.len()] {
+                let records: Vec<u8> = message
+                    .chunks(fragment_bytes)
+                    .flat_map(|it| {
+                        [&[22, 3, 3, 0, u8::try_from(it.len()).expect("short")], it].concat()
+                    })
+                    .collect();
+                let verdict = Guard::new(acceptors()).check(&records, &tls12());
+                assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{kind} {body_bytes}");
+            }
+        }
+    }
+    // One that is too long for rustls gets its alert.
+    let long = [22, 3, 3, 0, 4, CLIENT_HELLO, 1, 0, 0];
+    let verdict = Guard::new(acceptors()).check(&long, &tls12());
+    assert!(matches!(verdict, Ok(Verdict::Show(9))));
+}
+
+#[test]
 fn alerts_that_end_the_handshake_end_it() {
     for (body, is_tls13) in
         [([1, 0], true), ([1, 0], false), ([2, 40], true), ([2, 0], false), ([1, 41], true)]

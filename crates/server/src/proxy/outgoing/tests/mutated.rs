@@ -26,11 +26,10 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let (body, trailers) = body_of(framing, raw.get(bytes..)?)?;
     let head = Box::new(head.moved_to(()).moved_to(Received::from(raw.to_vec())));
     let path = head.target().ok()?.path.to_owned();
-    let request = Request::without_body(head, None);
+    let request = Request::announced(head, framing);
     let route = route(|_| {});
     let trailers = route.request_trailers(&request.head, &request.client).passed_on(&trailers);
-    let mut outgoing = route.outgoing(&path, &request, false)?;
-    outgoing.announce_body(framing);
+    let outgoing = route.outgoing(&path, &request, false)?;
     let mut sent = outgoing.head();
     let mut writer = BodyWriter::new(framing == BodyFraming::Chunked);
     // In two pieces, as they may come.

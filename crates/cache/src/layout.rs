@@ -1,0 +1,110 @@
+//! The folder that an object's file lies in: one of many, chosen by a hash that only this store can make. Names are hashes that
+//! everybody can make, so a client could choose URLs whose files would all lie in one folder.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::name::Name;
+
+/// How names become paths below the store's directory.
+pub(crate) struct Layout {
+    key: [u8; LAYOUT_KEY_BYTES],
+}
+
+impl Layout {
+    pub(crate) fn new(key: [u8; LAYOUT_KEY_BYTES]) -> Self {
+        Self { key }
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The number of the folder that a name's file is in. The variants of one key lie in different ones.
+    pub(crate) fn folder(&self, name: Name) -> u16 {
+        let mut hash = Sha256::new();
+        hash.update(self.key);
+        name.parts().into_iter().for_each(|part| hash.update(part));
+        let bytes = hash.finalize().first_chunk().copied().unwrap_or_default();
+        u16::from_be_bytes(bytes) >> (u16::BITS - FOLDER_BITS)
+    }
+
+    /// The path of a name's file.
+    pub(crate) fn path(&self, name: Name) -> String {
+        format!("{}/{name}", folder_name(self.folder(name)))
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Layout").finish_non_exhaustive()
+    }
+}
+
+/// The numbers of all folders that there may be.
+pub(crate) fn folders() -> impl Iterator<Item = u16> {
+    0..1 << FOLDER_BITS
+}
+
+/// What a folder is called.
+pub(crate) fn folder_name(number: u16) -> String {
+    format!("{number:03x}")
+}
+
+/// True for what [`folder_name`] makes.
+pub(crate) fn is_folder_name(name: &[u8]) -> bool {
+    name.len() == 3 && name.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// More than anybody can try.
+pub(crate) const LAYOUT_KEY_BYTES: usize = 16;
+
+/// 1,024 folders: few enough that most objects find theirs made, and with a million objects a thousand in each.
+const FOLDER_BITS: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_variants_are_spread_over_all_folders() {
+        let layout = Layout::new([7; LAYOUT_KEY_BYTES]);
+        let first = Name::of_key("https://example.org/");
+        let variant =
+            |number: u32| first.variant(&[("accept".to_owned(), number.to_le_bytes().to_vec())]);
+        let key = |number: u32| Name::of_key(&number.to_string());
+        assert!(most_in_one_folder(&layout, (0..10_240).map(key)) < 40);
+        assert!(most_in_one_folder(&layout, (0..10_240).map(variant)) < 40);
+    }
+
+    #[test]
+    fn with_another_key_names_lie_elsewhere() {
+        let [one, other] = [1, 2].map(|byte| Layout::new([byte; LAYOUT_KEY_BYTES]));
+        let of_one_folder = (0..40_960)
+            .map(|number| Name::of_key(&number.to_string()))
+            .filter(|name| one.folder(*name) == 0);
+        assert!(most_in_one_folder(&other, of_one_folder) < 6);
+    }
+
+    #[test]
+    fn a_path_is_made_of_folder_and_name() {
+        let layout = Layout::new([0; LAYOUT_KEY_BYTES]);
+        let name = Name::of_key("https://example.org/");
+        let path = layout.path(name);
+        let (folder, file) = path.split_once('/').unwrap();
+        assert_eq!(Name::parse(file.as_bytes()), Some(name));
+        assert_eq!(folders().map(folder_name).filter(|it| it == folder).count(), 1);
+        assert_eq!(folders().count(), 1_024);
+        assert!(folders().map(folder_name).all(|it| is_folder_name(it.as_bytes())));
+        assert!(!is_folder_name(b"purged") && !is_folder_name(b"."));
+        assert_eq!(format!("{layout:?}"), "Layout { .. }");
+    }
+
+    fn most_in_one_folder(layout: &Layout, names: impl Iterator<Item = Name>) -> u32 {
+        let mut counts = [0_u32; 1 << FOLDER_BITS];
+        names.for_each(|name| counts[usize::from(layout.folder(name))] += 1);
+        counts.into_iter().max().unwrap()
+    }
+}

@@ -1,0 +1,116 @@
+//! Opening what lies in a store's folder, and the small files in it that are no objects. Whatever somebody planted there instead of a
+//! file is no file, holds up nobody, and makes way.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::{Errno, pwrite, retry_on_intr};
+
+use super::{FILE_MODE, TEMPORARY};
+
+/// Opens a regular file. What is none may be [foreign](is_foreign).
+pub(super) fn open_file(
+    directory: BorrowedFd<'_>,
+    path: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    // A FIFO would be waited for, and a link leads elsewhere.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = retry_on_intr(|| rustix::fs::openat(directory, path, flags, FILE_MODE))?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(file),
+        _ => Err(Errno::NXIO),
+    }
+}
+
+/// True if something is there that is no regular file: a folder, a link, a FIFO, a socket.
+pub(super) fn is_foreign(errno: Errno) -> bool {
+    matches!(errno, Errno::ISDIR | Errno::LOOP | Errno::NXIO)
+}
+
+/// Moves a folder out of the way of a file. What is in it stays in the store's folder of temporary files, for the operator to look
+/// at.
+pub(super) fn put_aside(directory: BorrowedFd<'_>, path: &str, aside: &str) -> Result<(), Errno> {
+    rustix::fs::renameat(directory, path, directory, aside)?;
+    // If it is empty.
+    let _ = rustix::fs::unlinkat(directory, aside, AtFlags::REMOVEDIR);
+    Ok(())
+}
+
+/// All of a small file.
+pub(super) enum SmallFile {
+    Missing,
+    /// Not written by us.
+    Foreign,
+    Read(Vec<u8>),
+}
+
+/// Reads a file of at most this length, if only its owner can.
+pub(super) fn read_small(
+    directory: BorrowedFd<'_>,
+    name: &str,
+    bytes_max: usize,
+) -> Result<SmallFile, Errno> {
+    let file = match open_file(directory, name, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(SmallFile::Missing),
+        Err(errno) if is_foreign(errno) => return Ok(SmallFile::Foreign),
+        Err(errno) => return Err(errno),
+    };
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+    if mode.intersects(Mode::RWXG | Mode::RWXO) {
+        return Ok(SmallFile::Foreign);
+    }
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; bytes_max.min(64 * 1_024) + 1];
+    loop {
+        match retry_on_intr(|| rustix::io::read(&file, &mut *piece))? {
+            0 => return Ok(SmallFile::Read(bytes)),
+            count => bytes.extend_from_slice(piece.get(..count).unwrap_or_default()),
+        }
+        if bytes.len() > bytes_max {
+            return Ok(SmallFile::Foreign);
+        }
+    }
+}
+
+/// Writes a file in place of whatever has its name, so that it is there after a loss of power, too. The caller has seen to the folder of
+/// temporary files.
+pub(super) fn write_small(
+    directory: BorrowedFd<'_>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(), Errno> {
+    let new = format!("{TEMPORARY}/{name}-{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let file = open_file(directory, &new, flags)?;
+    let rename = || rustix::fs::renameat(directory, &new, directory, name);
+    let written = write_all(&file, bytes, 0)
+        .and_then(|()| rustix::fs::fdatasync(&file))
+        .and_then(|()| match rename() {
+            Err(Errno::ISDIR) => {
+                put_aside(directory, name, &format!("{new}-aside")).and_then(|()| rename())
+            }
+            outcome => outcome,
+        })
+        .and_then(|()| rustix::fs::fsync(directory));
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(directory, &new, AtFlags::empty());
+    }
+    written
+}
+
+pub(super) fn write_all(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Errno> {
+    let mut written = 0;
+    while let Some(left) = bytes.get(written..).filter(|left| !left.is_empty()) {
+        match retry_on_intr(|| pwrite(file, left, offset + written as u64))? {
+            // Regular files take something or say why not.
+            0 => return Err(Errno::IO),
+            written_bytes => written += written_bytes,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

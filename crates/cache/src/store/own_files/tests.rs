@@ -1,0 +1,143 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{CWD, FileType};
+use tempfile::TempDir;
+
+use super::*;
+use crate::head::ObjectHead;
+use crate::name::Name;
+use crate::purges::Purge;
+use crate::store::{Store, StoreSettings};
+
+const KEY: &str = "https://example.org/a";
+
+fn open(folder: &TempDir) -> Arc<Store> {
+    let directory = folder.path().to_owned();
+    let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 10 };
+    Arc::new(Store::open(settings).unwrap())
+}
+
+fn keep(store: &Arc<Store>, key: &str) {
+    let generation = store.generation();
+    let head = ObjectHead { key: key.into(), status: 200, generation, ..ObjectHead::default() };
+    store.keep(&head, b"body").unwrap();
+}
+
+fn is_there(store: &Store, key: &str) -> bool {
+    store.find(key, &|_| Vec::new()).unwrap().is_some()
+}
+
+type Plant = fn(&Path);
+
+/// What somebody may put in the place of a file.
+const PLANTS: [(&str, Plant); 6] = [
+    ("a FIFO", |path| {
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mknodat(CWD, path, FileType::Fifo, mode, 0).unwrap();
+    }),
+    ("an empty folder", |path| fs::create_dir(path).unwrap()),
+    ("a full folder", |path| fs::create_dir_all(path.join("below")).unwrap()),
+    ("a link to a file", |path| symlink("/etc/passwd", path).unwrap()),
+    ("a link to nothing", |path| symlink("/nothing/here", path).unwrap()),
+    ("a link to itself", |path| symlink(path, path).unwrap()),
+];
+
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+}
+
+#[test]
+fn what_is_no_file_holds_up_no_start_and_makes_way() {
+    for name in ["purged", "purges", "layout-key", "temporary"] {
+        for (what, plant) in
+            PLANTS.into_iter().filter(|(it, _)| !(name == "temporary" && it.contains("folder")))
+        {
+            let folder = TempDir::new().unwrap();
+            let store = open(&folder);
+            keep(&store, KEY);
+            drop(store);
+            remove(&folder.path().join(name));
+            plant(&folder.path().join(name));
+            let store = open(&folder);
+            assert_eq!(is_there(&store, KEY), name == "temporary", "{name}: {what}");
+            store.scan(&|| false).unwrap();
+            keep(&store, KEY);
+            store.purge(&Purge::Tag("t".to_owned())).unwrap();
+            drop(store);
+            let store = open(&folder);
+            assert!(is_there(&store, KEY) && !store.is_emptied(), "{name}: {what}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_under_an_objects_name_is_a_miss_and_replaced() {
+    for (what, plant) in PLANTS {
+        for is_scanned in [false, true] {
+            for is_kept in [false, true] {
+                let folder = TempDir::new().unwrap();
+                let store = open(&folder);
+                let path = folder.path().join(store.layout.path(Name::of_key(KEY)));
+                keep(&store, KEY);
+                remove(&path);
+                plant(&path);
+                if is_scanned {
+                    store.scan(&|| false).unwrap();
+                }
+                if is_kept {
+                    keep(&store, KEY);
+                } else {
+                    assert!(!is_there(&store, KEY), "{what} {is_scanned}");
+                    assert!(fs::symlink_metadata(&path).is_err(), "{what} {is_scanned}");
+                    keep(&store, KEY);
+                }
+                assert!(is_there(&store, KEY), "{what} {is_scanned} {is_kept}");
+                assert_eq!(store.status().objects, 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_purge_removes_what_is_no_file_too() {
+    for (what, plant) in PLANTS {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        keep(&store, KEY);
+        let path = folder.path().join(store.layout.path(Name::of_key(KEY)));
+        remove(&path);
+        plant(&path);
+        assert_eq!(store.purge(&Purge::Key(Name::of_key(KEY))).unwrap(), 1, "{what}");
+        assert!(fs::symlink_metadata(&path).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn what_has_the_name_of_a_folder_makes_way() {
+    for (what, plant) in PLANTS.into_iter().filter(|(what, _)| !what.contains("folder")) {
+        let folder = TempDir::new().unwrap();
+        let store = open(&folder);
+        let path = store.layout.path(Name::of_key(KEY));
+        let (of_it, _) = path.split_once('/').unwrap();
+        plant(&folder.path().join(of_it));
+        store.scan(&|| false).unwrap();
+        keep(&store, KEY);
+        assert!(is_there(&store, KEY), "{what}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_kept_for_the_operator_if_it_has_content() {
+    let folder = TempDir::new().unwrap();
+    let store = open(&folder);
+    let path = folder.path().join(store.layout.path(Name::of_key(KEY)));
+    fs::create_dir_all(path.join("below")).unwrap();
+    keep(&store, KEY);
+    let aside = fs::read_dir(folder.path().join("temporary")).unwrap().next().unwrap().unwrap();
+    assert!(aside.path().join("below").is_dir());
+    drop(store);
+    assert!(is_there(&open(&folder), KEY));
+}
