@@ -5,7 +5,7 @@ use std::path::Path;
 use kettle_config::Position;
 
 use super::Writer;
-use super::exact::unguarded;
+use super::guard::unguarded;
 use super::route::{Common, Route, Setting, nearest, nearest_mut, spoken};
 use super::settings::OF_SITES;
 use crate::nginx::location::{self, Location, LocationKind, Shut};
