@@ -3,7 +3,7 @@
 
 /// Patterns for all paths that an expression is for, whatever their letters' cases; nothing where no few patterns say that.
 pub(super) fn denied_patterns(expression: &str) -> Option<Vec<String>> {
-    let mut reader = Reader { letters: expression.chars().collect(), at: 0, depth: 0 };
+    let mut reader = Expression { letters: expression.chars().collect(), at: 0, depth: 0 };
     let all = reader.alternatives()?;
     if reader.at < reader.letters.len() {
         return None;
@@ -21,14 +21,14 @@ pub(super) fn denied_patterns(expression: &str) -> Option<Vec<String>> {
     (1..=PATTERNS_MAX).contains(&patterns.len()).then_some(patterns)
 }
 
-/// Reads an expression. What it returns has `ANY` for one character that may be a slash, and the marks of both ends.
-struct Reader {
+/// An expression that is read. What its parts return has `ANY` for one character that may be a slash, and the marks of both ends.
+struct Expression {
     letters: Vec<char>,
     at: usize,
     depth: usize,
 }
 
-impl Reader {
+impl Expression {
     fn peek(&self) -> Option<char> {
         self.letters.get(self.at).copied()
     }
@@ -196,11 +196,6 @@ impl Reader {
             (false, _) => members.into_iter().map(literal).collect(),
         })
     }
-}
-
-/// A path as a pattern for that path.
-pub(super) fn path_as_pattern(path: &str) -> String {
-    path.chars().map(|letter| if UNWRITTEN.contains(&letter) { '?' } else { letter }).collect()
 }
 
 fn literal(letter: char) -> String {

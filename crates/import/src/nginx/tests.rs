@@ -8,6 +8,7 @@ use super::*;
 use crate::files_in_memory::{Files, shown};
 
 mod backends;
+mod carried;
 mod challenge;
 mod closed;
 mod guards;

@@ -8,10 +8,22 @@ use super::*;
 fn a_location_for_one_path_becomes_a_route_that_looks_for_nothing_else() {
     let closed = "deny = [\"0.0.0.0/0\", \"::/0\"]\naccess_log = \"off\"";
     for (words, expected) in [
-        ("access_log off;", "root = \"/srv\"\nrewrite = [{ to = \"/a/b/a/b{rest}\" }]"),
-        ("root /pub;", "root = \"/pub\"\nrewrite = [{ to = \"/a/b/a/b{rest}\" }]"),
-        ("alias /pub/c;", "root = \"/pub\"\nrewrite = [{ to = \"/a/b/c{rest}\" }]"),
-        ("deny 10.0.0.1;", "deny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/a/b/a/b{rest}\" }]"),
+        (
+            "access_log off;",
+            "root = \"/srv\"\ndeny_files = [\"/a/b/a/b-\"]\nrewrite = [{ from = \"/a/b\", to = \"/a/b/a/b\" }, { to = \"/a/b/a/b-\" }]",
+        ),
+        (
+            "root /pub;",
+            "root = \"/pub\"\ndeny_files = [\"/a/b/a/b-\"]\nrewrite = [{ from = \"/a/b\", to = \"/a/b/a/b\" }, { to = \"/a/b/a/b-\" }]",
+        ),
+        (
+            "alias /pub/c;",
+            "root = \"/pub\"\ndeny_files = [\"/a/b/c-\"]\nrewrite = [{ from = \"/a/b\", to = \"/a/b/c\" }, { to = \"/a/b/c-\" }]",
+        ),
+        (
+            "deny 10.0.0.1;",
+            "deny = [\"10.0.0.1/32\"]\ndeny_files = [\"/a/b/a/b-\"]\nrewrite = [{ from = \"/a/b\", to = \"/a/b/a/b\" }, { to = \"/a/b/a/b-\" }]",
+        ),
         (
             "proxy_pass http://c;",
             "backend = \"c\"\ndeny_files = [\"/a/b/**\"]\nrewrite = [{ to = \"/a/b\" }]",
@@ -83,11 +95,11 @@ fn a_prefix_that_names_a_file_looks_for_that_file() {
     for (words, expected) in [
         (
             "location /b.html { deny 10.0.0.1; }",
-            "root = \"/srv\"\nallow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]\nrewrite = [{ to = \"/b.html/b.html{rest}\" }]",
+            "root = \"/srv\"\nallow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]\ndeny_files = [\"/b.html/b.html-\"]\nrewrite = [{ from = \"/b.html\", to = \"/b.html/b.html\" }, { to = \"/b.html/b.html-\" }]",
         ),
         (
             "location /x { alias /srv/b.html; access_log off; }",
-            "root = \"/srv\"\nrewrite = [{ to = \"/x/b.html{rest}\" }]",
+            "root = \"/srv\"\ndeny_files = [\"/x/b.html-\"]\nrewrite = [{ from = \"/x\", to = \"/x/b.html\" }, { to = \"/x/b.html-\" }]",
         ),
     ] {
         let mut machine = Files::with("/srv/b.html", "");
@@ -141,7 +153,7 @@ fn one_path_is_not_answered_as_what_lies_below_it() {
         (file, "= /there/key { deny all; }", "/ /open /there/key!"),
         (file, "= /there/key { deny 1.2.3.4; }", "/ /open /there/key!"),
         (file, "= /there/key { root /pub; }", "/ /open /there/key!"),
-        (file, "= /there/key { }", "/ /open /there/key"),
+        (file, "= /there/key { }", "/ /open /there/key-/there/key/there/key-"),
         (all, "= / { return 200 ok; }", "/>-/ /open"),
         (all, "= / { deny 1.2.3.4; }", "/>-/ /open"),
         (all, "= /x { deny all; }", "/> /open /x!"),

@@ -5,13 +5,11 @@
 use std::net::SocketAddr;
 
 use super::Writer;
-use super::exact::OF_FOLDERS;
 use super::locations::{has_root, is_own_root};
 use super::route::{Common, Route};
 use super::site::{ServerBlock, default_of};
 use crate::nginx::expression::{below_well_known, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Location, LocationKind};
-use crate::nginx::redirect::{Rule, RuleKind};
 
 impl Writer<'_> {
     /// Adds the route of the servers without TLS that are asked for a site's names, unless the site has its own.
@@ -153,22 +151,9 @@ fn look_from_above(route: &mut Route) {
     let above = if above.is_empty() { "/" } else { above };
     route.files = Some(above.into());
     let origin = route.origin.clone();
-    look_from(route, PREFIX.to_owned());
+    route.look_from(PREFIX);
     route.settings.retain(|(key, ..)| *key != "dotfiles");
     route.settings.push(("dotfiles", "true".to_owned(), origin));
-}
-
-/// Looks for what lies below a route's prefix from further up, where its folders are no part of the route.
-pub(super) fn look_from(route: &mut Route, below: String) {
-    route.rules.push(Rule {
-        from: None,
-        to: format!("{below}{{path}}"),
-        kind: RuleKind::Rewrite { keeps_query: true },
-        origin: route.origin.clone(),
-        is_wider: false,
-        spared: Vec::new(),
-    });
-    route.settings.retain(|(key, ..)| !OF_FOLDERS.contains(key));
 }
 
 const PREFIX: &str = "/.well-known/acme-challenge";

@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use kettle_config::quoted;
 
 use super::Writer;
+use super::guard::{guards_browsers, unguarded};
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
-use super::route::{Common, Route, nearest};
+use super::route::{Common, OF_FOLDERS, Route, nearest};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
-use crate::nginx::denied::path_as_pattern;
 use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
-use crate::nginx::syntax::Directive;
 
 impl Writer<'_> {
     /// Locations for one path: nothing where one of them guards a file that is there.
@@ -168,23 +167,25 @@ impl Writer<'_> {
     /// A route that looks for one path, which is below its own.
     pub(super) fn alone(location: &Location<'_>, mut route: Route) -> Route {
         let path = &location.path;
-        let is_passed = route.backend.is_some();
-        // Below a file there is none, and nginx has what lies below that path somewhere else.
-        let rest = if is_passed { "" } else { "{rest}" };
-        let to = format!("{path}{}{rest}", route.alone.as_deref().unwrap_or_default());
-        let origin = location.directive.origin.clone();
-        let kind = redirect::RuleKind::Rewrite { keeps_query: true };
-        if is_passed {
-            route.deny(format!("{}/**", path_as_pattern(path)));
-        }
-        route.rules.push(Rule {
-            from: None,
+        let alone = route.alone.as_deref().unwrap_or_default();
+        let rewrite = |from: Option<&str>, to: String| Rule {
+            from: from.map(str::to_owned),
             to,
-            kind,
-            origin,
+            kind: redirect::RuleKind::Rewrite { keeps_query: true },
+            origin: location.directive.origin.clone(),
             is_wider: false,
             spared: Vec::new(),
-        });
+        };
+        // nginx has what lies below that path somewhere else.
+        if route.backend.is_some() {
+            route.rules.push(rewrite(None, format!("{path}{alone}")));
+            route.deny(format!("{path}/**"));
+        } else {
+            let refused = format!("{path}{alone}-");
+            route.rules.push(rewrite(Some(path), format!("{path}{alone}")));
+            route.rules.push(rewrite(None, refused.clone()));
+            route.deny(refused);
+        }
         // There are no folders.
         route.settings.retain(|(key, ..)| !OF_FOLDERS.contains(key));
         route
@@ -256,41 +257,6 @@ fn is_rootless<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     is_asked.then_some(Shut { directive: location.directive, why: NO_ROOT })
 }
 
-/// What says of one place what browsers may do with it, where no route is for that place alone.
-pub(super) fn unguarded<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
-    let own = location.directive.inner();
-    let says_more = |it: &&Directive| {
-        let mut outer = location.scope.outwards().skip(1).flatten();
-        let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
-        guards_browsers(it) && !(it.block.is_none() && outer.any(is_same))
-    };
-    let directive = own.iter().find(says_more)?;
-    Some(Shut { directive, why: OF_BROWSERS })
-}
-
-/// Whether a directive says what browsers may do with an answer: its type, or a field that keeps pages safe.
-fn guards_browsers(directive: &Directive) -> bool {
-    let is_safety = || SAFETY.iter().any(|name| directive.word(0).eq_ignore_ascii_case(name));
-    match directive.name.as_str() {
-        "types" | "default_type" => true,
-        "add_header" => is_safety(),
-        _ => false,
-    }
-}
-
-/// Fields that keep pages safe.
-const SAFETY: [&str; 8] = [
-    "content-disposition",
-    "content-security-policy",
-    "cross-origin-embedder-policy",
-    "cross-origin-opener-policy",
-    "cross-origin-resource-policy",
-    "strict-transport-security",
-    "x-content-type-options",
-    "x-frame-options",
-];
-const OF_BROWSERS: &str = "types and fields are a matter of a whole route, and browsers would do with its files what this keeps them from";
-
 /// The same rules for a folder whose index the path is: nginx goes from there to the location of its index.
 fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> Vec<Rule> {
     let Some((folder, name)) = location.path.rsplit_once('/') else { return Vec::new() };
@@ -323,9 +289,6 @@ fn is_unlisted<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     let is_hidden = location.path.ends_with('/') && is_shown && !location.scope.is_on("autoindex");
     is_hidden.then_some(Shut { directive, why: "lists are a matter of a whole route" })
 }
-
-/// What a route says that has folders.
-pub(super) const OF_FOLDERS: [&str; 4] = ["index", "listing", "fallback", "fallback_for_folders"];
 
 /// Where the lines of a route go, if not where its site's do.
 fn log_of(route: Option<&Route>) -> Option<&str> {

@@ -1,10 +1,9 @@
 //! Locations for regular expressions: what they say of caches, where they send clients, and what they refuse.
 
 use super::Writer;
-use super::exact::unguarded;
+use super::guard::unguarded;
 use super::locations::WELL_KNOWN;
-use super::moved::OF_FALLBACK;
-use super::route::{Cached, Common, Denied, Route, Setting, nearest, spoken};
+use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest, spoken};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
 use crate::nginx::denied::denied_patterns;
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};

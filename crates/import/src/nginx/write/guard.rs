@@ -1,4 +1,4 @@
-//! Who may ask at a place, and how much: networks, passwords, limits by client.
+//! Who may ask at a place, and how much: networks, passwords, limits by client; and what browsers may do with the answer.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use kettle_config::{Network, quoted};
 
 use super::Writer;
 use super::route::{Setting, spoken};
-use crate::nginx::location::{self, Shut};
+use crate::nginx::location::{self, Location, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -133,6 +133,41 @@ impl Writer<'_> {
         self.draft.warn(&limit.origin, message, help);
     }
 }
+
+/// What says of one place what browsers may do with it, where no route is for that place alone.
+pub(super) fn unguarded<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
+    let own = location.directive.inner();
+    let says_more = |it: &&Directive| {
+        let mut outer = location.scope.outwards().skip(1).flatten();
+        let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
+        guards_browsers(it) && !(it.block.is_none() && outer.any(is_same))
+    };
+    let directive = own.iter().find(says_more)?;
+    Some(Shut { directive, why: OF_BROWSERS })
+}
+
+/// Whether a directive says what browsers may do with an answer: its type, or a field that keeps pages safe.
+pub(super) fn guards_browsers(directive: &Directive) -> bool {
+    let is_safety = || SAFETY.iter().any(|name| directive.word(0).eq_ignore_ascii_case(name));
+    match directive.name.as_str() {
+        "types" | "default_type" => true,
+        "add_header" => is_safety(),
+        _ => false,
+    }
+}
+
+/// Fields that keep pages safe.
+const SAFETY: [&str; 8] = [
+    "content-disposition",
+    "content-security-policy",
+    "cross-origin-embedder-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "strict-transport-security",
+    "x-content-type-options",
+    "x-frame-options",
+];
+const OF_BROWSERS: &str = "types and fields are a matter of a whole route, and browsers would do with its files what this keeps them from";
 
 /// The lists of a route that let in whom the first rule that fits lets in. Where no rule lies within an earlier one, the
 /// first that fits is the narrowest, too.

@@ -5,7 +5,7 @@ use std::path::Path;
 use kettle_config::Position;
 
 use super::Writer;
-use super::exact::unguarded;
+use super::guard::unguarded;
 use super::route::{Common, Route, Setting, nearest, nearest_mut, spoken};
 use super::settings::OF_SITES;
 use crate::nginx::location::{self, Location, LocationKind, Shut};
@@ -127,7 +127,7 @@ impl Writer<'_> {
         }
         self.tell_of_names(location);
         // Routes have folders.
-        let is_named = !location.path.ends_with('/');
+        let is_named = !location.path.ends_with('/') && exactly(&location.path).is_some();
         let files = route.files.as_deref().filter(|_| is_named);
         let files = files.filter(|files| self.surroundings.is_file(files));
         if files.is_some()

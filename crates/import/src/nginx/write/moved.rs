@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use super::Writer;
-use super::challenge::look_from;
 use super::locations::is_own_root;
-use super::route::{Route, nearest};
+use super::route::{OF_FALLBACK, Route, nearest};
 use crate::nginx::expression::expressed;
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{self, Rule};
@@ -193,7 +192,7 @@ impl Writer<'_> {
             let help = "its files are looked for from the folder above, in which they may appear";
             self.draft.warn(&route.origin, message, help);
             route.files = Some(above);
-            look_from(route, route.prefix.clone());
+            route.look_from(&route.prefix.clone());
         }
     }
 
@@ -221,8 +220,6 @@ impl Writer<'_> {
         }
     }
 }
-
-pub(super) const OF_FALLBACK: [&str; 2] = ["fallback", "fallback_for_folders"];
 
 /// The same patterns for what begins with a path; nothing where no pattern says that.
 fn below(path: &str, patterns: &[String]) -> Option<Vec<String>> {

@@ -6,7 +6,7 @@ use kettle_config::{Origin, quoted, written_prefix};
 
 use super::Writer;
 use crate::nginx::location::{Location, LocationKind, kind_of};
-use crate::nginx::redirect::Rule;
+use crate::nginx::redirect::{Rule, RuleKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -58,6 +58,19 @@ impl Route {
         if !self.denied.contains(&pattern) {
             self.denied.push(pattern);
         }
+    }
+
+    /// Looks for what lies below the prefix from further up, where its folders are no part of the route.
+    pub(super) fn look_from(&mut self, below: &str) {
+        self.rules.push(Rule {
+            from: None,
+            to: format!("{below}{{path}}"),
+            kind: RuleKind::Rewrite { keeps_query: true },
+            origin: self.origin.clone(),
+            is_wider: false,
+            spared: Vec::new(),
+        });
+        self.settings.retain(|(key, ..)| !OF_FOLDERS.contains(key));
     }
 
     /// Keeps the fallback from what patterns stand for.
@@ -272,6 +285,9 @@ pub(super) fn spoken(directive: &Directive) -> String {
     }
 }
 
+/// What a route says that has folders.
+pub(super) const OF_FOLDERS: [&str; 4] = ["index", "listing", "fallback", "fallback_for_folders"];
+pub(super) const OF_FALLBACK: [&str; 2] = ["fallback", "fallback_for_folders"];
 /// Whom nobody is left of.
 const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 const SPOKEN_MAX: usize = 60;

@@ -1,0 +1,204 @@
+//! What becomes of guards, redirects, limits and backends in the text.
+
+use super::guards::beside_users;
+use super::*;
+
+/// What a server says, with what stands in the text of its routes then; or in its comments.
+#[test]
+fn guards_redirects_and_limits_become_those_of_routes() {
+    for (words, expected) in CARRIED_OVER.iter().copied() {
+        let zones = "limit_req_zone $binary_remote_addr zone=a:1m rate=10r/s; limit_req_zone $remote_addr zone=b:1m \
+                     rate=30r/m; limit_req_zone $uri zone=uri:1m rate=1r/s; limit_conn_zone $binary_remote_addr zone=c:1m; upstream app { least_conn; server 10.0.0.1; server 10.0.0.2:81 backup; }";
+        let text =
+            server(&format!("root /srv; {words}")).replace("http {", &format!("http {{ {zones}"));
+        let made = beside_users(&text);
+        assert!(made.toml.contains(expected), "{words}\n{}", made.toml);
+        let valid = made.config().map(drop).map_err(|diagnostics| shown(&diagnostics));
+        assert!(
+            valid.is_ok() || !made.toml.contains("[[site]]"),
+            "{words}\n{valid:?}\n{}",
+            made.toml
+        );
+    }
+}
+
+const CARRIED_OVER: &[(&str, &str)] = &[
+    ("allow 10.1.2.3/8; deny all;", "allow = [\"10.0.0.0/8\"]\nsymlinks"),
+    (
+        "deny 10.1.0.0/16; allow 10.0.0.0/8; deny all;",
+        "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.1.0.0/16\"]",
+    ),
+    ("allow 10.0.0.0/8; deny 10.1.0.0/16; deny all;", "allow = [\"10.0.0.0/8\"]\nsymlinks"),
+    ("deny 10.0.0.1;", "allow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]"),
+    ("allow unix:; allow 127.0.0.1; deny all;", "allow = [\"127.0.0.1/32\"]\n"),
+    ("deny 0.0.0.0/0; allow ::1;", "allow = [\"::1/128\", \"::/0\"]\ndeny = [\"0.0.0.0/0\"]"),
+    (
+        "auth_basic \"In here\"; auth_basic_user_file users;",
+        "basic_auth = { users = \"/etc/nginx/users\", realm = \"In here\" }",
+    ),
+    (
+        "auth_basic x; auth_basic_user_file weak;",
+        "the server is left out because of `auth_basic_user_file weak`; it has hashes",
+    ),
+    ("auth_basic x; auth_basic_user_file none;", "/etc/nginx/none could not be looked at"),
+    ("limit_req zone=a;", "rate_limit = { requests = 10, period = \"1s\", burst = 1 }"),
+    (
+        "limit_req zone=b burst=5 nodelay;",
+        "rate_limit = { requests = 30, period = \"1m\", burst = 6 }",
+    ),
+    ("limit_req zone=a burst=5; limit_conn c 3;", "burst = 6, concurrent = 3 }"),
+    (
+        "limit_conn c 3;",
+        "rate_limit = { requests = 1000000, period = \"1s\", burst = 1000000, concurrent = 3 }",
+    ),
+    ("limit_req zone=a burst=5;", "`limit_req zone=a burst=5` delays nobody"),
+    ("limit_req zone=uri;", "`limit_req zone=uri` is not carried over"),
+    ("set_real_ip_from 10.0.0.1; limit_req zone=a;", "`limit_req zone=a` is not carried over"),
+    (
+        "location /old/ { return 301 /new/; }",
+        "prefix = \"/old\"\nredirect = [{ to = \"/new/\", status = 301, keep_query = false }]",
+    ),
+    (
+        "location = /old { return 308 https://a.example/?x=1; }",
+        "redirect = [{ from = \"/old\", to = \"https://a.example/?x=1\", status = 308, keep_query = false }]",
+    ),
+    (
+        "location ~ ^/u/(.*)$ { return 302 /v/$1$is_args$args; }",
+        "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302 }]",
+    ),
+    ("location ~* ^/u/(.*)$ { return 302 /v/$1; }", "`location ~* ^/u/(.*)$` is for other cases"),
+    (
+        "rewrite ^/old/(.*)$ /new/$1 permanent;",
+        "redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]",
+    ),
+    (
+        "rewrite ^/old/(.+)$ /new/$1 permanent;",
+        "`/old/**` is for nothing in place of a star as well",
+    ),
+    ("rewrite ^/old/(.*)$ /new/$1 last;", "rewrite = [{ from = \"/old/**\", to = \"/new/{1}\" }]"),
+    (
+        "location /a/ { rewrite ^/a/x/(.*)$ /a/$1 break; }",
+        "prefix = \"/a\"\nroot = \"/srv/a\"\nrewrite = [{ from = \"/a/x/**\", to = \"/a/{1}\" }]",
+    ),
+    (
+        "location /a/ { rewrite ^/a/(.*)$ /b/$1 last; }",
+        "root = \"/srv\"\nrewrite = [{ from = \"/a/**\", to = \"/b/{1}\" }]",
+    ),
+    (
+        "return 301 https://a.example$request_uri;",
+        "[[site.route]]\nredirect = [{ to = \"https://a.example{path}\", status = 301 }]",
+    ),
+    (
+        "location /b/ { proxy_pass http://127.0.0.1:3000; }",
+        "backend = \"127.0.0.1:3000\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\nbackend_host = \"127.0.0.1:3000\"\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://127.0.0.1:3000; }",
+        "name = \"127.0.0.1:3000\"\nbalance = \"round-robin\"\nconnect_timeout = \"60s\"\nidle_timeout = \"10m\"\n\n[[backend.server]]\naddress = \"127.0.0.1:3000\"\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
+        "backend = \"app\"\nredirect = [{ from = \"/b\", to = \"/b/\", status = 301 }]\nbackend_host = \"{host}\"\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+    ),
+    ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
+    (
+        "location /b/ { proxy_pass http://app; }",
+        "[[backend.server]]\naddress = \"10.0.0.2:81\"\nbackup = true",
+    ),
+    ("location /b/ { proxy_pass http://app; }", "backend_host = \"app\""),
+    ("location /b/ { proxy_pass http://a_b; }", "servers are not asked for the host `a_b`"),
+    ("location /b/ { proxy_pass http://unix:/a; }", "backend_host = \"localhost\""),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Host $host:$server_port; }",
+        "backend_host = \"{host}:{port}\"",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_hide_header X-A; proxy_hide_header Server; add_header X-B c; }",
+        "headers = { \"X-B\" = \"c\", \"X-A\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Port $server_port; proxy_set_header X-Url '$scheme://${host}/{'; proxy_set_header X-No $http_x; }",
+        "request_headers = { \"X-Real-IP\" = \"{client_ip}\", \"X-Port\" = \"443\", \"X-Url\" = \"{scheme}://{host}/{{\", \"X-No\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
+        "request_buffering = \"off\"",
+    ),
+    ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
+    (
+        "location /b/ { proxy_pass https://a.example; }",
+        "[backend.tls]\nname = \"a.example\"\n\n[[backend.server]]\naddress = \"a.example:443\"",
+    ),
+    ("location /b/ { proxy_pass http://unix:/run/a.sock:/b/; }", "address = \"unix:/run/a.sock\""),
+    (
+        "location /b/ { proxy_pass http://app/b/v1/; }",
+        "rewrite = [{ from = \"/b/**\", to = \"/b/v1/{1}\" }]",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }",
+        "websocket = true",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-User $remote_user; proxy_set_header X-Key abc; proxy_set_header X-None ''; }",
+        "request_headers = { \"X-User\" = [], \"X-Key\" = \"abc\", \"X-None\" = [] }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Upgrade websocket; }",
+        "websocket = true",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-A 1; proxy_set_header x-a 2; proxy_set_header X-A $x; proxy_set_header X-B ''; proxy_set_header X-B 3; }",
+        "request_headers = { \"X-A\" = [\"1\", \"2\"], \"X-B\" = \"3\" }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",
+        "backend = \"app\"\ndeny_files = [\".ht*\"]",
+    ),
+    ("location ~ /\\. { deny all; } try_files $uri /a.html;", "deny_files = [\".*\"]"),
+    (
+        "location /b/ { proxy_pass http://app; } location ~ \\.css$ { expires 1h; }",
+        "`location ~ \\.css$` is left out because of `location ~ \\.css$`; its files answer in nginx",
+    ),
+    ("gzip on;", "compress = [\"gzip\"]"),
+    (
+        "add_header Access-Control-Allow-Origin https://a.example; add_header Access-Control-Max-Age 1;",
+        "headers = { \"Access-Control-Allow-Origin\" = \"https://a.example\", \"Access-Control-Max-Age\" = \"1\" }",
+    ),
+    (
+        "add_header Access-Control-Allow-Origin $http_origin;",
+        "`add_header Access-Control-Allow-Origin $http_origin` is not carried over",
+    ),
+    ("add_header Alt-Svc 'h3=\":443\"; ma=86400';", "nobody answers QUIC here"),
+    ("add_header Alt-Svc 'h2=\":443\"';", "headers = { \"Alt-Svc\" = \"h2=\\\":443\\\"\" }"),
+    ("try_files $uri =404;", "index = []"),
+    ("try_files $uri /a.html;", "index = []"),
+    ("try_files $uri $uri/index.html =404;", "index = [\"index.html\"]"),
+    ("index b.html; try_files $uri $uri/ =404;", "index = [\"b.html\"]"),
+    ("try_files $uri $uri/ /a.html;", "fallback = \"/a.html\"\nfallback_for_folders = false"),
+    ("location /x/ { deny all; }", "`location /x/` is left out because of `deny all`"),
+    ("location /x { deny all; }", "`location /x` is for /xx, too"),
+    ("auth_basic x; auth_basic_user_file empty;", "it has no users, so that nobody is let in"),
+    ("location /up/ { types { } }", "\"html\" = \"text/plain\""),
+    (
+        "location /up/ { types { } default_type application/octet-stream; }",
+        "\"html\" = \"application/octet-stream\"",
+    ),
+    ("location = /x { types { } }", "prefix = \"/x\"\nroot = \"/srv\""),
+    ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),
+    (
+        "try_files $uri /a.html; location ~ \\.js$ { expires 1h; }",
+        "fallback = \"/a.html\"\nfallback_except = [\"*.js\"]",
+    ),
+    (
+        "try_files $uri /a.html; location = /a.html { return 302 /b; }",
+        "/a.html answers for nothing else",
+    ),
+    (
+        "location = /x/index.html { return 302 /b; }",
+        "redirect = [{ from = \"/x/\", to = \"/b\", status = 302, keep_query = false }, { from = \"/x/index.html\"",
+    ),
+    (
+        "try_files $uri /x/i.html; location /x/ { expires 1h; }",
+        "/x/i.html answers for nothing else",
+    ),
+];
