@@ -27,10 +27,8 @@ mod syntax;
 mod word;
 
 pub use advice::advice;
-pub use check::{
-    check_files, collide, do_protocols_fit, is_own_request_header, is_to_be_made, leads_back,
-};
-pub use check_files::ERROR_PAGE_BYTES_MAX;
+pub use check::{collide, do_protocols_fit, leads_back};
+pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files, is_to_be_made};
 pub use diagnostic::Diagnostic;
 pub use foreign::not_here;
 pub use glob::DenyPatterns;

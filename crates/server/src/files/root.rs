@@ -109,7 +109,7 @@ impl Root {
     /// Device and inode of the folder.
     #[must_use]
     pub fn identity(&self) -> (u64, u64) {
-        self.identity
+        self.folder.identity()
     }
 
     /// The path this root was opened by.

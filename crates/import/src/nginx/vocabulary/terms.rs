@@ -9,7 +9,6 @@ const AUTHENTICATE: &str =
 const KERNEL_DECIDES: &str = "kettle and the kernel choose that";
 const NO_PLUGINS: &str = "kettle has no modules";
 const BODIES: &str = "bodies stream to backends, up to `request_body` of their route; of others `body_discard` below [limits] is thrown away";
-const STREAMED: &str = "bodies go on as they come, in both directions, and what is kept for later is the matter of a `cache`";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
 const COMPRESSED: &str =

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::stage::{Server, Stage, set_modified};
+use crate::files::compressed::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::metrics::WorkerMetrics;
@@ -22,7 +23,8 @@ impl Two {
         let limits = stage.config.limits.clone();
         let server = stage.open();
         let (metrics, clock) = (Arc::new(WorkerMetrics::default()), server.clock.clone());
-        let files = Files::with_clock(&limits, metrics, Box::new(clock));
+        let encoders = EncoderPlaces::new(1);
+        let files = Files::with_clock(&limits, metrics, encoders, Box::new(clock));
         let other = Responder { files, guards: Guards::default(), pool: Rc::default() };
         Self { server, other }
     }
