@@ -377,8 +377,8 @@ fn read_layout_key(
 ) -> Result<Option<[u8; LAYOUT_KEY_BYTES]>, StoreError> {
     let read = read_small(directory, LAYOUT_KEY, LAYOUT_KEY_BYTES);
     let key = match read.map_err(StoreError::disk("read the store's own key"))? {
-        SmallFile::Read(bytes) => <[u8; LAYOUT_KEY_BYTES]>::try_from(bytes).ok(),
-        SmallFile::Missing | SmallFile::Foreign => None,
+        SmallFile::Read { bytes, is_private: true } => bytes.try_into().ok(),
+        SmallFile::Read { .. } | SmallFile::Missing | SmallFile::Foreign => None,
     };
     Ok(key.filter(|_| !purge::has_log_before(directory)))
 }

@@ -42,10 +42,14 @@ pub(super) enum SmallFile {
     Missing,
     /// Not written by us.
     Foreign,
-    Read(Vec<u8>),
+    Read {
+        bytes: Vec<u8>,
+        /// True if only its owner may do anything with it.
+        is_private: bool,
+    },
 }
 
-/// Reads a file of at most this length, if only its owner can.
+/// Reads a file of at most this length.
 pub(super) fn read_small(
     directory: BorrowedFd<'_>,
     name: &str,
@@ -58,14 +62,12 @@ pub(super) fn read_small(
         Err(errno) => return Err(errno),
     };
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
-    if mode.intersects(Mode::RWXG | Mode::RWXO) {
-        return Ok(SmallFile::Foreign);
-    }
+    let is_private = !mode.intersects(Mode::RWXG | Mode::RWXO);
     let mut bytes = Vec::new();
     let mut piece = vec![0; bytes_max.min(64 * 1_024) + 1];
     loop {
         match retry_on_intr(|| rustix::io::read(&file, &mut *piece))? {
-            0 => return Ok(SmallFile::Read(bytes)),
+            0 => return Ok(SmallFile::Read { bytes, is_private }),
             count => bytes.extend_from_slice(piece.get(..count).unwrap_or_default()),
         }
         if bytes.len() > bytes_max {

@@ -107,7 +107,7 @@ pub(super) fn read_log(
         let read = read_small(directory, name, LOG_BYTES_MAX);
         Ok(match read.map_err(StoreError::disk("read what was purged"))? {
             SmallFile::Missing => Vec::new(),
-            SmallFile::Read(text) => text,
+            SmallFile::Read { bytes, .. } => bytes,
             // What cannot be understood purges everything.
             SmallFile::Foreign => b"?".to_vec(),
         })
