@@ -150,6 +150,33 @@ fn where_nothing_is_left_the_reasons_are_told() {
     }
 }
 
+/// What was made is printed all the same.
+#[test]
+fn an_import_that_nobody_may_go_on_with_unread_fails() {
+    for (config, told) in [
+        ("http { server { SITE } } stream { waf on; }", ""),
+        ("http { server { SITE location /a/ { root FOLDER/none; } } }", "none"),
+        (
+            "http { server { SITE location /a/ { try_files $uri @b; } \
+             location @b { proxy_pass http://127.0.0.1:1; } } }",
+            "try_files $uri @b",
+        ),
+        (
+            "http { server { SITE } } stream { waf on; \
+             server { listen 127.0.0.1:1; proxy_pass 127.0.0.1:1; } }",
+            "waf on",
+        ),
+    ] {
+        let place = Place::new(config, &[("www/a", Vec::new())]);
+        let from = place.nginx_conf(unused_address());
+        let words = ["import".as_ref(), "nginx".as_ref(), from.as_os_str()];
+        let made = Tool::kettle(words).output();
+        let (text, stderr) = (made.text(), &made.stderr);
+        assert_eq!(made.status.success(), told.is_empty(), "{config}\n{stderr}");
+        assert!(text.contains("[[site]]") && stderr.contains(told), "{config}\n{text}\n{stderr}");
+    }
+}
+
 /// A field, in one line where it stands in several.
 fn field(response: &Response, name: &str) -> String {
     let fields = response.head.lines().filter_map(|line| line.split_once(": "));

@@ -278,7 +278,8 @@ fn place_of(scope: &Scope<'_>, depth: usize, block: &[Directive]) -> Place {
 /// Directives of a whole `http` or `stream` that nobody knows, and that may decide who is served by each of its servers.
 pub(super) fn unknown_guards<'t>(scope: &Scope<'t>) -> Vec<&'t Directive> {
     let own = scope.own();
-    let unknown = own.iter().filter(|it| Term::find(&it.name).is_none());
+    let has_servers = own.iter().any(|it| it.name == "server");
+    let unknown = own.iter().filter(|it| has_servers && Term::find(&it.name).is_none());
     let guards = unknown.filter_map(|it| guard(scope, 0, own, it));
     guards.map(|shut| shut.directive).collect()
 }
