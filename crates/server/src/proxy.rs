@@ -1,9 +1,10 @@
 //! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, which `parameters` may refuse, `upload` sends its body, `answer` waits for the response with an eye on the client, and
+//! `outgoing` writes the request, which `parameters` may refuse, `buffering` stores its body where that is wanted, `upload` sends it, `answer` waits for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
 mod answer;
+mod buffering;
 mod incoming;
 mod outgoing;
 mod parameters;
@@ -14,13 +15,14 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::{Route, Site};
+use kettle_config::{RequestBuffering, Route, Site};
 
 use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
 
 pub use answer::respond;
 pub(crate) use answer::{CLIENT_GONE, client_has_gone, departed};
+pub use buffering::BodyStore;
 pub use parameters::as_read_otherwise;
 pub use shared::SharedTarget;
 
@@ -38,6 +40,7 @@ pub struct ProxyRoute {
     request_headers: Vec<(String, String)>,
     timeout: Duration,
     request_body_bytes_max: u64,
+    buffering: RequestBuffering,
     /// Whether clients may change to another protocol.
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
@@ -69,6 +72,7 @@ impl ProxyRoute {
             request_headers: route.request_headers.clone(),
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
+            buffering: route.request_buffering,
             takes_upgrades: route.websocket,
             takes_encoded_slashes: route.encoded_slashes,
             is_signed: route.signed_urls.is_some(),

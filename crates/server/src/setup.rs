@@ -19,6 +19,7 @@ use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;
+use crate::spool::Spool;
 use crate::tunnel_routes::TunnelRoutes;
 use crate::upstream::Upstreams;
 
@@ -43,6 +44,8 @@ pub struct WorkerSetup {
     pub capabilities: Arc<Capabilities>,
     /// What windows of HTTP/2 may grow by, in the whole process.
     pub window_budget: Arc<WindowBudget>,
+    /// Where bodies of requests are stored.
+    pub spool: Arc<Spool>,
     /// Questions about its tunnels.
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }

@@ -75,7 +75,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
         setup.log,
         setup.kill_switch,
         setup.capabilities,
-        setup.window_budget,
+        (setup.window_budget, setup.spool),
     );
     let worker = Rc::new(state);
     let mut duties = JoinSet::new();

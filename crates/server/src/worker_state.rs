@@ -26,6 +26,7 @@ use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
 use crate::respond::Responder;
 use crate::setup::Snapshot;
+use crate::spool::Spool;
 use crate::turns::{HandshakeTurns, SendTurns};
 
 /// What all connections of a worker share.
@@ -100,13 +101,14 @@ impl WorkerState {
         log: WorkerLog,
         kill_switch: Arc<KillSwitch>,
         capabilities: Arc<Capabilities>,
-        window_budget: Arc<WindowBudget>,
+        (window_budget, spool): (Arc<WindowBudget>, Arc<Spool>),
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
         let responder = Responder {
             files: Files::new(limits, Arc::clone(&metrics)),
             guards: Guards::default(),
             pool: Rc::default(),
+            spool,
         };
         Self {
             clock: CoarseClock,
@@ -164,6 +166,7 @@ impl WorkerState {
         self.snapshot.replace(Arc::clone(&snapshot));
         self.responder.files.forget();
         self.responder.pool.adopt(Arc::clone(&snapshot.upstreams));
+        self.responder.spool.set_bytes_max(snapshot.config.limits.request_spool_bytes);
         snapshot.backends.call_waiters();
     }
 

@@ -26,6 +26,7 @@ use kettle_server::kill_switch::KillSwitch;
 use kettle_server::metrics::Metrics;
 use kettle_server::open_tunnels::TunnelsQuestion;
 use kettle_server::setup::{Shutdown, WorkerSetup};
+use kettle_server::spool::Spool;
 
 mod accept;
 pub mod admin;
@@ -148,6 +149,7 @@ impl Supervisor {
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;
         protect_memory(&config);
+        let spool = open_spool(&config, &resources);
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
         let sandbox = Sandbox::enter(&config).map_err(StartError::Diagnostics)?;
         for obstacle in sandbox.obstacles() {
@@ -175,8 +177,8 @@ impl Supervisor {
             .within(sandbox);
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
-        let windows = WindowBudget::new(resources.window_bytes());
-        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &windows, &shutdown);
+        let bounds = (WindowBudget::new(resources.window_bytes()), spool);
+        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &bounds, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
             .map_err(|error| refused("a worker thread cannot be started", &error))?;
@@ -248,7 +250,7 @@ fn setups(
     metrics: &Arc<Metrics>,
     kill_switch: &Arc<KillSwitch>,
     capabilities: &Arc<Capabilities>,
-    window_budget: &Arc<WindowBudget>,
+    (window_budget, spool): &(Arc<WindowBudget>, Arc<Spool>),
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let workers = metrics.workers().len();
@@ -272,11 +274,30 @@ fn setups(
             kill_switch: Arc::clone(kill_switch),
             capabilities: Arc::clone(capabilities),
             window_budget: Arc::clone(window_budget),
+            spool: Arc::clone(spool),
             questions,
         };
         setups.push((setup, asker));
     }
     setups
+}
+
+/// Opens the folder for bodies that are stored: as the user that serves, and before the sandbox knows what there is.
+fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
+    let directory = &config.server.state_directory;
+    let bytes_max = config.limits.request_spool_bytes;
+    let spool = Spool::new(directory, bytes_max, resources.spooled_files());
+    if config.stores_bodies()
+        && let Err(error) = spool.open()
+    {
+        tracing::warn!(
+            "bodies of requests of more than 64 KiB that routes store before a backend gets them are answered with 503, since no file \
+             can be made in {} ({error}): set `state_directory` in [server] to a folder that kettle may write, or \
+             request_buffering = \"off\" on the routes",
+            directory.display()
+        );
+    }
+    spool
 }
 
 /// Questions that wait for a worker.

@@ -6,6 +6,7 @@ mod turns;
 
 use std::collections::HashSet;
 use std::future::poll_fn;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -27,6 +28,7 @@ use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
 use crate::setup::Served;
+use crate::spool::Spool;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {
@@ -56,7 +58,7 @@ pub(super) async fn on_stage<F: Future>(
         log.worker(0).unwrap(),
         Arc::<KillSwitch>::default(),
         Arc::new(capabilities()),
-        WindowBudget::new(0),
+        (WindowBudget::new(0), Spool::new(Path::new("/"), 0, 0)),
     ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stage = Rc::new(Stage { folder, worker, listener, log });

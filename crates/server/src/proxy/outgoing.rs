@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
+use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::Target;
 use kettle_http::trailers::TrailerFilter;
 
@@ -15,12 +16,13 @@ use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
     /// The request for a server, with this path; none if there is no host to ask for, or `Connection` has too many members. It
-    /// asks for WebSocket if `asks_upgrade`.
+    /// asks for WebSocket if `asks_upgrade`, and has a body of `stored_bytes` where that was stored.
     pub(crate) fn outgoing(
         &self,
         path: &str,
         request: &Request<'_>,
         asks_upgrade: bool,
+        stored_bytes: Option<u64>,
     ) -> Option<OutgoingRequest> {
         let head = &*request.head;
         if head.connection_options() > CONNECTION_OPTIONS_MAX {
@@ -55,8 +57,8 @@ impl ProxyRoute {
             (false, false) if closes => outgoing.field("connection", "close"),
             (false, false) => {}
         }
-        let framing = request.body.framing();
-        if !framing.is_empty() && head.expects_continue() {
+        let framing = stored_bytes.map_or(request.body.framing(), BodyFraming::Length);
+        if stored_bytes.is_none() && !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }
         outgoing.announce_body(framing);

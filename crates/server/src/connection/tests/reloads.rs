@@ -148,6 +148,7 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
                 kill_switch: Arc::default(),
                 capabilities: Arc::new(capabilities()),
                 window_budget: WindowBudget::new(0),
+                spool: Spool::new(Path::new("/"), 0, 0),
                 questions,
             }));
             let context = &mut Context::from_waker(Waker::noop());

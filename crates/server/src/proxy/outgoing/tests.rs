@@ -40,7 +40,7 @@ fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<
     let path = head.target().ok()?.path.to_owned();
     let mut request = Request::without_body(head, Some("sni.example"));
     request.client = "2001:db8::1".parse().unwrap();
-    let outgoing = route.outgoing(&path, &request, upgrade.is_some())?;
+    let outgoing = route.outgoing(&path, &request, upgrade.is_some(), None)?;
     Some(String::from_utf8(outgoing.head()).unwrap())
 }
 

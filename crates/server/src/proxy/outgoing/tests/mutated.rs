@@ -29,7 +29,7 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let request = Request::without_body(head, None);
     let route = route(|_| {});
     let trailers = route.request_trailers(&request.head).passed_on(&trailers);
-    let mut outgoing = route.outgoing(&path, &request, false)?;
+    let mut outgoing = route.outgoing(&path, &request, false, None)?;
     outgoing.announce_body(framing);
     let mut sent = outgoing.head();
     let mut writer = BodyWriter::new(framing == BodyFraming::Chunked);
