@@ -47,6 +47,7 @@ impl Default for Setup {
         };
         setup
             .set("server", "workers = 1")
+            .set("server", "state_directory = \"state\"")
             .set("log", "access = \"stdout\"")
             .set("log", "buffer = 0")
             .set("admin", "socket = \"admin.sock\"")

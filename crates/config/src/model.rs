@@ -88,6 +88,12 @@ settings! {
 }
 
 impl Config {
+    /// True if a route stores bodies of requests before its backend gets them.
+    #[must_use]
+    pub fn stores_bodies(&self) -> bool {
+        self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
+    }
+
     /// A mistake found after parsing, in the value at `at`: a certificate that does not fit its
     /// key, a file that is missing. It is shown like the mistakes the parser finds, with the
     /// text that stands at `at`; `offending` is for values that were not written in the file.

@@ -11,6 +11,7 @@ mod growth;
 pub mod hpack;
 mod priority;
 mod priority_update;
+mod probe;
 mod receive;
 mod send;
 mod serve;

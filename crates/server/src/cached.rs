@@ -46,7 +46,7 @@ use crate::error_page::HttpError;
 use crate::files::file_route::next_number;
 use crate::files::handler::Files;
 use crate::files::object::ReadyObject;
-use crate::proxy::{self, ProxyRoute};
+use crate::proxy::{self, BodyStore, ProxyRoute};
 use crate::request::Request;
 use crate::response::{Notes, Response};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
@@ -142,6 +142,7 @@ pub async fn respond(
     route: &Arc<CachedRoute>,
     files: &Files,
     pool: &Rc<Pool>,
+    bodies: BodyStore<'_>,
     path: &str,
     request: &mut Request<'_>,
     notes: &mut Notes,
@@ -164,7 +165,7 @@ pub async fn respond(
         CacheAnswer::Ready(response) => response,
         CacheAnswer::Pass(why, better) => {
             let method = request.head.method().as_str().to_owned();
-            let answer = proxy::respond(&route.proxy, pool, path, request, notes).await;
+            let answer = proxy::respond(&route.proxy, pool, bodies, path, request, notes).await;
             let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);
             let better = better.filter(|it| is_failure(status) && it.is_current());
             if let Some(answer) = better.and_then(|object| route.stale(&object, request, notes)) {

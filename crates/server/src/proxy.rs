@@ -1,9 +1,11 @@
 //! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, with `words` in it, `upload` sends its body, `answer` waits for the response with an eye on the client, and
+//! `outgoing` writes the request, with `words` in it, `buffering` stores its body where that is wanted, `upload` sends it, `answer` waits
+//! for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
 mod answer;
+mod buffering;
 mod incoming;
 mod outgoing;
 mod shared;
@@ -14,7 +16,7 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::{BackendHost, EarlyHints, FieldTemplate, Route, Site};
+use kettle_config::{BackendHost, EarlyHints, FieldTemplate, RequestBuffering, Route, Site};
 use kettle_http::HttpVersion;
 use kettle_http::target::SlashRuns;
 
@@ -23,6 +25,7 @@ use crate::upstream::Upstream;
 
 pub use answer::respond;
 pub(crate) use answer::{CLIENT_GONE, client_has_gone, departed};
+pub use buffering::BodyStore;
 pub use shared::SharedTarget;
 
 /// A prefix and the backend that answers below it.
@@ -40,6 +43,7 @@ pub struct ProxyRoute {
     request_headers: Vec<(String, Vec<FieldTemplate>)>,
     timeout: Duration,
     request_body_bytes_max: u64,
+    buffering: RequestBuffering,
     /// Whether clients may change to another protocol.
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
@@ -76,6 +80,7 @@ impl ProxyRoute {
             request_headers: route.request_headers.clone(),
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
+            buffering: route.request_buffering,
             takes_upgrades: route.websocket,
             takes_encoded_slashes: route.encoded_slashes,
             early_hints: route.early_hints,

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
@@ -15,10 +16,11 @@ use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
-use crate::proxy;
+use crate::proxy::{self, BodyStore};
 use crate::request::{Head, Presented, Request, as_read_otherwise};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
+use crate::spool::Spool;
 use crate::upstream::Pool;
 
 /// What a worker answers requests with.
@@ -29,6 +31,8 @@ pub struct Responder {
     pub guards: Guards,
     /// Connections to servers of backends.
     pub pool: Rc<Pool>,
+    /// Where bodies are stored that a server gets as a whole.
+    pub spool: Arc<Spool>,
 }
 
 /// Answers a request: the one seam between protocols and handlers.
@@ -162,7 +166,7 @@ async fn respond_slowly(
 
 /// What a route's rules say, or else its handler.
 async fn respond_by_route(
-    Responder { files, pool, .. }: &Responder,
+    Responder { files, pool, spool, .. }: &Responder,
     site: &Site,
     route: &Route,
     request: &mut Request<'_>,
@@ -196,6 +200,7 @@ async fn respond_by_route(
     if head.is_extended_connect() && route.handler.proxy().is_none() {
         return Err(501.into());
     }
+    let bodies = BodyStore { spool, disks: files.disks() };
     match &route.handler {
         Handler::Files(files_route) => {
             // Of a route without rules, `respond` has asked for a ready response already.
@@ -210,7 +215,7 @@ async fn respond_by_route(
         }
         Handler::Proxy(proxied) => {
             let path = target.path.to_owned();
-            proxy::respond(proxied, pool, &path, request, notes).await
+            proxy::respond(proxied, pool, bodies, &path, request, notes).await
         }
         Handler::Cached(cached) => {
             let path = target.path.to_owned();
@@ -221,7 +226,7 @@ async fn respond_by_route(
             };
             match ready {
                 Some(response) => Ok(response),
-                None => cached::respond(cached, files, pool, &path, request, notes).await,
+                None => cached::respond(cached, files, pool, bodies, &path, request, notes).await,
             }
         }
         Handler::Nothing(configured) => not_found(request, configured),

@@ -20,6 +20,7 @@ use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;
+use crate::spool::Spool;
 use crate::tunnel_routes::TunnelRoutes;
 use crate::upstream::Upstreams;
 
@@ -42,12 +43,21 @@ pub struct WorkerSetup {
     pub kill_switch: Arc<KillSwitch>,
     /// What this kernel carries.
     pub capabilities: Arc<Capabilities>,
-    /// The places of encoders, which all workers share.
-    pub encoders: EncoderPlaces,
-    /// What windows of HTTP/2 may grow by, in the whole process.
-    pub window_budget: Arc<WindowBudget>,
+    /// What all workers may hold together.
+    pub budgets: Budgets,
     /// Questions about its tunnels.
     pub questions: mpsc::Receiver<TunnelsQuestion>,
+}
+
+/// Bounds of the whole process, which its workers share.
+#[derive(Clone, Debug)]
+pub struct Budgets {
+    /// The places of encoders.
+    pub encoders: EncoderPlaces,
+    /// The bytes that windows of HTTP/2 may grow by.
+    pub windows: Arc<WindowBudget>,
+    /// The folder, and the room in it, for bodies of requests.
+    pub spool: Arc<Spool>,
 }
 
 /// What a configuration serves, with all that it takes: made once, and shared by the workers.

@@ -75,8 +75,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
         setup.log,
         setup.kill_switch,
         setup.capabilities,
-        setup.encoders,
-        setup.window_budget,
+        setup.budgets,
     );
     let worker = Rc::new(state);
     let mut duties = JoinSet::new();

@@ -18,7 +18,6 @@ use tokio::time::{timeout, timeout_at};
 use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
 use crate::deadlines::{DUE_TIME, Deadlines};
-use crate::files::compressed::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::kill_switch::KillSwitch;
@@ -27,7 +26,7 @@ use crate::offloads::Offloads;
 use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
 use crate::respond::Responder;
-use crate::setup::Snapshot;
+use crate::setup::{Budgets, Snapshot};
 use crate::turns::{HandshakeTurns, SendTurns};
 
 /// What all connections of a worker share.
@@ -102,14 +101,14 @@ impl WorkerState {
         log: WorkerLog,
         kill_switch: Arc<KillSwitch>,
         capabilities: Arc<Capabilities>,
-        encoders: EncoderPlaces,
-        window_budget: Arc<WindowBudget>,
+        budgets: Budgets,
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
         let responder = Responder {
-            files: Files::new(limits, Arc::clone(&metrics), encoders),
+            files: Files::new(limits, Arc::clone(&metrics), budgets.encoders),
             guards: Guards::default(),
             pool: Rc::default(),
+            spool: budgets.spool,
         };
         Self {
             clock: CoarseClock,
@@ -122,7 +121,7 @@ impl WorkerState {
             pipes: Rc::default(),
             responder,
             send_turns: SendTurns::default(),
-            window_budget,
+            window_budget: budgets.windows,
             deadlines: Deadlines::default(),
             snapshot: RefCell::new(snapshot),
             connections: Cell::new(0),
@@ -167,6 +166,7 @@ impl WorkerState {
         self.snapshot.replace(Arc::clone(&snapshot));
         self.responder.files.forget();
         self.responder.pool.adopt(Arc::clone(&snapshot.upstreams));
+        self.responder.spool.set_bytes_max(snapshot.config.limits.request_spool_bytes);
         snapshot.backends.call_waiters();
     }
 

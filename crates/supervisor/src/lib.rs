@@ -25,7 +25,8 @@ use kettle_server::access_log::AccessLog;
 use kettle_server::kill_switch::KillSwitch;
 use kettle_server::metrics::Metrics;
 use kettle_server::open_tunnels::TunnelsQuestion;
-use kettle_server::setup::{Shutdown, WorkerSetup};
+use kettle_server::setup::{Budgets, Shutdown, WorkerSetup};
+use kettle_server::spool::Spool;
 
 mod accept;
 pub mod admin;
@@ -150,6 +151,7 @@ impl Supervisor {
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;
         protect_memory(&config);
+        let spool = open_spool(&config, &resources);
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
         let sandbox = Sandbox::enter(&config).map_err(StartError::Diagnostics)?;
         for obstacle in sandbox.obstacles() {
@@ -164,21 +166,15 @@ impl Supervisor {
         )
         .map_err(|error| one_diagnostic(reload::log_diagnostic(&config, &error)))?;
 
-        if let Some(line) = resources.line(&config) {
-            tracing::info!("{line}");
-        }
-        for (line, disclosure) in prepared.router.disclosures() {
-            if disclosure.advice().is_some() {
-                tracing::info!("{line}");
-            }
-        }
+        log_start(&prepared, &resources);
         let metrics_of_live = Arc::clone(&metrics);
         let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader)
             .within(sandbox);
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
-        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &windows, &shutdown);
+        let budgets = Budgets { encoders: live.encoder_places(), windows, spool };
+        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &budgets, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
             .map_err(|error| refused("a worker thread cannot be started", &error))?;
@@ -245,12 +241,24 @@ impl Supervisor {
     }
 }
 
+/// Logs what this process may use, and what its file systems disclose.
+fn log_start(prepared: &prepare::Prepared, resources: &Resources) {
+    if let Some(line) = resources.line(&prepared.config) {
+        tracing::info!("{line}");
+    }
+    for (line, disclosure) in prepared.router.disclosures() {
+        if disclosure.advice().is_some() {
+            tracing::info!("{line}");
+        }
+    }
+}
+
 fn setups(
     live: &Live,
     metrics: &Arc<Metrics>,
     kill_switch: &Arc<KillSwitch>,
     capabilities: &Arc<Capabilities>,
-    window_budget: &Arc<WindowBudget>,
+    budgets: &Budgets,
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let workers = metrics.workers().len();
@@ -258,7 +266,6 @@ fn setups(
     if let Some(pinning) = &pinning {
         tracing::info!("{}", pinning.line(workers));
     }
-    let encoders = live.encoder_places();
     let mut setups = Vec::with_capacity(workers);
     for (index, worker_metrics) in metrics.workers().iter().enumerate() {
         let (Some(snapshot), Some(log)) = (live.subscribe(index), live.log().worker(index)) else {
@@ -274,8 +281,7 @@ fn setups(
             shutdown: shutdown.subscribe(),
             kill_switch: Arc::clone(kill_switch),
             capabilities: Arc::clone(capabilities),
-            encoders: encoders.clone(),
-            window_budget: Arc::clone(window_budget),
+            budgets: budgets.clone(),
             questions,
         };
         setups.push((setup, asker));
@@ -285,6 +291,24 @@ fn setups(
 
 /// Heaps of the C library: the main thread's, and for the threads that compress, look at disks, check passwords and write logs.
 const HEAPS_BESIDE_WORKERS: usize = 3;
+
+/// Opens the folder for bodies that are stored: as the user that serves, and before the sandbox knows what there is.
+fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
+    let directory = &config.server.state_directory;
+    let bytes_max = config.limits.request_spool_bytes;
+    let spool = Spool::new(directory, bytes_max, resources.spooled_files());
+    if config.stores_bodies()
+        && let Err(error) = spool.open()
+    {
+        tracing::warn!(
+            "bodies of requests of more than 64 KiB that routes store before a backend gets them are answered with 503, since no file \
+             can be made in {} ({error}): set `state_directory` in [server] to a folder that kettle may write, or \
+             request_buffering = \"off\" on the routes",
+            directory.display()
+        );
+    }
+    spool
+}
 
 /// Questions that wait for a worker.
 const QUESTIONS_MAX: usize = 16;

@@ -46,6 +46,7 @@ impl Resources {
             let taken = DESCRIPTORS_KEPT
                 + workers * (WORKER_DESCRIPTORS + config.listeners.len())
                 + config.backends.len()
+                + if config.stores_bodies() { self.spooled_files() } else { 0 }
                 + kept_open(config);
             let left = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(taken);
             share_descriptors(config, left / workers);
@@ -82,6 +83,14 @@ impl Resources {
     pub fn window_bytes(&self) -> usize {
         let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / WINDOW_SHARE);
         share_bytes.map_or(WINDOW_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    /// How many bodies of requests may be in files, all together.
+    #[must_use]
+    pub fn spooled_files(&self) -> usize {
+        let descriptors =
+            self.descriptors.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+        (descriptors / SPOOL_SHARE).clamp(SPOOLED_FILES_MIN, SPOOLED_FILES_MAX)
     }
 
     /// What came of it, in one line, where something limits this process.
@@ -185,6 +194,11 @@ const ENCODERS_SHARE: u64 = 8;
 /// Windows of HTTP/2 grow by at most the memory the control group allows divided by this; by so much where it says nothing.
 const WINDOW_SHARE: u64 = 16;
 const WINDOW_BYTES: usize = 64 << 20;
+
+/// Bodies in files take at most the descriptors divided by this.
+const SPOOL_SHARE: usize = 16;
+const SPOOLED_FILES_MIN: usize = 16;
+const SPOOLED_FILES_MAX: usize = 4_096;
 
 /// A worker's idle buffers, when it has as many as it keeps (`kettle_tls::buffers`).
 const BUFFER_BYTES: usize = 6 << 20;

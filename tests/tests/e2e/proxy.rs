@@ -2,6 +2,7 @@
 
 mod agree;
 mod body;
+mod buffering;
 mod clients;
 mod early;
 mod examples;
@@ -25,9 +26,17 @@ use kettle_tests::client::Client;
 use kettle_tests::http::{Connection, Response};
 use kettle_tests::setup::Setup;
 
-/// A server whose route `/app` asks these servers, with more settings of the route and of the backend.
+/// A server whose route `/app` asks these servers, with more settings of the route and of the backend. Bodies are passed on as they
+/// come.
 fn before(route: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
-    let route = format!("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n");
+    before_with("off", route, settings, servers)
+}
+
+/// The same, with bodies stored as `request_buffering` says.
+fn before_with(buffering: &str, route: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
+    let route = format!(
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"{buffering}\"\n{route}\n"
+    );
     Setup::default().more(&route).more(&backend("app", settings, servers))
 }
 

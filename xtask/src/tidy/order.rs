@@ -63,7 +63,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["backend", "stores"],
     &["offloads"],
     &["access_log", "kill_switch", "metrics"],
-    &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
+    &["clock", "deadlines", "open_file", "pipes", "spool", "turns", "tx_path"],
     &["disk"],
 ];
 

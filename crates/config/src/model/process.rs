@@ -33,7 +33,7 @@ settings! {
         /// around what this configuration names, writes only its logs and state, makes only a server's system calls, executes
         /// nothing, and connects nowhere where there is no backend. A reload that names files elsewhere is refused until the next start.
         pub sandbox: Sandboxing = word(Sandboxing::Auto),
-        /// Where generated certificates are kept.
+        /// Where generated certificates are kept, and bodies of requests while they are stored (`request_buffering`).
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
     }
 }

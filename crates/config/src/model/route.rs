@@ -199,6 +199,15 @@ settings! {
     }
 }
 
+impl Route {
+    /// True if bodies of requests are stored before its backend gets them.
+    #[must_use]
+    pub fn stores_bodies(&self) -> bool {
+        use RequestBuffering::{All, UnknownLength};
+        self.backend.is_some() && matches!(self.request_buffering, UnknownLength | All)
+    }
+}
+
 settings! {
     /// Another address for some paths of a route.
     pub struct Redirect {

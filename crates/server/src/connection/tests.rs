@@ -7,6 +7,7 @@ mod turns;
 
 use std::collections::HashSet;
 use std::future::poll_fn;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -28,7 +29,8 @@ use crate::files::compressed::EncoderPlaces;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
-use crate::setup::Served;
+use crate::setup::{Budgets, Served};
+use crate::spool::Spool;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {
@@ -40,6 +42,14 @@ pub(super) struct Stage {
 
 struct Client {
     stream: Box<TlsStream>,
+}
+
+fn budgets() -> Budgets {
+    Budgets {
+        encoders: EncoderPlaces::new(1),
+        windows: WindowBudget::new(0),
+        spool: Spool::new(Path::new("/"), 0, 0),
+    }
 }
 
 /// Runs a test where connections can live.
@@ -58,8 +68,7 @@ pub(super) async fn on_stage<F: Future>(
         log.worker(0).unwrap(),
         Arc::<KillSwitch>::default(),
         Arc::new(capabilities()),
-        EncoderPlaces::new(1),
-        WindowBudget::new(0),
+        budgets(),
     ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stage = Rc::new(Stage { folder, worker, listener, log });

@@ -9,12 +9,14 @@ use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 
 use super::ProxyRoute;
-use super::upload::{Upload, UploadError, upload};
+use super::buffering::{BodyStore, Buffering, StoreError, store};
+use super::upload::{Upload, UploadError, upload, upload_stored};
 use crate::access_log::Destination;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
-use crate::request::{Departed, Head, Request};
+use crate::request::{Departed, Head, Request, RequestBody};
 use crate::response::{Body, Notes, Response, Upgraded};
+use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
     InFlight, OutgoingRequest, Pool, Reuse, Trace, UpstreamError, binds_connection,
 };
@@ -24,6 +26,8 @@ enum PassError {
     Upstream(UpstreamError),
     /// The request's body.
     Upload(u16),
+    /// It cannot be stored.
+    Spool(SpoolError),
     /// The client went away.
     Departed,
 }
@@ -31,6 +35,15 @@ enum PassError {
 impl From<UpstreamError> for PassError {
     fn from(error: UpstreamError) -> Self {
         Self::Upstream(error)
+    }
+}
+
+impl From<StoreError> for PassError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Client(status) => Self::Upload(status),
+            StoreError::Spool(error) => Self::Spool(error),
+        }
     }
 }
 
@@ -47,6 +60,7 @@ impl From<Departed> for PassError {
 pub async fn respond(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
+    bodies: BodyStore<'_>,
     path: &str,
     request: &mut Request<'_>,
     notes: &mut Notes,
@@ -63,13 +77,31 @@ pub async fn respond(
     if request.head.is_extended_connect() && !asks_upgrade {
         return Err(501.into());
     }
-    let outgoing = route.outgoing(path, request, asks_upgrade).ok_or(400_u16)?;
+    let mut outgoing = route.outgoing(path, request, asks_upgrade, None).ok_or(400_u16)?;
+    let buffering = route.buffering(request);
+    if buffering == Buffering::Refused {
+        return Err(411.into());
+    }
     let trace = notes.upstream.insert(Box::default());
-    let outcome = ask(route, pool, &outgoing, asks_upgrade, request, trace).await;
+    let outcome = async {
+        let mut stored = None;
+        if buffering == Buffering::Stored {
+            trace.backend = Some(Arc::clone(&route.upstream.backend));
+            let body = take_in(route, bodies, &mut request.body).await?;
+            let known = route.outgoing(path, request, asks_upgrade, Some(body.bytes()));
+            (outgoing, stored) = (known.ok_or(PassError::Upload(400))?, Some(body));
+        }
+        ask(route, pool, &outgoing, stored, request, trace).await
+    };
+    let outcome = outcome.await;
     outcome.map_err(|error| {
         let (status, reason) = match &error {
             PassError::Upstream(error) => (error.status(), error.reason()),
             PassError::Upload(status) => (*status, "request_body"),
+            PassError::Spool(error) => {
+                tracing::warn!(%error, "the body of a request could not be stored");
+                (503, error.reason())
+            }
             PassError::Departed => (CLIENT_GONE, DEPARTED),
         };
         if let PassError::Upstream(error) = &error {
@@ -91,22 +123,38 @@ impl ProxyRoute {
     }
 }
 
+/// Stores a body, unless its client takes the request back.
+async fn take_in(
+    route: &ProxyRoute,
+    bodies: BodyStore<'_>,
+    body: &mut RequestBody<'_>,
+) -> Result<Spooled, PassError> {
+    let taken_back = body.taken_back();
+    tokio::select! {
+        biased;
+        () = taken_back => Err(PassError::Departed),
+        stored = store(bodies, body, route.request_body_bytes_max) => Ok(stored?),
+    }
+}
+
 async fn ask(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
     outgoing: &OutgoingRequest,
-    asks_upgrade: bool,
+    mut stored: Option<Spooled>,
     request: &mut Request<'_>,
     trace: &mut Trace,
 ) -> Result<Response, PassError> {
     let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
+    let asks_upgrade = route.is_asked_to_upgrade(request);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
         let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
         let mut in_flight = request.body.while_there(pool.until_drained(begin)).await??;
-        let (head, sent) = match converse(route, &mut in_flight, outgoing, request).await {
+        let conversation = converse(route, &mut in_flight, outgoing, stored.as_mut(), request);
+        let (head, sent) = match conversation.await {
             Ok(answered) => answered,
             Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
                 attempts.keep(in_flight.into_slot());
@@ -130,7 +178,8 @@ async fn ask(
         if let Sent::Beside(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
-            request.body.go_beside(unsent, has_ended, bytes_max, trailers, may_keep);
+            let passing = (unsent, has_ended, stored.take());
+            request.body.go_beside(passing, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;
         let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
@@ -154,18 +203,23 @@ async fn converse(
     route: &ProxyRoute,
     in_flight: &mut InFlight,
     outgoing: &OutgoingRequest,
+    stored: Option<&mut Spooled>,
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
     request.body.while_there(in_flight.send_head(outgoing)).await??;
     if !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
-        let trailers = route.request_trailers(&request.head, &request.client);
-        let taken_back = request.body.taken_back();
-        let uploaded = tokio::select! {
-            biased;
-            // The body's end comes with it.
-            () = taken_back => return Err(PassError::Departed),
-            uploaded = upload(in_flight, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
+        let uploaded = if let Some(stored) = stored {
+            request.body.while_there(upload_stored(in_flight, stored)).await?
+        } else {
+            let trailers = route.request_trailers(&request.head, &request.client);
+            let taken_back = request.body.taken_back();
+            tokio::select! {
+                biased;
+                // The body's end comes with it.
+                () = taken_back => return Err(PassError::Departed),
+                uploaded = upload(in_flight, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
+            }
         };
         match uploaded {
             Ok(Upload::Complete) => {}
@@ -174,6 +228,7 @@ async fn converse(
                 return Ok((head, Sent::Beside(unsent, has_ended)));
             }
             Err(UploadError::Client(error)) => return Err(PassError::Upload(error.status())),
+            Err(UploadError::Spool(error)) => return Err(PassError::Spool(error)),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
             Err(UploadError::Departed) => return Err(PassError::Departed),
         }

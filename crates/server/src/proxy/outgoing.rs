@@ -16,12 +16,13 @@ use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
     /// The request for a server, with this path; none if there is no host to ask for, or `Connection` has too many members. It
-    /// asks for WebSocket if `asks_upgrade`.
+    /// asks for WebSocket if `asks_upgrade`, and has a body of `stored_bytes` where that was stored.
     pub(crate) fn outgoing(
         &self,
         path: &str,
         request: &Request<'_>,
         asks_upgrade: bool,
+        stored_bytes: Option<u64>,
     ) -> Option<OutgoingRequest> {
         let head = &*request.head;
         if head.connection_options() > CONNECTION_OPTIONS_MAX {
@@ -67,9 +68,13 @@ impl ProxyRoute {
             (false, false) if closes => outgoing.field("connection", "close"),
             (false, false) => {}
         }
-        // What changes its protocol has no body, and some servers take a length of zero for one.
-        let framing = if asks_upgrade { BodyFraming::None } else { request.body.framing() };
-        if !framing.is_empty() && head.expects_continue() {
+        let framing = match stored_bytes {
+            Some(bytes) => BodyFraming::Length(bytes),
+            // What changes its protocol has no body, and some servers take a length of zero for one.
+            None if asks_upgrade => BodyFraming::None,
+            None => request.body.framing(),
+        };
+        if stored_bytes.is_none() && !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }
         outgoing.announce_body(framing);

@@ -15,6 +15,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::request::{BodyError, ClientWatch, RequestBody};
+use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{InFlight, UpstreamError};
 
 /// How far a body got.
@@ -42,6 +43,8 @@ pub(super) enum UploadError {
     Upstream(UpstreamError),
     /// The client has gone while the server took nothing.
     Departed,
+    /// What was stored cannot be read.
+    Spool(SpoolError),
 }
 
 impl From<UpstreamError> for UploadError {
@@ -83,12 +86,22 @@ pub(super) async fn upload(
     }
     let mut sending = Sending { in_flight, unsent: Vec::new(), has_ended: false };
     let answer = sending.pass(body, bytes_max, trailers).await?;
-    let Sending { unsent, has_ended, .. } = sending;
-    Ok(match answer {
-        None => Upload::Complete,
-        Some(head) if is_success(&head) => Upload::Beside { head, unsent, has_ended },
-        Some(head) => Upload::Answered(head),
-    })
+    Ok(sending.concluded(answer))
+}
+
+/// Sends a body that was stored.
+pub(super) async fn upload_stored(
+    in_flight: &mut InFlight,
+    stored: &mut Spooled,
+) -> Result<Upload, UploadError> {
+    let mut sending = Sending { in_flight, unsent: Vec::new(), has_ended: false };
+    let mut answer = None;
+    while answer.is_none() && !stored.is_at_end() {
+        let piece = stored.next().await.map_err(UploadError::Spool)?;
+        sending.has_ended = stored.is_at_end();
+        answer = sending.send_piece(&piece).await?;
+    }
+    Ok(sending.concluded(answer))
 }
 
 /// Waits until the server wants the body, or the client begins it unasked; or for the server's answer, if it wants none.
@@ -115,6 +128,16 @@ async fn await_go_on(
 }
 
 impl Sending<'_> {
+    /// How far the body got.
+    fn concluded(self, answer: Option<ResponseHead<Bytes>>) -> Upload {
+        let Self { unsent, has_ended, .. } = self;
+        match answer {
+            None => Upload::Complete,
+            Some(head) if is_success(&head) => Upload::Beside { head, unsent, has_ended },
+            Some(head) => Upload::Answered(head),
+        }
+    }
+
     /// All of a body, or the head of an answer that comes before its end.
     async fn pass(
         &mut self,

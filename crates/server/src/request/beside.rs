@@ -10,6 +10,7 @@ use kettle_tls::stream::{Filled, StreamError, TlsStream};
 
 use super::{BodyError, BodySource, RequestBody};
 use crate::http2::Stream;
+use crate::spool::Spooled;
 
 /// What is known of such a body between two looks at it.
 pub(super) struct Passing {
@@ -20,6 +21,8 @@ pub(super) struct Passing {
     /// Whether that is the last one.
     has_ended: bool,
     bytes_max: u64,
+    /// Where the rest is, if all of it was stored before.
+    stored: Option<Spooled>,
     /// What the server gets of its trailers.
     trailers: TrailerFilter,
     /// Whether the server's connection may be kept once it has all.
@@ -56,11 +59,10 @@ pub enum Passed {
 
 impl RequestBody<'_> {
     /// From here on the body goes to a server beside its response. `unsent` is what the server has not taken of the last
-    /// piece, which is the end of the body if `has_ended`.
+    /// piece, which is the end of the body if `has_ended`; the rest is in `stored`, or comes from the client.
     pub(crate) fn go_beside(
         &mut self,
-        unsent: Vec<u8>,
-        has_ended: bool,
+        (unsent, has_ended, stored): (Vec<u8>, bool, Option<Spooled>),
         bytes_max: u64,
         trailers: TrailerFilter,
         may_keep: bool,
@@ -77,7 +79,7 @@ impl RequestBody<'_> {
         }
         let is_flushed = false;
         self.passing =
-            Some(Passing { unsent, is_flushed, has_ended, bytes_max, trailers, may_keep });
+            Some(Passing { unsent, is_flushed, has_ended, bytes_max, stored, trailers, may_keep });
     }
 
     /// Whether it goes on beside its response.
@@ -117,7 +119,8 @@ impl RequestBody<'_> {
 impl<S> Beside<'_, S> {
     /// Whether it is the client that has to send.
     pub(crate) fn waits_for_client(&self) -> bool {
-        self.passing.as_ref().is_some_and(|it| it.unsent.is_empty() && it.is_flushed)
+        let is_owed = |it: &Passing| it.unsent.is_empty() && it.is_flushed && it.stored.is_none();
+        self.passing.as_ref().is_some_and(is_owed)
     }
 
     /// Passes on what `next` takes in, by `send`, and says what became of the body when that is over.
@@ -151,11 +154,31 @@ impl<S> Beside<'_, S> {
                 *self.passing = None;
                 return Poll::Ready(Ok(Passed::Whole(may_keep)));
             }
-            if let Err(error) = ready!(next(self, context)) {
+            let next = match self.poll_stored(context) {
+                Some(next) => next,
+                None => next(self, context),
+            };
+            if let Err(error) = ready!(next) {
                 (*self.passing, *self.is_broken) = (None, true);
                 return Poll::Ready(Err(error));
             }
         }
+    }
+
+    /// Takes the next piece of a body that was stored. Its length was announced, so it needs no framing.
+    fn poll_stored(&mut self, context: &mut Context<'_>) -> Option<Poll<Result<(), BodyError>>> {
+        let passing = self.passing.as_mut()?;
+        let stored = passing.stored.as_mut()?;
+        Some(stored.poll_next(context).map(|piece| {
+            let piece = piece.map_err(|error| {
+                tracing::warn!(%error, "the rest of a body that was stored cannot be read");
+                BodyError::Ended
+            })?;
+            passing.has_ended = stored.is_at_end();
+            self.moved_bytes += piece.len() as u64;
+            passing.unsent = piece;
+            Ok(())
+        }))
     }
 
     /// Takes in data as the server gets it.

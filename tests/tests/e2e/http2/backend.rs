@@ -18,7 +18,8 @@ use crate::proxy::guarded::{SECRET, SIGNATURE};
 const BAD_REQUEST: u8 = 0x8c;
 
 pub fn start(backends: &Backend) -> Kettle {
-    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let route =
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
     let setup = Setup::default().listener("http2 = true").more(route);
     Kettle::start(setup.more(&backend("app", "", &[backends.address()])))
 }
@@ -229,8 +230,8 @@ fn assert_gone(kettle: &Kettle, target: &str, cache: &str) {
 #[test]
 fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
     let servers = Backend::listen();
-    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[site.route.cache]\nstore = \"main\"\n\
-                 [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n\
+                 [site.route.cache]\nstore = \"main\"\n[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
     let setup = Setup::default().listener("http2 = true").more(route).file("kept/.keep", "");
     let metrics = unused_address();
     let setup = setup.metrics(metrics);

@@ -22,7 +22,10 @@ const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// A server with these limits and settings of its route.
 fn start_with(limits: &str, route: &str, backends: &Backend) -> Kettle {
-    let route = format!("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n");
+    let route = format!(
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n\
+                        request_buffering = \"off\"\n{route}\n"
+    );
     let setup = Setup::default().listener("http2 = true").more(&route);
     let setup = setup.more(&backend("app", "", &[backends.address()]));
     Kettle::start(setup.set("limits", limits).set("server", "dumpable = true"))

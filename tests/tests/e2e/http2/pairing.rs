@@ -21,7 +21,8 @@ fn setup() -> Setup {
 }
 
 fn before(backends: &Backend) -> Kettle {
-    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let route =
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
     Kettle::start(setup().more(route).more(&backend("app", "", &[backends.address()])))
 }
 
@@ -238,7 +239,8 @@ fn a_request_in_front_of_half_a_frame_and_a_close_notify_is_answered() {
 #[test]
 fn half_a_request_in_front_of_a_close_notify_cuts_nothing_else() {
     let servers = Backend::listen();
-    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let route =
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
     let more = [route, &backend("app", "", &[servers.address()])].concat();
     let kettle = Kettle::start(setup().more(&more).set("limits", "request_timeout = \"1s\""));
     let mut frames = Frames::connect(&kettle, &[]);
@@ -366,7 +368,8 @@ fn a_reload_lets_a_hundred_streams_go_on_to_their_ends() {
 #[test]
 fn a_stop_does_not_wait_for_streams_without_end() {
     let servers = Backend::listen();
-    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let route =
+        "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
     let setup = setup().more(route).more(&backend("app", "", &[servers.address()]));
     let mut kettle = Kettle::start(setup.set("server", "drain_timeout = \"1s\""));
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 1_000)]);

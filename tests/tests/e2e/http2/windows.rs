@@ -15,6 +15,9 @@ use super::frames::*;
 const WINDOW_MAX: u32 = 0x7fff_ffff;
 const FLOW_CONTROL_ERROR: u32 = 3;
 
+const ROUTE: &str =
+    "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
+
 /// Opens the window of the connection as far as it goes.
 fn open_connection(frames: &mut Frames) {
     frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
@@ -65,8 +68,8 @@ fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already()
 fn one_at_a_time(slow: &Backend, quick: &Backend) -> Setup {
     Setup::default()
         .listener("http2 = true")
-        .more("[[site.route]]\nprefix = \"/slow\"\nbackend = \"slow\"\n")
-        .more("[[site.route]]\nprefix = \"/quick\"\nbackend = \"quick\"\n")
+        .more("[[site.route]]\nprefix = \"/slow\"\nbackend = \"slow\"\nrequest_buffering = \"off\"\n")
+        .more("[[site.route]]\nprefix = \"/quick\"\nbackend = \"quick\"\nrequest_buffering = \"off\"\n")
         .more(&backend("quick", "", &[quick.address()]))
         .more(&backend("slow", "queue_timeout = \"5m\"", &[slow.address()]))
         .more("connections = 1\n")
@@ -189,7 +192,7 @@ fn a_client_is_not_told_that_it_was_slow_when_it_was_not_listened_to() {
     let long = "long/".repeat(200);
     let away = format!("[[site.route]]\nprefix = \"/away\"\nredirect = [{{ to = \"/{long}\" }}]\n");
     let setup = Setup::default().listener("http2 = true").without_memory().sizes(&[30 << 20]);
-    let setup = setup.more("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n").more(&away);
+    let setup = setup.more(ROUTE).more(&away);
     let setup = setup.set("limits", &format!("request_timeout = \"{}s\"", scaled(2, 10)));
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     let dialer = Dialer::default().reading_slowly();

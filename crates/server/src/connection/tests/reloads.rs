@@ -9,7 +9,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, yield_now};
 
 use super::*;
-use crate::files::compressed::EncoderPlaces;
 use crate::setup::{Listening, Shutdown, WorkerSetup};
 use crate::worker::{Listeners, serve};
 
@@ -148,8 +147,7 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
                 shutdown,
                 kill_switch: Arc::default(),
                 capabilities: Arc::new(capabilities()),
-                encoders: EncoderPlaces::new(1),
-                window_budget: WindowBudget::new(0),
+                budgets: budgets(),
                 questions,
             }));
             let context = &mut Context::from_waker(Waker::noop());

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,6 +26,7 @@ use crate::request::{Head, Request};
 use crate::respond::{Responder, respond};
 use crate::response::{Body, Notes, Part, Response};
 use crate::route::Router;
+use crate::spool::Spool;
 
 /// What is there before the server starts.
 pub(super) struct Stage {
@@ -109,7 +110,12 @@ impl Stage {
         let router =
             Router::build(&self.config, &Default::default(), &Default::default(), None).unwrap();
         let guards = Guards::with_clock(Box::new(clock.clone()));
-        let responder = Responder { files, guards, pool: Rc::default() };
+        let responder = Responder {
+            files,
+            guards,
+            pool: Rc::default(),
+            spool: Spool::new(Path::new("/"), 0, 0),
+        };
         Server { folder: self.folder, clock, responder, router }
     }
 }

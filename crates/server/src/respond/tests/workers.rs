@@ -25,7 +25,8 @@ impl Two {
         let (metrics, clock) = (Arc::new(WorkerMetrics::default()), server.clock.clone());
         let encoders = EncoderPlaces::new(1);
         let files = Files::with_clock(&limits, metrics, encoders, Box::new(clock));
-        let other = Responder { files, guards: Guards::default(), pool: Rc::default() };
+        let spool = Arc::clone(&server.responder.spool);
+        let other = Responder { files, guards: Guards::default(), pool: Rc::default(), spool };
         Self { server, other }
     }
 

@@ -1,0 +1,147 @@
+//! Windows for bodies that grow with the distance of the client. A PING goes around while a body comes; if about a whole window
+//! came meanwhile, and whoever reads the body has passed all of it on, the windows of the stream and of the connection grow by the
+//! same. What they have more than at first comes out of one budget for the process.
+//!
+//! What was granted cannot be taken back (RFC 9113 §6.9): a window shrinks by what is read and not granted anew.
+
+use std::sync::Arc;
+
+use super::connection::Connection;
+use super::frame::PING;
+use super::growth::{Granted, PAUSE_BYTES_MIN, Probe, Sizes, WINDOW_PING, WindowBudget};
+
+impl Connection {
+    /// Has its windows grow out of this budget.
+    pub fn grow_within(&mut self, budget: Arc<WindowBudget>) {
+        self.growth.granted = Granted { budget: Some(budget), bytes: 0 };
+    }
+
+    /// Notes that all that was given out of a body has been passed on, as far as the kernel can tell.
+    pub fn note_passed_on(&mut self, number: u32) {
+        if let Some(probe) = self.growth.probe.as_mut().filter(|probe| probe.stream == number) {
+            probe.is_passed_on |= probe.came.stream >= probe.windows.stream / 2;
+        }
+    }
+
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    #[must_use]
+    pub fn is_probing(&self, number: u32) -> bool {
+        self.growth.probe.as_ref().is_some_and(|probe| probe.stream == number)
+    }
+
+    /// Sends a probe, if enough came of bodies since the last one, and a larger window would be of use to this stream.
+    pub(super) fn probe_if_due(&mut self, number: u32) {
+        let growth = &self.growth;
+        let is_off = growth.granted.budget.is_none() || growth.probe.is_some();
+        if is_off || growth.unprobed_bytes < growth.pause_bytes {
+            return;
+        }
+        let stream = self.stream(number).filter(|stream| stream.is_receiving());
+        let stream = stream.filter(|it| it.wanted_bytes() > it.receive_window.size);
+        if let Some(size) = stream.map(|stream| stream.receive_window.size) {
+            let windows = Sizes { stream: size, connection: self.receive_window.size };
+            self.probe(number, windows, true);
+        }
+    }
+
+    fn probe(&mut self, stream: u32, windows: Sizes, is_first: bool) {
+        let came = Sizes::default();
+        self.growth.probe = Some(Probe { stream, windows, came, is_passed_on: false, is_first });
+        self.write(PING, 0, WINDOW_PING);
+    }
+
+    /// A probe came back: if it was the one under way, the windows grow, or shrink where so much is of no use. Returns whether it
+    /// was.
+    pub(super) fn end_probe(&mut self) -> bool {
+        let Some(probe) = self.growth.probe.take() else { return false };
+        self.growth.unprobed_bytes = 0;
+        let Probe { stream: number, windows, came, is_passed_on, is_first } = probe;
+        let Some(stream) = self.stream(number).filter(|stream| stream.is_receiving()) else {
+            return true;
+        };
+        let size = stream.receive_window.size;
+        let is_behind = i64::try_from(stream.held_bytes()).unwrap_or(i64::MAX) > size / 2;
+        let is_taken = is_passed_on && !is_behind;
+        let is_filled = |came: i64, window: i64| came >= window / 3 * 2;
+        let is_bound = is_filled(came.stream, windows.stream)
+            || is_filled(came.connection, windows.connection);
+        let now = Sizes { stream: size, connection: self.receive_window.size };
+        if is_taken && is_bound {
+            if self.grow(number, size) {
+                self.growth.pause_bytes = PAUSE_BYTES_MIN;
+                // What comes until this one is back is still bound by the windows as they were.
+                self.probe(number, now, false);
+                return true;
+            }
+        } else if is_first {
+            self.probe(number, now, false);
+            return true;
+        } else if (!is_taken || came.stream < size / 4)
+            && let Some(stream) = self.stream(number)
+        {
+            stream.target_bytes = stream.target_bytes.min(size / 2);
+        }
+        let pause_bytes = &mut self.growth.pause_bytes;
+        *pause_bytes = (*pause_bytes * 2).min(PAUSE_BYTES_MAX);
+        true
+    }
+
+    /// Opens the window of a stream, and that of the connection by as much as it has none left from others; `false` if the budget
+    /// does not have that.
+    fn grow(&mut self, number: u32, size: i64) -> bool {
+        let wanted: i64 = self.streams.iter().map(|stream| stream.excess_bytes()).sum();
+        let granted = self.receive_window.size - i64::from(self.settings.connection_window_bytes);
+        let left = (granted - wanted).max(0);
+        let connection_most = CONNECTION_BYTES_MAX - self.receive_window.size;
+        let Some(stream) = self.stream(number) else { return false };
+        let most = (STREAM_BYTES_MAX - size).min(stream.wanted_bytes() - size);
+        let free_bytes = self.growth.granted.budget.as_ref().map_or(0, |it| it.free_bytes());
+        let share_bytes = i64::try_from(free_bytes / SHARE).unwrap_or(i64::MAX);
+        for bytes in [share_bytes.max(size), size] {
+            let bytes = bytes.min(most);
+            let more = (bytes - left).max(0);
+            let is_taken = bytes > 0
+                && more <= connection_most
+                && usize::try_from(more).is_ok_and(|more| self.growth.granted.take(more));
+            if is_taken {
+                if let Some(stream) = self.stream(number) {
+                    stream.target_bytes = size + bytes;
+                    stream.receive_window.grow(bytes);
+                }
+                self.write_window_update(number, u32::try_from(bytes).ok());
+                let was_shut = self.receive_window.bytes <= 0;
+                if more > 0 {
+                    self.receive_window.grow(more);
+                    self.note_opened(was_shut, u32::try_from(more).ok());
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Says how large the window of the connection may stay, before some of it is released.
+    pub(super) fn bound_window(&mut self) {
+        if self.growth.granted.bytes > 0 {
+            let wanted: i64 = self.streams.iter().map(|stream| stream.excess_bytes()).sum();
+            self.receive_window.limit = i64::from(self.settings.connection_window_bytes) + wanted;
+        }
+    }
+
+    /// Gives back to the budget what the window of the connection has shrunk by.
+    pub(super) fn settle_budget(&mut self) {
+        let more = self.receive_window.size - i64::from(self.settings.connection_window_bytes);
+        self.growth.granted.keep(usize::try_from(more).unwrap_or(0));
+    }
+}
+
+/// A window at least doubles. At once it grows by as much as is of use, since each further step would take a round trip: but only by
+/// this part of what the budget has left, so that there is always some for others.
+const SHARE: usize = 4;
+
+/// The largest windows: 160 MiB/s at 100 ms.
+const STREAM_BYTES_MAX: i64 = 16 << 20;
+const CONNECTION_BYTES_MAX: i64 = 64 << 20;
+
+/// The most of bodies that comes between two probes.
+const PAUSE_BYTES_MAX: i64 = 8 << 20;

@@ -1,0 +1,78 @@
+//! Bodies that are stored before a server gets them: which, and how one comes into the spool.
+
+use std::sync::Arc;
+
+use kettle_config::RequestBuffering;
+use kettle_http::h1::framing::BodyFraming;
+
+use super::ProxyRoute;
+use crate::disk::Disks;
+use crate::request::{Head, Request, RequestBody};
+use crate::spool::{Spool, SpoolError, Spooled};
+
+/// Where a worker stores bodies.
+#[derive(Clone, Copy)]
+pub struct BodyStore<'w> {
+    /// That of the process.
+    pub spool: &'w Arc<Spool>,
+    /// The worker's, by which it waits.
+    pub disks: &'w Disks,
+}
+
+/// What becomes of a body before a server gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Buffering {
+    /// It is passed on as it comes.
+    Nothing,
+    Stored,
+    /// It has no length, and gets 411.
+    Refused,
+}
+
+/// Why a body was not stored.
+pub(super) enum StoreError {
+    /// The client's part in it: what to answer.
+    Client(u16),
+    Spool(SpoolError),
+}
+
+impl ProxyRoute {
+    /// What becomes of the body of a request.
+    pub(super) fn buffering(&self, request: &Request<'_>) -> Buffering {
+        let framing = request.body.framing();
+        let has_no_length = framing == BodyFraming::Chunked;
+        match self.buffering {
+            RequestBuffering::Refuse if has_no_length => Buffering::Refused,
+            // Its calls may be answered while they go on.
+            _ if is_grpc(&request.head) || request.head.is_extended_connect() => Buffering::Nothing,
+            RequestBuffering::UnknownLength if has_no_length => Buffering::Stored,
+            RequestBuffering::All if !framing.is_empty() => Buffering::Stored,
+            _ => Buffering::Nothing,
+        }
+    }
+}
+
+/// Stores all of a body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.
+pub(super) async fn store(
+    store: BodyStore<'_>,
+    body: &mut RequestBody<'_>,
+    bytes_max: u64,
+) -> Result<Spooled, StoreError> {
+    let bytes_max = bytes_max.min(store.spool.bytes_max());
+    let mut spooled = store.spool.begin(store.disks);
+    while let Some(data) =
+        body.chunk(bytes_max).await.map_err(|error| StoreError::Client(error.status()))?
+    {
+        spooled.push(data).await.map_err(StoreError::Spool)?;
+        body.note_passed_on();
+    }
+    Ok(spooled)
+}
+
+fn is_grpc(head: &Head) -> bool {
+    let content_type = head.header("content-type").unwrap_or_default();
+    let beginning = content_type.get(..GRPC.len());
+    beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(GRPC))
+}
+
+const GRPC: &[u8] = b"application/grpc";

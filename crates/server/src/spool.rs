@@ -1,0 +1,360 @@
+//! Bodies that are stored before they are passed on: up to 64 KiB in memory, and then in a file without a name, which the disk's
+//! threads write and read. One spool is the process's, with a bound on what all bodies take together.
+
+use std::fmt;
+use std::fs::{DirBuilder, File};
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::file_system::FileSystem;
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::disk::{Device, Disks, WaitError};
+
+/// Where bodies are stored, and what they take together.
+#[derive(Debug)]
+pub struct Spool {
+    directory: PathBuf,
+    folder: OnceLock<Folder>,
+    bytes_max: AtomicU64,
+    bytes: AtomicU64,
+    memory_bytes: AtomicUsize,
+    files: AtomicUsize,
+    files_max: usize,
+    files_made: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Folder {
+    directory: File,
+    device: u64,
+    file_system: FileSystem,
+}
+
+/// A body that is stored piece by piece, and then given out piece by piece. All that it takes is free when it is dropped.
+pub struct Spooled {
+    held: Held,
+    disks: Disks,
+    device: Arc<Device>,
+    file: Option<Arc<File>>,
+    /// How much is in the file, and how much of that was given out.
+    file_bytes: u64,
+    read_bytes: u64,
+    /// What comes behind that.
+    memory: Vec<u8>,
+    reading: Option<Reading>,
+}
+
+/// A piece on its way from the disk.
+type Reading = Pin<Box<dyn Future<Output = Result<Vec<u8>, SpoolError>>>>;
+
+/// What one body takes of the spool's bounds.
+struct Held {
+    spool: Arc<Spool>,
+    bytes: u64,
+    memory_bytes: usize,
+    has_file: bool,
+}
+
+/// Why a body cannot be stored.
+#[derive(Debug)]
+pub enum SpoolError {
+    /// Others take all the room.
+    Full,
+    /// The disk was not waited for any longer.
+    Unanswered(WaitError),
+    /// What the disk says.
+    Disk(io::Error),
+}
+
+impl SpoolError {
+    /// One word for the log.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Full => "spool_full",
+            Self::Unanswered(_) | Self::Disk(_) => "spool_failed",
+        }
+    }
+}
+
+impl fmt::Display for SpoolError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => formatter.write_str("what is stored already leaves no room"),
+            Self::Unanswered(why) => write!(formatter, "{why}"),
+            Self::Disk(error) => write!(formatter, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SpoolError {}
+
+impl Spool {
+    /// A spool below this folder, for at most so many bytes, and so many bodies that are not in memory alone.
+    #[must_use]
+    pub fn new(directory: &Path, bytes_max: u64, files_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            directory: directory.to_owned(),
+            folder: OnceLock::new(),
+            bytes_max: bytes_max.into(),
+            bytes: AtomicU64::new(0),
+            memory_bytes: AtomicUsize::new(0),
+            files: AtomicUsize::new(0),
+            files_max,
+            files_made: AtomicU64::new(0),
+        })
+    }
+
+    /// Opens its folder, which is made if it is not there, and tries a file. Before the process gives up what it does not need; may
+    /// wait for the disk.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self) -> io::Result<()> {
+        self.open_file().map(drop)
+    }
+
+    /// The most that all bodies may take: one that is longer is never stored.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Changes that, for what comes from now on.
+    pub fn set_bytes_max(&self, bytes: u64) {
+        self.bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What all bodies take now.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Begins to store a body.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>, disks: &Disks) -> Spooled {
+        let device = match self.folder.get() {
+            Some(folder) => disks.device(folder.device, folder.file_system),
+            None => disks.behind(0, "spool"),
+        };
+        let held = Held { spool: Arc::clone(self), bytes: 0, memory_bytes: 0, has_file: false };
+        Spooled {
+            held,
+            disks: disks.again(),
+            device,
+            file: None,
+            file_bytes: 0,
+            read_bytes: 0,
+            memory: Vec::new(),
+            reading: None,
+        }
+    }
+
+    fn folder(&self) -> io::Result<&Folder> {
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder);
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let directory = File::open(&self.directory)?;
+        let device = fstat(&directory)?.st_dev;
+        let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
+        Ok(self.folder.get_or_init(|| Folder { directory, device, file_system }))
+    }
+
+    /// A file that no other program finds, and that is gone with this process.
+    fn open_file(&self) -> io::Result<File> {
+        let directory = &self.folder()?.directory;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let unnamed = flags | OFlags::TMPFILE;
+        match retry_on_intr(|| openat(directory, ".", unnamed, FILE_MODE)) {
+            Ok(file) => return Ok(file.into()),
+            // Some file systems know none, each with another word for it.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let number = self.files_made.fetch_add(1, Ordering::Relaxed);
+        let name = format!("body-{}-{number}", process::id());
+        let alone = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let file = match retry_on_intr(|| openat(directory, &name, alone, FILE_MODE)) {
+            // What a process before this one left when it was killed.
+            Err(Errno::EXIST) => {
+                unlinkat(directory, &name, AtFlags::empty())?;
+                retry_on_intr(|| openat(directory, &name, alone, FILE_MODE))?
+            }
+            file => file?,
+        };
+        unlinkat(directory, &name, AtFlags::empty())?;
+        Ok(file.into())
+    }
+}
+
+impl Spooled {
+    /// Stores some more, and waits for the disk where that takes it.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub async fn push(&mut self, data: &[u8]) -> Result<(), SpoolError> {
+        self.held.take_bytes(data.len() as u64)?;
+        let mut data = data;
+        while !data.is_empty() {
+            let room_bytes = MEMORY_BYTES_MAX - self.memory.len();
+            let (piece, rest) = data.split_at(data.len().min(room_bytes));
+            if piece.is_empty() || !self.held.take_memory(piece.len()) {
+                // Without room in memory each piece goes to the disk by itself.
+                self.write_out(piece).await?;
+            } else {
+                self.memory.extend_from_slice(piece);
+            }
+            data = rest;
+        }
+        Ok(())
+    }
+
+    async fn write_out(&mut self, behind: &[u8]) -> Result<(), SpoolError> {
+        self.held.take_file()?;
+        let mut bytes = std::mem::take(&mut self.memory);
+        bytes.extend_from_slice(behind);
+        let (file, spool, at) = (self.file.clone(), Arc::clone(&self.held.spool), self.file_bytes);
+        let written_bytes = bytes.len() as u64;
+        let write = move || {
+            let file = match file {
+                Some(file) => file,
+                None => Arc::new(spool.open_file()?),
+            };
+            file.write_all_at(&bytes, at)?;
+            Ok(file)
+        };
+        let written = self.disks.wait_for(&self.device, write).await;
+        self.file = Some(written.map_err(SpoolError::Unanswered)?.map_err(SpoolError::Disk)?);
+        self.file_bytes += written_bytes;
+        self.held.release_memory();
+        Ok(())
+    }
+
+    /// How long the body is.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.held.bytes
+    }
+
+    /// True once all of it was given out.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.read_bytes == self.file_bytes && self.memory.is_empty()
+    }
+
+    /// The next piece of it, nothing at its end.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub async fn next(&mut self) -> Result<Vec<u8>, SpoolError> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// As [`next`](Self::next).
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, SpoolError>> {
+        let left_bytes = self.file_bytes - self.read_bytes;
+        let Some(file) = self.file.as_ref().filter(|_| left_bytes > 0) else {
+            return Poll::Ready(Ok(std::mem::take(&mut self.memory)));
+        };
+        let reading = self.reading.get_or_insert_with(|| {
+            let (file, device, at) = (Arc::clone(file), Arc::clone(&self.device), self.read_bytes);
+            let bytes = usize::try_from(left_bytes).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
+            let disks = self.disks.again();
+            let read = move || {
+                let mut piece = vec![0; bytes];
+                file.read_exact_at(&mut piece, at).map(|()| piece)
+            };
+            Box::pin(async move {
+                let read = disks.wait_for(&device, read).await;
+                read.map_err(SpoolError::Unanswered)?.map_err(SpoolError::Disk)
+            })
+        });
+        let piece = ready!(reading.as_mut().poll(context));
+        self.reading = None;
+        self.read_bytes += piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(piece)
+    }
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        self.reading = None;
+        if let Some(file) = self.file.take() {
+            // To give back the blocks of a large one may take a while.
+            self.device.close(file, self.file_bytes);
+        }
+    }
+}
+
+impl Held {
+    fn take_bytes(&mut self, bytes: u64) -> Result<(), SpoolError> {
+        let bytes_max = self.spool.bytes_max();
+        let more = |used: u64| used.checked_add(bytes).filter(|all| *all <= bytes_max);
+        let used = &self.spool.bytes;
+        let taken = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.map_err(|_| SpoolError::Full)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn take_memory(&mut self, bytes: usize) -> bool {
+        let more = |used: usize| Some(used + bytes).filter(|all| *all <= ALL_MEMORY_BYTES_MAX);
+        let used = &self.spool.memory_bytes;
+        let is_taken = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if is_taken {
+            self.memory_bytes += bytes;
+        }
+        is_taken
+    }
+
+    fn release_memory(&mut self) {
+        let bytes = std::mem::take(&mut self.memory_bytes);
+        self.spool.memory_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn take_file(&mut self) -> Result<(), SpoolError> {
+        let files_max = self.spool.files_max;
+        let more = |files: usize| Some(files + 1).filter(|all| *all <= files_max);
+        if !self.has_file {
+            let taken = self.spool.files.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+            taken.map_err(|_| SpoolError::Full)?;
+            self.has_file = true;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release_memory();
+        self.spool.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.spool.files.fetch_sub(usize::from(self.has_file), Ordering::Relaxed);
+    }
+}
+
+/// Nobody else's to read.
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// What one body keeps in memory, beside the file or in its place.
+const MEMORY_BYTES_MAX: usize = 64 * 1_024;
+
+/// The same of all bodies together: beyond it, they are in files from their first byte.
+const ALL_MEMORY_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
+/// What is read of a file at a time.
+const READ_BYTES_MAX: usize = 64 * 1_024;
+
+#[cfg(test)]
+mod tests;

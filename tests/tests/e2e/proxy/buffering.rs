@@ -1,0 +1,240 @@
+//! Bodies that are stored before a server gets them: which, how they arrive, and what of them never does.
+
+use std::io::{Read, Write};
+use std::thread;
+
+use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::client::{Client, Dialer};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+
+use super::{answer, any_response, before_with, ok, read_head};
+use crate::http2::frames::{DATA, END_STREAM, Frames, HEADERS, RST_STREAM, frame, post};
+
+const CHUNKED: &str = "Transfer-Encoding: chunked\r\n";
+
+/// A server that stores bodies without a length, as by default.
+fn start(route: &str, backend: &Backend) -> Kettle {
+    start_with("unknown-length", route, "", backend)
+}
+
+fn start_with(buffering: &str, route: &str, limits: &str, backend: &Backend) -> Kettle {
+    let setup = before_with(buffering, route, "", &[backend.address()]);
+    Kettle::start(setup.listener("http2 = true").set("limits", limits))
+}
+
+fn connect(kettle: &Kettle) -> Client {
+    Dialer::default().connect(kettle.address())
+}
+
+fn chunks(body: &[u8], bytes: usize) -> Vec<u8> {
+    let chunk = |data: &[u8]| [format!("{:x}\r\n", data.len()).as_bytes(), data, b"\r\n"].concat();
+    let mut chunks: Vec<u8> = body.chunks(bytes).flat_map(chunk).collect();
+    chunks.extend(b"0\r\nX-Trailer: 1\r\n\r\n");
+    chunks
+}
+
+/// What a server gets as a body of this length.
+fn arrived(backend: &Backend, bytes: usize) -> Vec<u8> {
+    let mut server = backend.accept();
+    let head = read_head(&mut server);
+    assert!(head.ends_with(&format!("content-length: {bytes}\r\n\r\n")), "{head}");
+    assert!(!head.contains("transfer-encoding") && !head.contains("expect"), "{head}");
+    let body = read_exactly(&mut server, bytes);
+    let done = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    server.write_all(done.as_bytes()).unwrap();
+    body
+}
+
+#[test]
+fn a_body_without_a_length_arrives_with_one() {
+    let backend = Backend::listen();
+    let kettle = start("", &backend);
+    // Nothing, in memory, and in a file.
+    for bytes in [0, 10, 65_536, 300_001] {
+        let body = content(bytes);
+        let mut client = connect(&kettle);
+        client.send(&request("POST", "/app", CHUNKED)).unwrap();
+        client.send(&chunks(&body, 10_000)).unwrap();
+        assert_same(&arrived(&backend, bytes), &body, "over HTTP/1.1");
+        assert_eq!(client.response().body, b"ok");
+        client.send(&request("POST", "/app", "Content-Length: 3\r\n")).unwrap();
+        client.send(b"abc").unwrap();
+        assert_eq!(arrived(&backend, 3), b"abc");
+        assert_eq!(client.response().body, b"ok");
+        // A body of HTTP/2 need not say its length; one of nothing is none.
+        let sent = content(bytes.clamp(1, 60_000));
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&post(1, "/app"));
+        for piece in sent.chunks(16_000) {
+            frames.send(&frame(DATA, 0, 1, piece));
+        }
+        frames.send(&frame(DATA, END_STREAM, 1, b""));
+        assert_same(&arrived(&backend, sent.len()), &sent, "over HTTP/2");
+        assert_eq!(frames.body(1), b"ok");
+    }
+}
+
+#[test]
+fn no_server_waits_for_a_body_that_is_stored() {
+    let backend = Backend::listen();
+    let kettle = start("", &backend);
+    let mut slow = connect(&kettle);
+    slow.send(&request("POST", "/app/slow", CHUNKED)).unwrap();
+    slow.send(b"3\r\nabc\r\n").unwrap();
+    // Another request is the first that the server sees.
+    let mut client = connect(&kettle);
+    client.send(&get("/app/quick")).unwrap();
+    let mut server = backend.accept();
+    let head = answer(&mut server, &ok("quick"));
+    assert!(head.starts_with("GET /app/quick "), "{head}");
+    assert_eq!(client.response().body, b"quick");
+    slow.send(b"0\r\n\r\n").unwrap();
+    let head = read_head(&mut server);
+    assert!(head.starts_with("POST /app/slow ") && head.contains("content-length: 3"), "{head}");
+    assert_eq!(read_exactly(&mut server, 3), b"abc");
+}
+
+#[test]
+fn what_breaks_off_or_is_too_long_never_reaches_a_server() {
+    let backend = Backend::listen();
+    let kettle = start_with("all", "request_body = \"200 KiB\"", "", &backend);
+    let mut long = connect(&kettle);
+    long.send(&request("POST", "/app/long", CHUNKED)).unwrap();
+    let _ = long.send(&chunks(&content(204_801), 9_999));
+    assert_eq!(long.response().status, 413);
+    let mut broken = connect(&kettle);
+    broken.send(&request("POST", "/app/broken", CHUNKED)).unwrap();
+    broken.send(b"3\r\nabc\r\nxyz\r\n").unwrap();
+    assert_eq!(broken.response().status, 400);
+    let mut left = connect(&kettle);
+    left.send(&request("POST", "/app/left", "Content-Length: 100\r\n")).unwrap();
+    left.send(b"part").unwrap();
+    drop(left);
+    assert_eq!(kettle.entry("/app/left").number("status"), 400);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&[post(1, "/app/taken"), frame(DATA, 0, 1, b"part")].concat());
+    frames.send(&frame(RST_STREAM, 0, 1, &8_u32.to_be_bytes()));
+    let entry = kettle.entry("/app/taken");
+    assert_eq!((entry.number("status"), entry.text("upstream_failure")), (499, "client_gone"));
+    // What is whole is the first that the server sees, with the length that it had.
+    let mut client = connect(&kettle);
+    client.send(&request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n")).unwrap();
+    assert_eq!(client.response_head().status, 100);
+    client.send(b"hello").unwrap();
+    assert_eq!(arrived(&backend, 5), b"hello");
+    assert_eq!(client.response().body, b"ok");
+}
+
+#[test]
+fn a_route_may_refuse_bodies_without_a_length() {
+    let backend = Backend::listen();
+    let kettle = start_with("refuse", "", "", &backend);
+    let mut client = connect(&kettle);
+    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    client.send(b"0\r\n\r\n").unwrap();
+    assert_eq!(client.response().status, 411);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&[post(1, "/app/h2"), frame(DATA, END_STREAM, 1, b"abc")].concat());
+    assert_eq!(frames.next_of(HEADERS).stream, 1);
+    assert_eq!(kettle.entry("/app/h2").number("status"), 411);
+    client.send(&request("POST", "/app", "Content-Length: 3\r\n")).unwrap();
+    client.send(b"abc").unwrap();
+    assert_eq!(arrived(&backend, 3), b"abc");
+}
+
+#[test]
+fn calls_of_grpc_are_passed_on_as_they_come() {
+    let backend = Backend::listen();
+    let kettle = start_with("all", "", "", &backend);
+    let mut client = connect(&kettle);
+    let head = format!("{CHUNKED}Content-Type: Application/gRPC+proto\r\n");
+    client.send(&request("POST", "/app", &head)).unwrap();
+    let mut server = backend.accept();
+    let head = read_head(&mut server);
+    assert!(head.ends_with("transfer-encoding: chunked\r\n\r\n"), "{head}");
+    client.send(b"3\r\nabc\r\n").unwrap();
+    assert_eq!(read_exactly(&mut server, 8), b"3\r\nabc\r\n");
+}
+
+#[test]
+fn what_all_bodies_take_is_bounded_and_free_again() {
+    let backend = Backend::listen();
+    let kettle = start_with("unknown-length", "", "request_spool = \"300 KiB\"", &backend);
+    let body = content(200_000);
+    let mut too_long = connect(&kettle);
+    too_long.send(&request("POST", "/app", CHUNKED)).unwrap();
+    let _ = too_long.send(&chunks(&content(307_201), 10_000));
+    assert_eq!(too_long.response().status, 413);
+    // One of two that have no room together is told so, whichever it is.
+    let halves = [190_000, 290_000].map(|bytes| {
+        let mut client = connect(&kettle);
+        client.send(&request("POST", "/app/half", CHUNKED)).unwrap();
+        let all = chunks(&content(bytes), 10_000);
+        let _ = client.send(&all[..bytes]);
+        client
+    });
+    let entry = kettle.entry("/app/half");
+    assert_eq!((entry.number("status"), entry.text("upstream_failure")), (503, "spool_full"));
+    drop(halves);
+    thread::scope(|threads| {
+        threads.spawn(|| assert_same(&arrived(&backend, body.len()), &body, "afterwards"));
+        loop {
+            let mut client = connect(&kettle);
+            client.send(&request("POST", "/app", CHUNKED)).unwrap();
+            let _ = client.send(&chunks(&body, 10_000));
+            let response = client.response();
+            if response.status == 200 {
+                break;
+            }
+            assert_eq!((response.status, response.header("retry-after")), (503, Some("1")));
+        }
+    });
+}
+
+/// Servers that pass a body back as it comes begin before they have all of it.
+#[test]
+fn a_response_that_begins_in_the_middle_of_a_stored_body_gets_the_rest_of_it() {
+    let backend = Backend::listen();
+    let kettle = start("", &backend);
+    let body = content(12 << 20);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut server = backend.accept();
+            let head = read_head(&mut server);
+            assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
+            let begin = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            server.write_all(begin.as_bytes()).unwrap();
+            let (mut left, mut room) = (body.len(), vec![0; 65_536]);
+            while left > 0 {
+                let bytes = server.read(&mut room).unwrap();
+                server.write_all(&room[..bytes]).unwrap();
+                left -= bytes;
+            }
+        });
+        let mut client = connect(&kettle);
+        client.send(&request("POST", "/app", CHUNKED)).unwrap();
+        client.send(&chunks(&body, 60_000)).unwrap();
+        assert_same(&any_response(&mut client).body, &body, "came back");
+    });
+}
+
+#[test]
+fn an_answer_that_wants_no_more_of_a_stored_body_is_passed_on() {
+    let backend = Backend::listen();
+    let kettle = start("", &backend);
+    let mut client = connect(&kettle);
+    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    client.send(&chunks(&content(12 << 20), 60_000)).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    server.write_all(b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno").unwrap();
+    assert_eq!(client.response().body, b"no");
+    let (part, _) = read_to_end(&mut server);
+    assert!(part.len() < 12 << 20);
+    // The client's connection goes on: its body was read to the end.
+    client.send(&get("/app")).unwrap();
+    answer(&mut backend.accept(), &ok("next"));
+    assert_eq!(client.response().body, b"next");
+}
