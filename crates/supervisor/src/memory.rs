@@ -17,6 +17,8 @@ pub(super) struct IdleMemory {
     before: i64,
     last_look: Option<Look>,
     given_back: Option<Instant>,
+    /// How often that was done in a row and gave back less than half.
+    in_vain: u32,
 }
 
 #[derive(Debug)]
@@ -35,13 +37,16 @@ impl IdleMemory {
         }
         let Some(heap_use) = process::heap_use() else { return };
         self.last_look = Some(Look { at: now, took: now.elapsed() });
-        let is_rested = self.given_back.is_none_or(|at| now.duration_since(at) >= REST);
+        let rest = REST * 2_u32.pow(self.in_vain.min(RESTS_DOUBLED_MAX));
+        let is_rested = self.given_back.is_none_or(|at| now.duration_since(at) >= rest);
         if self.is_much(heap_use) && is_rested {
             process::release_free_memory();
             self.given_back = Some(now);
-            // What it left is there to stay.
-            self.least_idle = process::heap_use().map(idle);
-            tracing::debug!(?heap_use, after = ?process::heap_use(), "gave memory back");
+            let after = process::heap_use().unwrap_or(heap_use);
+            let gave_little = idle(after) - self.least_idle.unwrap_or(0) > self.before / 2;
+            // What is between pieces in use may be free later.
+            self.in_vain = if gave_little { self.in_vain + 1 } else { 0 };
+            tracing::debug!(?heap_use, ?after, "gave memory back");
         }
     }
 
@@ -68,6 +73,9 @@ const LOOKS_SHARE: u32 = 200;
 
 /// The least time between two times. What comes and goes more often stays.
 const REST: Duration = Duration::from_secs(10);
+
+/// Where it gives back little, that time is doubled up to so often: five minutes.
+const RESTS_DOUBLED_MAX: u32 = 5;
 
 /// How often it is looked.
 pub(super) const LOOK_PERIOD: Duration = Duration::from_secs(1);
