@@ -1,7 +1,6 @@
 //! A request as its handler sees it: a head that was parsed once, and a body that is read when
 //! somebody wants it.
 
-use std::io::IoSlice;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -13,19 +12,21 @@ use kettle_tls::stream::{Filled, Received, StreamError, TlsStream};
 use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
-use crate::deadlines::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
+use crate::deadlines::{BYTES_PER_SECOND_MIN, Stage};
 
 mod beside;
 mod client;
 mod departure;
 mod parameters;
 mod stream_body;
+mod tls_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed};
 pub use client::Client;
 pub(crate) use departure::{ClientWatch, Departed, departure};
 pub use parameters::as_read_otherwise;
 pub use stream_body::StreamSource;
+pub use tls_body::TlsSource;
 
 /// A request's head, in the bytes that were received.
 pub type Head = kettle_http::RequestHead<Received>;
@@ -170,18 +171,6 @@ enum BodySource<'c> {
     Nothing { server_name: Option<&'c str> },
     Tls(TlsSource<'c>),
     Stream(StreamSource<'c>),
-}
-
-/// Where a body comes from.
-pub struct TlsSource<'c> {
-    /// The connection.
-    pub stream: &'c mut TlsStream,
-    /// Its deadline.
-    pub deadline: &'c Deadline,
-    /// How long the client may send nothing.
-    pub timeout: Duration,
-    /// The longest body that is read only to be thrown away, in bytes.
-    pub discard_bytes_max: u64,
 }
 
 /// Why a body ended before its end. The connection cannot be used for another request.
@@ -453,39 +442,6 @@ impl RequestBody<'_> {
             BodySource::Nothing { .. } | BodySource::Stream(_) => None,
             BodySource::Tls(source) => Some(source.stream),
         }
-    }
-}
-
-impl TlsSource<'_> {
-    async fn fill(&mut self, stage: Stage) -> Result<(), BodyError> {
-        match self.deadline.wait(stage, |context| self.stream.poll_fill(context)).await {
-            Ok(Ok(Filled::Data)) => Ok(()),
-            Ok(Ok(Filled::Closed | Filled::Truncated)) => Err(BodyError::Ended),
-            Ok(Err(error)) => Err(BodyError::Stream(error)),
-            Err(Interrupt::Expired | Interrupt::Draining) => Err(BodyError::TimedOut),
-        }
-    }
-
-    async fn send(&mut self, head: &[u8]) -> Result<(), BodyError> {
-        let stream = &mut *self.stream;
-        let sent = if stream.is_offloaded() {
-            let mut left = head;
-            self.deadline
-                .within(self.timeout, |context| {
-                    while !left.is_empty() {
-                        let pieces = [IoSlice::new(left), IoSlice::new(&[])];
-                        let bytes =
-                            std::task::ready!(stream.poll_kernel_write(context, &pieces, false))?;
-                        left = left.get(bytes..).unwrap_or_default();
-                    }
-                    Poll::Ready(Ok(()))
-                })
-                .await
-        } else {
-            stream.seal(&[head]).map_err(BodyError::Stream)?;
-            self.deadline.within(self.timeout, |context| stream.poll_flush(context)).await
-        };
-        sent.map_err(|_| BodyError::TimedOut)?.map_err(BodyError::Stream)
     }
 }
 
