@@ -117,11 +117,11 @@ impl Index {
         entries.insert(name, bytes)
     }
 
-    /// Notes an object that was found on the disk, unless one of its name is known.
-    pub(crate) fn insert_found(&self, name: Name, bytes: u64) -> u64 {
+    /// Notes an object that was found on the disk; not if one of its name is known, which may be another.
+    pub(crate) fn insert_found(&self, name: Name, bytes: u64) -> Option<u64> {
         let mut entries = self.write();
-        let known = entries.by_name.get(&name).and_then(|slot| Some(entries.slot(*slot)?.serial));
-        known.unwrap_or_else(|| entries.insert(name, bytes))
+        let is_known = entries.by_name.contains_key(&name);
+        (!is_known).then(|| entries.insert(name, bytes))
     }
 
     /// Gives an object a new number, if it is still the one with this number.

@@ -13,11 +13,13 @@ use std::process;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::clock::OnceAMinute;
 use crate::disk::{Device, Disks, WaitError};
 
 /// Where bodies are stored, and what they take together.
@@ -27,10 +29,12 @@ pub struct Spool {
     folder: OnceLock<Folder>,
     bytes_max: AtomicU64,
     bytes: AtomicU64,
+    memory_bytes_max: usize,
     memory_bytes: AtomicUsize,
     files: AtomicUsize,
     files_max: usize,
     files_made: AtomicU64,
+    warning: OnceAMinute,
 }
 
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub struct Spooled {
     read_bytes: u64,
     /// What comes behind that.
     memory: Vec<u8>,
+    /// How long the piece is that was given out last, as far as it counts.
+    lent_bytes: usize,
     reading: Option<Reading>,
 }
 
@@ -100,18 +106,26 @@ impl fmt::Display for SpoolError {
 impl std::error::Error for SpoolError {}
 
 impl Spool {
-    /// A spool below this folder, for at most so many bytes, and so many bodies that are not in memory alone.
+    /// A spool below this folder, for at most so many bytes, so many of them in memory, and so many bodies that are not in memory
+    /// alone.
     #[must_use]
-    pub fn new(directory: &Path, bytes_max: u64, files_max: usize) -> Arc<Self> {
+    pub fn new(
+        directory: &Path,
+        bytes_max: u64,
+        memory_bytes_max: usize,
+        files_max: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             directory: directory.to_owned(),
             folder: OnceLock::new(),
             bytes_max: bytes_max.into(),
             bytes: AtomicU64::new(0),
+            memory_bytes_max,
             memory_bytes: AtomicUsize::new(0),
             files: AtomicUsize::new(0),
             files_max,
             files_made: AtomicU64::new(0),
+            warning: OnceAMinute::default(),
         })
     }
 
@@ -141,6 +155,13 @@ impl Spool {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Says why a body could not be stored or read back, if that has not just been said: clients can make it so as often as they like.
+    pub fn failed(&self, error: &SpoolError) {
+        if self.warning.is_due(Instant::now()) {
+            tracing::warn!(%error, "the body of a request could not be stored, or read back");
+        }
+    }
+
     /// Begins to store a body.
     #[must_use]
     pub fn begin(self: &Arc<Self>, disks: &Disks) -> Spooled {
@@ -157,6 +178,7 @@ impl Spool {
             file_bytes: 0,
             read_bytes: 0,
             memory: Vec::new(),
+            lent_bytes: 0,
             reading: None,
         }
     }
@@ -209,16 +231,24 @@ impl Spooled {
         let mut data = data;
         while !data.is_empty() {
             let room_bytes = MEMORY_BYTES_MAX - self.memory.len();
-            let (piece, rest) = data.split_at(data.len().min(room_bytes));
-            if piece.is_empty() || !self.held.take_memory(piece.len()) {
-                // Without room in memory each piece goes to the disk by itself.
-                self.write_out(piece).await?;
+            let (mut piece, mut rest) = data.split_at(data.len().min(room_bytes));
+            if !piece.is_empty() && self.held.take_memory(piece.len()) {
+                self.keep(piece);
             } else {
-                self.memory.extend_from_slice(piece);
+                // Without room in memory each piece goes to the disk by itself, and a little at a time.
+                (piece, rest) = data.split_at(piece.len().min(PIECE_BYTES_MIN));
+                self.write_out(piece).await?;
             }
             data = rest;
         }
         Ok(())
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        let bytes = (self.memory.len() + piece.len()).next_multiple_of(PIECE_BYTES_MIN);
+        // A vector that grows by itself may take twice what is counted.
+        self.memory.reserve_exact(bytes - self.memory.len());
+        self.memory.extend_from_slice(piece);
     }
 
     async fn write_out(&mut self, behind: &[u8]) -> Result<(), SpoolError> {
@@ -238,8 +268,14 @@ impl Spooled {
         let written = self.disks.wait_for(&self.device, write).await;
         self.file = Some(written.map_err(SpoolError::Unanswered)?.map_err(SpoolError::Disk)?);
         self.file_bytes += written_bytes;
-        self.held.release_memory();
+        self.held.release_memory(self.held.memory_bytes);
         Ok(())
+    }
+
+    /// Where it is stored.
+    #[must_use]
+    pub fn spool(&self) -> &Spool {
+        &self.held.spool
     }
 
     /// How long the body is.
@@ -254,7 +290,7 @@ impl Spooled {
         self.read_bytes == self.file_bytes && self.memory.is_empty()
     }
 
-    /// The next piece of it, nothing at its end.
+    /// The next piece of it, nothing at its end. The one before counts for nothing any more.
     ///
     /// # Errors
     /// [`SpoolError`].
@@ -270,7 +306,14 @@ impl Spooled {
         };
         let reading = self.reading.get_or_insert_with(|| {
             let (file, device, at) = (Arc::clone(file), Arc::clone(&self.device), self.read_bytes);
-            let bytes = usize::try_from(left_bytes).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
+            let mut bytes = usize::try_from(left_bytes).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
+            self.held.release_memory(std::mem::take(&mut self.lent_bytes));
+            // A server that takes nothing has the piece stay as long as it likes.
+            if self.held.take_memory(bytes) {
+                self.lent_bytes = bytes;
+            } else {
+                bytes = bytes.min(PIECE_BYTES_MIN);
+            }
             let disks = self.disks.again();
             let read = move || {
                 let mut piece = vec![0; bytes];
@@ -292,8 +335,8 @@ impl Drop for Spooled {
     fn drop(&mut self) {
         self.reading = None;
         if let Some(file) = self.file.take() {
-            // To give back the blocks of a large one may take a while.
-            self.device.close(file, self.file_bytes);
+            // To give back its blocks takes the disk, which may not answer.
+            self.device.close(file, u64::MAX);
         }
     }
 }
@@ -310,7 +353,8 @@ impl Held {
     }
 
     fn take_memory(&mut self, bytes: usize) -> bool {
-        let more = |used: usize| Some(used + bytes).filter(|all| *all <= ALL_MEMORY_BYTES_MAX);
+        let bytes_max = self.spool.memory_bytes_max;
+        let more = |used: usize| Some(used + bytes).filter(|all| *all <= bytes_max);
         let used = &self.spool.memory_bytes;
         let is_taken = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
         if is_taken {
@@ -319,8 +363,8 @@ impl Held {
         is_taken
     }
 
-    fn release_memory(&mut self) {
-        let bytes = std::mem::take(&mut self.memory_bytes);
+    fn release_memory(&mut self, bytes: usize) {
+        self.memory_bytes -= bytes;
         self.spool.memory_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
@@ -338,7 +382,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.release_memory();
+        self.release_memory(self.memory_bytes);
         self.spool.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         self.spool.files.fetch_sub(usize::from(self.has_file), Ordering::Relaxed);
     }
@@ -350,11 +394,11 @@ const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// What one body keeps in memory, beside the file or in its place.
 const MEMORY_BYTES_MAX: usize = 64 * 1_024;
 
-/// The same of all bodies together: beyond it, they are in files from their first byte.
-const ALL_MEMORY_BYTES_MAX: usize = 16 * 1_024 * 1_024;
-
 /// What is read of a file at a time.
 const READ_BYTES_MAX: usize = 64 * 1_024;
+
+/// The same, and what is written, where all bodies together have no room left in memory: it counts for nothing, and each file has one.
+const PIECE_BYTES_MIN: usize = 4 * 1_024;
 
 #[cfg(test)]
 mod tests;

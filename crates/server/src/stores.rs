@@ -389,7 +389,8 @@ impl WrittenTo {
 
     /// Sees to it that all of it is gone after a restart, too. Touches the disk.
     fn remove(&self, store: &Store) -> Result<(), StoreError> {
-        self.purges().try_for_each(|purge| store.purge(&purge).map(|_| ()))
+        // Each of it, whatever becomes of the rest.
+        self.purges().map(|purge| store.purge(&purge).map(drop)).fold(Ok(()), Result::and)
     }
 }
 

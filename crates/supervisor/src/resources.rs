@@ -85,6 +85,14 @@ impl Resources {
         share_bytes.map_or(WINDOW_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
+    /// What bodies of requests that are stored may take of the memory, all together.
+    #[must_use]
+    pub fn spooled_memory_bytes(&self) -> usize {
+        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / SPOOL_MEMORY_SHARE);
+        let share_bytes = share_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        share_bytes.unwrap_or(usize::MAX).min(SPOOLED_MEMORY_BYTES_MAX)
+    }
+
     /// How many bodies of requests may be in files, all together.
     #[must_use]
     pub fn spooled_files(&self) -> usize {
@@ -194,6 +202,10 @@ const ENCODERS_SHARE: u64 = 8;
 /// Windows of HTTP/2 grow by at most the memory the control group allows divided by this; by so much where it says nothing.
 const WINDOW_SHARE: u64 = 16;
 const WINDOW_BYTES: usize = 64 << 20;
+
+/// Bodies in memory take at most the memory the control group allows divided by this, and no more than so much.
+const SPOOL_MEMORY_SHARE: u64 = 16;
+const SPOOLED_MEMORY_BYTES_MAX: usize = 16 << 20;
 
 /// Bodies in files take at most the descriptors divided by this.
 const SPOOL_SHARE: usize = 16;

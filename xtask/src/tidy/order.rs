@@ -62,8 +62,8 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["upstream"],
     &["backend", "stores"],
     &["offloads"],
-    &["access_log", "kill_switch", "metrics"],
-    &["clock", "deadlines", "open_file", "pipes", "spool", "turns", "tx_path"],
+    &["access_log", "kill_switch", "metrics", "spool"],
+    &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
     &["disk"],
 ];
 

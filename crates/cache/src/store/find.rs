@@ -142,12 +142,16 @@ impl Store {
         if head.key != key {
             return Ok(None);
         }
+        let bytes = body.offset + body.bytes;
+        let Some(serial) = known.or_else(|| self.index.insert_found(name, bytes)) else {
+            // Counted meanwhile, or this is the file of one whose place another has taken.
+            return self.open_object(name, key);
+        };
+        // Behind that: a purge that does not show here removes what is noted.
         if self.purges.mean(&head) {
-            self.remove(name, known);
+            self.remove(name, Some(serial));
             return Ok(None);
         }
-        let bytes = body.offset + body.bytes;
-        let serial = known.unwrap_or_else(|| self.index.insert_found(name, bytes));
         if !self.index.is_checked(name, serial) {
             if !is_as_written(&file, body).map_err(StoreError::disk("read an object"))? {
                 self.remove_damaged(name, Some(serial));

@@ -78,7 +78,8 @@ impl Store {
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
-                self.index.insert_found(name, u64::try_from(stat.st_size).unwrap_or_default());
+                let bytes = u64::try_from(stat.st_size).unwrap_or_default();
+                let _ = self.index.insert_found(name, bytes);
             }
             _ => _ = self.remove_left(name),
         }

@@ -85,7 +85,10 @@ impl CachedRoute {
         keys.iter().for_each(|key| open.store.forget(&Purge::Key(*key)));
         let (store, keys) = (Arc::clone(&open.store), Arc::clone(keys));
         let held_bytes = CALL_BYTES + size_of_val(&*keys);
-        let remove = move || keys.iter().try_for_each(|key| store.remove_key(*key).map(|_| ()));
+        // Each of them, whatever becomes of the others.
+        let remove = move || {
+            keys.iter().map(|key| store.remove_key(*key).map(drop)).fold(Ok(()), Result::and)
+        };
         match disks.wait_for(device, remove.clone()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.failed(&error),

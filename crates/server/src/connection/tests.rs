@@ -48,7 +48,7 @@ fn budgets() -> Budgets {
     Budgets {
         encoders: EncoderPlaces::new(1),
         windows: WindowBudget::new(0),
-        spool: Spool::new(Path::new("/"), 0, 0),
+        spool: Spool::new(Path::new("/"), 0, 0, 0),
     }
 }
 

@@ -99,7 +99,7 @@ pub async fn respond(
             PassError::Upstream(error) => (error.status(), error.reason()),
             PassError::Upload(status) => (*status, "request_body"),
             PassError::Spool(error) => {
-                tracing::warn!(%error, "the body of a request could not be stored");
+                bodies.spool.failed(error);
                 (503, error.reason())
             }
             PassError::Departed => (CLIENT_GONE, DEPARTED),

@@ -171,7 +171,7 @@ impl<S> Beside<'_, S> {
         let stored = passing.stored.as_mut()?;
         Some(stored.poll_next(context).map(|piece| {
             let piece = piece.map_err(|error| {
-                tracing::warn!(%error, "the rest of a body that was stored cannot be read");
+                stored.spool().failed(&error);
                 BodyError::Ended
             })?;
             passing.has_ended = stored.is_at_end();

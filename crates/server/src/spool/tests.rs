@@ -1,6 +1,9 @@
+use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
+
+const MEMORY: usize = 1 << 20;
 
 fn disks() -> Disks {
     Disks::new(Duration::from_secs(10))
@@ -22,7 +25,7 @@ fn content(bytes: usize) -> Vec<u8> {
 #[tokio::test]
 async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::new(&folder.path().join("state"), 1 << 20, 4);
+    let spool = Spool::new(&folder.path().join("state"), 1 << 20, MEMORY, 4);
     for bytes in [0, 1, 65_535, 65_536, 65_537, 131_072, 200_001] {
         for piece_bytes in [1_000, 65_536, 150_000] {
             let body = content(bytes);
@@ -44,7 +47,7 @@ async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
 #[tokio::test]
 async fn what_all_bodies_take_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::new(folder.path(), 100_000, 1);
+    let spool = Spool::new(folder.path(), 100_000, MEMORY, 1);
     let mut first = spool.begin(&disks());
     first.push(&content(99_000)).await.unwrap();
     let mut second = spool.begin(&disks());
@@ -63,8 +66,8 @@ async fn what_all_bodies_take_is_bounded() {
 #[tokio::test]
 async fn where_no_memory_is_left_short_bodies_are_in_files_too() {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::new(folder.path(), 1 << 20, 4);
-    spool.memory_bytes.store(ALL_MEMORY_BYTES_MAX - 10, Ordering::Relaxed);
+    let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
+    spool.memory_bytes.store(MEMORY - 10, Ordering::Relaxed);
     let mut spooled = spool.begin(&disks());
     for piece in content(100).chunks(8) {
         spooled.push(piece).await.unwrap();
@@ -72,18 +75,99 @@ async fn where_no_memory_is_left_short_bodies_are_in_files_too() {
     assert!(spooled.file.is_some());
     assert_eq!(all_of(&mut spooled).await, content(100));
     drop(spooled);
-    assert_eq!(spool.memory_bytes.load(Ordering::Relaxed), ALL_MEMORY_BYTES_MAX - 10);
+    assert_eq!(spool.memory_bytes.load(Ordering::Relaxed), MEMORY - 10);
 }
 
 #[tokio::test]
 async fn a_folder_that_cannot_be_used_is_an_error_of_long_bodies_only() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
-    let spool = Spool::new(&folder.path().join("file"), 1 << 20, 4);
+    let spool = Spool::new(&folder.path().join("file"), 1 << 20, MEMORY, 4);
     spool.open().unwrap_err();
     let mut spooled = spool.begin(&disks());
     spooled.push(&content(65_536)).await.unwrap();
     assert!(matches!(spooled.push(b"x").await, Err(SpoolError::Disk(_))));
     drop(spooled);
     assert_eq!((spool.bytes(), spool.files.load(Ordering::Relaxed)), (0, 0));
+}
+
+/// A server that takes nothing has them stay.
+#[tokio::test]
+async fn pieces_that_were_given_out_count_as_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path(), 1 << 20, 200_000, 4);
+    let in_memory = || spool.memory_bytes.load(Ordering::Relaxed);
+    let mut bodies = Vec::new();
+    for _ in 0..2 {
+        let mut spooled = spool.begin(&disks());
+        spooled.push(&content(262_144)).await.unwrap();
+        bodies.push(spooled);
+    }
+    // The last piece of each is in memory, and there is room for one more.
+    assert_eq!(in_memory(), 131_072);
+    assert_eq!(bodies[0].next().await.unwrap().len(), 65_536);
+    assert_eq!(in_memory(), 196_608);
+    assert_eq!(bodies[1].next().await.unwrap().len(), PIECE_BYTES_MIN);
+    assert_eq!(in_memory(), 196_608);
+    drop(bodies.remove(0));
+    assert_eq!(in_memory(), 65_536);
+    let mut all = content(262_144)[..PIECE_BYTES_MIN].to_vec();
+    while !bodies[0].is_at_end() {
+        all.extend(bodies[0].next().await.unwrap());
+        assert!(in_memory() <= 131_072);
+    }
+    assert!(all == content(262_144));
+    drop(bodies);
+    assert_eq!(in_memory(), 0);
+}
+
+#[tokio::test]
+async fn a_body_takes_no_more_memory_than_is_counted_but_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
+    let mut spooled = spool.begin(&disks());
+    for _ in 0..65 {
+        spooled.push(&content(1_001)).await.unwrap();
+        assert!(spooled.memory.capacity() <= spooled.held.memory_bytes + PIECE_BYTES_MIN);
+    }
+}
+
+/// To give back the blocks of a file takes the disk.
+#[tokio::test]
+async fn no_worker_closes_the_file_of_a_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
+    spool.open().unwrap();
+    let disks = disks();
+    let mut spooled = spool.begin(&disks);
+    spooled.push(&content(100_000)).await.unwrap();
+    let (device, file) =
+        (Arc::clone(&spooled.device), Arc::downgrade(spooled.file.as_ref().unwrap()));
+    // All that may wait for this disk do.
+    let (begun, mut began) = tokio::sync::mpsc::channel(4);
+    let calls = [(); 4].map(|()| {
+        let (go_on, waiting) = mpsc::channel::<()>();
+        let (disks, device, begun) = (disks.again(), Arc::clone(&device), begun.clone());
+        let call = async move {
+            let wait = move || (begun.blocking_send(()).unwrap(), waiting.recv().unwrap());
+            disks.wait_for(&device, wait).await.unwrap();
+        };
+        (go_on, call)
+    });
+    let local = tokio::task::LocalSet::new();
+    local
+        .run_until(async {
+            let calls = calls.map(|(go_on, call)| (go_on, tokio::task::spawn_local(call)));
+            for _ in &calls {
+                began.recv().await.unwrap();
+            }
+            drop(spooled);
+            assert!(file.upgrade().is_some());
+            for (go_on, call) in calls {
+                go_on.send(()).unwrap();
+                call.await.unwrap();
+            }
+            assert!(file.upgrade().is_none());
+        })
+        .await;
 }

@@ -43,6 +43,28 @@ fn what_is_written_to_before_a_store_is_open_is_not_there_when_it_is() {
 }
 
 #[test]
+fn what_cannot_be_removed_keeps_nothing_else_from_it() {
+    let folder = TempDir::new().unwrap();
+    let keys: Vec<_> = (0..20).map(|number| format!("https://a/{number}")).collect();
+    let names: Vec<_> = keys.iter().map(|key| Name::of_key(key)).collect();
+    keys.iter().for_each(|key| keep(kept_store(&folder).open().unwrap(), key));
+    let file_of = |name: &Name| {
+        let mut folders = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        folders.find(|it| it.join(name.to_string()).exists())
+    };
+    assert!(names.iter().all(|name| file_of(name).is_some()));
+    // As little as on a disk that went read-only, a name goes below a link that leads to itself.
+    let below = file_of(&names[0]).unwrap();
+    std::fs::remove_dir_all(&below).unwrap();
+    std::os::unix::fs::symlink(&below, &below).unwrap();
+    let store = kept_store(&folder);
+    assert!(store.written_to(&names).is_none());
+    store.open().unwrap();
+    assert_eq!(store.errors.load(Ordering::Relaxed), 1);
+    assert!(names.iter().all(|name| file_of(name).is_none()));
+}
+
+#[test]
 fn a_store_that_no_thread_could_count_is_counted_when_it_grows() {
     let folder = TempDir::new().unwrap();
     let store = kept_store(&folder);

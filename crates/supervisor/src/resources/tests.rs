@@ -46,6 +46,14 @@ fn encoders_are_as_many_as_processors_and_within_the_share() {
 }
 
 #[test]
+fn bodies_that_are_stored_take_a_part_of_the_memory() {
+    for (memory_mib, mib) in [(None, 16), (Some(64), 4), (Some(256), 16), (Some(4_096), 16)] {
+        let bytes = Resources::in_a_group(2, None, memory_mib).spooled_memory_bytes();
+        assert_eq!(bytes as u64, mib * MIB, "{memory_mib:?}");
+    }
+}
+
+#[test]
 fn there_are_as_many_workers_as_processors_or_as_their_time_allows() {
     for (quota, workers) in
         [(None, 64), (Some(2.0), 2), (Some(1.5), 2), (Some(0.1), 1), (Some(100.0), 64)]

@@ -114,7 +114,7 @@ impl Stage {
             files,
             guards,
             pool: Rc::default(),
-            spool: Spool::new(Path::new("/"), 0, 0),
+            spool: Spool::new(Path::new("/"), 0, 0, 0),
         };
         Server { folder: self.folder, clock, responder, router }
     }
