@@ -149,6 +149,7 @@ async fn ask(
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let asks_upgrade = route.is_asked_to_upgrade(request);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
+    let is_doubtful = stored.is_none() && route.doubts_length(request);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
         let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
@@ -173,7 +174,7 @@ async fn ask(
             return Err(UpstreamError::NotUpgraded.into());
         }
         // One that was asked to change its protocol may believe that it did.
-        let may_keep = !asks_upgrade && !is_bound;
+        let may_keep = !asks_upgrade && !is_bound && !is_doubtful;
         let is_whole = matches!(sent, Sent::Whole);
         if let Sent::Beside(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);

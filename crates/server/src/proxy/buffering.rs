@@ -50,6 +50,12 @@ impl ProxyRoute {
             _ => Buffering::Nothing,
         }
     }
+
+    /// True if nobody knows that servers take the body of a request for one, where it is passed on without a length. One that does
+    /// not takes it for its next request, and that must not be another client's.
+    pub(super) fn doubts_length(&self, request: &Request<'_>) -> bool {
+        self.buffering != RequestBuffering::Off && request.body.framing() == BodyFraming::Chunked
+    }
 }
 
 /// Stores all of a body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.

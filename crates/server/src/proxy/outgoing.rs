@@ -55,7 +55,8 @@ impl ProxyRoute {
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             outgoing.field(REQUEST_ID, client.request_id.to_string());
         }
-        let closes = !self.upstream.keeps_connections();
+        let is_doubtful = stored_bytes.is_none() && self.doubts_length(request);
+        let closes = is_doubtful || !self.upstream.keeps_connections();
         match (asks_upgrade, head.takes_trailers()) {
             (true, _) => {
                 outgoing.field("connection", "upgrade");

@@ -147,11 +147,10 @@ fn bad_pem(path: &Path, role: FileRole, error: &rustls_pki_types::pem::Error) ->
 }
 
 /// A mark of the byte order hides the section behind it from every reader of PEM, in front of the file or, where files were
-/// put together, in the middle.
+/// put together, in the middle. In front of other text it hides nothing.
 fn refuse_marks(text: &[u8], path: &Path, role: FileRole) -> Result<(), IdentityError> {
     let is_utf16 = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
-    let is_hidden = text.starts_with(&BYTE_ORDER_MARK) || contains(text, &HIDDEN_SECTION);
-    match is_utf16 || is_hidden {
+    match is_utf16 || contains(text, &HIDDEN_SECTION) {
         true => Err(IdentityError::ByteOrderMark { role, path: path.into(), is_utf16 }),
         false => Ok(()),
     }
@@ -231,6 +230,5 @@ const STAPLE_BYTES_MAX: u64 = 32 * 1024;
 
 const DER_SEQUENCE: u8 = 0x30;
 
-/// U+FEFF in UTF-8, and before a section.
-const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+/// U+FEFF in UTF-8, before a section.
 const HIDDEN_SECTION: [u8; 8] = *b"\xef\xbb\xbf-----";

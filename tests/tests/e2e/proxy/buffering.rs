@@ -158,6 +158,31 @@ fn calls_of_grpc_are_passed_on_as_they_come() {
     assert_eq!(read_exactly(&mut server, 8), b"3\r\nabc\r\n");
 }
 
+/// A client says that its call is one of gRPC, and a server may know no body without a length whatever that is.
+#[test]
+fn what_a_server_may_take_for_its_next_request_is_its_last() {
+    for (buffering, is_kept) in [("unknown-length", false), ("all", false), ("off", true)] {
+        let backend = Backend::listen();
+        let kettle = start_with(buffering, "", "", &backend);
+        let mut client = connect(&kettle);
+        let head = format!("{CHUNKED}Content-Type: application/grpc\r\nTE: trailers\r\n");
+        client
+            .send(&[&request("POST", "/app", &head)[..], b"3\r\nabc\r\n0\r\n\r\n"].concat())
+            .unwrap();
+        let mut server = backend.accept();
+        let head = read_head(&mut server);
+        assert_eq!(head.contains("connection: close, te\r\n"), !is_kept, "{head}");
+        assert_eq!(read_exactly(&mut server, 13), b"3\r\nabc\r\n0\r\n\r\n");
+        server.write_all(ok("call").as_bytes()).unwrap();
+        assert_eq!(client.response().body, b"call");
+        client.send(&get("/app")).unwrap();
+        let mut next = if is_kept { server } else { backend.accept() };
+        let head = answer(&mut next, &ok("next"));
+        assert!(head.starts_with("GET /app ") && !head.contains("close"), "{head}");
+        assert_eq!(client.response().body, b"next");
+    }
+}
+
 #[test]
 fn what_all_bodies_take_is_bounded_and_free_again() {
     let backend = Backend::listen();

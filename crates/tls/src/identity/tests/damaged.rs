@@ -23,6 +23,19 @@ fn a_byte_order_mark_is_named_wherever_it_hides_a_section() {
     assert!(message.contains("UTF-16") && message.contains("iconv"), "{message}");
 }
 
+/// Files that an editor marked and other programs read.
+#[test]
+fn a_byte_order_mark_before_other_text_hides_nothing() {
+    let files = Files::new();
+    let (leaf, issuer, key) = issued(&["a.example"]);
+    for text in ["# ours\n", "Bag Attributes\r\n", "\n"] {
+        let chain = files.write("chain.pem", format!("\u{feff}{text}{leaf}{issuer}"));
+        let key = files.write("key.pem", format!("\u{feff}{text}{key}"));
+        let (identity, _) = load(&chain, &key).expect("an identity");
+        assert_eq!(identity.certified().cert.len(), 2, "{text:?}");
+    }
+}
+
 /// Wherever a file ends too early, nothing of what it has is said: it may be a key.
 #[test]
 fn a_cut_file_is_told_in_words_alone() {
