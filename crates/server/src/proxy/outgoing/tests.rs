@@ -181,6 +181,26 @@ fn what_an_operator_says_with_an_underscore_no_client_says_with_a_hyphen() {
     );
 }
 
+/// The field is nobody's word where its client did not come by a trusted proxy: not in a head, and not behind a body.
+#[test]
+fn what_proxies_name_clients_by_no_client_says_in_a_trailer() {
+    let text = "[[listener]]\naddress = \"127.0.0.1:443\"\ntrusted_proxies = [\"10.0.0.0/8\"]\n\
+        client_ip_header = \"CF-Connecting-IP\"\n[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";
+    let config = kettle_config::parse(text, std::path::Path::new("kettle.toml")).unwrap();
+    let lines = "CF-Connecting-IP: 6.6.6.6\r\nConnection: x\r\n";
+    let head = head_of(&format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n")).unwrap();
+    for (peer, is_named) in [("192.0.2.1:5000", false), ("10.0.0.1:5000", true)] {
+        let client = Client::of(&head, peer.parse().unwrap(), config.listeners.first());
+        let filter = route(|_| {}).request_trailers(&head, &client);
+        let trailers = "cf-connecting-ip: 6.6.6.6\r\ncf_connecting_ip: 6.6.6.6\r\nx-sum: 1\r\n";
+        assert_eq!(filter.passed_on(trailers.as_bytes()), b"x-sum: 1\r\n", "{peer}");
+        assert_eq!(client.naming_field().is_some(), is_named);
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+        let written = written_for(client, &route(|_| {}), &request, None).unwrap();
+        assert_eq!(written.contains("6.6.6.6"), is_named, "{written}");
+    }
+}
+
 #[test]
 fn who_names_no_host_asks_for_that_of_the_connection() {
     let head = written(&route(|_| {}), "GET / HTTP/1.0\r\n\r\n", None).unwrap();
