@@ -121,6 +121,10 @@ impl Files {
         if age >= self.revalidate || look.generation != route.generation.now() {
             return None;
         }
+        // The rest of one content must not follow the beginning of another.
+        if range::requested(head).is_some() && !entry.is_unchanged() {
+            return None;
+        }
         let response = respond::respond(&entry, head, &*self.clock);
         if response.is_ok() {
             self.metrics.cache_hit();
