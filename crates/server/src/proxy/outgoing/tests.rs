@@ -218,6 +218,28 @@ fn an_upgrade_is_passed_on_only_where_it_was_allowed() {
 }
 
 proptest::proptest! {
+    /// A server that merges no slashes finds the prefix that the guard was asked of, and none takes a segment for a host.
+    #[test]
+    fn a_path_is_of_one_route_however_its_slashes_are_read(
+        raw in "/{1,3}([ab]/{1,3}|\\./|\\.\\./){0,5}[ab]?",
+        prefixes in proptest::sample::subsequence(vec!["/a", "/b", "/a/b", "/a/b/a", "/b/b"], 0..5),
+    ) {
+        let longest = |path: &str| {
+            let is_of = |prefix: &&&str| {
+                path.strip_prefix(**prefix).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+            };
+            prefixes.iter().filter(is_of).max_by_key(|prefix| prefix.len()).copied()
+        };
+        let request = format!("GET {raw} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let head = head_of(&request).unwrap();
+        let Ok(decided) = head.target() else { return Ok(()) };
+        let prefix = longest(decided.path);
+        let route = route(|route| route.prefix = prefix.unwrap_or("/").to_owned());
+        let passed = target_by(&route, &raw).unwrap();
+        proptest::prop_assert_eq!(longest(&passed), prefix, "{} {}", raw, passed);
+        proptest::prop_assert!(!passed.starts_with("//"), "{} {}", raw, passed);
+    }
+
     /// Whatever is accepted of a client is one request to a server, with one host and without what it says of others.
     #[test]
     fn what_is_written_is_exactly_one_request(
