@@ -101,11 +101,16 @@ impl ProxyRoute {
     }
 }
 
-/// What is kept has one name, and what is signed is the path that was decided by.
+/// What is kept has one name, and what is signed is the path that was decided by. Otherwise they are as they were sent behind the
+/// prefix: a server that compares paths as they are would not find this prefix in `/a//b`. Nor may a path begin with two in any case,
+/// since some servers read `//host/path` (RFC 3986 §4.2), and find a path there that may be another route's.
 fn slash_runs(route: &Route) -> SlashRuns {
     match route.merge_slashes || route.cache.is_some() || route.signed_urls.is_some() {
         true => SlashRuns::Merged,
-        false => SlashRuns::AsSent,
+        false => {
+            let segments = route.prefix.split('/').filter(|segment| !segment.is_empty()).count();
+            SlashRuns::AsSentBehind(segments.max(1))
+        }
     }
 }
 

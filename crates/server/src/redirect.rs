@@ -32,7 +32,7 @@ impl Redirect {
             HTTPS_PORT => String::new(),
             port => format!(":{port}"),
         };
-        let reference = reference(target, head.raw_target(), SlashRuns::AsSent).ok_or(400_u16)?;
+        let reference = reference(target, head.raw_target(), SlashRuns::AS_SENT).ok_or(400_u16)?;
         let location = format!("https://{host}{port}{reference}");
         let configured = ConfiguredFields::default();
         Ok(match self.status {

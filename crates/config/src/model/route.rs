@@ -127,7 +127,7 @@ settings! {
         /// no matter of this setting.
         pub early_hints: EarlyHints = word(EarlyHints::Http2),
         /// With `backend`: sends slashes in a row as one. Routes are found and clients let in by the merged path in any case;
-        /// without this servers get what was sent. With `cache` or `signed_urls` they always get the merged path.
+        /// without this servers get what was sent behind the prefix. With `cache` or `signed_urls` they always get the merged path.
         pub merge_slashes: bool = flag(false),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),

@@ -9,10 +9,23 @@ use crate::uri::percent_encode_path;
 /// How slashes in a row are passed on. To decide by, they are one in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlashRuns {
-    /// As they were sent.
-    AsSent,
+    /// As they were sent, but as one in front of each of so many segments at the beginning.
+    AsSentBehind(usize),
     /// As one.
     Merged,
+}
+
+impl SlashRuns {
+    /// All as they were sent.
+    pub const AS_SENT: Self = Self::AsSentBehind(0);
+
+    /// In front of how many segments they are one.
+    fn merged_segments(self) -> usize {
+        match self {
+            Self::AsSentBehind(segments) => segments,
+            Self::Merged => usize::MAX,
+        }
+    }
 }
 
 /// Path and query of `target`, which was sent as `raw`. `;` and `%3B` need not be the same (RFC 3986 §2.2), so nothing that was
@@ -38,9 +51,11 @@ pub fn reference<'t>(target: Target<'t>, raw: &'t str, slashes: SlashRuns) -> Op
     let new = decided.get(..decided.len().checked_sub(kept)?)?;
     let kept = sent.left.get(sent.left.len().checked_sub(kept)?..)?;
     let is_rewritten = !new.is_empty() || kept.len() < sent.left.len();
-    let is_changed = sent.has_dots || (sent.has_runs && slashes == SlashRuns::Merged);
-    if !is_rewritten && !is_changed && path.starts_with('/') {
-        return Some(Cow::Borrowed(raw));
+    if !is_rewritten && !sent.has_dots && path.starts_with('/') {
+        return Some(match sent.has_runs {
+            true => Cow::Owned(with_runs(path, slashes.merged_segments()) + query),
+            false => Cow::Borrowed(raw),
+        });
     }
     let mut reference = String::with_capacity(raw.len() + 1);
     for segment in new {
@@ -56,6 +71,22 @@ pub fn reference<'t>(target: Target<'t>, raw: &'t str, slashes: SlashRuns) -> Op
     }
     reference.push_str(query);
     Some(Cow::Owned(reference))
+}
+
+/// A path with slashes in a row, as one in front of each of the first segments.
+fn with_runs(path: &str, merged_segments: usize) -> String {
+    let (mut merged, mut segments) = (String::with_capacity(path.len()), 0);
+    let mut behind_the_first = path.split('/').skip(1).peekable();
+    while let Some(segment) = behind_the_first.next() {
+        let is_in_run = segment.is_empty() && behind_the_first.peek().is_some();
+        if is_in_run && segments < merged_segments {
+            continue;
+        }
+        segments += usize::from(!segment.is_empty());
+        merged.push('/');
+        merged.push_str(segment);
+    }
+    merged
 }
 
 /// The segments of a path that are left when it is read, as they were sent; the last one is empty where a slash is last.

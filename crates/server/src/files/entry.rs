@@ -11,7 +11,7 @@ use kettle_http::range::ByteRange;
 
 use super::OpenFile;
 use super::file_route::FileRoute;
-use super::locate::{Facts, FileIdentity};
+use super::locate::{Facts, FileIdentity, identity_of};
 use super::precompressed::token;
 use crate::response::{Body, Part};
 
@@ -24,7 +24,7 @@ pub struct Entry {
     pub identity: FileIdentity,
     /// The strong entity tag, with its quotes; empty if nothing tells the content from an earlier one.
     pub etag: String,
-    /// When the content was last modified, as clients are told. They are told no time that is none.
+    /// When the content was last modified, as clients are told. They are told no time that is none, nor that of another content.
     pub modified: Option<SystemTime>,
     /// The value of `content-type`.
     pub content_type: String,
@@ -145,7 +145,8 @@ impl Entry {
         let etag = etag(route, facts, mark);
         // A date to come would let a client keep the file whatever happens to it (RFC 9110
         // §8.8.2.1).
-        let modified = is_dated(&identity).then(|| identity.modified().min(wall));
+        let is_told = is_dated(&identity) && mark != Mark::Nothing;
+        let modified = is_told.then(|| identity.modified().min(wall));
         let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
         let content_type = route.types.of(name);
         let mut bytes = Vec::with_capacity(HEAD_BYTES);
@@ -198,6 +199,18 @@ impl Entry {
     #[must_use]
     pub fn is_still(&self, facts: &Facts) -> bool {
         self.is_settled && self.identity == facts.identity
+    }
+
+    /// False if its bytes may be others by now: its file was written to as it lies there. What is remote is not asked, since that may
+    /// wait.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        match &self.content {
+            Content::Memory(_) => true,
+            Content::File(file) => {
+                !file.device().is_remote() && identity_of(file.file()) == Some(self.identity)
+            }
+        }
     }
 
     /// Bytes of memory this entry refers to.

@@ -71,11 +71,12 @@ impl FileRoute {
         let root = Root::open(root, route.symlinks, dotfiles)?;
         let mut offered = route.precompressed.clone();
         offered.extend(route.compress.iter().filter(|it| !route.precompressed.contains(it)));
+        let number = next_number();
         Ok(Self {
-            number: next_number(),
+            number,
             prefix: prefix.to_owned(),
             root: Arc::new(root),
-            generation: Generation::default(),
+            generation: Generation::of(number),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
             foreign_index: foreign_index(site, route),

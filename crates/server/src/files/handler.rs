@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use kettle_config::Limits;
+use kettle_config::{Coding, Limits};
 use kettle_http::target::Target;
 use kettle_http::{Method, negotiate, range};
 use rustix::io::Errno;
@@ -23,6 +23,7 @@ use super::current_roots::Sighting;
 use super::entry::{Entry, Look};
 use super::file_route::FileRoute;
 use super::find::Finder;
+use super::generation::GONE;
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
 use super::locate::{self, Found, LocateOutcome};
 use super::open_cache::{KeyRef, OpenCache, Remembered};
@@ -118,6 +119,10 @@ impl Files {
         let look = entry.checked.get();
         let age = self.clock.monotonic().saturating_sub(look.at);
         if age >= self.revalidate || look.generation != route.generation.now() {
+            return None;
+        }
+        // The rest of one content must not follow the beginning of another.
+        if range::requested(head).is_some() && !entry.is_unchanged() {
             return None;
         }
         let response = respond::respond(&entry, head, &*self.clock);
@@ -224,11 +229,15 @@ impl Files {
         let (generation, now) = (route.generation.now(), self.clock.monotonic());
         let seen = self.finder.find(route, relative, key.preference, now).await;
         let Sighting { found, root, looked, .. } = self.seen(route, generation, seen)?;
-        if found.is_no_file()
-            && let Some(entry) = self.remembered_file(key)
-        {
-            route.generation.tell((key.path, key.preference), Some(entry.identity), generation);
-            self.cache.borrow_mut().forget(key);
+        if found.is_no_file() {
+            for coding in FORMS {
+                route.generation.tell_gone((key.path, coding));
+            }
+            if let Some(entry) = self.remembered_file(key) {
+                let what = (key.path, key.preference);
+                route.generation.tell(what, (GONE, entry.identity), generation, true);
+                self.cache.borrow_mut().forget(key);
+            }
         }
         Ok((found, root, Look { at: looked, generation }))
     }
@@ -243,7 +252,7 @@ impl Files {
         let sighting = seen.map_err(locate::status_of)?;
         if sighting.is_root_new {
             self.forget_entries();
-            route.generation.tell((), sighting.root.identity(), generation);
+            route.generation.tell((), sighting.root.identity(), generation, true);
         }
         Ok(sighting)
     }
@@ -288,10 +297,9 @@ impl Files {
     ) -> Result<Rc<Entry>, Errno> {
         let remembered = self.remembered_file(key);
         let identity = found.facts.identity;
-        if remembered.as_ref().is_some_and(|entry| entry.identity != identity) {
-            let what = (key.path, key.preference);
-            look.generation = route.generation.tell(what, identity, look.generation);
-        }
+        let is_other = remembered.as_ref().is_some_and(|entry| entry.identity != identity);
+        let what = (key.path, found.facts.coding);
+        look.generation = route.generation.tell(what, identity, look.generation, is_other);
         let is_still = |entry: &Rc<Entry>| {
             entry.is_still(&found.facts) && !self.finder.has_room_for(&entry.content)
         };
@@ -416,6 +424,8 @@ fn add_slash(route: &FileRoute, target: Target<'_>) -> Response {
 /// What keeps the names in a listing from doing anything, unless the operator says otherwise.
 const LISTING_FIELDS: [(&str, &str); 2] =
     [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
+/// The forms that a file may be found in.
+const FORMS: [Option<Coding>; 4] = [None, Some(Coding::Br), Some(Coding::Zstd), Some(Coding::Gzip)];
 /// How often it is said that an error page cannot be read.
 const WARNED_AGAIN: Duration = Duration::from_mins(1);
 /// What a file can be asked.

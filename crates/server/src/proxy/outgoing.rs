@@ -85,7 +85,7 @@ impl ProxyRoute {
     /// Which of a request's trailers a server gets.
     pub(super) fn request_trailers(&self, head: &Head, client: &Client) -> TrailerFilter {
         let own = self.request_headers.iter().map(|(name, _)| name.to_ascii_lowercase());
-        let own = own.chain(client.naming_field().map(str::to_owned));
+        let own = own.chain(client.reserved_field().map(str::to_owned));
         TrailerFilter::of_request(head.header_values("connection"), own)
     }
 

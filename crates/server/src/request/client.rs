@@ -123,6 +123,12 @@ impl Client {
         self.naming_field.as_ref().is_some_and(|own| are_one_to_gateways(own.as_bytes(), name))
     }
 
+    /// The field, in lower case, by which proxies name clients here, whoever this one is: as [`is_named_by`](Self::is_named_by) has it.
+    #[must_use]
+    pub fn reserved_field(&self) -> Option<&str> {
+        self.naming_field.as_deref()
+    }
+
     /// The field by which a trusted proxy has named it, for servers that know that field.
     #[must_use]
     pub fn naming_field(&self) -> Option<&str> {

@@ -41,6 +41,31 @@ fn a_parameter_in_a_path_leads_around_no_rule() {
     assert_eq!(client.response().body, b"parameters");
 }
 
+/// A server that compares paths as they are, or takes `//a/b` for a host and a path, finds what the guard was asked about.
+#[test]
+fn slashes_in_a_row_lead_around_no_rule() {
+    let backend = Backend::listen();
+    let rules = "deny = [\"0.0.0.0/0\"]\n[[site.route]]\nprefix = \"/app/open\"\nbackend = \"app\"\n\
+                 [[site.route]]\nprefix = \"/elsewhere\"\nbackend = \"app\"";
+    let kettle = Kettle::start(before(rules, "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    for path in ["//app//a", "/app//", "/app//a//open", "/x/..//app/a"] {
+        assert_eq!(client.get(path).status, 403, "{path}");
+    }
+    let mut kept = None;
+    for (path, expected) in [
+        ("/app//open/a", "/app/open/a"),
+        ("//app/open/a", "/app/open/a"),
+        ("//elsewhere/app/a", "/elsewhere/app/a"),
+        ("/app/open//a//", "/app/open//a//"),
+    ] {
+        client.send(&get(path)).unwrap();
+        let head = answer(backend.asked(&mut kept), &ok("open"));
+        assert!(head.starts_with(&format!("GET {expected} HTTP/1.1\r\n")), "{path}: {head}");
+        assert_eq!(client.response().body, b"open");
+    }
+}
+
 #[test]
 fn a_signature_is_for_reading_its_path_and_for_nothing_else() {
     let backend = Backend::listen();

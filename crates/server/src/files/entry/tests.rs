@@ -116,6 +116,11 @@ fn a_time_that_is_none_makes_no_tag_and_is_not_told() {
     for same_files in [true, false] {
         assert_eq!(tag(&changing, Mark::Nothing, same_files), "");
     }
+    // The time may be that of the content before.
+    let route = route(changing.path(), |_| {});
+    let facts = facts(&route, "a", CodingPreference::NONE);
+    let entry = entry_by(&route, &facts, Mark::Nothing, 1_000_000_000);
+    assert!(entry.modified.is_none() && !lines(&entry).contains("last-modified: "));
 }
 
 #[test]

@@ -66,8 +66,12 @@ fn written_for(
 }
 
 fn target_of(target: &str) -> Option<String> {
+    target_by(&route(|_| {}), target)
+}
+
+fn target_by(route: &ProxyRoute, target: &str) -> Option<String> {
     let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
-    let head = written(&route(|_| {}), &request, None)?;
+    let head = written(route, &request, None)?;
     head.strip_prefix("GET ")?.split_once(" HTTP/1.1\r\n").map(|(target, _)| target.to_owned())
 }
 
@@ -111,9 +115,9 @@ fn paths_are_those_that_the_route_was_chosen_by() {
         ("/a%3Bb%c3%a4", "/a%3Bb%c3%a4"),
         ("/a//b/../c", "/a/c"),
         ("/a//b:c;d=e", "/a//b:c;d=e"),
-        ("//a///?b", "//a///?b"),
+        ("//a///?b", "/a///?b"),
         ("/a/./b:c;d=e%7e", "/a/b:c;d=e%7e"),
-        ("https://x.example//a", "//a"),
+        ("https://x.example//a", "/a"),
         ("/./a%20b", "/a%20b"),
         ("https://x.example/a;b?c", "/a;b?c"),
         ("https://x.example?b", "/?b"),
@@ -123,12 +127,28 @@ fn paths_are_those_that_the_route_was_chosen_by() {
         ("https://x.example/a%2Fb", "/a%2Fb"),
         ("/a%252Fb", "/a%252Fb"),
         ("/x/../a%2Fb", "/a%2Fb"),
-        ("https://x.example//a%2Fb", "//a%2Fb"),
+        ("https://x.example//a%2Fb", "/a%2Fb"),
     ] {
         assert_eq!(target_of(asked).as_deref(), Some(written), "{asked}");
     }
     for refused in ["/a%00", "/%2e%2e/a", "/..", "/a%0d%0ab", "/a\\b", "/%zz"] {
         assert_eq!(target_of(refused), None, "{refused}");
+    }
+}
+
+#[test]
+fn slashes_in_a_row_come_as_they_were_sent_behind_the_prefix() {
+    let written =
+        |prefix: &str, target| target_by(&route(|it| it.prefix = prefix.to_owned()), target);
+    for (prefix, asked, expected) in [
+        ("/", "//admin//a", "/admin//a"),
+        ("/a", "/a//b", "/a//b"),
+        ("/a/", "//a//b", "/a//b"),
+        ("/a/b", "/a//b//c", "/a/b//c"),
+        ("/a/b", "///a///b", "/a/b"),
+        ("/a/b", "https://x.example//a//b//?c", "/a/b//?c"),
+    ] {
+        assert_eq!(written(prefix, asked).as_deref(), Some(expected), "{prefix} {asked}");
     }
 }
 
@@ -161,6 +181,26 @@ fn what_an_operator_says_with_an_underscore_no_client_says_with_a_hyphen() {
     );
 }
 
+/// The field is nobody's word where its client did not come by a trusted proxy: not in a head, and not behind a body.
+#[test]
+fn what_proxies_name_clients_by_no_client_says_in_a_trailer() {
+    let text = "[[listener]]\naddress = \"127.0.0.1:443\"\ntrusted_proxies = [\"10.0.0.0/8\"]\n\
+        client_ip_header = \"CF-Connecting-IP\"\n[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";
+    let config = kettle_config::parse(text, std::path::Path::new("kettle.toml")).unwrap();
+    let lines = "CF-Connecting-IP: 6.6.6.6\r\nConnection: x\r\n";
+    let head = head_of(&format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n")).unwrap();
+    for (peer, is_named) in [("192.0.2.1:5000", false), ("10.0.0.1:5000", true)] {
+        let client = Client::of(&head, peer.parse().unwrap(), config.listeners.first());
+        let filter = route(|_| {}).request_trailers(&head, &client);
+        let trailers = "cf-connecting-ip: 6.6.6.6\r\ncf_connecting_ip: 6.6.6.6\r\nx-sum: 1\r\n";
+        assert_eq!(filter.passed_on(trailers.as_bytes()), b"x-sum: 1\r\n", "{peer}");
+        assert_eq!(client.naming_field().is_some(), is_named);
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+        let written = written_for(client, &route(|_| {}), &request, None).unwrap();
+        assert_eq!(written.contains("6.6.6.6"), is_named, "{written}");
+    }
+}
+
 #[test]
 fn who_names_no_host_asks_for_that_of_the_connection() {
     let head = written(&route(|_| {}), "GET / HTTP/1.0\r\n\r\n", None).unwrap();
@@ -178,6 +218,28 @@ fn an_upgrade_is_passed_on_only_where_it_was_allowed() {
 }
 
 proptest::proptest! {
+    /// A server that merges no slashes finds the prefix that the guard was asked of, and none takes a segment for a host.
+    #[test]
+    fn a_path_is_of_one_route_however_its_slashes_are_read(
+        raw in "/{1,3}([ab]/{1,3}|\\./|\\.\\./){0,5}[ab]?",
+        prefixes in proptest::sample::subsequence(vec!["/a", "/b", "/a/b", "/a/b/a", "/b/b"], 0..5),
+    ) {
+        let longest = |path: &str| {
+            let is_of = |prefix: &&&str| {
+                path.strip_prefix(**prefix).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+            };
+            prefixes.iter().filter(is_of).max_by_key(|prefix| prefix.len()).copied()
+        };
+        let request = format!("GET {raw} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let head = head_of(&request).unwrap();
+        let Ok(decided) = head.target() else { return Ok(()) };
+        let prefix = longest(decided.path);
+        let route = route(|route| route.prefix = prefix.unwrap_or("/").to_owned());
+        let passed = target_by(&route, &raw).unwrap();
+        proptest::prop_assert_eq!(longest(&passed), prefix, "{} {}", raw, passed);
+        proptest::prop_assert!(!passed.starts_with("//"), "{} {}", raw, passed);
+    }
+
     /// Whatever is accepted of a client is one request to a server, with one host and without what it says of others.
     #[test]
     fn what_is_written_is_exactly_one_request(

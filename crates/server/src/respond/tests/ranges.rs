@@ -95,6 +95,27 @@ async fn what_is_no_range_gets_the_whole_file() {
     }
 }
 
+/// Nobody has looked since, and the open file has the new bytes.
+#[tokio::test]
+async fn a_range_of_a_file_that_was_written_over_gets_the_whole_new_one() {
+    for server in servers() {
+        let etag = server.get("/a.txt", &[]).await.header("etag").unwrap().to_owned();
+        let new: Vec<u8> = BYTES.iter().rev().copied().collect();
+        fs::write(server.path("a.txt"), &new).unwrap();
+        set_modified(&server.path("a.txt"), 784_111_777);
+        let fields = ["Range: bytes=10-".to_owned(), format!("If-Range: {etag}")];
+        let reply = server.get("/a.txt", &fields.each_ref().map(|it| it.as_str())).await;
+        match reply.status {
+            // What is in memory is the old one still, all of it.
+            206 => assert_eq!((reply.header("etag"), &*reply.body), (Some(&*etag), &BYTES[10..])),
+            status => {
+                assert_eq!((status, &*reply.body), (200, &*new));
+                assert_ne!(reply.header("etag"), Some(&*etag));
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_range_of_an_older_file_gets_the_whole_new_one() {
     for server in servers() {

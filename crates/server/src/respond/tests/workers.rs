@@ -97,6 +97,27 @@ async fn what_is_gone_is_gone_for_all() {
 }
 
 #[tokio::test]
+async fn who_sees_a_file_for_the_first_time_tells_those_who_remember_another() {
+    let mut two = Two::open(stage());
+    for target in ["/a", "/b", "/c"] {
+        two.get(true, target).await;
+    }
+    fs::write(two.server.path("a"), "new").unwrap();
+    assert_eq!(two.get(true, "/a").await, ok("old"), "nobody has looked");
+    assert_eq!(two.get(false, "/a").await, ok("new"));
+    assert_eq!(two.get(true, "/a").await, ok("new"));
+    two.get(true, "/b").await;
+    two.get(true, "/c").await;
+    fs::remove_file(two.server.path("b")).unwrap();
+    let server = &two.server;
+    fs::write(server.path("c"), "other").unwrap();
+    assert_eq!(two.get(false, "/missing").await.0, 404);
+    assert_eq!(two.get(true, "/c").await, ok("same"), "that something never was there is no news");
+    assert_eq!(two.get(false, "/b").await.0, 404);
+    assert_eq!(two.get(true, "/b").await.0, 404);
+}
+
+#[tokio::test]
 async fn another_release_is_seen_by_all_at_once() {
     let mut two = Two::open(stage());
     two.remember(&["/a", "/b"]).await;
