@@ -21,6 +21,11 @@ pub(super) fn denied_patterns(expression: &str) -> Option<Vec<String>> {
     (1..=PATTERNS_MAX).contains(&patterns.len()).then_some(patterns)
 }
 
+/// A pattern for a text, and for others where letters of patterns stand in it.
+pub(super) fn no_less_than(text: &str) -> String {
+    text.replace(UNWRITTEN, "?")
+}
+
 /// An expression that is read. What its parts return has `ANY` for one character that may be a slash, and the marks of both ends.
 struct Expression {
     letters: Vec<char>,

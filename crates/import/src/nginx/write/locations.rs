@@ -8,6 +8,7 @@ use super::Writer;
 use super::guard::unguarded;
 use super::route::{Common, Route, Setting, nearest, nearest_mut, spoken};
 use super::settings::OF_SITES;
+use crate::nginx::denied::no_less_than;
 use crate::nginx::location::{self, Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 use crate::nginx::scope::Scope;
@@ -259,12 +260,12 @@ impl Writer<'_> {
     ) -> Option<()> {
         let path = &location.path;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let above = nearest_mut(routes, folder).filter(|_| exactly(path).is_some());
+        let above = nearest_mut(routes, folder).filter(|_| path.starts_with('/'));
         let Some(above) = above else {
             self.refuse(shut, what);
             return None;
         };
-        above.deny(format!("{path}**"));
+        above.deny(format!("{}**", no_less_than(path)));
         let message = format!("names that begin with {path} and go on get 403");
         self.draft.lose(&location.directive.origin, message, WHOLE_NAMES);
         Some(())
