@@ -66,7 +66,27 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "location ~ ^/u/(.*)$ { return 302 /v/$1$is_args$args; }",
         "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302 }]",
     ),
-    ("location ~* ^/u/(.*)$ { return 302 /v/$1; }", "`location ~* ^/u/(.*)$` is for other cases"),
+    (
+        "location ~* ^/u/(.*)$ { return 302 /v/$1; }",
+        "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302, keep_query = false }, \
+         { from = \"/U/**\", to",
+    ),
+    (
+        "location ~* ^/older/(.*)$ { return 302 /v/$1; }",
+        "`location ~* ^/older/(.*)$` is for other cases",
+    ),
+    ("disable_symlinks on;", "symlinks = \"never\""),
+    ("disable_symlinks if_not_owner;", "symlinks = \"never\""),
+    ("disable_symlinks off;", "symlinks = \"follow\""),
+    ("autoindex on;", "listing = true"),
+    (
+        "autoindex on; location = /index.html { deny all; }",
+        "folders below / are not listed: /index.html is a place of its own",
+    ),
+    (
+        "autoindex on; location /a/b/index.html { deny all; }",
+        "folders below / are not listed: /a/b/index.html is a place of its own",
+    ),
     (
         "rewrite ^/old/(.*)$ /new/$1 permanent;",
         "redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]",

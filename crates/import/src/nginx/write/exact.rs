@@ -3,8 +3,6 @@
 
 use std::path::PathBuf;
 
-use kettle_config::quoted;
-
 use super::Writer;
 use super::guard::{guards_browsers, unguarded};
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
@@ -260,11 +258,7 @@ fn is_rootless<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
 /// The same rules for a folder whose index the path is: nginx goes from there to the location of its index.
 fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> Vec<Rule> {
     let Some((folder, name)) = location.path.rsplit_once('/') else { return Vec::new() };
-    let written = above.and_then(|it| it.settings.iter().find(|(key, ..)| *key == "index"));
-    let is_index = match written {
-        Some((_, names, _)) => names.contains(&quoted(name)),
-        None => name == "index.html",
-    };
+    let is_index = above.map_or(name == "index.html", |it| it.has_index(name));
     let of_folder = |rule: &Rule| Rule { from: Some(format!("{folder}/")), ..rule.clone() };
     let redirects = rules.iter().filter(|rule| rule.is_redirect() && is_index);
     redirects.map(of_folder).collect()

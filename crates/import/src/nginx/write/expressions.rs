@@ -8,7 +8,7 @@ use super::settings::{OF_ROUTES, ROUTE_ABOVE};
 use crate::nginx::denied::denied_patterns;
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
-use crate::nginx::redirect::Rule;
+use crate::nginx::redirect::{Rule, has_few_letters};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -96,9 +96,11 @@ impl Writer<'_> {
             if !rules.is_empty() {
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             }
-            if location.ignores_case && !rules.is_empty() {
+            let is_cased =
+                |rule: &Rule| rule.from.as_deref().is_some_and(|it| !has_few_letters(it));
+            if location.ignores_case && rules.iter().any(is_cased) {
                 let message = format!("{what} is for other cases of its letters as well");
-                self.draft.warn(&location.directive.origin, message, ONE_CASE);
+                self.draft.lose(&location.directive.origin, message, ONE_CASE);
             }
             if rules.is_empty() {
                 self.except_from_fallback(location, &spared, routes, &what);
@@ -289,5 +291,4 @@ const OF_FILES: &str = "its files answer in nginx, and a backend would be asked 
 const STARRED_MAX: usize = 100;
 const BOTH_CASES: &str =
     "patterns of kettle tell letters' cases apart; all small and all large ones are written";
-const ONE_CASE: &str =
-    "patterns of kettle tell letters' cases apart; write one for each that is asked for";
+const ONE_CASE: &str = "patterns of kettle tell letters' cases apart; it is written as it was, with small and with large ones";

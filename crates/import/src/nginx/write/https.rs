@@ -55,15 +55,16 @@ impl Writer<'_> {
                 }
             }
         }
-        let default = listens.first().and_then(|first| default_of(servers, first.address));
+        let defaults = listens.iter().filter_map(|it| default_of(servers, it.address));
+        let defaults: Vec<usize> = defaults.collect();
         for listen in &listens {
-            self.tell_of_reach(servers, listen, default);
+            self.tell_of_reach(servers, listen, defaults.first().copied());
             self.https_listener(servers, listen);
         }
         self.redirects(servers, &listens);
         let reached = servers.iter().enumerate().filter(|(_, it)| !chosen.is_disjoint(&doors(it)));
         let reached: Vec<usize> = reached.map(|(number, _)| number).collect();
-        self.sites(servers, &reached, default);
+        self.sites(servers, &reached, &defaults);
         for server in servers.iter().filter(|server| server.redirect().is_some()) {
             self.tell_of_others(server);
         }

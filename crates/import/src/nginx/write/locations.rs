@@ -57,6 +57,7 @@ impl Writer<'_> {
         self.spread(common.rules, before, &mut routes)?;
         self.deny(common.denied, server, &locations, &mut routes)?;
         self.mend_fallbacks(&mut routes);
+        self.mend_lists(&mut routes);
         self.mend_folders(&mut routes);
         Some(routes)
     }

@@ -89,6 +89,14 @@ impl Route {
         Some(self.files.as_ref()?.join(below))
     }
 
+    /// Whether a file of this name answers for its folder.
+    pub(super) fn has_index(&self, name: &str) -> bool {
+        match self.settings.iter().find(|(key, ..)| *key == "index") {
+            Some((_, names, _)) => names.contains(&quoted(name)),
+            None => name == "index.html",
+        }
+    }
+
     pub(super) fn falls_back_to(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.prefix.as_str()).map(quoted);
         self.settings

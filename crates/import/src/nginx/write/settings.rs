@@ -30,9 +30,13 @@ impl Writer<'_> {
         let (symlinks, place) = match scope.find("disable_symlinks") {
             Some(it) if it.word(0) == "on" => ("never", &it.origin),
             Some(it) if it.word(0) == "if_not_owner" => {
-                let help = "links are followed as long as they stay below the root";
-                self.draft.warn(&it.origin, "owners of links are not compared", help);
-                ("beneath", &it.origin)
+                let help = "no link is followed, since nobody compares their owners";
+                self.draft.lose(
+                    &it.origin,
+                    format!("`{}` is not carried over as it is", spoken(it)),
+                    help,
+                );
+                ("never", &it.origin)
             }
             _ => ("follow", origin),
         };
