@@ -1,11 +1,12 @@
 //! Locations for regular expressions: what they say of caches, where they send clients, and what they refuse.
 
 use super::Writer;
+use super::exact::is_no_folder;
 use super::guard::unguarded;
 use super::locations::WELL_KNOWN;
 use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest, spoken};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
-use crate::nginx::denied::denied_patterns;
+use crate::nginx::denied::{denied_patterns, folder_patterns};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{Rule, has_few_letters};
@@ -104,6 +105,7 @@ impl Writer<'_> {
             }
             if rules.is_empty() {
                 self.except_from_fallback(location, &spared, routes, &what);
+                self.deny_folders(location, &spared, routes, &what);
             }
             let spare = |rule| Rule { spared: spared.clone(), ..rule };
             common.rules.extend(rules.into_iter().map(spare));
@@ -169,6 +171,30 @@ impl Writer<'_> {
                     self.draft.lose(&location.directive.origin, message, help);
                 }
             }
+        }
+    }
+
+    /// Refuses the folders of an expression on the routes that would show an index or a list for them, where nginx does not.
+    fn deny_folders(
+        &mut self,
+        location: &Location<'_>,
+        spared: &[String],
+        routes: &mut [Route],
+        what: &str,
+    ) {
+        let tries = is_no_folder(location);
+        let unlisted = location.scope.find("autoindex").filter(|it| it.word(0) == "off");
+        let unlisted = unlisted.map(|directive| Shut { directive, why: UNLISTED });
+        let patterns = folder_patterns(&location.path);
+        for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
+            let is_listed = route.settings.iter().any(|(key, ..)| *key == "listing");
+            let shut = tries.or(unlisted.filter(|_| is_listed));
+            let Some(shut) = shut.filter(|_| !spared.contains(&route.prefix)) else { continue };
+            if let Some(first) = patterns.first().filter(|it| !route.denied.contains(it)) {
+                let message = format!("folders that {what} is for get 403 by `{first}`");
+                self.draft.lose(&shut.directive.origin, message, shut.why);
+            }
+            patterns.iter().for_each(|pattern| route.deny(pattern.clone()));
         }
     }
 
@@ -286,6 +312,7 @@ fn well_known(above: &Route) -> Option<Route> {
     })
 }
 
+const UNLISTED: &str = "lists are a matter of a whole route";
 const OF_FILES: &str = "its files answer in nginx, and a backend would be asked for them";
 /// As kettle has it.
 const STARRED_MAX: usize = 100;

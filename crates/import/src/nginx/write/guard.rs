@@ -151,6 +151,8 @@ pub(super) fn guards_browsers(directive: &Directive) -> bool {
     let is_safety = || SAFETY.iter().any(|name| directive.word(0).eq_ignore_ascii_case(name));
     match directive.name.as_str() {
         "types" | "default_type" => true,
+        // Or which files there are.
+        "disable_symlinks" => directive.word(0) != "off",
         "add_header" => is_safety(),
         _ => false,
     }
