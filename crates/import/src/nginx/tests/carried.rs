@@ -53,7 +53,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("limit_req zone=a burst=5;", "`limit_req zone=a burst=5` delays nobody"),
     ("limit_req zone=uri;", "`limit_req zone=uri` is not carried over"),
-    ("set_real_ip_from 10.0.0.1; limit_req zone=a;", "`limit_req zone=a` is not carried over"),
+    (
+        "set_real_ip_from 10.0.0.1; real_ip_header Forwarded; limit_req zone=a;",
+        "`limit_req zone=a` is not carried over",
+    ),
+    (
+        "set_real_ip_from 10.0.0.1; limit_req zone=a;",
+        "rate_limit = { requests = 10, period = \"1s\", burst = 1 }",
+    ),
     (
         "location /old/ { return 301 /new/; }",
         "prefix = \"/old\"\nredirect = [{ to = \"/new/\", status = 301, keep_query = false }]",
@@ -124,6 +131,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     (
         "location /b/ { proxy_pass http://app; }",
         "[[backend.server]]\naddress = \"10.0.0.2:81\"\nbackup = true",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; client_max_body_size 5g; }",
+        "request_spool = 5368709120\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; client_max_body_size 0; }",
+        "`client_max_body_size 0` is not carried over as it is",
     ),
     ("location /b/ { proxy_pass http://app; }", "backend_host = \"app\""),
     ("location /b/ { proxy_pass http://a_b; }", "servers are not asked for the host `a_b`"),

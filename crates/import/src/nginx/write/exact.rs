@@ -8,7 +8,7 @@ use super::guard::{guards_browsers, unguarded};
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
 use super::route::{Common, OF_FOLDERS, Route, nearest};
-use super::settings::{OF_ROUTES, ROUTE_ABOVE};
+use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
 use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 
@@ -43,6 +43,8 @@ impl Writer<'_> {
                 let shut = shut.or_else(|| is_rootless(location, above?));
                 let shut = shut.or_else(|| is_unlisted(location, above?));
                 let shut = shut.or_else(|| unguarded(location));
+                let is_moved = rules.as_ref().is_ok_and(|rules| !rules.is_empty());
+                let shut = shut.or_else(|| laxer_files(location, above?).filter(|_| !is_moved));
                 if let Some(shut) = shut {
                     self.close_path(location, routes, &shut, &what)?;
                     continue;
@@ -149,7 +151,8 @@ impl Writer<'_> {
         let is_elsewhere = looked.is_none_or(|looked| looked != folder.join(&below));
         // A fallback that another route answers for would be none.
         let is_fallback = || above.is_some_and(|above| above.falls_back_to(path));
-        let says_own = own.iter().any(guards_browsers);
+        let is_laxer = || above.is_some_and(|above| laxer_files(location, above).is_some());
+        let says_own = own.iter().any(guards_browsers) || is_laxer();
         if !(has_log && !is_fallback() || is_stricter || is_elsewhere || says_own) {
             return None;
         }

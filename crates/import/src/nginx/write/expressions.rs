@@ -5,7 +5,7 @@ use super::exact::is_no_folder;
 use super::guard::unguarded;
 use super::locations::WELL_KNOWN;
 use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest, spoken};
-use super::settings::{OF_ROUTES, ROUTE_ABOVE};
+use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
 use crate::nginx::denied::{denied_patterns, folder_patterns};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
@@ -131,7 +131,10 @@ impl Writer<'_> {
         let unsaid = |route: &Route| {
             let is_passed = route.backend.is_some() && rules.is_empty();
             let passed = is_passed.then_some(Shut { directive, why: OF_FILES });
-            self.stricter(location, route).or_else(|| self.elsewhere(location, route)).or(passed)
+            self.stricter(location, route)
+                .or_else(|| self.elsewhere(location, route))
+                .or_else(|| laxer_files(location, route).filter(|_| rules.is_empty()))
+                .or(passed)
         };
         let found = routes.iter().enumerate().filter(|(_, route)| is_serving(route));
         let found: Vec<_> = found.filter_map(|(at, route)| Some((at, unsaid(route)?))).collect();

@@ -144,6 +144,8 @@ impl Writer<'_> {
             self.takes_any_header |= !trust_alike(&scopes);
             self.accept_proxy(&scopes, listen);
         }
+        let scopes = servers.iter().filter(listening).map(|server| &server.scope);
+        self.trusted_proxies(&scopes.collect::<Vec<_>>());
         let refused = first.and_then(|server| ktls_option(&server.scope.all("ssl_conf_command")));
         if let Some(origin) = refused {
             self.draft.text.set("path", quoted("user"), Some(&origin));
@@ -232,10 +234,11 @@ impl Writer<'_> {
             self.draft.text.set("redirect_port", port, origin);
         }
         self.listener_settings(listen);
+        let scopes: Vec<_> = servers.iter().filter(here).map(|server| &server.scope).collect();
         if listen.takes_proxy {
-            let scopes = servers.iter().filter(here).map(|server| &server.scope);
-            self.accept_proxy(&scopes.collect::<Vec<_>>(), listen);
+            self.accept_proxy(&scopes, listen);
         }
+        self.trusted_proxies(&scopes);
     }
 
     /// Says what of a redirect a listener does not do, which has the status and the port of `first`.

@@ -122,6 +122,21 @@ impl Route {
             && !self.is_closed
     }
 
+    /// Whether another route of this prefix would answer with the same files, of the same types.
+    pub(super) fn finds_the_same(&self, other: &Self) -> bool {
+        let is_alike = |key: &&str| {
+            let of = |route: &'_ Self| {
+                let value = route.settings.iter().find(|(own, ..)| own == key);
+                value.map(|(_, value, _)| value.clone())
+            };
+            of(self) == of(other)
+        };
+        self.files == other.files
+            && self.alone == other.alone
+            && self.rules == other.rules
+            && OF_FOLDERS.iter().chain(&["mime", "symlinks"]).all(is_alike)
+    }
+
     pub(super) fn write(&self, writer: &mut Writer<'_>) {
         let text = &mut writer.draft.text;
         let origin = Some(&self.origin);
