@@ -66,7 +66,7 @@ format = \"common\"",
  2 | level = \"notice\"
    |         ^^^^^^^^
 help: write \"info\"
-kettle.toml:3:10: `format` takes one of \"json\", \"combined\", \"short\"
+kettle.toml:3:10: `format` takes one of \"json\", \"combined\", \"combined-plain\", \"short\"
  3 | format = \"common\"
    |          ^^^^^^^^
 help: write \"combined\"",

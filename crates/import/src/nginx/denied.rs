@@ -21,6 +21,35 @@ pub(super) fn denied_patterns(expression: &str) -> Option<Vec<String>> {
     (1..=PATTERNS_MAX).contains(&patterns.len()).then_some(patterns)
 }
 
+/// Patterns for all folders that an expression is for, each with a slash at its end. All folders, where no few patterns say that.
+pub(super) fn folder_patterns(expression: &str) -> Vec<String> {
+    let all = || vec!["/**/".to_owned(), "/".to_owned()];
+    let Some(patterns) = denied_patterns(expression) else { return all() };
+    let mut folders: Vec<String> = Vec::new();
+    for pattern in patterns {
+        let pattern = match pattern.contains('/') {
+            true => pattern,
+            // Held against whole paths.
+            false => format!("/**{}", pattern.trim_start_matches('*')),
+        };
+        let ends = match pattern.strip_suffix("**").or(pattern.strip_suffix('*')) {
+            Some(begun) => {
+                let whole = begun.ends_with('/').then(|| begun.to_owned());
+                [Some(format!("{begun}**/")), whole]
+            }
+            None => [pattern.ends_with('/').then_some(pattern), None],
+        };
+        folders.extend(ends.into_iter().flatten());
+    }
+    let is_read = |it: &String| !it.contains("***") && it.len() <= PATTERN_BYTES_MAX;
+    if folders.iter().all(is_read) { folders } else { all() }
+}
+
+/// A pattern for a text, and for others where letters of patterns stand in it.
+pub(super) fn no_less_than(text: &str) -> String {
+    text.replace(UNWRITTEN, "?")
+}
+
 /// An expression that is read. What its parts return has `ANY` for one character that may be a slash, and the marks of both ends.
 struct Expression {
     letters: Vec<char>,
@@ -317,6 +346,23 @@ mod tests {
         ] {
             let found = denied_patterns(expression).unwrap_or_default().join(" ");
             assert_eq!(found, expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn expressions_become_patterns_for_their_folders() {
+        for (expression, expected) in [
+            ("^/pub/(.*)$", "/pub/**/ /pub/"),
+            ("^/pub/", "/pub/**/ /pub/"),
+            ("^/pub", "/pub**/"),
+            ("/$", "**/"),
+            ("^/pub/$", "/pub/"),
+            ("\\.(js|css)$", ""),
+            ("\\.php", "/**.php**/"),
+            ("^/x/\\d+$", "/x/?**/"),
+            ("(?=x)\\x41", "/**/ /"),
+        ] {
+            assert_eq!(folder_patterns(expression).join(" "), expected, "{expression}");
         }
     }
 }

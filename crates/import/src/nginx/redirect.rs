@@ -93,6 +93,34 @@ pub(super) fn exactly(path: &str) -> Option<Expressed> {
     is_plain.then(|| Expressed { patterns, groups: Vec::new(), is_wider: false })
 }
 
+/// A pattern in all cases of its letters, or of many the one that is written, the small and the large ones.
+pub(super) fn cases(pattern: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    if has_few_letters(pattern) {
+        for letter in pattern.chars() {
+            let cases = [letter.to_ascii_lowercase(), letter.to_ascii_uppercase()];
+            let cases = if cases.first() == cases.last() { &cases[..1] } else { &cases[..] };
+            all = all
+                .iter()
+                .flat_map(|begun| cases.iter().map(move |letter| format!("{begun}{letter}")))
+                .collect();
+        }
+        return all;
+    }
+    all = vec![pattern.to_owned()];
+    for other in [pattern.to_ascii_lowercase(), pattern.to_ascii_uppercase()] {
+        if !all.contains(&other) {
+            all.push(other);
+        }
+    }
+    all
+}
+
+/// Whether a pattern can be written in all cases of its letters.
+pub(super) fn has_few_letters(pattern: &str) -> bool {
+    pattern.bytes().filter(u8::is_ascii_alphabetic).count() <= CASED_MAX
+}
+
 /// Whether a server with these rules does nothing but send clients elsewhere.
 pub(super) fn lead_away(rules: &[Rule]) -> bool {
     rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none())
@@ -244,6 +272,9 @@ pub(super) fn destination_of(text: &str, groups: &[String]) -> Option<Destinatio
 
 /// As kettle has it.
 const PATTERN_BYTES_MAX: usize = 256;
+
+/// So that a route has at most 16 rules for one expression.
+const CASED_MAX: usize = 4;
 
 #[cfg(test)]
 mod tests {

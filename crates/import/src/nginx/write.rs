@@ -10,6 +10,7 @@ mod locations;
 mod log;
 mod moved;
 mod pass;
+mod proxies;
 mod route;
 mod settings;
 mod site;
@@ -33,6 +34,7 @@ use crate::offer::list;
 use crate::toml_text::TomlText;
 use crate::{Imported, Surroundings};
 use log::Logs;
+use proxies::{OTHER_CLIENTS, Proxies};
 use route::spoken;
 
 /// Writes it.
@@ -56,6 +58,7 @@ pub(super) fn write(
         closed: 0,
         challenges: Vec::new(),
         logs: Logs::default(),
+        proxies: Proxies::default(),
     };
     writer.all(main);
     writer.draft.finish("nginx", path, Default::default(), Some(surroundings))
@@ -83,6 +86,7 @@ struct Writer<'s> {
     /// The locations for certificate authorities that became routes.
     challenges: Vec<Origin>,
     logs: Logs,
+    proxies: Proxies,
 }
 
 impl Writer<'_> {
@@ -92,6 +96,7 @@ impl Writer<'_> {
         blocks("events").for_each(|events| self.tell(events.inner()));
         let scope = Scope::new(main);
         let https: Vec<&Directive> = blocks("http").collect();
+        self.proxies = Proxies::of(&scope, &https);
         for http in &https {
             self.tell(http.inner());
         }
@@ -131,8 +136,12 @@ impl Writer<'_> {
                     "`websocket = true` of a route says it: kettle writes `Connection` itself"
                 }
                 ("map", _) => "kettle has no variables",
-                ("real_ip_header", _) if directive.word(0) != "proxy_protocol" => {
-                    "only a PROXY header says for whom a connection is: `accept_proxy` of its listener"
+                ("real_ip_header", _) if directive.word(0) == "proxy_protocol" => continue,
+                ("set_real_ip_from" | "real_ip_header" | "real_ip_recursive", _) => {
+                    if self.proxies.have(directive) {
+                        continue;
+                    }
+                    OTHER_CLIENTS
                 }
                 (_, Fate::Told(help)) => help,
                 // Where they may decide who is served they close their place, which is said there.

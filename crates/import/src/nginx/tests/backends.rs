@@ -152,6 +152,11 @@ fn what_guards_a_backend_is_not_lost() {
         // nginx does not look at it then.
         (&format!("location /b/ {{ {list} proxy_pass https://a.example; }}"), "/ /b> /open"),
         ("location /b/ { try_files $uri @x; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { more_set_input_headers x; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_set_header Host $inside; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_set_header Host $host_of_it; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_set_header Host $host:8080; proxy_pass http://a; }", "/ /b> /open"),
+        ("location /b/ { proxy_set_header Host $proxy_host; proxy_pass http://a; }", "/ /b> /open"),
     ]);
     let made = imported(&format!(
         "stream {{ server {{ listen 1; proxy_ssl on; proxy_ssl_verify on; {list} \

@@ -53,7 +53,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("limit_req zone=a burst=5;", "`limit_req zone=a burst=5` delays nobody"),
     ("limit_req zone=uri;", "`limit_req zone=uri` is not carried over"),
-    ("set_real_ip_from 10.0.0.1; limit_req zone=a;", "`limit_req zone=a` is not carried over"),
+    (
+        "set_real_ip_from 10.0.0.1; real_ip_header Forwarded; limit_req zone=a;",
+        "`limit_req zone=a` is not carried over",
+    ),
+    (
+        "set_real_ip_from 10.0.0.1; limit_req zone=a;",
+        "rate_limit = { requests = 10, period = \"1s\", burst = 1 }",
+    ),
     (
         "location /old/ { return 301 /new/; }",
         "prefix = \"/old\"\nredirect = [{ to = \"/new/\", status = 301, keep_query = false }]",
@@ -66,7 +73,27 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "location ~ ^/u/(.*)$ { return 302 /v/$1$is_args$args; }",
         "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302 }]",
     ),
-    ("location ~* ^/u/(.*)$ { return 302 /v/$1; }", "`location ~* ^/u/(.*)$` is for other cases"),
+    (
+        "location ~* ^/u/(.*)$ { return 302 /v/$1; }",
+        "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302, keep_query = false }, \
+         { from = \"/U/**\", to",
+    ),
+    (
+        "location ~* ^/older/(.*)$ { return 302 /v/$1; }",
+        "`location ~* ^/older/(.*)$` is for other cases",
+    ),
+    ("disable_symlinks on;", "symlinks = \"never\""),
+    ("disable_symlinks if_not_owner;", "symlinks = \"never\""),
+    ("disable_symlinks off;", "symlinks = \"follow\""),
+    ("autoindex on;", "listing = true"),
+    (
+        "autoindex on; location = /index.html { deny all; }",
+        "folders below / are not listed: /index.html is a place of its own",
+    ),
+    (
+        "autoindex on; location /a/b/index.html { deny all; }",
+        "folders below / are not listed: /a/b/index.html is a place of its own",
+    ),
     (
         "rewrite ^/old/(.*)$ /new/$1 permanent;",
         "redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]",
@@ -104,6 +131,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     (
         "location /b/ { proxy_pass http://app; }",
         "[[backend.server]]\naddress = \"10.0.0.2:81\"\nbackup = true",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; client_max_body_size 5g; }",
+        "request_spool = 5368709120\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; client_max_body_size 0; }",
+        "`client_max_body_size 0` is not carried over as it is",
     ),
     ("location /b/ { proxy_pass http://app; }", "backend_host = \"app\""),
     ("location /b/ { proxy_pass http://a_b; }", "servers are not asked for the host `a_b`"),

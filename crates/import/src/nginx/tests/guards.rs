@@ -14,7 +14,9 @@ fn nothing_becomes_looser() {
         ("allow all; deny 1.2.3.4;", "/ /open"),
         ("deny 1.2.3.4;", "/? /open?"),
         ("deny host.example;", ""),
-        ("set_real_ip_from 10.0.0.1; deny 1.2.3.4;", ""),
+        ("set_real_ip_from 10.0.0.1; deny 1.2.3.4;", "/? /open?"),
+        ("set_real_ip_from 10.0.0.1; real_ip_header X-Forwarded-For; deny 1.2.3.4;", ""),
+        ("set_real_ip_from lb.example; deny 1.2.3.4;", ""),
         ("listen 444 ssl proxy_protocol; deny 1.2.3.4;", ""),
         ("set_real_ip_from 10.0.0.1; real_ip_header proxy_protocol; deny 1.2.3.4;", "/? /open?"),
         ("auth_basic x;", ""),
@@ -292,6 +294,39 @@ fn a_page_for_errors_is_a_file_that_all_may_have() {
     }
 }
 
+/// What the route around a place would answer otherwise than the place does, in the same words.
+#[test]
+fn no_place_is_answered_by_a_laxer_route() {
+    left(&[
+        ("location /x { } location /x/ { proxy_pass http://a; }", "/ /open /x>"),
+        ("location /x { proxy_pass http://a; } location /x/ { }", "/-/x** /open /x!"),
+        ("location /x { autoindex on; } location /x/ { }", "/-/x** /open /x!"),
+        ("location /x { expires 1h; } location /x/ { expires 2h; }", "/ /open /x"),
+        ("location /x { autoindex on; } location /x/ { autoindex on; }", "/-/x** /open /x"),
+        ("location /x/ { return 301 /y; } location /x { }", "/ /open /x"),
+        (
+            "types { text/plain txt; } location / { types { text/html txt; } } location ~ ^/x { }",
+            "/-/x** /open",
+        ),
+        (
+            "types { text/plain txt; } location / { types { text/html txt; } } location = /x { }",
+            "/ /open /x-/x/x-",
+        ),
+        (
+            "disable_symlinks on; location / { disable_symlinks off; } location ~ ^/x { }",
+            "/-/x** /open",
+        ),
+        ("location / { proxy_pass http://a; } location /x { }", "/>-/x** /open /x"),
+        ("location / { proxy_pass http://a; } location /x/ { }", "/> /open /x"),
+        ("location ~ ^/x { disable_symlinks on; }", "/-/x** /open-/x**"),
+        ("location ~ ^/x/ { try_files $uri =404; }", "/-/x/**/-/x/ /open-/x/**/-/x/"),
+        ("location ~ \\.x$ { try_files $uri =404; }", "/ /open"),
+        ("location ~ ^/x/ { try_files $uri $uri/ =404; }", "/ /open"),
+        ("location ~ ^/x/ { autoindex off; }", "/ /open"),
+        ("autoindex on; location ~ ^/x/ { autoindex off; }", "/-/x/**/-/x/ /open-/x/**/-/x/"),
+    ]);
+}
+
 /// What two servers on one socket trust, and whether lists of addresses hold there.
 #[test]
 fn nobody_chooses_the_address_that_is_looked_at() {
@@ -314,6 +349,63 @@ fn nobody_chooses_the_address_that_is_looked_at() {
         );
         let made = beside_users(&text);
         assert_eq!(routes(&made.config().unwrap()), expected, "{first} {second}\n{}", made.toml);
+    }
+}
+
+/// What two servers say, what the first listener says then, and whether a list of addresses of the second one holds.
+#[test]
+fn a_header_names_clients_where_all_servers_find_them_by_it() {
+    let real = "set_real_ip_from 10.1.2.3/8; set_real_ip_from 2001:db8::/32;";
+    let cloud = format!("{real} real_ip_header CF-Connecting-IP;");
+    let listed = format!("{real} real_ip_header X-Forwarded-For; real_ip_recursive on;");
+    let direct = format!("{real} real_ip_header X-Forwarded-For;");
+    let trusted = |header: &str| {
+        format!(
+            "trusted_proxies = [\"10.0.0.0/8\", \"2001:db8::/32\"]\nclient_ip_header = \"{header}\"\n"
+        )
+    };
+    let nobody = || "http2 = false\n\n".to_owned();
+    for (first, second, expected, sites) in [
+        (real, real, trusted("x-real-ip"), "/ /?"),
+        (&cloud, &cloud, trusted("cf-connecting-ip"), "/ /?"),
+        (&listed, &listed, trusted("x-forwarded-for"), "/ /?"),
+        // Of two trusted proxies nginx takes the first one for the client then.
+        (&direct, &direct, nobody(), "/ /!"),
+        (&listed, &cloud, nobody(), "/ /!"),
+        (&listed, "", nobody(), "/ /?"),
+        ("", &listed, nobody(), "/ /!"),
+        (&format!("{listed} listen 444 ssl proxy_protocol;"), &listed, nobody(), "/ /!"),
+        (
+            &listed,
+            &format!("{listed} location /x {{ real_ip_recursive off; deny 1.2.3.4; }}"),
+            trusted("x-forwarded-for"),
+            "/ /?-/x** /x!",
+        ),
+        ("set_real_ip_from unix:;", "set_real_ip_from unix:;", nobody(), "/ /!"),
+        (
+            &format!("{real} real_ip_header Host;"),
+            &format!("{real} real_ip_header Host;"),
+            nobody(),
+            "/ /!",
+        ),
+        (
+            &format!("{real} real_ip_header X_R;"),
+            &format!("{real} real_ip_header X_R;"),
+            nobody(),
+            "/ /!",
+        ),
+    ] {
+        let certificate = "listen 443 ssl; ssl_certificate c; ssl_certificate_key k; root /r;";
+        let text = format!(
+            "http {{ server {{ server_name a; {certificate} {first} }} \
+             server {{ server_name b; {certificate} {second} deny 1.2.3.4; }} }}"
+        );
+        let made = beside_users(&text);
+        assert!(made.toml.contains(&expected), "{first} {second}\n{}", made.toml);
+        assert_eq!(routes(&made.config().unwrap()), sites, "{first} {second}\n{}", made.toml);
+        let is_told = made.toml.contains("`set_real_ip_from");
+        let has_any = !(first.is_empty() && second.is_empty());
+        assert_eq!(is_told, has_any && expected == nobody(), "{first} {second}\n{}", made.toml);
     }
 }
 

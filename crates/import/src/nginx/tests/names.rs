@@ -204,3 +204,33 @@ fn what_holds_for_all_is_named_with_its_file() {
     let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine).unwrap();
     assert!(made.toml.contains("it holds for all, as /etc/nginx/a.conf:1 says"), "{}", made.toml);
 }
+
+/// What the server of a.example says, the default on 443, and that of b.example, the default on 8443; and the site that answers
+/// for other names on both.
+#[test]
+fn one_default_serves_no_more_than_that_of_each_address() {
+    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key;";
+    for ([first, other], expected) in [
+        (["root /srv;", "root /srv;"], Some("a.example")),
+        (["root /srv; deny 1.2.3.4;", "root /srv;"], Some("a.example")),
+        (["root /srv;", "root /srv; deny 1.2.3.4;"], None),
+        (["root /srv;", "root /srv; auth_basic x; auth_basic_user_file users;"], None),
+        (["root /srv;", "root /srv; location /x/ { deny all; }"], None),
+        (["root /srv;", "return 403;"], None),
+        (["root /srv;", "return 301 https://a.example/;"], None),
+        (["root /srv;", "ssl_reject_handshake on;"], None),
+    ] {
+        let one = |name: &str, ports: [&str; 2], words: &str| {
+            let [here, there] = ports;
+            format!(
+                "server {{ listen {here} ssl default_server; listen {there} ssl; server_name {name}; {certificate} {words} }}"
+            )
+        };
+        let text =
+            one("a.example", ["443", "8443"], first) + &one("b.example", ["8443", "443"], other);
+        let config = config(&format!("http {{ {text} }}"));
+        let default = config.default_site().and_then(|it| config.sites.get(it));
+        let default = default.map(|site| site.names[0].value.as_str());
+        assert_eq!(default, expected, "{first} {other}");
+    }
+}

@@ -54,6 +54,8 @@ fn a_prefix_with_letters_of_patterns_means_them() {
     assert!(made.toml.contains("prefix = \"/a%28b%29%2Ac\""), "{}", made.toml);
     let config = made.config().unwrap();
     assert!(config.sites[0].routes.iter().any(|route| route.prefix == "/a(b)*c"), "{}", made.toml);
+    // The names that begin so.
+    assert!(made.toml.contains("deny_files = [\"/a(b)?c**\"]"), "{}", made.toml);
 }
 
 /// What a server says, where nobody could tell the path's own route from the one around it, or the file would be another's.

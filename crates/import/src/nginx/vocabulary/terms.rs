@@ -8,7 +8,8 @@ const AUTHENTICATE: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const KERNEL_DECIDES: &str = "kettle and the kernel choose that";
 const NO_PLUGINS: &str = "kettle has no modules";
-const BODIES: &str = "bodies stream to backends, up to `request_body` of their route; of others `body_discard` below [limits] is thrown away";
+const BODIES: &str = "`request_buffering` of a route says which bodies are stored before a backend gets them, up to its `request_body`; of \
+                      others `body_discard` below [limits] is thrown away";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
 const COMPRESSED: &str =
@@ -90,7 +91,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("server_name", "sd"),
     carried("set_real_ip_from", "hsltd"),
     carried("real_ip_header", "hsl"),
-    told("real_ip_recursive", "hsl", "only a PROXY header says for whom a connection is"),
+    carried("real_ip_recursive", "hsl"),
     told("server_name_in_redirect", "hsl", "redirects stay on the host that was asked for"),
     told("port_in_redirect", "hsl", "redirects stay on the host and port that were asked for"),
     told("absolute_redirect", "hsl", "redirects are relative"),

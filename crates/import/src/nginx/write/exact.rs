@@ -3,14 +3,12 @@
 
 use std::path::PathBuf;
 
-use kettle_config::quoted;
-
 use super::Writer;
 use super::guard::{guards_browsers, unguarded};
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
 use super::route::{Common, OF_FOLDERS, Route, nearest};
-use super::settings::{OF_ROUTES, ROUTE_ABOVE};
+use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
 use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 
@@ -32,7 +30,8 @@ impl Writer<'_> {
             if location.kind == LocationKind::Exact {
                 let rules = self.rules_at(location);
                 let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
-                let shut = shut.or_else(|| is_no_folder(location));
+                let is_folder = location.path.ends_with('/');
+                let shut = shut.or_else(|| is_no_folder(location).filter(|_| is_folder));
                 if let Some(route) = self.own_route(location, shut.as_ref(), &rules, routes, common)
                 {
                     routes.push(route);
@@ -44,6 +43,8 @@ impl Writer<'_> {
                 let shut = shut.or_else(|| is_rootless(location, above?));
                 let shut = shut.or_else(|| is_unlisted(location, above?));
                 let shut = shut.or_else(|| unguarded(location));
+                let is_moved = rules.as_ref().is_ok_and(|rules| !rules.is_empty());
+                let shut = shut.or_else(|| laxer_files(location, above?).filter(|_| !is_moved));
                 if let Some(shut) = shut {
                     self.close_path(location, routes, &shut, &what)?;
                     continue;
@@ -150,7 +151,8 @@ impl Writer<'_> {
         let is_elsewhere = looked.is_none_or(|looked| looked != folder.join(&below));
         // A fallback that another route answers for would be none.
         let is_fallback = || above.is_some_and(|above| above.falls_back_to(path));
-        let says_own = own.iter().any(guards_browsers);
+        let is_laxer = || above.is_some_and(|above| laxer_files(location, above).is_some());
+        let says_own = own.iter().any(guards_browsers) || is_laxer();
         if !(has_log && !is_fallback() || is_stricter || is_elsewhere || says_own) {
             return None;
         }
@@ -260,22 +262,18 @@ fn is_rootless<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
 /// The same rules for a folder whose index the path is: nginx goes from there to the location of its index.
 fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> Vec<Rule> {
     let Some((folder, name)) = location.path.rsplit_once('/') else { return Vec::new() };
-    let written = above.and_then(|it| it.settings.iter().find(|(key, ..)| *key == "index"));
-    let is_index = match written {
-        Some((_, names, _)) => names.contains(&quoted(name)),
-        None => name == "index.html",
-    };
+    let is_index = above.map_or(name == "index.html", |it| it.has_index(name));
     let of_folder = |rule: &Rule| Rule { from: Some(format!("{folder}/")), ..rule.clone() };
     let redirects = rules.iter().filter(|rule| rule.is_redirect() && is_index);
     redirects.map(of_folder).collect()
 }
 
-/// Whether nginx looks for a file alone where the path is that of a folder.
-fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
+/// Whether nginx looks for a file alone, also where a path is that of a folder.
+pub(super) fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
     let mut own = location.directive.inner().iter();
     let directive =
         own.find(|it| it.name == "try_files" && !it.words.iter().any(|word| looks_into(word)))?;
-    location.path.ends_with('/').then_some(Shut { directive, why: "no folder answers there" })
+    Some(Shut { directive, why: "no folder answers there" })
 }
 
 fn looks_into(word: &str) -> bool {

@@ -1,14 +1,15 @@
 //! Locations for regular expressions: what they say of caches, where they send clients, and what they refuse.
 
 use super::Writer;
+use super::exact::is_no_folder;
 use super::guard::unguarded;
 use super::locations::WELL_KNOWN;
 use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest, spoken};
-use super::settings::{OF_ROUTES, ROUTE_ABOVE};
-use crate::nginx::denied::denied_patterns;
+use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
+use crate::nginx::denied::{denied_patterns, folder_patterns};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
-use crate::nginx::redirect::Rule;
+use crate::nginx::redirect::{Rule, has_few_letters};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -96,12 +97,15 @@ impl Writer<'_> {
             if !rules.is_empty() {
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             }
-            if location.ignores_case && !rules.is_empty() {
+            let is_cased =
+                |rule: &Rule| rule.from.as_deref().is_some_and(|it| !has_few_letters(it));
+            if location.ignores_case && rules.iter().any(is_cased) {
                 let message = format!("{what} is for other cases of its letters as well");
-                self.draft.warn(&location.directive.origin, message, ONE_CASE);
+                self.draft.lose(&location.directive.origin, message, ONE_CASE);
             }
             if rules.is_empty() {
                 self.except_from_fallback(location, &spared, routes, &what);
+                self.deny_folders(location, &spared, routes, &what);
             }
             let spare = |rule| Rule { spared: spared.clone(), ..rule };
             common.rules.extend(rules.into_iter().map(spare));
@@ -127,7 +131,10 @@ impl Writer<'_> {
         let unsaid = |route: &Route| {
             let is_passed = route.backend.is_some() && rules.is_empty();
             let passed = is_passed.then_some(Shut { directive, why: OF_FILES });
-            self.stricter(location, route).or_else(|| self.elsewhere(location, route)).or(passed)
+            self.stricter(location, route)
+                .or_else(|| self.elsewhere(location, route))
+                .or_else(|| laxer_files(location, route).filter(|_| rules.is_empty()))
+                .or(passed)
         };
         let found = routes.iter().enumerate().filter(|(_, route)| is_serving(route));
         let found: Vec<_> = found.filter_map(|(at, route)| Some((at, unsaid(route)?))).collect();
@@ -167,6 +174,30 @@ impl Writer<'_> {
                     self.draft.lose(&location.directive.origin, message, help);
                 }
             }
+        }
+    }
+
+    /// Refuses the folders of an expression on the routes that would show an index or a list for them, where nginx does not.
+    fn deny_folders(
+        &mut self,
+        location: &Location<'_>,
+        spared: &[String],
+        routes: &mut [Route],
+        what: &str,
+    ) {
+        let tries = is_no_folder(location);
+        let unlisted = location.scope.find("autoindex").filter(|it| it.word(0) == "off");
+        let unlisted = unlisted.map(|directive| Shut { directive, why: UNLISTED });
+        let patterns = folder_patterns(&location.path);
+        for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
+            let is_listed = route.settings.iter().any(|(key, ..)| *key == "listing");
+            let shut = tries.or(unlisted.filter(|_| is_listed));
+            let Some(shut) = shut.filter(|_| !spared.contains(&route.prefix)) else { continue };
+            if let Some(first) = patterns.first().filter(|it| !route.denied.contains(it)) {
+                let message = format!("folders that {what} is for get 403 by `{first}`");
+                self.draft.lose(&shut.directive.origin, message, shut.why);
+            }
+            patterns.iter().for_each(|pattern| route.deny(pattern.clone()));
         }
     }
 
@@ -284,10 +315,10 @@ fn well_known(above: &Route) -> Option<Route> {
     })
 }
 
+const UNLISTED: &str = "lists are a matter of a whole route";
 const OF_FILES: &str = "its files answer in nginx, and a backend would be asked for them";
 /// As kettle has it.
 const STARRED_MAX: usize = 100;
 const BOTH_CASES: &str =
     "patterns of kettle tell letters' cases apart; all small and all large ones are written";
-const ONE_CASE: &str =
-    "patterns of kettle tell letters' cases apart; write one for each that is asked for";
+const ONE_CASE: &str = "patterns of kettle tell letters' cases apart; it is written as it was, with small and with large ones";

@@ -65,7 +65,26 @@ impl Writer<'_> {
         if let Some(valid) = first(self, "open_file_cache_valid") {
             self.time("revalidate", valid, 0, 24 * 3600);
         }
+        self.spool(https);
         self.draft.text.end_table();
+    }
+
+    /// Room for the largest body that a backend may get, which is stored first.
+    fn spool(&mut self, https: &[&Directive]) {
+        let of = |name| https.iter().flat_map(move |http| every(http.inner(), name));
+        let bytes = |it: &Directive| measure::bytes(it.word(0)).unwrap_or(0);
+        let is_asked = of("proxy_pass").next().is_some();
+        let Some(largest) = of("client_max_body_size").max_by_key(|it| bytes(it)) else { return };
+        let bytes = bytes(largest).min(SPOOL_BYTES_MAX);
+        if is_asked && bytes > SPOOL_BYTES {
+            self.draft.text.set("request_spool", bytes, Some(&largest.origin));
+        }
+        let unbound = of("client_max_body_size").find(|it| measure::bytes(it.word(0)) == Some(0));
+        if let Some(directive) = unbound.filter(|_| is_asked) {
+            let message = format!("`{}` is not carried over as it is", spoken(directive));
+            let help = "bodies are stored before a backend gets them, all together up to `request_spool` below [limits]";
+            self.draft.warn(&directive.origin, message, help);
+        }
     }
 
     /// The largest head of a request, and what its target may take of that.
@@ -191,6 +210,10 @@ impl Writer<'_> {
         self.draft.find(&directive.origin, message, &help);
     }
 }
+
+/// What kettle has room for where nothing is said, and at most.
+const SPOOL_BYTES: u64 = 4 << 30;
+const SPOOL_BYTES_MAX: u64 = 64 << 40;
 
 /// All directives of a name, in the order of the file.
 pub(super) fn every<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {

@@ -66,7 +66,8 @@ impl Writer<'_> {
 
     /// Whether the address that nginx looks at is the one that kettle knows, and no client chooses it.
     fn knows_client(&self, scope: &Scope<'_>) -> bool {
-        !self.takes_any_header && has_one_address(scope)
+        let is_connected = || !self.takes_any_header && has_one_address(scope);
+        self.proxies.are_those_of(scope).unwrap_or_else(is_connected)
     }
 
     fn users_file(&self, users: &Directive) -> PathBuf {
@@ -151,6 +152,8 @@ pub(super) fn guards_browsers(directive: &Directive) -> bool {
     let is_safety = || SAFETY.iter().any(|name| directive.word(0).eq_ignore_ascii_case(name));
     match directive.name.as_str() {
         "types" | "default_type" => true,
+        // Or which files there are.
+        "disable_symlinks" => directive.word(0) != "off",
         "add_header" => is_safety(),
         _ => false,
     }
@@ -216,7 +219,7 @@ fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, S
 }
 
 /// None for a socket of Unix, on which kettle does not listen.
-fn networks_of(text: &str) -> Option<Vec<Network>> {
+pub(super) fn networks_of(text: &str) -> Option<Vec<Network>> {
     match text {
         "all" => Some(everybody()),
         "unix:" => Some(Vec::new()),
@@ -248,7 +251,7 @@ fn has_one_address(scope: &Scope<'_>) -> bool {
 }
 
 /// A server's sockets are shared with all others on the same address.
-fn takes_proxy(directive: &Directive) -> bool {
+pub(super) fn takes_proxy(directive: &Directive) -> bool {
     let is_own =
         |it: &Directive| it.name == "listen" && it.words.iter().any(|it| it == "proxy_protocol");
     is_own(directive) || directive.name == "server" && directive.inner().iter().any(is_own)
@@ -293,7 +296,7 @@ const NO_USERS: &str = "it has no users, so that nobody is let in";
 const STRONG: [&str; 4] = ["$2y$", "$2b$", "$2a$", "$argon2"];
 const WEAK: &str = "it has hashes that are guessed too quickly (only bcrypt and Argon2 are taken): write each user anew with \
                     `htpasswd -B`";
-const UNKNOWN_CLIENT: &str = "kettle knows a client by its connection, or by a PROXY header from networks that all servers on a socket trust alike; \
-     not by other headers";
+const UNKNOWN_CLIENT: &str = "kettle knows a client by its connection, by a PROXY header from networks that all servers on a socket trust alike, or \
+     by `client_ip_header`, where all servers find clients as that does";
 /// As kettle has it.
 const NUMBER_MAX: u64 = 1_000_000;

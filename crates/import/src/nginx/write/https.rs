@@ -55,15 +55,16 @@ impl Writer<'_> {
                 }
             }
         }
-        let default = listens.first().and_then(|first| default_of(servers, first.address));
+        let defaults = listens.iter().filter_map(|it| default_of(servers, it.address));
+        let defaults: Vec<usize> = defaults.collect();
         for listen in &listens {
-            self.tell_of_reach(servers, listen, default);
+            self.tell_of_reach(servers, listen, defaults.first().copied());
             self.https_listener(servers, listen);
         }
         self.redirects(servers, &listens);
         let reached = servers.iter().enumerate().filter(|(_, it)| !chosen.is_disjoint(&doors(it)));
         let reached: Vec<usize> = reached.map(|(number, _)| number).collect();
-        self.sites(servers, &reached, default);
+        self.sites(servers, &reached, &defaults);
         for server in servers.iter().filter(|server| server.redirect().is_some()) {
             self.tell_of_others(server);
         }
@@ -143,6 +144,8 @@ impl Writer<'_> {
             self.takes_any_header |= !trust_alike(&scopes);
             self.accept_proxy(&scopes, listen);
         }
+        let scopes = servers.iter().filter(listening).map(|server| &server.scope);
+        self.trusted_proxies(&scopes.collect::<Vec<_>>());
         let refused = first.and_then(|server| ktls_option(&server.scope.all("ssl_conf_command")));
         if let Some(origin) = refused {
             self.draft.text.set("path", quoted("user"), Some(&origin));
@@ -231,10 +234,11 @@ impl Writer<'_> {
             self.draft.text.set("redirect_port", port, origin);
         }
         self.listener_settings(listen);
+        let scopes: Vec<_> = servers.iter().filter(here).map(|server| &server.scope).collect();
         if listen.takes_proxy {
-            let scopes = servers.iter().filter(here).map(|server| &server.scope);
-            self.accept_proxy(&scopes.collect::<Vec<_>>(), listen);
+            self.accept_proxy(&scopes, listen);
         }
+        self.trusted_proxies(&scopes);
     }
 
     /// Says what of a redirect a listener does not do, which has the status and the port of `first`.

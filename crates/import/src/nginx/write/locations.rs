@@ -7,7 +7,8 @@ use kettle_config::Position;
 use super::Writer;
 use super::guard::unguarded;
 use super::route::{Common, Route, Setting, nearest, nearest_mut, spoken};
-use super::settings::OF_SITES;
+use super::settings::{OF_SITES, laxer_files};
+use crate::nginx::denied::no_less_than;
 use crate::nginx::location::{self, Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 use crate::nginx::scope::Scope;
@@ -56,6 +57,7 @@ impl Writer<'_> {
         self.spread(common.rules, before, &mut routes)?;
         self.deny(common.denied, server, &locations, &mut routes)?;
         self.mend_fallbacks(&mut routes);
+        self.mend_lists(&mut routes);
         self.mend_folders(&mut routes);
         Some(routes)
     }
@@ -82,10 +84,7 @@ impl Writer<'_> {
             Err(shut) => return self.close(location, routes, &shut, &what),
         };
         if let Some(twin) = routes.iter().find(|route| route.prefix == prefix) {
-            let own_root = location.directive.inner().iter().find(|it| is_own_root(it));
-            let elsewhere = own_root.filter(|_| twin.files.is_some());
-            let elsewhere = elsewhere.map(|directive| Shut { directive, why: ELSEWHERE });
-            if let Some(shut) = self.stricter(location, twin).or(elsewhere) {
+            if let Some(shut) = self.unlike(location, twin, &rules, common)? {
                 return self.close(location, routes, &shut, &what);
             }
             self.tell_of_prefix(location);
@@ -138,6 +137,32 @@ impl Writer<'_> {
         }
         routes.push(route);
         Some(())
+    }
+
+    /// What a location says otherwise than one of the same prefix but for the slash, of which only one can be a route; nothing
+    /// at all where its server is left out.
+    fn unlike<'t>(
+        &mut self,
+        location: &Location<'t>,
+        twin: &Route,
+        rules: &[Rule],
+        common: &Common<'_>,
+    ) -> Option<Option<Shut<'t>>> {
+        if twin.is_closed {
+            return Some(None);
+        }
+        let own = location.directive.inner();
+        let other = Some(Shut { directive: location.directive, why: ONE_PREFIX });
+        if let Some(directive) = own.iter().find(|it| is_own_root(it)) {
+            return Some(Some(Shut { directive, why: ELSEWHERE }));
+        }
+        let stricter = self.stricter(location, twin);
+        if stricter.is_some() || !has_root(&location.scope) || twin.files.is_none() {
+            return Some(stricter.or(other));
+        }
+        let mut route = self.route(&location.scope, &twin.prefix, own, common)?;
+        route.rules = rules.to_vec();
+        Some(unguarded(location).or(other.filter(|_| !twin.finds_the_same(&route))))
     }
 
     /// A location whose requests are passed on.
@@ -259,12 +284,12 @@ impl Writer<'_> {
     ) -> Option<()> {
         let path = &location.path;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let above = nearest_mut(routes, folder).filter(|_| exactly(path).is_some());
+        let above = nearest_mut(routes, folder).filter(|_| path.starts_with('/'));
         let Some(above) = above else {
             self.refuse(shut, what);
             return None;
         };
-        above.deny(format!("{path}**"));
+        above.deny(format!("{}**", no_less_than(path)));
         let message = format!("names that begin with {path} and go on get 403");
         self.draft.lose(&location.directive.origin, message, WHOLE_NAMES);
         Some(())
@@ -338,6 +363,8 @@ impl Writer<'_> {
             .stricter(location, above)
             .or_else(|| self.leads_off(location, above))
             .or_else(|| unguarded(location))
+            .or_else(|| asked_for(location, above))
+            .or_else(|| laxer_files(location, above))
             .or_else(|| more().map(|directive| Shut { directive, why: WHOLE_NAMES }));
         stricter.map(|shut| Shut { why: WHOLE_NAMES, ..shut }).or(moved)
     }
@@ -369,6 +396,12 @@ impl Writer<'_> {
     }
 }
 
+/// A location with files, or none, below a route whose backend is asked for all that is not its.
+fn asked_for<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+    let is_asked = above.backend.is_some();
+    is_asked.then_some(Shut { directive: location.directive, why: WHOLE_NAMES })
+}
+
 /// An alias without a slash at its end, of a location that has one: nginx puts the rest of the path right behind it.
 fn glued<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
     let directive = location.scope.any_of(&["root", "alias"]).first().copied()?;
@@ -394,6 +427,8 @@ pub(super) fn is_own_root(directive: &Directive) -> bool {
 pub(super) const WELL_KNOWN: &str = "/.well-known";
 const GLUED: &str = "it has no slash at its end, but its location has: nginx puts the rest of the path right behind its name, and looks for \
                      other files than those in it; write the slash if these are meant";
+const ONE_PREFIX: &str =
+    "another location has its prefix but for the slash, and says something else";
 pub(super) const ELSEWHERE: &str = "files lie where `root` of their route says";
 pub(super) const NO_ROOT: &str =
     "nginx would look into the folder `html` that it was installed with";

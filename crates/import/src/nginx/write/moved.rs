@@ -93,10 +93,14 @@ impl Writer<'_> {
                 return Err(Shut { directive, why: CIRCLES });
             }
             let is_wider = rule.is_wider || at.is_wider;
+            let cases = |it: &String| match location.ignores_case {
+                true => redirect::cases(it),
+                false => vec![it.clone()],
+            };
             match at.patterns.is_empty() {
                 true => all.push(Rule { is_wider, ..rule }),
-                false => all.extend(at.patterns.iter().map(|from| Rule {
-                    from: Some(from.clone()),
+                false => all.extend(at.patterns.iter().flat_map(cases).map(|from| Rule {
+                    from: Some(from),
                     is_wider,
                     ..rule.clone()
                 })),
@@ -193,6 +197,33 @@ impl Writer<'_> {
             self.draft.warn(&route.origin, message, help);
             route.files = Some(above);
             route.look_from(&route.prefix.clone());
+        }
+    }
+
+    /// Where a folder's index is another route's, nginx asks that one, and shows no list of the folder.
+    pub(super) fn mend_lists(&mut self, routes: &mut [Route]) {
+        let prefixes: Vec<String> = routes.iter().map(|route| route.prefix.clone()).collect();
+        for route in routes.iter_mut() {
+            let Some(at) = route.settings.iter().position(|(key, ..)| *key == "listing") else {
+                continue;
+            };
+            let is_foreign = |prefix: &&String| {
+                let below = prefix.strip_prefix(route.prefix.as_str());
+                let name =
+                    below.filter(|it| it.starts_with('/')).and_then(|it| it.rsplit('/').next());
+                name.is_some_and(|name| route.has_index(name))
+            };
+            let Some(other) = prefixes.iter().find(is_foreign) else { continue };
+            let message = format!(
+                "folders below {}/ are not listed: {other} is a place of its own",
+                route.prefix
+            );
+            let (.., origin) = route.settings.remove(at);
+            self.draft.lose(
+                &origin,
+                message,
+                "a folder without an index of its own route gets 403",
+            );
         }
     }
 

@@ -288,6 +288,7 @@ pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
         .or_else(|| by_method(scope))
         .or_else(|| by_file(scope))
         .or_else(|| altered(scope))
+        .or_else(|| hosted(scope))
         .or_else(|| laxer_backend(scope).filter(|_| is_tls))
 }
 
@@ -299,6 +300,19 @@ fn altered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let taken_out = taken_out.into_iter().find(|it| !is_off(it));
     let directive = taken_out.or(switched_off.into_iter().find(|it| is_off(it)))?;
     Some(Shut { directive, why: ALTERED })
+}
+
+/// The host that servers are asked for, where it is neither the client's nor written.
+fn hosted<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let is_host = |it: &&Directive| it.word(0).eq_ignore_ascii_case("host");
+    let directive = scope.all("proxy_set_header").into_iter().rfind(is_host)?;
+    let value = directive.word(1);
+    // With another port it is the client's all the same.
+    let is_client = HOSTS.iter().any(|it| {
+        value.strip_prefix(it).is_some_and(|port| port.is_empty() || port.starts_with(':'))
+    });
+    let is_known = is_client || value == "$proxy_host" || !value.contains('$');
+    (!is_known).then_some(Shut { directive, why: OTHER_HOST })
 }
 
 fn scope_of<'t>(scope: &Scope<'t>, names: &[&str]) -> Vec<&'t Directive> {
@@ -331,7 +345,9 @@ const WORDS: [(&str, &str); 5] = [
     ("ssl_client_s_dn", "{client_subject}"),
 ];
 /// Directives that take something out of requests or answers, or put something in its place.
-const TAKEN_OUT: [&str; 5] = [
+const TAKEN_OUT: [&str; 7] = [
+    "more_clear_input_headers",
+    "more_set_input_headers",
     "proxy_cookie_domain",
     "proxy_cookie_flags",
     "proxy_cookie_path",
@@ -339,6 +355,9 @@ const TAKEN_OUT: [&str; 5] = [
     "proxy_set_body",
 ];
 const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
+/// The host that the client asks for.
+const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];
+const OTHER_HOST: &str = "a variable says which host servers are asked for, and the client would choose it: write the host";
 const ALTERED: &str =
     "what it takes away would go through: requests and answers are passed on as they come";
 const THERE: &str = "methods, and what there is, are the backend's matter";

@@ -89,6 +89,14 @@ impl Route {
         Some(self.files.as_ref()?.join(below))
     }
 
+    /// Whether a file of this name answers for its folder.
+    pub(super) fn has_index(&self, name: &str) -> bool {
+        match self.settings.iter().find(|(key, ..)| *key == "index") {
+            Some((_, names, _)) => names.contains(&quoted(name)),
+            None => name == "index.html",
+        }
+    }
+
     pub(super) fn falls_back_to(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.prefix.as_str()).map(quoted);
         self.settings
@@ -112,6 +120,21 @@ impl Route {
             && self.backend == other.backend
             && other.files == self.file(&other.prefix)
             && !self.is_closed
+    }
+
+    /// Whether another route of this prefix would answer with the same files, of the same types.
+    pub(super) fn finds_the_same(&self, other: &Self) -> bool {
+        let is_alike = |key: &&str| {
+            let of = |route: &'_ Self| {
+                let value = route.settings.iter().find(|(own, ..)| own == key);
+                value.map(|(_, value, _)| value.clone())
+            };
+            of(self) == of(other)
+        };
+        self.files == other.files
+            && self.alone == other.alone
+            && self.rules == other.rules
+            && OF_FOLDERS.iter().chain(&["mime", "symlinks"]).all(is_alike)
     }
 
     pub(super) fn write(&self, writer: &mut Writer<'_>) {

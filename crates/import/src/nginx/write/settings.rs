@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, RUN_EXTENSIONS, is_own_header, media_type, quoted};
 
 use super::Writer;
-use super::route::{Cached, Common, Setting, spoken};
+use super::route::{Cached, Common, Route, Setting, spoken};
+use crate::nginx::location::{Location, Shut};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -30,9 +31,13 @@ impl Writer<'_> {
         let (symlinks, place) = match scope.find("disable_symlinks") {
             Some(it) if it.word(0) == "on" => ("never", &it.origin),
             Some(it) if it.word(0) == "if_not_owner" => {
-                let help = "links are followed as long as they stay below the root";
-                self.draft.warn(&it.origin, "owners of links are not compared", help);
-                ("beneath", &it.origin)
+                let help = "no link is followed, since nobody compares their owners";
+                self.draft.lose(
+                    &it.origin,
+                    format!("`{}` is not carried over as it is", spoken(it)),
+                    help,
+                );
+                ("never", &it.origin)
             }
             _ => ("follow", origin),
         };
@@ -74,8 +79,7 @@ impl Writer<'_> {
         };
         let types = self.types(scope);
         if !types.is_empty() {
-            let entries = types.iter().map(|(name, kind)| (name.as_str(), quoted(kind)));
-            set("mime", table(entries), origin);
+            set("mime", mime(&types), origin);
         }
         if let Some((fallback, place)) = self.fallback(scope, prefix, alias) {
             settings.push(("fallback", quoted(&fallback), place.clone()));
@@ -276,30 +280,13 @@ impl Writer<'_> {
     /// Types that kettle would name otherwise: those of `types`, and of what browsers run nothing else.
     fn types(&mut self, scope: &Scope<'_>) -> BTreeMap<String, String> {
         let default = scope.find("default_type");
-        let other = default.map_or("text/plain", |it| it.word(0));
-        let tables = scope.all("types");
-        let mut named: BTreeMap<String, &str> = BTreeMap::new();
-        for entry in tables.iter().flat_map(|table| table.inner()) {
-            let kind = entry.name.as_str();
-            named.extend(entry.words.iter().map(|it| (it.to_ascii_lowercase(), kind)));
-        }
-        if tables.is_empty() {
-            named.extend(OF_NGINX.map(|(extension, kind)| (extension.to_owned(), kind)));
-        }
-        for extension in RUN_EXTENSIONS {
-            named.entry((*extension).to_owned()).or_insert(other);
-        }
         if let Some(default) = default.filter(|it| it.word(0) != "application/octet-stream") {
             let help = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
                            by extension";
             let message = format!("`{}` is not carried over", spoken(default));
             self.draft.warn(&default.origin, message, help);
         }
-        let differs = |(extension, kind): &(String, &str)| {
-            media_type(extension).unwrap_or("application/octet-stream") != *kind
-        };
-        let named = named.into_iter().filter(differs);
-        named.map(|(extension, kind)| (extension, kind.to_owned())).collect()
+        types_of(scope)
     }
 
     /// The last of `try_files`, where it is a file; what comes before it, a folder of files does by itself.
@@ -358,6 +345,48 @@ fn is_for_quic(added: &Directive) -> bool {
     names("alt-svc") && (value.contains("h3") || value.contains("quic"))
         || names("alternate-protocol") && value.contains("quic")
 }
+
+fn types_of(scope: &Scope<'_>) -> BTreeMap<String, String> {
+    let other = scope.find("default_type").map_or("text/plain", |it| it.word(0));
+    let tables = scope.all("types");
+    let mut named: BTreeMap<String, &str> = BTreeMap::new();
+    for entry in tables.iter().flat_map(|table| table.inner()) {
+        let kind = entry.name.as_str();
+        named.extend(entry.words.iter().map(|it| (it.to_ascii_lowercase(), kind)));
+    }
+    if tables.is_empty() {
+        named.extend(OF_NGINX.map(|(extension, kind)| (extension.to_owned(), kind)));
+    }
+    for extension in RUN_EXTENSIONS {
+        named.entry((*extension).to_owned()).or_insert(other);
+    }
+    let differs = |(extension, kind): &(String, &str)| {
+        media_type(extension).unwrap_or("application/octet-stream") != *kind
+    };
+    let named = named.into_iter().filter(differs);
+    named.map(|(extension, kind)| (extension, kind.to_owned())).collect()
+}
+
+fn mime(types: &BTreeMap<String, String>) -> String {
+    table(types.iter().map(|(name, kind)| (name.as_str(), quoted(kind))))
+}
+
+/// Whether the files of a place would answer by a route that names other types, or follows links that are not followed there.
+pub(super) fn laxer_files<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+    let of = |name: &str| above.settings.iter().find(|(key, ..)| *key == name);
+    let types = types_of(&location.scope);
+    let has_same_types = match of("mime") {
+        Some((_, written, _)) => *written == mime(&types),
+        None => types.is_empty(),
+    };
+    let links = location.scope.find("disable_symlinks").filter(|it| it.word(0) != "off");
+    let is_linked = links.is_some() && of("symlinks").is_none_or(|(_, it, _)| it != "\"never\"");
+    let is_laxer = above.files.is_some() && (!has_same_types || is_linked);
+    is_laxer.then_some(Shut { directive: location.directive, why: OTHER_FILES })
+}
+
+const OTHER_FILES: &str =
+    "the route around it names other types for its files, or follows other links";
 
 fn is_cache_control(directive: &Directive) -> bool {
     directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")

@@ -12,13 +12,15 @@ use crate::nginx::vocabulary::{Fate, Term};
 use crate::offer::list;
 
 impl Writer<'_> {
-    /// Writes the sites. `reached` are the numbers of the servers that answer where kettle listens, `default` among them.
+    /// Writes the sites. `reached` are the numbers of the servers that answer where kettle listens, `defaults` among them, which answer for
+    /// names that no server has on each address.
     pub(super) fn sites(
         &mut self,
         servers: &mut [ServerBlock<'_>],
         reached: &[usize],
-        default: Option<usize>,
+        defaults: &[usize],
     ) {
+        let default = defaults.first().copied();
         let mut names: BTreeMap<usize, Vec<String>> = BTreeMap::new();
         for number in reached {
             let Some(server) = servers.get(*number) else { continue };
@@ -31,7 +33,8 @@ impl Writer<'_> {
             reached.iter().partition(|number| default == Some(**number));
         for number in others.into_iter().chain(last) {
             if default == Some(number) {
-                let is_default = self.may_be_default(servers, reached, number, &written);
+                let is_default = self.may_be_default(servers, reached, number, &written)
+                    && self.is_default_everywhere(servers, defaults, &written);
                 servers.iter_mut().skip(number).take(1).for_each(|it| it.is_default = is_default);
             }
             let Some(server) = servers.get(number).filter(|server| server.is_kept) else {
@@ -105,6 +108,28 @@ impl Writer<'_> {
         may_be
     }
 
+    /// Whether the default servers of the other addresses serve those names, too: a site is the default of all listeners.
+    fn is_default_everywhere<T>(
+        &mut self,
+        servers: &[ServerBlock<'_>],
+        defaults: &[usize],
+        written: &BTreeMap<usize, T>,
+    ) -> bool {
+        let first = defaults.first();
+        for number in defaults.iter().filter(|number| first != Some(*number)) {
+            let Some(server) = servers.get(*number) else { continue };
+            let own = server.scope.own();
+            let rules = redirect::rules(own, &[]);
+            let leads_away = rules.is_ok_and(|rules| redirect::lead_away(&rules));
+            if !written.contains_key(number) || is_guarded(own) || leads_away {
+                let message = "no site answers for names that no site has";
+                self.draft.lose(server.origin, message, OTHER_DEFAULT);
+                return false;
+            }
+        }
+        true
+    }
+
     /// Takes the names of a server that is left out, so that no other site answers for them.
     fn refused_site(&mut self, server: &ServerBlock<'_>, names: &[String]) {
         if names.is_empty() {
@@ -156,4 +181,5 @@ fn is_guarded(block: &[Directive]) -> bool {
 }
 
 const REFUSED: &str = "its server is left out, and another site would answer in its place";
+const OTHER_DEFAULT: &str = "it is the default server of one address and serves them less than that of another; kettle has one for all";
 const NO_DEFAULT: &str = "this name is for some that no site can have, and the default server asks for less than this one";
