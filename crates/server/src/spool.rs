@@ -1,17 +1,19 @@
 //! Bodies that are stored before they are passed on: up to 64 KiB in memory, and then in a file without a name, which the disk's
 //! threads write and read. One spool is the process's, with a bound on what all bodies take together.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::{DirBuilder, File};
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -31,10 +33,17 @@ pub struct Spool {
     bytes: AtomicU64,
     memory_bytes_max: usize,
     memory_bytes: AtomicUsize,
-    files: AtomicUsize,
+    files: Mutex<Files>,
     files_max: usize,
     files_made: AtomicU64,
     warning: OnceAMinute,
+}
+
+/// How many bodies are in files, in all and of each client that has any.
+#[derive(Debug, Default)]
+struct Files {
+    all: usize,
+    of_clients: HashMap<IpAddr, usize>,
 }
 
 #[derive(Debug)]
@@ -66,6 +75,7 @@ type Reading = Pin<Box<dyn Future<Output = Result<Vec<u8>, SpoolError>>>>;
 /// What one body takes of the spool's bounds.
 struct Held {
     spool: Arc<Spool>,
+    client: IpAddr,
     bytes: u64,
     memory_bytes: usize,
     has_file: bool,
@@ -122,7 +132,7 @@ impl Spool {
             bytes: AtomicU64::new(0),
             memory_bytes_max,
             memory_bytes: AtomicUsize::new(0),
-            files: AtomicUsize::new(0),
+            files: Mutex::default(),
             files_max,
             files_made: AtomicU64::new(0),
             warning: OnceAMinute::default(),
@@ -158,18 +168,20 @@ impl Spool {
     /// Says why a body could not be stored or read back, if that has not just been said: clients can make it so as often as they like.
     pub fn failed(&self, error: &SpoolError) {
         if self.warning.is_due(Instant::now()) {
-            tracing::warn!(%error, "the body of a request could not be stored, or read back");
+            let directory = self.directory.display();
+            tracing::warn!(%error, %directory, "the body of a request could not be stored, or read back");
         }
     }
 
-    /// Begins to store a body.
+    /// Begins to store a body of this client.
     #[must_use]
-    pub fn begin(self: &Arc<Self>, disks: &Disks) -> Spooled {
+    pub fn begin(self: &Arc<Self>, client: IpAddr, disks: &Disks) -> Spooled {
         let device = match self.folder.get() {
             Some(folder) => disks.device(folder.device, folder.file_system),
             None => disks.behind(0, "spool"),
         };
-        let held = Held { spool: Arc::clone(self), bytes: 0, memory_bytes: 0, has_file: false };
+        let spool = Arc::clone(self);
+        let held = Held { spool, client, bytes: 0, memory_bytes: 0, has_file: false };
         Spooled {
             held,
             disks: disks.again(),
@@ -181,6 +193,11 @@ impl Spool {
             lent_bytes: 0,
             reading: None,
         }
+    }
+
+    /// Locked for a count, and across no call.
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn folder(&self) -> io::Result<&Folder> {
@@ -369,14 +386,32 @@ impl Held {
     }
 
     fn take_file(&mut self) -> Result<(), SpoolError> {
-        let files_max = self.spool.files_max;
-        let more = |files: usize| Some(files + 1).filter(|all| *all <= files_max);
-        if !self.has_file {
-            let taken = self.spool.files.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-            taken.map_err(|_| SpoolError::Full)?;
-            self.has_file = true;
+        if !self.has_file && !self.spool.files().take(self.client, self.spool.files_max) {
+            return Err(SpoolError::Full);
         }
+        self.has_file = true;
         Ok(())
+    }
+}
+
+impl Files {
+    /// Takes one for a client, if it has fewer than are left: no client has more than half of them, and who has none finds one.
+    fn take(&mut self, client: IpAddr, files_max: usize) -> bool {
+        let own = self.of_clients.get(&client).copied().unwrap_or_default();
+        let is_taken = self.all + own < files_max;
+        if is_taken {
+            self.all += 1;
+            self.of_clients.insert(client, own + 1);
+        }
+        is_taken
+    }
+
+    fn give_back(&mut self, client: IpAddr) {
+        self.all -= 1;
+        match self.of_clients.get_mut(&client) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => _ = self.of_clients.remove(&client),
+        }
     }
 }
 
@@ -384,7 +419,9 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.release_memory(self.memory_bytes);
         self.spool.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.spool.files.fetch_sub(usize::from(self.has_file), Ordering::Relaxed);
+        if self.has_file {
+            self.spool.files().give_back(self.client);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::upload::{Upload, UploadError, upload, upload_stored};
 use crate::access_log::Destination;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
-use crate::request::{Departed, Head, Request, RequestBody};
+use crate::request::{Departed, Head, Request};
 use crate::response::{Body, Notes, Response, Upgraded};
 use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
@@ -87,7 +87,7 @@ pub async fn respond(
         let mut stored = None;
         if buffering == Buffering::Stored {
             trace.backend = Some(Arc::clone(&route.upstream.backend));
-            let body = take_in(route, bodies, &mut request.body).await?;
+            let body = take_in(route, bodies, request).await?;
             let known = route.outgoing(path, request, asks_upgrade, Some(body.bytes()));
             (outgoing, stored) = (known.ok_or(PassError::Upload(400))?, Some(body));
         }
@@ -127,13 +127,14 @@ impl ProxyRoute {
 async fn take_in(
     route: &ProxyRoute,
     bodies: BodyStore<'_>,
-    body: &mut RequestBody<'_>,
+    request: &mut Request<'_>,
 ) -> Result<Spooled, PassError> {
+    let (client, body) = (request.client.ip(), &mut request.body);
     let taken_back = body.taken_back();
     tokio::select! {
         biased;
         () = taken_back => Err(PassError::Departed),
-        stored = store(bodies, body, route.request_body_bytes_max) => Ok(stored?),
+        stored = store(bodies, client, body, route.request_body_bytes_max) => Ok(stored?),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bodies that are stored before a server gets them: which, and how one comes into the spool.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use kettle_config::RequestBuffering;
@@ -7,7 +8,7 @@ use kettle_http::h1::framing::BodyFraming;
 
 use super::ProxyRoute;
 use crate::disk::Disks;
-use crate::request::{Head, Request, RequestBody};
+use crate::request::{Head, Request, RequestBody, network};
 use crate::spool::{Spool, SpoolError, Spooled};
 
 /// Where a worker stores bodies.
@@ -58,14 +59,15 @@ impl ProxyRoute {
     }
 }
 
-/// Stores all of a body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.
+/// Stores all of a client's body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.
 pub(super) async fn store(
     store: BodyStore<'_>,
+    client: IpAddr,
     body: &mut RequestBody<'_>,
     bytes_max: u64,
 ) -> Result<Spooled, StoreError> {
     let bytes_max = bytes_max.min(store.spool.bytes_max());
-    let mut spooled = store.spool.begin(store.disks);
+    let mut spooled = store.spool.begin(network(client), store.disks);
     while let Some(data) =
         body.chunk(bytes_max).await.map_err(|error| StoreError::Client(error.status()))?
     {

@@ -148,6 +148,15 @@ impl Default for Client {
     }
 }
 
+/// The network that counts as one client.
+pub(crate) fn network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        // One subscriber has as many addresses as fit into a /64.
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        client => client,
+    }
+}
+
 fn is_among(networks: &[Network], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }

@@ -1,9 +1,12 @@
+use std::net::Ipv4Addr;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
 
 const MEMORY: usize = 1 << 20;
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn disks() -> Disks {
     Disks::new(Duration::from_secs(10))
@@ -29,7 +32,7 @@ async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
     for bytes in [0, 1, 65_535, 65_536, 65_537, 131_072, 200_001] {
         for piece_bytes in [1_000, 65_536, 150_000] {
             let body = content(bytes);
-            let mut spooled = spool.begin(&disks());
+            let mut spooled = spool.begin(CLIENT, &disks());
             for piece in body.chunks(piece_bytes) {
                 spooled.push(piece).await.unwrap();
             }
@@ -40,7 +43,7 @@ async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
         }
     }
     assert_eq!((spool.bytes(), spool.memory_bytes.load(Ordering::Relaxed)), (0, 0));
-    assert_eq!(spool.files.load(Ordering::Relaxed), 0);
+    assert_eq!(spool.files().all, 0);
     assert_eq!(std::fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
 }
 
@@ -48,19 +51,19 @@ async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
 async fn what_all_bodies_take_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path(), 100_000, MEMORY, 1);
-    let mut first = spool.begin(&disks());
+    let mut first = spool.begin(CLIENT, &disks());
     first.push(&content(99_000)).await.unwrap();
-    let mut second = spool.begin(&disks());
+    let mut second = spool.begin(CLIENT, &disks());
     assert!(matches!(second.push(&content(1_001)).await, Err(SpoolError::Full)));
     second.push(&content(1_000)).await.unwrap();
     drop(first);
     second.push(&content(99_000)).await.unwrap();
     // Files are bounded, too.
     spool.set_bytes_max(1 << 20);
-    let mut third = spool.begin(&disks());
+    let mut third = spool.begin(CLIENT, &disks());
     assert!(matches!(third.push(&content(70_000)).await, Err(SpoolError::Full)));
     drop((second, third));
-    assert_eq!((spool.bytes(), spool.files.load(Ordering::Relaxed)), (0, 0));
+    assert_eq!((spool.bytes(), spool.files().all), (0, 0));
 }
 
 #[tokio::test]
@@ -68,7 +71,7 @@ async fn where_no_memory_is_left_short_bodies_are_in_files_too() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
     spool.memory_bytes.store(MEMORY - 10, Ordering::Relaxed);
-    let mut spooled = spool.begin(&disks());
+    let mut spooled = spool.begin(CLIENT, &disks());
     for piece in content(100).chunks(8) {
         spooled.push(piece).await.unwrap();
     }
@@ -84,11 +87,11 @@ async fn a_folder_that_cannot_be_used_is_an_error_of_long_bodies_only() {
     std::fs::write(folder.path().join("file"), "").unwrap();
     let spool = Spool::new(&folder.path().join("file"), 1 << 20, MEMORY, 4);
     spool.open().unwrap_err();
-    let mut spooled = spool.begin(&disks());
+    let mut spooled = spool.begin(CLIENT, &disks());
     spooled.push(&content(65_536)).await.unwrap();
     assert!(matches!(spooled.push(b"x").await, Err(SpoolError::Disk(_))));
     drop(spooled);
-    assert_eq!((spool.bytes(), spool.files.load(Ordering::Relaxed)), (0, 0));
+    assert_eq!((spool.bytes(), spool.files().all), (0, 0));
 }
 
 /// A server that takes nothing has them stay.
@@ -99,7 +102,7 @@ async fn pieces_that_were_given_out_count_as_memory() {
     let in_memory = || spool.memory_bytes.load(Ordering::Relaxed);
     let mut bodies = Vec::new();
     for _ in 0..2 {
-        let mut spooled = spool.begin(&disks());
+        let mut spooled = spool.begin(CLIENT, &disks());
         spooled.push(&content(262_144)).await.unwrap();
         bodies.push(spooled);
     }
@@ -125,7 +128,7 @@ async fn pieces_that_were_given_out_count_as_memory() {
 async fn a_body_takes_no_more_memory_than_is_counted_but_a_page() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
-    let mut spooled = spool.begin(&disks());
+    let mut spooled = spool.begin(CLIENT, &disks());
     for _ in 0..65 {
         spooled.push(&content(1_001)).await.unwrap();
         assert!(spooled.memory.capacity() <= spooled.held.memory_bytes + PIECE_BYTES_MIN);
@@ -139,7 +142,7 @@ async fn no_worker_closes_the_file_of_a_body() {
     let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
     spool.open().unwrap();
     let disks = disks();
-    let mut spooled = spool.begin(&disks);
+    let mut spooled = spool.begin(CLIENT, &disks);
     spooled.push(&content(100_000)).await.unwrap();
     let (device, file) =
         (Arc::clone(&spooled.device), Arc::downgrade(spooled.file.as_ref().unwrap()));
@@ -170,4 +173,29 @@ async fn no_worker_closes_the_file_of_a_body() {
             assert!(file.upgrade().is_none());
         })
         .await;
+}
+
+#[tokio::test]
+async fn no_client_takes_the_files_of_all_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path(), 1 << 20, 0, 16);
+    let (other, third) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+    let mut bodies = Vec::new();
+    for (client, files) in [(CLIENT, 8), (other, 4), (third, 2), (CLIENT, 0)] {
+        let mut taken = 0;
+        loop {
+            let mut spooled = spool.begin(client, &disks());
+            if spooled.push(b"x").await.is_err() {
+                break;
+            }
+            taken += 1;
+            bodies.push(spooled);
+        }
+        assert_eq!(taken, files, "{client}");
+    }
+    // What one has given back is there for whoever has fewer.
+    bodies.drain(..6);
+    spool.begin(CLIENT, &disks()).push(b"x").await.unwrap();
+    drop(bodies);
+    assert!(spool.files().all == 0 && spool.files().of_clients.is_empty());
 }

@@ -51,7 +51,10 @@ impl OpenStore {
         let store = Arc::new(Store::open(settings)?);
         if store.is_emptied() {
             let directory = directory.display();
-            tracing::warn!(%directory, "the cache is emptied: it has no key, as with an earlier kettle");
+            tracing::warn!(
+                %directory,
+                "the cache is emptied: it has no `layout-key` that nobody but its owner may read, or an earlier kettle was at work in it"
+            );
         }
         let stat = fstat(store.directory()).map_err(disk)?;
         let file_system = FileSystem::of(store.directory()).unwrap_or_default();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::request::network;
+
 /// Jobs that wait for a thread, and how many each client has under way. All workers share one: they share the threads that check.
 #[derive(Debug)]
 pub(super) struct Queue<Job>(Mutex<State<Job>>, Condvar);
@@ -52,7 +54,7 @@ impl<Job> Queue<Job> {
         job: Job,
         is_forsaken: impl Fn(&Job) -> bool,
     ) -> Result<(), Job> {
-        let client = counted_as(client);
+        let client = network(client);
         let mut state = self.state();
         if state.pending(client) >= PENDING_PER_CLIENT_MAX {
             return Err(job);
@@ -154,15 +156,6 @@ impl<Job> State<Job> {
         if known.pending == 0 {
             self.clients.remove(&client);
         }
-    }
-}
-
-/// The network that counts as one client.
-fn counted_as(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        // One subscriber has as many addresses as fit into a /64.
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        client => client,
     }
 }
 
