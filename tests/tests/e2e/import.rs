@@ -2,6 +2,7 @@
 
 mod beside_nginx;
 mod one_path;
+mod proxies;
 
 use std::fs;
 use std::net::SocketAddr;

@@ -149,6 +149,7 @@ fn a_service_that_would_become_looser_is_left_out() {
         "PSKsecrets = /p",
         "protocol = imap",
         "libwrap = yes",
+        "requireCert = yes",
         "CRLpath = /crls",
         "OCSP = http://ocsp.example",
         "OCSPaia = yes",

@@ -120,6 +120,13 @@ impl Writer<'_> {
                     "a site with `backend` and a certificate is reached by its name"
                 }
                 ("checkHost", _) if !is_client => VOUCHED,
+                ("requireCert", _)
+                    if !is_client
+                        && service.is_on("requireCert")
+                        && verifies == Verifies::Nothing =>
+                {
+                    "nobody is asked for a certificate that nobody verifies, and who has none would be let in: write verifyChain = yes and CAfile"
+                }
                 ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Peer => VOUCHED,
                 ("CApath", _) if verifies != Verifies::Nothing => {
                     let is_system = is_client && verifies == Verifies::Chain && is_system(value);
@@ -203,7 +210,7 @@ impl Writer<'_> {
         let verifies = service.verifies();
         let asks = service.find("verify").is_some_and(|it| it.value != "0");
         if verifies == Verifies::Nothing {
-            if asks || service.is_on("requireCert") {
+            if asks {
                 let message = "clients are not asked for certificates that nobody verifies";
                 self.draft.warn(&chain.origin, message, "write verifyChain = yes and CAfile");
             }

@@ -209,12 +209,14 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
 fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
-        if sought.foreign.contains(&path) {
-            continue;
-        }
+        let is_foreign = sought.foreign.contains(&path);
         match root.open_below(&path, READING, reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {
+                    // No worse one answers in its place, as if it were not there.
+                    if is_foreign {
+                        break;
+                    }
                     return match sought.is_denied(&path) {
                         true => Ok(LocateOutcome::Refused(403)),
                         false => best_variant(root, sought, &path, fd, identity, reach),
@@ -222,6 +224,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
                 }
             }
             Err(Errno::NOENT) => {}
+            Err(Errno::ACCESS) if is_foreign => break,
             Err(error) => return Err(error),
         }
     }

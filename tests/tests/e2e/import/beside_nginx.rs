@@ -311,7 +311,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 
 const NGINX_PROGRAM: &str = "/usr/sbin/nginx";
 /// Behind the first few are those that found something once.
-const FIXED: [u64; 17] = [
+const FIXED: [u64; 23] = [
     1,
     2,
     3,
@@ -329,6 +329,12 @@ const FIXED: [u64; 17] = [
     1_795_822_335_469_479,
     1_795_822_742_027_802,
     1_795_822_742_027_858,
+    1_795_824_837_955_821,
+    1_795_824_837_955_927,
+    1_795_825_040_936_913,
+    1_795_825_454_815_600,
+    1_795_825_454_815_665,
+    1_795_825_454_815_839,
 ];
 const FRESH: u64 = 2;
 const REQUESTS: usize = 60;

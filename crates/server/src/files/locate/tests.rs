@@ -211,3 +211,31 @@ fn a_replaced_file_has_another_identity() {
     let new = found(find(folder.path(), "a", &[], CodingPreference::NONE));
     assert_ne!(old.facts.identity, new.facts.identity);
 }
+
+/// The files of a folder whose best index is another route's, and which one answers for the folder; nothing where none does.
+#[test]
+fn no_worse_index_answers_in_place_of_another_route_s() {
+    for (files, foreign, expected) in [
+        (&["a.txt", "index.html"][..], "sub/a.txt", None),
+        (&["index.html"], "sub/a.txt", Some("sub/index.html")),
+        (&["a.txt", "index.html"], "a.txt", Some("sub/a.txt")),
+        (&["a.txt", "index.html"], "sub/index.html", Some("sub/a.txt")),
+        (&["a.txt"], "sub/a.txt", None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        files.iter().for_each(|name| fs::write(folder.path().join("sub").join(name), "").unwrap());
+        let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
+        let index = ["a.txt", "index.html"].map(str::to_owned);
+        let foreign = [foreign.to_owned()];
+        let preference = CodingPreference::NONE;
+        let (index, foreign) = (&index[..], &foreign[..]);
+        let sought = Sought { relative: "sub/", index, foreign, denied: None, preference };
+        let answering = match locate(&root, sought, Reach::Anywhere) {
+            LocateOutcome::File(found) => Some(found.facts.path.to_string()),
+            LocateOutcome::Directory => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(answering.as_deref(), expected, "{files:?} {foreign:?}");
+    }
+}
