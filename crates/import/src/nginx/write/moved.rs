@@ -200,6 +200,33 @@ impl Writer<'_> {
         }
     }
 
+    /// nginx goes on from a folder to its index, and from there where a rule leads. A page stays an index all the same, since clients
+    /// are led to it; a program does not.
+    pub(super) fn mend_indexes(&mut self, routes: &mut [Route]) {
+        for route in routes.iter_mut() {
+            let Route { settings, rules, prefix, .. } = route;
+            let Some((_, names, origin)) = settings.iter_mut().find(|(key, ..)| *key == "index")
+            else {
+                continue;
+            };
+            let is_led = |name: &&str| {
+                let path = format!("{prefix}/{}", name.trim_matches('"'));
+                let is_page = [".html", ".htm"].iter().any(|it| path.ends_with(it));
+                let fits = |from: &String| fits(from, &path);
+                let redirects = || rules.iter().filter(|rule| rule.is_redirect());
+                !is_page && redirects().any(|rule| rule.from.as_ref().is_some_and(fits))
+            };
+            let all: Vec<&str> = names.trim_matches(['[', ']']).split(", ").collect();
+            let (led, left): (Vec<&str>, Vec<&str>) = all.into_iter().partition(is_led);
+            if let Some(first) = led.first() {
+                let message = format!("{first} answers for no folder: a rule leads away from it");
+                let help = "nginx follows that rule from the folder, too";
+                self.draft.lose(origin, message, help);
+                *names = format!("[{}]", left.join(", "));
+            }
+        }
+    }
+
     /// Where a folder's index is another route's, nginx asks that one, and shows no list of the folder.
     pub(super) fn mend_lists(&mut self, routes: &mut [Route]) {
         let prefixes: Vec<String> = routes.iter().map(|route| route.prefix.clone()).collect();
