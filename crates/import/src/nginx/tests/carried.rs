@@ -90,6 +90,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "index index.php index.html; location ~ \\.php$ { return 301 /x; }",
         "index = [\"index.html\"]\n",
     ),
+    ("location ~ \\.html$ { rewrite ^ /a.txt break; }", "index = []\n"),
     ("index index.php; rewrite ^/(.*)\\.php$ /$1 permanent;", "index = []\n"),
     ("index index.html; rewrite ^/(.*)\\.html$ /$1 permanent;", "index = [\"index.html\"]\n"),
     (

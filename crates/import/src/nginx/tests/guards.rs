@@ -316,6 +316,13 @@ fn no_place_is_answered_by_a_laxer_route() {
             "disable_symlinks on; location / { disable_symlinks off; } location ~ ^/x { }",
             "/-/x** /open",
         ),
+        ("location / { rewrite ^ /a break; } location ~ ^/x { }", "/-/x** /open"),
+        ("location / { rewrite ^ /a break; } location = /x { }", "/ /open /x-/x/x-"),
+        ("location ~ ^/x/ { try_files $uri/index.html $uri =404; }", "/ /open"),
+        (
+            "index a b; location ~ ^/x/ { try_files $uri/a $uri =404; }",
+            "/-/x/**/-/x/ /open-/x/**/-/x/",
+        ),
         ("location / { proxy_pass http://a; } location /x { }", "/>-/x** /open /x"),
         ("location / { proxy_pass http://a; } location /x/ { }", "/> /open /x"),
         ("location ~ ^/x { disable_symlinks on; }", "/-/x** /open-/x**"),

@@ -30,8 +30,7 @@ impl Writer<'_> {
             if location.kind == LocationKind::Exact {
                 let rules = self.rules_at(location);
                 let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
-                let is_folder = location.path.ends_with('/');
-                let shut = shut.or_else(|| is_no_folder(location).filter(|_| is_folder));
+                let shut = shut.or_else(|| is_no_folder(location));
                 if let Some(route) = self.own_route(location, shut.as_ref(), &rules, routes, common)
                 {
                     routes.push(route);
@@ -268,12 +267,12 @@ fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> V
     redirects.map(of_folder).collect()
 }
 
-/// Whether nginx looks for a file alone, also where a path is that of a folder.
-pub(super) fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
+/// Whether nginx looks for a file alone where the path is that of a folder.
+fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
     let mut own = location.directive.inner().iter();
     let directive =
         own.find(|it| it.name == "try_files" && !it.words.iter().any(|word| looks_into(word)))?;
-    Some(Shut { directive, why: "no folder answers there" })
+    location.path.ends_with('/').then_some(Shut { directive, why: "no folder answers there" })
 }
 
 fn looks_into(word: &str) -> bool {

@@ -9,6 +9,7 @@ use crate::nginx::expression::expressed;
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
+use crate::offer::list;
 use crate::pattern::fits;
 
 impl Writer<'_> {
@@ -200,30 +201,28 @@ impl Writer<'_> {
         }
     }
 
-    /// nginx goes on from a folder to its index, and from there where a rule leads. A page stays an index all the same, since clients
+    /// nginx goes on from a folder to its index, and from there where a rule leads. A page stays an index all the same where clients
     /// are led to it; a program does not.
     pub(super) fn mend_indexes(&mut self, routes: &mut [Route]) {
-        for route in routes.iter_mut() {
-            let Route { settings, rules, prefix, .. } = route;
-            let Some((_, names, origin)) = settings.iter_mut().find(|(key, ..)| *key == "index")
-            else {
-                continue;
+        for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
+            let is_led = |name: &String| {
+                let is_page = [".html", ".htm"].iter().any(|it| name.ends_with(it));
+                let may_lead = |rule: &&Rule| !(is_page && rule.is_redirect());
+                route
+                    .rules
+                    .iter()
+                    .filter(may_lead)
+                    .any(|rule| leads_from_index(rule, &route.prefix, name))
             };
-            let is_led = |name: &&str| {
-                let path = format!("{prefix}/{}", name.trim_matches('"'));
-                let is_page = [".html", ".htm"].iter().any(|it| path.ends_with(it));
-                let fits = |from: &String| fits(from, &path);
-                let redirects = || rules.iter().filter(|rule| rule.is_redirect());
-                !is_page && redirects().any(|rule| rule.from.as_ref().is_some_and(fits))
-            };
-            let all: Vec<&str> = names.trim_matches(['[', ']']).split(", ").collect();
-            let (led, left): (Vec<&str>, Vec<&str>) = all.into_iter().partition(is_led);
-            if let Some(first) = led.first() {
-                let message = format!("{first} answers for no folder: a rule leads away from it");
-                let help = "nginx follows that rule from the folder, too";
-                self.draft.lose(origin, message, help);
-                *names = format!("[{}]", left.join(", "));
-            }
+            let (led, left): (Vec<String>, Vec<String>) =
+                route.indexes().into_iter().partition(is_led);
+            let Some(first) = led.first() else { continue };
+            let message = format!("{first} answers for no folder: a rule leads away from it");
+            let help = "nginx follows that rule from the folder, too";
+            self.draft.lose(&route.origin, message, help);
+            route.settings.retain(|(key, ..)| *key != "index");
+            let left = list(left.iter().map(String::as_str));
+            route.settings.push(("index", left, route.origin.clone()));
         }
     }
 
@@ -277,6 +276,16 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Whether a rule is for an index of this name and not for its folder.
+fn leads_from_index(rule: &Rule, prefix: &str, name: &str) -> bool {
+    let Some(from) = &rule.from else { return false };
+    let beginning = rule.beginning().rsplit_once('/').map_or("", |(folder, _)| folder);
+    [prefix, beginning].iter().any(|folder| {
+        let folder = format!("{folder}/");
+        !fits(from, &folder) && fits(from, &format!("{folder}{name}"))
+    })
 }
 
 /// The same patterns for what begins with a path; nothing where no pattern says that.
