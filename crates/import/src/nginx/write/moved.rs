@@ -281,6 +281,10 @@ impl Writer<'_> {
 /// Whether a rule is for an index of this name and not for its folder.
 fn leads_from_index(rule: &Rule, prefix: &str, name: &str) -> bool {
     let Some(from) = &rule.from else { return false };
+    // That of one path is for its folder, too.
+    if rule.is_redirect() && !from.contains('*') {
+        return false;
+    }
     let beginning = rule.beginning().rsplit_once('/').map_or("", |(folder, _)| folder);
     [prefix, beginning].iter().any(|folder| {
         let folder = format!("{folder}/");
