@@ -92,6 +92,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("location ~ \\.html$ { rewrite ^ /a.txt break; }", "index = []\n"),
     ("index a.php; location = /x/a.php { return 301 /; }", "index = [\"a.php\"]\n"),
+    ("try_files $uri $uri/ /index.html; location = /x { }", "fallback_except = [\"/x\"]\n"),
     ("index index.php; rewrite ^/(.*)\\.php$ /$1 permanent;", "index = []\n"),
     ("index index.html; rewrite ^/(.*)\\.html$ /$1 permanent;", "index = [\"index.html\"]\n"),
     (

@@ -316,6 +316,8 @@ fn no_place_is_answered_by_a_laxer_route() {
             "disable_symlinks on; location / { disable_symlinks off; } location ~ ^/x { }",
             "/-/x** /open",
         ),
+        ("location = / { index a; }", "/-/ /open"),
+        ("index a; location = / { index a; }", "/ /open"),
         ("location / { rewrite ^ /a break; } location ~ ^/x { }", "/-/x** /open"),
         ("location / { rewrite ^ /a break; } location = /x { }", "/ /open /x-/x/x-"),
         ("location ~ ^/x/ { try_files $uri/index.html $uri =404; }", "/ /open"),
