@@ -311,7 +311,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 
 const NGINX_PROGRAM: &str = "/usr/sbin/nginx";
 /// Behind the first few are those that found something once.
-const FIXED: [u64; 23] = [
+const FIXED: [u64; 30] = [
     1,
     2,
     3,
@@ -335,6 +335,13 @@ const FIXED: [u64; 23] = [
     1_795_825_454_815_600,
     1_795_825_454_815_665,
     1_795_825_454_815_839,
+    1_795_826_169_685_514,
+    1_795_826_169_685_658,
+    1_795_826_169_685_702,
+    1_795_826_169_685_833,
+    1_795_826_169_686_190,
+    1_795_826_612_285_502,
+    1_795_826_612_285_835,
 ];
 const FRESH: u64 = 2;
 const REQUESTS: usize = 60;

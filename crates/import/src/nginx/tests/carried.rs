@@ -87,6 +87,15 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ("disable_symlinks off;", "symlinks = \"follow\""),
     ("autoindex on;", "listing = true"),
     (
+        "index index.php index.html; location ~ \\.php$ { return 301 /x; }",
+        "index = [\"index.html\"]\n",
+    ),
+    ("location ~ \\.html$ { rewrite ^ /a.txt break; }", "index = []\n"),
+    ("index a.php; location = /x/a.php { return 301 /; }", "index = [\"a.php\"]\n"),
+    ("try_files $uri $uri/ /index.html; location = /x { }", "fallback_except = [\"/x\"]\n"),
+    ("index index.php; rewrite ^/(.*)\\.php$ /$1 permanent;", "index = []\n"),
+    ("index index.html; rewrite ^/(.*)\\.html$ /$1 permanent;", "index = [\"index.html\"]\n"),
+    (
         "autoindex on; location = /index.html { deny all; }",
         "folders below / are not listed: /index.html is a place of its own",
     ),

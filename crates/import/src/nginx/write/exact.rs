@@ -7,8 +7,9 @@ use super::Writer;
 use super::guard::{guards_browsers, unguarded};
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::pass::kept_from_passing;
-use super::route::{Common, OF_FOLDERS, Route, nearest};
+use super::route::{Common, OF_FOLDERS, Route, nearest, nearest_mut};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
+use crate::nginx::denied::no_less_than;
 use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 
@@ -30,8 +31,7 @@ impl Writer<'_> {
             if location.kind == LocationKind::Exact {
                 let rules = self.rules_at(location);
                 let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
-                let is_folder = location.path.ends_with('/');
-                let shut = shut.or_else(|| is_no_folder(location).filter(|_| is_folder));
+                let shut = shut.or_else(|| is_no_folder(location));
                 if let Some(route) = self.own_route(location, shut.as_ref(), &rules, routes, common)
                 {
                     routes.push(route);
@@ -42,6 +42,7 @@ impl Writer<'_> {
                 let shut = shut.or_else(|| self.elsewhere(location, above?));
                 let shut = shut.or_else(|| is_rootless(location, above?));
                 let shut = shut.or_else(|| is_unlisted(location, above?));
+                let shut = shut.or_else(|| has_other_index(location, above?));
                 let shut = shut.or_else(|| unguarded(location));
                 let is_moved = rules.as_ref().is_ok_and(|rules| !rules.is_empty());
                 let shut = shut.or_else(|| laxer_files(location, above?).filter(|_| !is_moved));
@@ -62,6 +63,11 @@ impl Writer<'_> {
                 }
             }
             let own = location.directive.inner();
+            let tries = own.iter().any(|it| it.name == "try_files");
+            let is_its = |above: &&mut Route| !tries && !above.falls_back_to(&location.path);
+            if let Some(above) = nearest_mut(routes, &location.path).filter(is_its) {
+                above.except(&[no_less_than(&location.path)]);
+            }
             if self.error_pages.contains(&location.path) {
             } else if self.cache_control(&location.scope, own).is_some() {
                 self.tell(own);
@@ -268,12 +274,12 @@ fn of_index(location: &Location<'_>, rules: &[Rule], above: Option<&Route>) -> V
     redirects.map(of_folder).collect()
 }
 
-/// Whether nginx looks for a file alone, also where a path is that of a folder.
-pub(super) fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
+/// Whether nginx looks for a file alone where the path is that of a folder.
+fn is_no_folder<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
     let mut own = location.directive.inner().iter();
     let directive =
         own.find(|it| it.name == "try_files" && !it.words.iter().any(|word| looks_into(word)))?;
-    Some(Shut { directive, why: "no folder answers there" })
+    location.path.ends_with('/').then_some(Shut { directive, why: "no folder answers there" })
 }
 
 fn looks_into(word: &str) -> bool {
@@ -286,6 +292,14 @@ fn is_unlisted<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     let is_shown = above.settings.iter().any(|(key, ..)| *key == "listing");
     let is_hidden = location.path.ends_with('/') && is_shown && !location.scope.is_on("autoindex");
     is_hidden.then_some(Shut { directive, why: "lists are a matter of a whole route" })
+}
+
+/// Whether another file answers for a folder than the route around has for all of them.
+fn has_other_index<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+    let is_folder = location.path.ends_with('/') && above.files.is_some();
+    let directive = location.scope.find("index").filter(|_| is_folder)?;
+    let is_other = directive.words != above.indexes();
+    is_other.then_some(Shut { directive, why: "an index is a matter of a whole route" })
 }
 
 /// Where the lines of a route go, if not where its site's do.

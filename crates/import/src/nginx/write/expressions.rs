@@ -1,7 +1,6 @@
 //! Locations for regular expressions: what they say of caches, where they send clients, and what they refuse.
 
 use super::Writer;
-use super::exact::is_no_folder;
 use super::guard::unguarded;
 use super::locations::WELL_KNOWN;
 use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest, spoken};
@@ -185,12 +184,19 @@ impl Writer<'_> {
         routes: &mut [Route],
         what: &str,
     ) {
-        let tries = is_no_folder(location);
+        let tries = location.directive.inner().iter().find(|it| it.name == "try_files");
+        let tries = tries.filter(|it| !it.words.iter().any(|word| word == "$uri/"));
         let unlisted = location.scope.find("autoindex").filter(|it| it.word(0) == "off");
         let unlisted = unlisted.map(|directive| Shut { directive, why: UNLISTED });
         let patterns = folder_patterns(&location.path);
         for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
             let is_listed = route.settings.iter().any(|(key, ..)| *key == "listing");
+            let pages = |it: &&Directive| {
+                let is_page = |name: &String| it.words.contains(&format!("$uri/{name}"));
+                !route.indexes().iter().all(is_page)
+            };
+            let tries = tries.filter(|it| is_listed || pages(it));
+            let tries = tries.map(|directive| Shut { directive, why: NO_FOLDER });
             let shut = tries.or(unlisted.filter(|_| is_listed));
             let Some(shut) = shut.filter(|_| !spared.contains(&route.prefix)) else { continue };
             if let Some(first) = patterns.first().filter(|it| !route.denied.contains(it)) {
@@ -315,6 +321,7 @@ fn well_known(above: &Route) -> Option<Route> {
     })
 }
 
+const NO_FOLDER: &str = "no folder answers there";
 const UNLISTED: &str = "lists are a matter of a whole route";
 const OF_FILES: &str = "its files answer in nginx, and a backend would be asked for them";
 /// As kettle has it.

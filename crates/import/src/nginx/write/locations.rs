@@ -58,6 +58,7 @@ impl Writer<'_> {
         self.deny(common.denied, server, &locations, &mut routes)?;
         self.mend_fallbacks(&mut routes);
         self.mend_lists(&mut routes);
+        self.mend_indexes(&mut routes);
         self.mend_folders(&mut routes);
         Some(routes)
     }

@@ -9,6 +9,7 @@ use crate::nginx::expression::expressed;
 use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
 use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
+use crate::offer::list;
 use crate::pattern::fits;
 
 impl Writer<'_> {
@@ -200,6 +201,31 @@ impl Writer<'_> {
         }
     }
 
+    /// nginx goes on from a folder to its index, and from there where a rule leads. A page stays an index all the same where clients
+    /// are led to it; a program does not.
+    pub(super) fn mend_indexes(&mut self, routes: &mut [Route]) {
+        for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
+            let is_led = |name: &String| {
+                let is_page = [".html", ".htm"].iter().any(|it| name.ends_with(it));
+                let may_lead = |rule: &&Rule| !(is_page && rule.is_redirect());
+                route
+                    .rules
+                    .iter()
+                    .filter(may_lead)
+                    .any(|rule| leads_from_index(rule, &route.prefix, name))
+            };
+            let (led, left): (Vec<String>, Vec<String>) =
+                route.indexes().into_iter().partition(is_led);
+            let Some(first) = led.first() else { continue };
+            let message = format!("{first} answers for no folder: a rule leads away from it");
+            let help = "nginx follows that rule from the folder, too";
+            self.draft.lose(&route.origin, message, help);
+            route.settings.retain(|(key, ..)| *key != "index");
+            let left = list(left.iter().map(String::as_str));
+            route.settings.push(("index", left, route.origin.clone()));
+        }
+    }
+
     /// Where a folder's index is another route's, nginx asks that one, and shows no list of the folder.
     pub(super) fn mend_lists(&mut self, routes: &mut [Route]) {
         let prefixes: Vec<String> = routes.iter().map(|route| route.prefix.clone()).collect();
@@ -250,6 +276,20 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Whether a rule is for an index of this name and not for its folder.
+fn leads_from_index(rule: &Rule, prefix: &str, name: &str) -> bool {
+    let Some(from) = &rule.from else { return false };
+    // That of one path is for its folder, too.
+    if rule.is_redirect() && !from.contains('*') {
+        return false;
+    }
+    let beginning = rule.beginning().rsplit_once('/').map_or("", |(folder, _)| folder);
+    [prefix, beginning].iter().any(|folder| {
+        let folder = format!("{folder}/");
+        !fits(from, &folder) && fits(from, &format!("{folder}{name}"))
+    })
 }
 
 /// The same patterns for what begins with a path; nothing where no pattern says that.

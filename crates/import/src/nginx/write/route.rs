@@ -89,12 +89,17 @@ impl Route {
         Some(self.files.as_ref()?.join(below))
     }
 
+    /// The files that answer for their folders.
+    pub(super) fn indexes(&self) -> Vec<String> {
+        let written = self.settings.iter().find(|(key, ..)| *key == "index");
+        let names = written.map_or("[\"index.html\"]", |(_, names, _)| names.as_str());
+        let names = names.trim_matches(['[', ']']).split(", ");
+        names.map(|it| it.trim_matches('"').to_owned()).filter(|it| !it.is_empty()).collect()
+    }
+
     /// Whether a file of this name answers for its folder.
     pub(super) fn has_index(&self, name: &str) -> bool {
-        match self.settings.iter().find(|(key, ..)| *key == "index") {
-            Some((_, names, _)) => names.contains(&quoted(name)),
-            None => name == "index.html",
-        }
+        self.indexes().iter().any(|index| index == name)
     }
 
     pub(super) fn falls_back_to(&self, path: &str) -> bool {

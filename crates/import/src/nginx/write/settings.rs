@@ -371,7 +371,8 @@ fn mime(types: &BTreeMap<String, String>) -> String {
     table(types.iter().map(|(name, kind)| (name.as_str(), quoted(kind))))
 }
 
-/// Whether the files of a place would answer by a route that names other types, or follows links that are not followed there.
+/// Whether the files of a place would answer by a route that names other types, follows links that are not followed there, or looks
+/// for other files.
 pub(super) fn laxer_files<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     let of = |name: &str| above.settings.iter().find(|(key, ..)| *key == name);
     let types = types_of(&location.scope);
@@ -381,12 +382,12 @@ pub(super) fn laxer_files<'t>(location: &Location<'t>, above: &Route) -> Option<
     };
     let links = location.scope.find("disable_symlinks").filter(|it| it.word(0) != "off");
     let is_linked = links.is_some() && of("symlinks").is_none_or(|(_, it, _)| it != "\"never\"");
-    let is_laxer = above.files.is_some() && (!has_same_types || is_linked);
+    let is_moved = above.alone.is_none() && above.rules.iter().any(|rule| !rule.is_redirect());
+    let is_laxer = above.files.is_some() && (!has_same_types || is_linked || is_moved);
     is_laxer.then_some(Shut { directive: location.directive, why: OTHER_FILES })
 }
 
-const OTHER_FILES: &str =
-    "the route around it names other types for its files, or follows other links";
+const OTHER_FILES: &str = "the route around it names other types for its files, follows other links, or looks for other files";
 
 fn is_cache_control(directive: &Directive) -> bool {
     directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
