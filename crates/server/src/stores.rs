@@ -16,7 +16,7 @@ use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 
-use crate::clock::is_long_ago;
+use crate::clock::{OnceAMinute, is_long_ago};
 use crate::disk::Device;
 use crate::metrics::{By, Durations, Label};
 pub use arrival::{ArrivalState, Arrivals, Arriving, ArrivingBody, ArrivingObject};
@@ -43,7 +43,8 @@ pub struct KeptStore {
     unopened: Mutex<WrittenTo>,
     /// When it was tried in vain.
     tried: Mutex<Option<Instant>>,
-    warned: Mutex<Option<Instant>>,
+    /// Bounds how often it is said that a response is not kept.
+    warning: OnceAMinute,
     /// Whether it was said that the disk has less room than the store may take.
     is_full_disk_said: AtomicBool,
     /// When the disk took no more in the middle of a body.
@@ -176,7 +177,7 @@ impl KeptStore {
             opened: OnceLock::new(),
             unopened: Mutex::default(),
             tried: Mutex::default(),
-            warned: Mutex::default(),
+            warning: OnceAMinute::default(),
             is_full_disk_said: AtomicBool::new(false),
             broke_off: Mutex::default(),
             passed: Mutex::default(),
@@ -290,9 +291,7 @@ impl KeptStore {
     /// Counts what the store could not do, and says so if it has not just been said.
     pub fn failed(&self, error: &StoreError) {
         self.errors.fetch_add(1, Ordering::Relaxed);
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_long_ago(*warned, WARNED_AGAIN) {
-            *warned = Some(Instant::now());
+        if self.warning.is_due(Instant::now()) {
             let directory = self.directory.display();
             tracing::warn!(cache = %self.name, %directory, %error, "a response is not kept");
         }
@@ -404,7 +403,6 @@ const WRITTEN_TO_MAX: usize = 1_024;
 const TRIED_AGAIN: Duration = Duration::from_mins(1);
 /// For how many keys it is remembered that their requests go past the store.
 const PASSED_MAX: usize = 4_096;
-const WARNED_AGAIN: Duration = Duration::from_mins(1);
 
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
 use super::respond;
 use super::root::Root;
-use crate::clock::{Clock, CoarseClock, is_long_ago};
+use crate::clock::{Clock, CoarseClock, OnceAMinute};
 use crate::disk::{DiskDeadline, Disks};
 use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
@@ -45,8 +45,8 @@ pub struct Files {
     finder: Finder,
     revalidate: Duration,
     error_pages: RefCell<ErrorPages>,
-    /// When it was last said that one cannot be read: clients choose how often that is.
-    warned: Cell<Option<Instant>>,
+    /// Bounds how often it is said that one cannot be read: clients choose how often that happens.
+    warning: OnceAMinute,
     /// When files were last closed that nobody asked for.
     released: Cell<Duration>,
     /// How long a listing may wait for others that its client does not take.
@@ -75,7 +75,7 @@ impl Files {
             finder: Finder::new(limits, encoders),
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
-            warned: Cell::default(),
+            warning: OnceAMinute::default(),
             released: Cell::default(),
             patience: limits.write_timeout,
             metrics,
@@ -274,8 +274,7 @@ impl Files {
             Ok(Err(error)) => (None, error),
             Err(why) => (pages.outdated(path, self.clock.monotonic()), io::Error::other(why)),
         };
-        if is_long_ago(self.warned.get(), WARNED_AGAIN) {
-            self.warned.set(Some(Instant::now()));
+        if self.warning.is_due(Instant::now()) {
             tracing::warn!(path = %path.display(), %error, "cannot read the error page");
         } else {
             tracing::debug!(path = %path.display(), %error, "cannot read the error page");
@@ -426,7 +425,5 @@ const LISTING_FIELDS: [(&str, &str); 2] =
     [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
 /// The forms that a file may be found in.
 const FORMS: [Option<Coding>; 4] = [None, Some(Coding::Br), Some(Coding::Zstd), Some(Coding::Gzip)];
-/// How often it is said that an error page cannot be read.
-const WARNED_AGAIN: Duration = Duration::from_mins(1);
 /// What a file can be asked.
 const METHODS: &str = "GET, HEAD, OPTIONS";

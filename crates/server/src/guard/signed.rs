@@ -3,7 +3,7 @@
 //! Signed is `SECONDS`, a line feed and the path as it is served; with `client` another line feed and the address.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kettle_http::Method;
@@ -12,7 +12,7 @@ use kettle_kernel::keeper;
 use kettle_tls::mac::{Mac, MacKey};
 
 use super::users::UsersMistake;
-use crate::request::Request;
+use crate::request::{Request, network};
 
 /// The secrets of a route.
 #[derive(Debug)]
@@ -111,10 +111,7 @@ fn says_no_more(request: &Request<'_>, query: &str) -> bool {
 
 /// What is signed of a client.
 fn signed_client(client: IpAddr) -> String {
-    match client.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string(),
-    }
+    network(client).to_string()
 }
 
 fn hexadecimal(text: &str) -> Option<Mac> {
