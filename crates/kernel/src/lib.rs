@@ -6,6 +6,7 @@
 mod option;
 
 pub mod cgroup;
+pub mod file_stamp;
 pub mod file_system;
 pub mod keeper;
 pub mod ktls;

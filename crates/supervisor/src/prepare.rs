@@ -37,7 +37,7 @@ mod tunnels;
 pub use access::account;
 pub(crate) use access::{Act, Need, files_read, needs};
 pub use identities::MadeCertificate;
-use identities::{Generated, LoadedIdentities, load_generated, load_identities};
+use identities::{Generated, KnownIdentities, LoadedIdentities, load_generated, load_identities};
 pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
@@ -48,6 +48,8 @@ pub struct Prepared {
     pub stores: Arc<Stores>,
     /// Every certificate in use, in the order of the sites, then of the listeners.
     pub identities: Vec<Arc<Identity>>,
+    /// The same by those that have them.
+    loaded: LoadedIdentities,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
     /// When the certificates end.
@@ -149,7 +151,8 @@ pub(crate) fn prepare(
         }),
         stores: Arc::new(loaded.stores),
         certificate_ends: Arc::new(loaded.identities.ends(loaded.generated.as_ref())),
-        identities: loaded.identities.into_all(),
+        identities: loaded.identities.all(),
+        loaded: loaded.identities,
         ticket_secret: loaded.ticket_secret,
         lists_until: loaded.lists_until,
         file_states,
@@ -240,14 +243,18 @@ fn load(
     } else if in_force.is_none() && config.server.user.is_some() {
         diagnostics.add_access(config);
     }
-    let mut identities = load_identities(config, &mut diagnostics);
+    let mut known = in_force.map_or_else(KnownIdentities::default, |prepared| {
+        KnownIdentities::in_force(&prepared.served.config, &prepared.loaded)
+    });
+    let mut identities = load_identities(config, &mut known, &mut diagnostics);
     let mut generated = None;
     if !is_check {
         let kept = in_force.and_then(|prepared| prepared.generated.clone());
         generated = load_generated(config, kept, &mut identities, &mut diagnostics);
     }
     let policy = policy::of(&config.tls);
-    let connectors = tunnels::load(config, &mut identities.of_backends, &mut diagnostics);
+    let shown = &mut identities.of_backends;
+    let connectors = tunnels::load(config, &mut known, shown, &mut diagnostics);
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));

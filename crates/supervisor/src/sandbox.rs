@@ -12,6 +12,9 @@ use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::sandbox::{Confined, Files, confine_calls, confine_files, landlock_version};
 
 use crate::prepare::{Act, Need, needs};
+use real_paths::RealPaths;
+
+mod real_paths;
 
 /// What holds for this process since its start.
 #[derive(Debug, Default)]
@@ -36,11 +39,14 @@ impl Sandbox {
         if config.server.sandbox == Sandboxing::Off {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
         }
-        for need in needs(config).iter().filter(|need| need.act == Act::Keep) {
+        let needs = needs(config);
+        for need in needs.iter().filter(|need| need.act == Act::Keep) {
             // What is not there cannot be allowed. That it cannot be made is found where it is needed.
             let _ = DirBuilder::new().recursive(true).mode(0o700).create(need.path);
         }
-        let files = files_of(config);
+        let mut paths = RealPaths::default();
+        let files = files_of(config, &needs, &mut paths);
+        tracing::debug!(looks = paths.asked, folders = files.read.len(), "what may be opened");
         let version = landlock_version().unwrap_or_default();
         let opened = confine_files(&files);
         // Last, because after it nothing more can be given up.
@@ -100,10 +106,11 @@ impl Sandbox {
         let is_asked = |need: &Need<'_>| {
             renewed.as_ref().is_none_or(|files| files.binary_search(&need.path).is_ok())
         };
-        let refused = needs(config).into_iter().filter(is_asked);
-        let refused = refused.filter(|need| !is_the_keepers(need));
+        let mut paths = RealPaths::default();
+        let asked = needs(config).into_iter().filter(is_asked);
+        let refused = asked.filter(|need| !allowed.has(need, &mut paths));
         let mut diagnostics: Vec<Diagnostic> = refused
-            .filter(|need| !allowed.has(need))
+            .filter(|need| !is_the_keepers(need))
             .map(|need| {
                 let path = need.path.display().to_string();
                 let message = format!("this server cannot open {path}: {SINCE_THE_START}");
@@ -155,7 +162,7 @@ impl fmt::Display for Sandbox {
 }
 
 /// What a server with this configuration opens after its start, reloads included.
-fn files_of(config: &Config) -> Files {
+fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files {
     let mut files = Files { connect: has_backends(config), ..Files::default() };
     files.read.extend(USUAL.iter().map(PathBuf::from));
     files.read.extend(std::env::current_exe());
@@ -165,7 +172,7 @@ fn files_of(config: &Config) -> Files {
     if looks_up_names(config) {
         // A program that writes resolv.conf anew puts another file in its place, there or where a link leads to.
         files.read.push(PathBuf::from("/etc"));
-        files.read.extend(around(Path::new("/etc/resolv.conf"), true));
+        files.read.extend(paths.around(Path::new("/etc/resolv.conf"), true));
     }
     // Where the system's authorities are, if the environment says so (openssl-env(7)).
     for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
@@ -175,10 +182,10 @@ fn files_of(config: &Config) -> Files {
     if config.server.state_directory.is_dir() {
         files.write.push(config.server.state_directory.clone());
     }
-    for need in needs(config) {
+    for need in needs {
         match need.act {
-            Act::Read => files.read.extend(around(need.path, true)),
-            Act::Search | Act::List => files.read.extend(around(need.path, false)),
+            Act::Read => files.read.extend(paths.around(need.path, true)),
+            Act::Search | Act::List => files.read.extend(paths.around(need.path, false)),
             Act::Append => files.write.extend(written_around(need.path)),
             Act::Keep => files.write.push(need.path.to_owned()),
         }
@@ -186,29 +193,14 @@ fn files_of(config: &Config) -> Files {
     let removed = config.removed_at_end.iter().chain(&config.admin.socket);
     files.remove.extend(removed.filter_map(|path| Some(path.parent()?.to_owned())));
     for list in [&mut files.read, &mut files.write, &mut files.remove] {
-        let real = list.iter().filter_map(|path| path.canonicalize().ok()).collect();
-        *list = real;
+        // Sites have their folders in common.
+        list.sort_unstable();
+        list.dedup();
+        *list = list.iter().filter_map(|path| paths.real(path)).collect();
         list.sort_unstable();
         list.dedup();
     }
     files
-}
-
-/// The folders in which a renewed file, or a folder that takes another's place, will be: beside the one that is there now,
-/// and beside what each symbolic link on the way leads to.
-fn around(path: &Path, is_file: bool) -> Vec<PathBuf> {
-    let mut around = vec![path.to_owned()];
-    let Ok(path) = std::path::absolute(path) else { return around };
-    // An editor may put another file in its place.
-    let beside =
-        path.parent().filter(|parent| if is_file { has_parent(parent) } else { is_own(parent) });
-    around.extend(beside.map(Path::to_owned));
-    for step in path.ancestors().filter(|step| step.is_symlink()) {
-        let real = step.canonicalize().ok();
-        let parent = real.as_deref().and_then(Path::parent).filter(|parent| is_own(parent));
-        around.extend(parent.map(Path::to_owned));
-    }
-    around
 }
 
 /// The folder of a log, in which rotation makes another, and of what it is a link to; only the file itself where that would
@@ -232,11 +224,6 @@ fn written_around(path: &Path) -> Vec<PathBuf> {
     around
 }
 
-/// Whether a file's folder may be allowed with the file: `/` and `/dev` may not.
-fn has_parent(folder: &Path) -> bool {
-    folder != Path::new("/") && folder != Path::new("/dev")
-}
-
 /// Whether a folder is for what is served, rather than one of the system's or a home directory.
 fn is_own(folder: &Path) -> bool {
     let is_home = folder.parent() == Some(Path::new("/home"));
@@ -251,18 +238,18 @@ struct Allowed<'f> {
 }
 
 impl Allowed<'_> {
-    fn has(&self, need: &Need<'_>) -> bool {
+    fn has(&self, need: &Need<'_>, paths: &mut RealPaths) -> bool {
         // What is not there is said elsewhere, and pipes have no place.
-        match (need.path.canonicalize(), need.act) {
-            (Ok(path), Act::Append | Act::Keep) => is_below(&path, &self.write),
-            (Ok(path), Act::Read | Act::Search | Act::List) => is_below(&path, &self.read),
-            (Err(_), Act::Append | Act::Keep) => {
+        match (paths.real(need.path), need.act) {
+            (Some(path), Act::Append | Act::Keep) => is_below(&path, &self.write),
+            (Some(path), Act::Read | Act::Search | Act::List) => is_below(&path, &self.read),
+            (None, Act::Append | Act::Keep) => {
                 let mut above = need.path.ancestors().skip(1);
                 let above = above.find_map(|above| above.canonicalize().ok());
                 above
                     .is_none_or(|above| above == Path::new("/dev") || is_below(&above, &self.write))
             }
-            (Err(_), Act::Read | Act::Search | Act::List) => true,
+            (None, Act::Read | Act::Search | Act::List) => true,
         }
     }
 }

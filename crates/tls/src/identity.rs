@@ -3,6 +3,7 @@
 //! gets is decided in `identity::select`.
 
 pub(crate) mod inspect;
+mod pair;
 pub(crate) mod pem;
 mod select;
 mod staple;
@@ -14,10 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest;
-use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use kettle_kernel::file_stamp::FileStamp;
 use rustls::sign::CertifiedKey;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use zeroize::Zeroizing;
 
 pub use inspect::{KeyKind, ends_soon};
 pub use select::Identities;
@@ -25,19 +24,20 @@ pub use warning::{IdentityWarning, Utc};
 
 pub use crate::error::{FileRole, IdentityError};
 use inspect::Facts;
-use pem::{ChainFile, KeyFile};
+use pair::Pair;
 use staple::Staple;
 
 /// A certificate chain with its key, ready for handshakes.
 pub struct Identity {
-    certified: Arc<CertifiedKey>,
+    pair: Arc<Pair>,
+    staple: Option<KnownStaple>,
     stapled: Option<Stapled>,
-    key_kind: KeyKind,
-    names: Vec<String>,
-    common_name: Option<String>,
-    not_before: SystemTime,
-    not_after: SystemTime,
-    fingerprint: String,
+}
+
+/// What the file of a staple says, whether or not it is sent.
+struct KnownStaple {
+    staple: Staple,
+    stamp: Option<FileStamp>,
 }
 
 /// The same certificate with a staple, for as long as the staple is fresh.
@@ -68,82 +68,66 @@ impl Identity {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_at(
-        chain_path: &Path,
-        key_path: &Path,
-        ocsp_path: Option<&Path>,
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&Path>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let ChainFile { chain, has_dh_parameters, text, mode } = pem::read_chain(chain_path)?;
-        let facts = inspect::inspect(&chain, chain_path, now)?;
-        // Read once: another may take its place between two reads, and its key is not for this chain.
-        let key_file = match key_path == chain_path {
-            true => KeyFile { key: pem::parse_key(&text, key_path)?, mode },
-            false => pem::read_key(key_path)?,
+        let (files, warnings) = Files::open(chain, key, ocsp, None, now)?;
+        Ok((files.identity(None), warnings))
+    }
+
+    /// [`load`](Self::load) of the files that this one was loaded from: what has not changed since is opened and not read. Where
+    /// nothing has, this is given again, with what is to be said of it now.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_again(
+        self: &Arc<Self>,
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&Path>,
+    ) -> Result<(Arc<Self>, Vec<IdentityWarning>), IdentityError> {
+        self.load_again_at(chain, key, ocsp, SystemTime::now())
+    }
+
+    /// [`load_again`](Self::load_again), checking validity at a given moment.
+    pub(crate) fn load_again_at(
+        self: &Arc<Self>,
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&Path>,
+        now: SystemTime,
+    ) -> Result<(Arc<Self>, Vec<IdentityWarning>), IdentityError> {
+        let (files, warnings) = Files::open(chain, key, ocsp, Some(self), now)?;
+        let identity = match files.are_of(self) {
+            true => Arc::clone(self),
+            false => Arc::new(files.identity(Some(self))),
         };
-        let (certified, key_kind) = certify(chain, &facts, key_file.key, key_path, chain_path)?;
-        let mut warnings = facts.warnings.clone();
-        if has_dh_parameters {
-            warnings.push(IdentityWarning::DhParameters { path: chain_path.into() });
-        }
-        if key_file.mode & READABLE_BY_OTHERS != 0 {
-            warnings.push(IdentityWarning::KeyReadableByOthers {
-                path: key_path.into(),
-                mode: key_file.mode,
-            });
-        }
-        let stapled = match ocsp_path {
-            Some(path) => staple(path, &facts, &certified, now, &mut warnings)?,
-            None => None,
-        };
-        if facts.must_staple && stapled.is_none() {
-            warnings.push(IdentityWarning::StapleWanted { path: chain_path.into() });
-        }
-        let identity = Self::of(certified, stapled, key_kind, facts);
         Ok((identity, warnings))
     }
 
     /// An identity from PEM texts that are in no file.
     pub(crate) fn from_pem(certificate: &str, key: &str) -> Result<Self, IdentityError> {
-        let nowhere = Path::new("");
-        let chain = pem::parse_certificates(certificate.as_bytes(), nowhere, FileRole::Chain)?;
-        let facts = inspect::inspect(&chain, nowhere, SystemTime::now())?;
-        let key = pem::parse_key(key.as_bytes(), nowhere)?;
-        let (certified, key_kind) = certify(chain, &facts, key, nowhere, nowhere)?;
-        Ok(Self::of(certified, None, key_kind, facts))
+        let pair = Arc::new(Pair::from_pem(certificate, key)?);
+        Ok(Self { pair, staple: None, stapled: None })
     }
 
-    fn of(
-        certified: CertifiedKey,
-        stapled: Option<Stapled>,
-        key_kind: KeyKind,
-        facts: Facts,
-    ) -> Self {
-        Self {
-            fingerprint: certified
-                .cert
-                .first()
-                .map(|leaf| colon_hex_sha256(leaf))
-                .unwrap_or_default(),
-            certified: Arc::new(certified),
-            stapled,
-            key_kind,
-            names: facts.names,
-            common_name: facts.common_name,
-            not_before: facts.not_before,
-            not_after: facts.not_after,
-        }
+    fn facts(&self) -> &Facts {
+        &self.pair.facts
     }
 
     /// The DNS names and addresses the certificate is for, in lower case.
     pub fn names(&self) -> &[String] {
-        &self.names
+        &self.facts().names
     }
 
     /// The names by which clients may ask for the certificate: those that it is for, and the common name of its subject,
     /// by which old certificates are still found.
     pub fn asked_names(&self) -> Vec<String> {
-        let common_name = self.common_name.iter().filter(|name| !self.names.contains(name));
-        self.names.iter().chain(common_name).cloned().collect()
+        let Facts { names, common_name, .. } = self.facts();
+        let common_name = common_name.iter().filter(|name| !names.contains(name));
+        names.iter().chain(common_name).cloned().collect()
     }
 
     /// Whether the certificate is for this name, directly or by a wildcard of one label.
@@ -151,7 +135,7 @@ impl Identity {
     /// `name` may itself be a wildcard, as sites have them.
     pub fn covers(&self, name: &str) -> bool {
         let parent = name.split_once('.').map(|(_, parent)| parent);
-        self.names.iter().any(|own| {
+        self.names().iter().any(|own| {
             own.eq_ignore_ascii_case(name)
                 || match (own.strip_prefix("*."), parent) {
                     (Some(own), Some(parent)) => own.eq_ignore_ascii_case(parent),
@@ -162,32 +146,32 @@ impl Identity {
 
     /// The first moment of the certificate's validity.
     pub fn not_before(&self) -> SystemTime {
-        self.not_before
+        self.facts().not_before
     }
 
     /// The last moment of the certificate's validity.
     pub fn not_after(&self) -> SystemTime {
-        self.not_after
+        self.facts().not_after
     }
 
     /// True if a renewed certificate should be in its place by now, see [`ends_soon`].
     pub fn ends_soon(&self, now: SystemTime) -> bool {
-        ends_soon(self.not_before, self.not_after, now)
+        ends_soon(self.not_before(), self.not_after(), now)
     }
 
     /// The SHA-256 of the leaf as browsers show it: upper-case hex with colons.
     pub fn fingerprint_sha256(&self) -> &str {
-        &self.fingerprint
+        &self.pair.fingerprint
     }
 
     /// The kind of key.
     pub fn key_kind(&self) -> KeyKind {
-        self.key_kind
+        self.pair.key_kind
     }
 
     /// The chain and its key, as a client shows them.
     pub(crate) fn certified(&self) -> &Arc<CertifiedKey> {
-        &self.certified
+        &self.pair.certified
     }
 
     /// When its staple runs out, if it has one and knows.
@@ -200,7 +184,7 @@ impl Identity {
     pub(crate) fn certified_at(&self, now: SystemTime) -> &Arc<CertifiedKey> {
         match &self.stapled {
             Some(stapled) if stapled.until.is_none_or(|until| now < until) => &stapled.certified,
-            _ => &self.certified,
+            _ => &self.pair.certified,
         }
     }
 }
@@ -208,50 +192,104 @@ impl Identity {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")
-            .field("names", &self.names)
-            .field("key_kind", &self.key_kind)
-            .field("fingerprint", &self.fingerprint)
+            .field("names", &self.names())
+            .field("key_kind", &self.key_kind())
+            .field("fingerprint", &self.fingerprint_sha256())
             .finish_non_exhaustive()
     }
 }
 
-/// Brings a chain and a key together, if the key is the first certificate's.
-fn certify(
-    chain: Vec<CertificateDer<'static>>,
-    facts: &Facts,
-    key: PrivateKeyDer<'static>,
-    key_path: &Path,
-    chain_path: &Path,
-) -> Result<(CertifiedKey, KeyKind), IdentityError> {
-    let unsupported = || IdentityError::UnsupportedKey { path: key_path.into() };
-    let der = Zeroizing::new(key);
-    let key = any_supported_type(&der).map_err(|_| unsupported())?;
-    let public_key = key.public_key().ok_or_else(unsupported)?;
-    let fits = facts.public_keys.iter().position(|one| one == public_key.as_ref());
-    if fits != Some(0) {
-        return Err(IdentityError::KeyMismatch {
-            key: key_path.into(),
-            chain: chain_path.into(),
-            fits_position: fits.map(|index| index + 1),
-        });
-    }
-    let key_kind = facts.key_kind.ok_or_else(unsupported)?;
-    Ok((CertifiedKey::new(chain, key), key_kind))
+/// The files of an identity, as far as they had to be read.
+struct Files {
+    pair: Arc<Pair>,
+    staple: Option<StapleFile>,
 }
 
-/// Reads the staple and decides whether it may be sent with this certificate.
-fn staple(
-    path: &Path,
-    facts: &Facts,
-    certified: &CertifiedKey,
-    now: SystemTime,
-    warnings: &mut Vec<IdentityWarning>,
-) -> Result<Option<Stapled>, IdentityError> {
-    let der = pem::read_staple(path)?;
-    let staple = Staple::decode(&der)
-        .map_err(|detail| IdentityError::BadStaple { path: path.into(), detail })?;
+struct StapleFile {
+    /// Nothing where it is as it was.
+    read: Option<Vec<u8>>,
+    known: KnownStaple,
+    is_sent: bool,
+}
+
+impl Files {
+    fn open(
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&Path>,
+        before: Option<&Identity>,
+        now: SystemTime,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let (pair, mode) = Pair::load(chain, key, before.map(|before| &before.pair))?;
+        let mut warnings = pair.facts.warnings(chain, now);
+        if pair.has_dh_parameters {
+            warnings.push(IdentityWarning::DhParameters { path: chain.into() });
+        }
+        if mode & READABLE_BY_OTHERS != 0 {
+            warnings.push(IdentityWarning::KeyReadableByOthers { path: key.into(), mode });
+        }
+        let mut staple = None;
+        if let Some(path) = ocsp {
+            let object = |known: &KnownStaple| object(&known.staple, path, &pair.facts, now);
+            // What was not sent was not kept.
+            let is_enough = |before: &&Identity| {
+                before.stapled.is_some() || before.staple.as_ref().and_then(object).is_some()
+            };
+            let known = before.filter(is_enough).and_then(|before| before.staple.as_ref());
+            let file = StapleFile::open(path, known)?;
+            let objection = object(&file.known);
+            staple = Some(StapleFile { is_sent: objection.is_none(), ..file });
+            warnings.extend(objection);
+        }
+        if pair.facts.must_staple && !staple.as_ref().is_some_and(|staple| staple.is_sent) {
+            warnings.push(IdentityWarning::StapleWanted { path: chain.into() });
+        }
+        Ok((Self { pair, staple }, warnings))
+    }
+
+    /// True if an identity would be made that is the same as this one.
+    fn are_of(&self, identity: &Identity) -> bool {
+        let is_same = match &self.staple {
+            Some(staple) => staple.read.is_none() && staple.is_sent == identity.stapled.is_some(),
+            None => identity.staple.is_none(),
+        };
+        is_same && Arc::ptr_eq(&self.pair, &identity.pair)
+    }
+
+    fn identity(self, before: Option<&Identity>) -> Identity {
+        let Self { pair, staple } = self;
+        let Some(StapleFile { read, known, is_sent }) = staple else {
+            return Identity { pair, staple: None, stapled: None };
+        };
+        let sent = before.and_then(|before| before.stapled.as_ref());
+        let der = read.or_else(|| sent?.certified.ocsp.clone()).filter(|_| is_sent);
+        let stapled = der.map(|der| Stapled {
+            certified: Arc::new(CertifiedKey { ocsp: Some(der), ..(*pair.certified).clone() }),
+            until: known.staple.next_update,
+        });
+        Identity { pair, staple: Some(known), stapled }
+    }
+}
+
+impl StapleFile {
+    fn open(path: &Path, before: Option<&KnownStaple>) -> Result<Self, IdentityError> {
+        let file = pem::open(path, FileRole::Staple)?;
+        if let Some(KnownStaple { staple, stamp }) = before.filter(|it| file.is_still(it.stamp)) {
+            let known = KnownStaple { staple: staple.clone(), stamp: *stamp };
+            return Ok(Self { read: None, known, is_sent: false });
+        }
+        let der = file.read()?.to_vec();
+        let staple = Staple::decode(&der)
+            .map_err(|detail| IdentityError::BadStaple { path: path.into(), detail })?;
+        let known = KnownStaple { staple, stamp: file.stamp() };
+        Ok(Self { read: Some(der), known, is_sent: false })
+    }
+}
+
+/// Why a staple is not to be sent with this certificate, if so.
+fn object(staple: &Staple, path: &Path, facts: &Facts, now: SystemTime) -> Option<IdentityWarning> {
     let path = path.to_path_buf();
-    let objection = match staple.next_update {
+    match staple.next_update {
         _ if staple.serial != facts.serial => {
             Some(IdentityWarning::StapleForAnotherCertificate { path })
         }
@@ -264,13 +302,7 @@ fn staple(
             Some(IdentityWarning::StapleExpired { path, next_update })
         }
         _ => None,
-    };
-    if let Some(objection) = objection {
-        warnings.push(objection);
-        return Ok(None);
     }
-    let certified = CertifiedKey { ocsp: Some(der), ..certified.clone() };
-    Ok(Some(Stapled { certified: Arc::new(certified), until: staple.next_update }))
 }
 
 fn colon_hex_sha256(der: &[u8]) -> String {

@@ -13,6 +13,8 @@ use kettle_skip::skip;
 
 use super::*;
 
+mod cost;
+
 #[test]
 fn what_is_confined_reads_writes_executes_and_connects_only_as_listed() {
     if let Err(error) = landlock_version() {

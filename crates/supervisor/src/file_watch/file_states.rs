@@ -1,28 +1,19 @@
 //! The state of files at one moment, by which a change shows.
 
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use kettle_config::Config;
+use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::keeper;
 
 /// What files were at one moment, through all symbolic links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileStates(Vec<(PathBuf, FileState)>);
 
-/// Differs where the content does, and at times where it does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FileState {
-    There {
-        device: u64,
-        inode: u64,
-        bytes: u64,
-        /// Seconds and nanoseconds.
-        modified: (i64, i64),
-        /// The same for name, owner and mode besides: who may read it now could not before.
-        changed: (i64, i64),
-    },
+    There(FileStamp),
     /// Nothing can be said of it, for this reason.
     Hidden(ErrorKind),
 }
@@ -66,13 +57,7 @@ impl FileState {
             _ => Err(error),
         });
         match metadata {
-            Ok(metadata) => Self::There {
-                device: metadata.dev(),
-                inode: metadata.ino(),
-                bytes: metadata.size(),
-                modified: (metadata.mtime(), metadata.mtime_nsec()),
-                changed: (metadata.ctime(), metadata.ctime_nsec()),
-            },
+            Ok(metadata) => Self::There(FileStamp::of(&metadata)),
             Err(error) => Self::Hidden(error.kind()),
         }
     }

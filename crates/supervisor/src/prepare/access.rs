@@ -73,6 +73,9 @@ pub(super) fn check_by_anybody(config: &Config, diagnostics: &mut Diagnostics) {
 /// Finds what `account`, or else the user of this process, may not do. Such a server starts, mostly, and serves badly.
 pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mut Diagnostics) {
     let mut needs = needs(config);
+    for need in &mut needs {
+        need.real = need.path.canonicalize().ok();
+    }
     let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(need.path);
     if keeper::is_there() {
         needs.retain(|need| !is_the_keepers(need));
@@ -125,7 +128,7 @@ pub(crate) struct Need<'c> {
     pub(crate) at: Position,
     /// With what.
     pub(crate) path: &'c Path,
-    /// The path without symbolic links: folders on the way there may refuse as well.
+    /// The path without symbolic links, for whoever tries the need: folders on the way there may refuse as well.
     real: Option<PathBuf>,
     /// What it does there.
     pub(crate) act: Act,
@@ -200,7 +203,7 @@ impl<'c> Need<'c> {
     }
 
     fn new(at: Position, path: &'c Path, act: Act, consequence: &'static str) -> Self {
-        Self { at, path, real: path.canonicalize().ok(), act, consequence }
+        Self { at, path, real: None, act, consequence }
     }
 
     /// Whether it is there for reloads, in which a keeper reads and lists for the server.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kettle_config::{ANY_NAME, Certificate, Config, Position, Site};
+use kettle_config::{ANY_NAME, Config, Position, Site};
 use kettle_kernel::process;
 use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
@@ -15,6 +15,9 @@ use super::Diagnostics;
 use crate::ends::CertificateEnds;
 
 mod addresses;
+mod known;
+
+pub(super) use known::{Files, KnownIdentities};
 
 /// A generated certificate and the names it was asked for.
 #[derive(Clone)]
@@ -55,9 +58,9 @@ impl LoadedIdentities {
     }
 
     /// In the order of the sites, then of the listeners; what neighbours share, once.
-    pub(super) fn into_all(self) -> Vec<Arc<Identity>> {
+    pub(super) fn all(&self) -> Vec<Arc<Identity>> {
         let mut all: Vec<_> =
-            self.of_sites.into_iter().chain(self.of_listeners).flatten().collect();
+            self.of_sites.iter().chain(&self.of_listeners).flatten().cloned().collect();
         all.dedup_by(|one, other| Arc::ptr_eq(one, other));
         all
     }
@@ -89,14 +92,16 @@ impl LoadedIdentities {
 }
 
 /// Loads the certificates of every site that names some.
-pub(super) fn load_identities(config: &Config, diagnostics: &mut Diagnostics) -> LoadedIdentities {
+pub(super) fn load_identities<'c>(
+    config: &'c Config,
+    known: &mut KnownIdentities<'c>,
+    diagnostics: &mut Diagnostics,
+) -> LoadedIdentities {
     let mut loaded = LoadedIdentities::default();
     for site in &config.sites {
         let mut identities = Vec::new();
         for certificate in &site.certificates {
-            if let Some(identity) = load_identity(config, certificate, diagnostics) {
-                identities.push(Arc::new(identity));
-            }
+            identities.extend(load_identity(config, certificate.into(), known, diagnostics));
         }
         if identities.len() == site.certificates.len() && !identities.is_empty() {
             check_names(config, site, &identities, diagnostics);
@@ -108,32 +113,30 @@ pub(super) fn load_identities(config: &Config, diagnostics: &mut Diagnostics) ->
         let certificates = listener.tls().map_or(&[][..], |tls| &tls.certificates);
         let mut identities = Vec::with_capacity(certificates.len());
         for own in certificates {
-            let identity = load_identity(config, &own.certificate(), diagnostics);
-            identities.extend(identity.map(Arc::new));
+            identities.extend(load_identity(config, own.into(), known, diagnostics));
         }
         loaded.of_listeners.push(identities);
     }
     loaded
 }
 
-pub(super) fn load_identity(
+pub(super) fn load_identity<'c>(
     config: &Config,
-    certificate: &Certificate,
+    files: Files<'c>,
+    known: &mut KnownIdentities<'c>,
     diagnostics: &mut Diagnostics,
-) -> Option<Identity> {
-    let Certificate { chain, key, ocsp, .. } = certificate;
-    let files = [Some(chain), Some(key), ocsp.as_ref()];
+) -> Option<Arc<Identity>> {
+    let Files { chain, key, ocsp } = files;
     // Only the chain is asked about: a key that is missing must not hide what is wrong with the chain.
     if diagnostics.have_named(config, chain) {
         return None;
     }
     let place = |path: &Path| {
-        let named = files.into_iter().flatten().find(|file| file.value == path);
-        let file = named.unwrap_or(chain);
+        let named = [Some(chain), Some(key), ocsp].into_iter().flatten();
+        let file = named.into_iter().find(|file| file.value == path).unwrap_or(chain);
         (file.at, file.value.display().to_string())
     };
-    let ocsp = ocsp.as_ref().map(|ocsp| ocsp.value.as_path());
-    match Identity::load(&chain.value, &key.value, ocsp) {
+    match known.load(files) {
         Ok((identity, warnings)) => {
             for warning in warnings {
                 let (at, offending) = place(warning.path());

@@ -282,7 +282,7 @@ fn a_name_that_one_type_of_key_lacks_is_told_of() {
         let text = [HTTPS, &names, &certificates.concat(), FILES].concat();
         let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
         let mut diagnostics = Diagnostics::default();
-        load_identities(&config, &mut diagnostics);
+        load_identities(&config, &mut KnownIdentities::default(), &mut diagnostics);
         let is_told = |it: &Diagnostic| it.message.contains("type of key");
         diagnostics.warnings.retain(is_told);
         places(&diagnostics.warnings)
@@ -301,7 +301,7 @@ fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
         let text = statements.concat();
         let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
         let mut diagnostics = Diagnostics::default();
-        load_identities(&config, &mut diagnostics);
+        load_identities(&config, &mut KnownIdentities::default(), &mut diagnostics);
         let told = diagnostics.serious.into_iter();
         told.map(|it| (it.line, it.message)).collect::<Vec<_>>()
     };
@@ -326,12 +326,12 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
     let mut config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
     config.server.state_directory = folder.path().join("state");
     let mut diagnostics = Diagnostics::default();
-    let mut loaded = load_identities(&config, &mut diagnostics);
+    let mut loaded = load_identities(&config, &mut KnownIdentities::default(), &mut diagnostics);
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
     let shown = loaded.shown_by(&config, |_| true);
     let shown = shown.choose(None, &[], true).unwrap();
     assert!(shown.covers("a.example"), "{shown:?}");
-    assert_eq!(loaded.into_all().len(), 2);
+    assert_eq!(loaded.all().len(), 2);
 }
 
 /// A configuration with listeners of its own for these files, made from another that names them in one place.

@@ -15,19 +15,28 @@ use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::identity::Identity;
 use kettle_tls::trust::Roots;
 
-use super::identities::load_identity;
+use super::identities::{KnownIdentities, load_identity};
 use super::{Diagnostics, load_named_file, policy};
 
 /// Reads how TLS is spoken to the servers of each backend that speaks it, by its name. What kettle shows them goes into `shown`.
-pub(super) fn load(
-    config: &Config,
+pub(super) fn load<'c>(
+    config: &'c Config,
+    known: &mut KnownIdentities<'c>,
     shown: &mut Vec<Arc<Identity>>,
     diagnostics: &mut Diagnostics,
 ) -> HashMap<String, Arc<[Connector]>> {
     let mut loaded = HashMap::new();
     for (index, backend) in config.backends.iter().enumerate() {
         let Some(tls) = &backend.tls else { continue };
-        let connectors = load_backend(config, (index, backend), tls, shown, diagnostics);
+        let identity = match &tls.certificate {
+            None => Some(None),
+            Some(it) => load_identity(config, it.into(), known, diagnostics).map(Some),
+        };
+        let trust = load_trust(config, index, tls, diagnostics);
+        let (Some(identity), Some(trust)) = (identity, trust) else { continue };
+        let shows = (trust, identity.as_deref());
+        let connectors = load_backend(config, backend, tls, shows, diagnostics);
+        shown.extend(identity);
         if let Some(connectors) = connectors {
             loaded.insert(backend.name.value.clone(), connectors);
         }
@@ -37,17 +46,12 @@ pub(super) fn load(
 
 fn load_backend(
     config: &Config,
-    (index, backend): (usize, &Backend),
+    backend: &Backend,
     tls: &BackendTls,
-    shown: &mut Vec<Arc<Identity>>,
+    (trust, identity): (Trust, Option<&Identity>),
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<[Connector]>> {
     let policy = policy::of_backend(tls);
-    let trust = load_trust(config, index, tls, diagnostics)?;
-    let identity = match &tls.certificate {
-        Some(certificate) => Some(Arc::new(load_identity(config, certificate, diagnostics)?)),
-        None => None,
-    };
     let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
     let mut connectors = Vec::with_capacity(backend.servers.len());
     for server in &backend.servers {
@@ -55,7 +59,7 @@ fn load_backend(
         let settings = ConnectorSettings {
             trust: trust.clone(),
             name: name.as_deref(),
-            identity: identity.as_deref(),
+            identity,
             alpn: &alpn,
             resume_by: ResumeBy::Ticket,
         };
@@ -68,7 +72,6 @@ fn load_backend(
             }
         }
     }
-    shown.extend(identity);
     Some(connectors.into())
 }
 

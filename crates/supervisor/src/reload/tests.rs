@@ -265,6 +265,39 @@ fn a_reload_keeps_the_generated_certificate() {
     assert_eq!(prepared.config.limits.idle_timeout, Duration::from_secs(10));
 }
 
+/// The files lie here since long, and sites that name the same have the same.
+#[test]
+fn what_did_not_change_is_not_read_again_and_is_shared() {
+    let mut fixture = Fixture::new();
+    let of_tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tls/src/identity/fixtures");
+    let (chain, key) = (of_tls.join("leaf.pem"), of_tls.join("leaf-key-sec1.pem"));
+    let certificate = format!("certificate = [{{ chain = {chain:?}, key = {key:?} }}]");
+    let site = |name: &str| {
+        format!("[[site]]\nnames = [\"{name}\"]\n{certificate}\nroute = [{{ root = \".\" }}]\n")
+    };
+    fixture.write(&(site("one.example") + &site("two.example")));
+    fixture.reload().unwrap();
+    let identities = |fixture: &Fixture| fixture.live.prepared().identities.clone();
+    let first = identities(&fixture);
+    assert!(first.len() <= 2, "two sites have one between them: {first:?}");
+    let warnings = fixture.live.prepared().warnings.len();
+    // One that is refused loses nothing of what is known.
+    fixture.write("[limits]\nidle_timeout = \"soon\"\n");
+    assert!(fixture.reload().is_err());
+    fixture.write(&(site("three.example") + &site("one.example") + &site("two.example")));
+    fixture.reload().unwrap();
+    let second = identities(&fixture);
+    assert!(second.iter().all(|it| first.iter().any(|before| Arc::ptr_eq(before, it))));
+    assert!(
+        fixture.live.prepared().warnings.len() >= warnings,
+        "what is wrong with it is said again"
+    );
+    fixture.reload_of(ReloadScope::Renewal, Duration::from_secs(60)).unwrap();
+    assert!(
+        identities(&fixture).iter().all(|it| second.iter().any(|before| Arc::ptr_eq(before, it)))
+    );
+}
+
 #[test]
 fn named_files_are_read_again_without_the_configuration() {
     let mut fixture = Fixture::new();

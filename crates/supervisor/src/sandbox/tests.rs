@@ -12,6 +12,10 @@ fn site(root: &Path) -> String {
     format!("[[site]]\nnames = [\"_\"]\nself_signed = true\n[[site.route]]\nroot = {root:?}\n")
 }
 
+fn allowed(config: &Config) -> Files {
+    files_of(config, &needs(config), &mut RealPaths::default())
+}
+
 #[test]
 fn what_takes_the_place_of_a_root_or_a_file_can_be_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -28,7 +32,7 @@ fn what_takes_the_place_of_a_root_or_a_file_can_be_opened() {
          [[site.route]]\nroot = {:?}\n",
         folder.join("www/current/")
     );
-    let files = files_of(&config(&folder, &text));
+    let files = allowed(&config(&folder, &text));
     let reads = |path: &str| files.read.iter().any(|read| folder.join(path).starts_with(read));
     // The configuration itself is not there.
     assert!(reads("conf/other.toml"));
@@ -45,7 +49,7 @@ fn what_takes_the_place_of_a_root_or_a_file_can_be_opened() {
 #[test]
 fn the_systems_folders_are_not_opened_for_one_that_lies_in_them() {
     let around = |path: &Path, is_file| {
-        let (mut folders, own) = (around(path, is_file), path.to_owned());
+        let (mut folders, own) = (RealPaths::default().around(path, is_file), path.to_owned());
         folders.retain(|folder| *folder != own);
         folders
     };
@@ -74,7 +78,7 @@ fn what_a_reload_names_elsewhere_takes_another_start() {
     let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
     let with_state = |text: String| config(&folder, &format!("{text}{state}"));
     let started = with_state(site(&folder.join("sites/one")));
-    let sandbox = knowing(files_of(&started));
+    let sandbox = knowing(allowed(&started));
     let at = |diagnostics: Vec<Diagnostic>| {
         diagnostics.into_iter().map(|it| it.line).collect::<Vec<_>>()
     };
@@ -97,7 +101,7 @@ fn what_a_reload_names_elsewhere_takes_another_start() {
 fn names_that_are_looked_up_take_what_says_how() {
     let folder = tempfile::tempdir().unwrap();
     let backend = "[[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"localhost:80\"\n";
-    let files = files_of(&config(folder.path(), &(site(folder.path()) + backend)));
+    let files = allowed(&config(folder.path(), &(site(folder.path()) + backend)));
     assert!(files.connect && files.read.contains(&"/etc".into()));
 }
 
@@ -108,7 +112,7 @@ fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
     let state = format!("[server]\nstate_directory = {folder:?}\n");
     let text = format!("{state}[log]\naccess = {:?}\n", folder.join("logs/access.log"));
     fs::create_dir(folder.join("logs")).unwrap();
-    let files = files_of(&config(&folder, &(site(&folder) + &text)));
+    let files = allowed(&config(&folder, &(site(&folder) + &text)));
     assert!(files.write.contains(&folder.join("logs")));
     let sandbox = knowing(files);
     let refused = |log: &str| {
@@ -144,7 +148,7 @@ fn what_another_took_the_place_of_takes_another_start() {
     }
     let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
     let started = config(&folder, &(site(&folder.join("a/www")) + &state));
-    let sandbox = knowing(files_of(&started));
+    let sandbox = knowing(allowed(&started));
     let (www, old) = (folder.join("a/www"), folder.join("a/old"));
     // Beside the root, as deployments do it.
     fs::rename(&www, &old).unwrap();
@@ -182,7 +186,7 @@ fn a_renewal_asks_for_the_files_it_reads_and_no_others() {
             folder.join("sites/www")
         ),
     );
-    let sandbox = knowing(files_of(&started));
+    let sandbox = knowing(allowed(&started));
     let replace = |name: &str| {
         fs::rename(folder.join(name), folder.join(format!("old-{name}"))).unwrap();
         lay_out(name);
@@ -200,4 +204,45 @@ fn knowing(files: Files) -> Sandbox {
     let mut sandbox = Sandbox::default();
     sandbox.know(files);
     sandbox
+}
+
+/// Of ten thousand sites with files in one folder, that folder is asked about once, and the kernel gets one rule.
+#[test]
+fn what_a_further_site_costs_does_not_grow_with_their_number_or_the_depth_of_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let deep = folder.join("a/b/c/d/e/f/g/h");
+    fs::create_dir_all(&deep).unwrap();
+    symlink(&deep, folder.join("link")).unwrap();
+    let looks = |folder: &Path, sites: usize| {
+        let mut text = String::new();
+        for site in 0..sites {
+            let [chain, key] =
+                ["pem", "key"].map(|kind| folder.join(format!("{site}.{kind}")).into_os_string());
+            fs::write(&chain, "").unwrap();
+            fs::write(&key, "").unwrap();
+            text += &format!(
+                "[[site]]\nnames = [\"s{site}.example\"]\n[[site.certificate]]\nchain = {chain:?}\nkey = {key:?}\n\
+                 [[site.route]]\nroot = {folder:?}\n"
+            );
+        }
+        let config = config(folder, &text);
+        let mut paths = RealPaths::default();
+        let files = files_of(&config, &needs(&config), &mut paths);
+        let at_start = paths.asked;
+        let sandbox = knowing(files.clone());
+        let allowed = sandbox.still_there(&files);
+        let mut paths = RealPaths::default();
+        assert!(needs(&config).iter().all(|need| allowed.has(need, &mut paths)));
+        (at_start, paths.asked, files.read.len())
+    };
+    for folder in [deep, folder.join("link")] {
+        let [few, more, many] = [10, 20, 40].map(|sites| looks(&folder, sites));
+        assert_eq!([more.2, many.2], [few.2; 2], "a rule for each file");
+        let grown =
+            |one: (usize, usize, usize), two: (usize, usize, usize)| [two.0 - one.0, two.1 - one.1];
+        assert_eq!(grown(more, many), grown(few, more).map(|looks| looks * 2));
+        // One at the chain, one at the key, one at the root, and one at what that leads to where it is a link.
+        assert!(grown(few, more).into_iter().all(|looks| looks <= 10 * 4), "{few:?} {more:?}");
+    }
 }

@@ -107,14 +107,21 @@ pub(super) struct Facts {
     pub(super) must_staple: bool,
     /// The public key of each certificate, as SubjectPublicKeyInfo.
     pub(super) public_keys: Vec<Vec<u8>>,
-    pub(super) warnings: Vec<IdentityWarning>,
+    /// What holds at any time.
+    lasting: Vec<IdentityWarning>,
+}
+
+impl Facts {
+    /// What is to be said of the chain of this file at this moment.
+    pub(super) fn warnings(&self, path: &Path, now: SystemTime) -> Vec<IdentityWarning> {
+        check_dates(self, path, now).into_iter().chain(self.lasting.iter().cloned()).collect()
+    }
 }
 
 /// Decodes the chain and checks it.
 pub(super) fn inspect(
     chain: &[CertificateDer<'static>],
     path: &Path,
-    now: SystemTime,
 ) -> Result<Facts, IdentityError> {
     let certificates = chain
         .iter()
@@ -133,11 +140,10 @@ pub(super) fn inspect(
         serial: leaf.raw_serial().to_vec(),
         must_staple: must_staple(leaf),
         public_keys: certificates.iter().map(|one| one.public_key().raw.to_vec()).collect(),
-        warnings: Vec::new(),
+        lasting: Vec::new(),
     };
-    facts.warnings.extend(check_dates(&facts, path, now));
-    facts.warnings.extend(check_purpose(leaf, &facts, path));
-    facts.warnings.extend(check_order(&certificates, path));
+    facts.lasting.extend(check_purpose(leaf, &facts, path));
+    facts.lasting.extend(check_order(&certificates, path));
     Ok(facts)
 }
 

@@ -1,10 +1,13 @@
 //! Reads certificate chains and private keys from PEM files, and says what a file that is
 //! neither seems to be instead.
 
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::SystemTime;
 
+use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::keeper;
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
@@ -12,18 +15,11 @@ use zeroize::Zeroizing;
 
 use crate::error::{FileRole, IdentityError};
 
-/// A chain, and whether DH parameters are in its file; and all of the file, with its permissions: the key may be there.
+/// A chain, and whether DH parameters are in its file; and all of the file: the key may be there.
 pub(super) struct ChainFile {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) has_dh_parameters: bool,
     pub(super) text: Zeroizing<Vec<u8>>,
-    pub(super) mode: u32,
-}
-
-/// A private key with the permissions of the file it came from.
-pub(super) struct KeyFile {
-    pub(super) key: PrivateKeyDer<'static>,
-    pub(super) mode: u32,
 }
 
 /// Reads the certificates of a file in the file's order; there is at least one.
@@ -31,15 +27,15 @@ pub(crate) fn read_certificates(
     path: &Path,
     role: FileRole,
 ) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-    parse_certificates(&read(path, role)?.0, path, role)
+    parse_certificates(&open(path, role)?.read()?, path, role)
 }
 
 /// Reads a server's chain.
-pub(super) fn read_chain(path: &Path) -> Result<ChainFile, IdentityError> {
-    let (text, mode) = read(path, FileRole::Chain)?;
-    let chain = parse_certificates(&text, path, FileRole::Chain)?;
+pub(super) fn read_chain(file: &OpenedFile<'_>) -> Result<ChainFile, IdentityError> {
+    let text = file.read()?;
+    let chain = parse_certificates(&text, file.path, FileRole::Chain)?;
     let has_dh_parameters = contains(&text, DH_PARAMETERS_MARK);
-    Ok(ChainFile { chain, has_dh_parameters, text, mode })
+    Ok(ChainFile { chain, has_dh_parameters, text })
 }
 
 /// Takes the certificates from the text of `path`.
@@ -72,7 +68,7 @@ pub(crate) fn read_revocation_lists(
     path: &Path,
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, IdentityError> {
     let role = FileRole::RevocationList;
-    let (text, _) = read(path, role)?;
+    let text = open(path, role)?.read()?;
     if text.first() == Some(&DER_SEQUENCE) {
         return Ok(vec![text.to_vec().into()]);
     }
@@ -88,12 +84,6 @@ pub(crate) fn read_revocation_lists(
         true => Err(IdentityError::NoRevocationList { path: path.into() }),
         false => Ok(lists),
     }
-}
-
-/// Reads the first private key of a file.
-pub(super) fn read_key(path: &Path) -> Result<KeyFile, IdentityError> {
-    let (text, mode) = read(path, FileRole::Key)?;
-    Ok(KeyFile { key: parse_key(&text, path)?, mode })
 }
 
 /// Takes the first private key from the text of `path`.
@@ -114,12 +104,6 @@ pub(super) fn parse_key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'stati
         Some(kind) => kind.error(path, FileRole::Key),
         None => IdentityError::NoKey { path: path.into(), holds_certificate },
     })
-}
-
-/// Reads a DER file, such as a staple, whole.
-pub(super) fn read_staple(path: &Path) -> Result<Vec<u8>, IdentityError> {
-    let (bytes, _) = read(path, FileRole::Staple)?;
-    Ok(bytes.to_vec())
 }
 
 type Section = (SectionKind, Vec<u8>);
@@ -156,13 +140,22 @@ fn refuse_marks(text: &[u8], path: &Path, role: FileRole) -> Result<(), Identity
     }
 }
 
-/// Reads at most `FILE_BYTES_MAX`, so that a wrong path (a device, a disk image) cannot fill the
-/// memory, into bytes that are wiped when dropped; gives the permission bits too.
-pub(crate) fn read(
-    path: &Path,
+/// A file that may be read, and how it was before anybody read it.
+pub(crate) struct OpenedFile<'p> {
+    file: File,
+    metadata: Metadata,
+    at: SystemTime,
+    path: &'p Path,
     role: FileRole,
-) -> Result<(Zeroizing<Vec<u8>>, u32), IdentityError> {
+    bytes_max: u64,
+}
+
+/// Opens a file and asks what it is. It may be left unread where [`is_still`](OpenedFile::is_still) says so.
+pub(crate) fn open(path: &Path, role: FileRole) -> Result<OpenedFile<'_>, IdentityError> {
     let unreadable = |source| IdentityError::Unreadable { role, path: path.into(), source };
+    let at = SystemTime::now();
+    #[cfg(test)]
+    let at = at + AHEAD.get();
     let file = keeper::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
@@ -177,11 +170,47 @@ pub(crate) fn read(
     if metadata.len() > bytes_max {
         return Err(IdentityError::TooLarge { role, path: path.into(), bytes_max });
     }
-    // The exact capacity keeps the vector from growing and leaving copies of a key behind.
-    let capacity = usize::try_from(metadata.len()).unwrap_or(0) + 1;
-    let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
-    file.take(bytes_max).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok((bytes, metadata.permissions().mode() & 0o7777))
+    Ok(OpenedFile { file, metadata, at, path, role, bytes_max })
+}
+
+impl OpenedFile<'_> {
+    /// The permission bits.
+    pub(crate) fn mode(&self) -> u32 {
+        self.metadata.permissions().mode() & 0o7777
+    }
+
+    /// What is to be known of the file for what is read of it to stand for it later; nothing if it changed just now.
+    pub(crate) fn stamp(&self) -> Option<FileStamp> {
+        Some(FileStamp::of(&self.metadata)).filter(|stamp| stamp.has_settled(self.at))
+    }
+
+    /// True if what was read when the file had this stamp is what reading it again would give.
+    pub(crate) fn is_still(&self, stamp: Option<FileStamp>) -> bool {
+        stamp == Some(FileStamp::of(&self.metadata))
+    }
+
+    /// Reads at most what its role allows, so that a wrong path (a device, a disk image) cannot fill the
+    /// memory, into bytes that are wiped when dropped.
+    pub(crate) fn read(&self) -> Result<Zeroizing<Vec<u8>>, IdentityError> {
+        let Self { file, metadata, path, role, bytes_max, .. } = self;
+        let unreadable =
+            |source| IdentityError::Unreadable { role: *role, path: path.into(), source };
+        #[cfg(test)]
+        READ.with_borrow_mut(|read| read.push(path.to_path_buf()));
+        // The exact capacity keeps the vector from growing and leaving copies of a key behind.
+        let capacity = usize::try_from(metadata.len()).unwrap_or(0) + 1;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
+        file.take(*bytes_max).read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How far this thread's clock is ahead: tests do not wait until a file has settled.
+    pub(crate) static AHEAD: std::cell::Cell<std::time::Duration> = const { std::cell::Cell::new(std::time::Duration::ZERO) };
+    /// What this thread has read.
+    pub(crate) static READ: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 enum BinaryKind {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use time::{Date, Month, PrimitiveDateTime, Time};
 
 /// The part of an OCSP response that matters to a server.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Staple {
     pub(super) serial: Vec<u8>,
     pub(super) is_good: bool,

@@ -1,5 +1,6 @@
 //! Loading identities: every way a pair of files can be wrong, and what right ones say.
 
+mod again;
 mod damaged;
 mod dates;
 

@@ -26,7 +26,8 @@ impl TicketSecret {
     /// # Errors
     /// [`IdentityError`] if the file cannot be read, or cannot be a secret.
     pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let (bytes, mode) = pem::read(path, FileRole::TicketSecret)?;
+        let file = pem::open(path, FileRole::TicketSecret)?;
+        let (bytes, mode) = (file.read()?, file.mode());
         let weak = |detail| Err(IdentityError::WeakSecret { path: path.into(), detail });
         if bytes.len() < SECRET_BYTES_MIN {
             return weak("it has fewer than 32 bytes");
