@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kettle_config::{
-    CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, Network, Suite, Symlinks,
-    TlsVersion, TxPathChoice, parse,
+    CacheControl, CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, Network,
+    Suite, Symlinks, TlsVersion, TxPathChoice, parse,
 };
 
 fn parsed(text: &str) -> Config {
@@ -254,10 +254,18 @@ fn every_setting_can_be_written() {
 
 #[test]
 fn cache_rules_fit_names_and_paths() {
-    let rule = |pattern: &str| CacheRule { pattern: pattern.to_owned(), value: String::new() };
-    assert!(rule("*.css").fits("/a/b.css"));
-    assert!(rule("/a/**").fits("/a/b/c"));
-    assert!(!rule("/a/*").fits("/a/b/c"));
+    let rule = |pattern: &str| CacheRule { pattern: pattern.to_owned(), value: pattern.to_owned() };
+    let rules = CacheControl::new(&["/a/*", "*.css", "/a/**", "b*"].map(rule));
+    for (path, expected) in [
+        ("/a/b.css", Some("/a/*")),
+        ("/b/b.css", Some("*.css")),
+        ("/a/b/c.css", Some("*.css")),
+        ("/a/b/c", Some("/a/**")),
+        ("/x/bc", Some("b*")),
+        ("/b/c", None),
+    ] {
+        assert_eq!(rules.value(path), expected, "{path}");
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
+mod mistake;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::net::Ipv6Addr;
@@ -11,16 +13,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use kettle_config::{ANY_NAME, Config, Diagnostic, Located, LogTarget, TxPathChoice};
+use kettle_config::{ANY_NAME, Config, Diagnostic, LogTarget, PathKey, RuleIndex, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
-use kettle_kernel::process;
 use kettle_tls::names::NAME_BYTES_MAX;
-use rustix::io::Errno;
 
 use crate::access_log::Destination;
 use crate::cached::CachedRoute;
 use crate::clock::OnceAMinute;
-use crate::files::file_route::FileRoute;
+use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::{ProxyRoute, asked_name};
 use crate::redirect::pattern::Paths;
@@ -28,6 +28,7 @@ use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
+use mistake::{root_diagnostic, users_diagnostic};
 
 /// All sites of a configuration.
 #[derive(Debug)]
@@ -70,6 +71,8 @@ pub struct Site {
     log: Destination,
     /// Longest prefix first.
     routes: Vec<Route>,
+    /// They by their prefixes: there may be ten thousand.
+    by_prefix: RuleIndex,
     /// Sites with the same number show the same certificates.
     certificates: usize,
     /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
@@ -199,6 +202,7 @@ impl Router {
                     .iter()
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
+                by_prefix: by_prefix(&routes),
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
                 client_auth: client_auth.get(number).copied().flatten(),
@@ -228,6 +232,7 @@ impl Router {
             let prefix = String::new();
             let handler = Handler::Echo(echo);
             site.routes.insert(0, Route { prefix, rules: None, handler, log: None });
+            site.by_prefix = by_prefix(&site.routes);
         }
         self
     }
@@ -349,10 +354,11 @@ impl Site {
     /// The route with the longest prefix of this path.
     #[must_use]
     pub fn route(&self, path: &str) -> Option<&Route> {
-        self.routes.iter().find(|route| {
+        let has_path = |route: &Route| {
             let below = path.strip_prefix(route.prefix.as_str());
             below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        })
+        };
+        self.routes.get(self.by_prefix.first(path, |number| has_path(&self.routes[number]))?)
     }
 }
 
@@ -405,6 +411,7 @@ fn build_routes(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
+    let all = SiteRoutes::of(site);
     for route in &site.routes {
         let prefix = route.prefix.trim_end_matches('/').to_owned();
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
@@ -418,7 +425,7 @@ fn build_routes(
                 }
             }
             None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
-            Some(root) => match FileRoute::open(site, route, &root.value) {
+            Some(root) => match FileRoute::open(&all, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),
                 Err(_) if let Some(files) = files_of(open, &prefix, &root.value) => {
                     Handler::Files(files)
@@ -443,6 +450,10 @@ fn build_routes(
     routes
 }
 
+fn by_prefix(routes: &[Route]) -> RuleIndex {
+    RuleIndex::new(routes.iter().map(|route| PathKey::begins(&route.prefix)))
+}
+
 /// The files of a route that is open.
 fn files_of(routes: &[Route], prefix: &str, root: &Path) -> Option<Arc<FileRoute>> {
     routes.iter().find_map(|route| match &route.handler {
@@ -455,39 +466,6 @@ fn files_of(routes: &[Route], prefix: &str, root: &Path) -> Option<Arc<FileRoute
 
 fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {
     own.map(|own| Destination::new(own, &config.log))
-}
-
-/// A mistake in a file that the configuration names.
-fn users_diagnostic(mistake: UsersMistake) -> Diagnostic {
-    let UsersMistake { path, line, message, help } = mistake;
-    let (column, offending, source_line) = (usize::from(line > 0), String::new(), None);
-    Diagnostic { path, line, column, offending, message, help, source_line }
-}
-
-fn root_diagnostic(config: &Config, root: &Located<PathBuf>, error: Errno) -> Diagnostic {
-    let path = root.value.display().to_string();
-    let (message, help) = match error {
-        // Containers with an old seccomp profile answer EPERM to calls they do not know.
-        Errno::NOSYS | Errno::PERM => (
-            "files cannot be opened safely here: openat2 is missing".to_owned(),
-            Some(
-                "run Linux 5.6 or later, in a container that allows openat2 or a unit without RestrictSUIDSGID="
-                    .to_owned(),
-            ),
-        ),
-        Errno::MFILE => (format!("cannot open {path}: {error}"), Some(descriptors_help())),
-        error => (format!("cannot open {path}: {error}"), None),
-    };
-    config.diagnostic(root.at, &path, message, help)
-}
-
-/// What to do where descriptors have run out.
-fn descriptors_help() -> String {
-    let limit = process::open_files_limit().current.map_or_else(String::new, |it| format!(" {it}"));
-    format!(
-        "this process may have{limit} descriptors, of which each folder that a route serves takes one: raise LimitNOFILE= of the \
-         unit, --ulimit nofile= of the container, or `ulimit -n`, and restart kettle"
-    )
 }
 
 #[cfg(test)]

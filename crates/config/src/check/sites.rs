@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::diagnostic::Help;
+use crate::glob::{CacheControl, DenyPatterns};
 use crate::located::Position;
 use crate::model::{Config, Listener, PathPattern, Piece, Route, Site, Template};
 use crate::read::Reader;
+use crate::rule_index::{PathKey, RuleIndex};
 use crate::setting::ANY_NAME;
 
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
 const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 
-/// Patterns of a route that may take time with each request.
-const STARRED_MAX: usize = 100;
+/// Rules of a site, or patterns of a route, that one path may have to be held against one after the other.
+const CROWD_MAX: usize = 1_000;
 
 /// Records every mistake between the settings of the sites.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
@@ -117,12 +119,19 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
         let message = "the site has no route, so every request would be not found".to_owned();
         find_in_site(index, site, reader, message, "[[site.route]] with root = \"…\"");
     }
+    let routes = Routes::of(site);
+    let crowd = routes.index.largest_crowd();
+    if let Some(number) = crowd.get(CROWD_MAX) {
+        let help = format!("write at most {CROWD_MAX} prefixes that begin with each other");
+        let setting = format!("site.{index}.route.{number}.prefix");
+        refuse_crowd(&setting, crowd.len(), "prefixes", help, reader);
+    }
     let mut prefixes: HashMap<&str, usize> = HashMap::new();
     for (number, route) in site.routes.iter().enumerate() {
         let trail = format!("site.{index}.route.{number}");
-        check_redirects(&trail, route, site, reader);
+        check_redirects(&trail, route, &routes, reader);
         check_patterns(&trail, route, reader);
-        check_fallback(&trail, route, site, reader);
+        check_fallback(&trail, route, &routes, reader);
         check_cors(&trail, site, route, reader);
         let setting = format!("{trail}.prefix");
         let whole = reader.place(&trail).filter(|_| !reader.is_written(&setting));
@@ -145,7 +154,7 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
 }
 
 /// A route has files or sends clients elsewhere, and what is filled in is there.
-fn check_redirects(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'_>) {
+fn check_redirects(trail: &str, route: &Route, routes: &Routes<'_>, reader: &mut Reader<'_>) {
     let is_written = |name: &str| reader.is_written(&format!("{trail}.{name}"));
     if !reader.is_partial
         && !is_written("root")
@@ -178,7 +187,7 @@ fn check_redirects(trail: &str, route: &Route, site: &Site, reader: &mut Reader<
             reader.report_at(&place, message, Help::write(format!("\"{prefix}/…\"")));
         } else if name == "rewrite"
             && let [Piece::Text(path)] = to.pieces()
-            && let Some(other) = taken_by(site, route, path)
+            && let Some(other) = routes.taken(route, path)
         {
             let message = format!("{path} belongs to the route of {}", other.prefix);
             reader.report_at(&place, message, Help::act("write a path of this route"));
@@ -191,40 +200,48 @@ fn check_redirects(trail: &str, route: &Route, site: &Site, reader: &mut Reader<
     }
 }
 
-/// Each request is held against all of them, to the end of the path.
+/// Each path is held against all patterns that an index cannot tell apart, to its end.
 fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    for (name, patterns) in [
-        ("redirect", route.redirects.iter().map(|it| &it.from).collect::<Vec<_>>()),
-        ("rewrite", route.rewrites.iter().map(|it| &it.from).collect()),
-    ] {
-        let has_stars =
-            |from: &&Option<PathPattern>| from.as_ref().is_some_and(|it| it.stars() > 0);
-        let starred = patterns.into_iter().filter(has_stars).count();
-        refuse_many(trail, name, starred, reader);
+    let help = || {
+        format!(
+            "write at most {CROWD_MAX} of them; those with a beginning or an end of their own cost little, however many there are"
+        )
+    };
+    let redirects = route.redirects.iter().map(|it| &it.from).collect::<Vec<_>>();
+    let rewrites = route.rewrites.iter().map(|it| &it.from).collect();
+    for (name, patterns) in [("redirect", redirects), ("rewrite", rewrites)] {
+        let keys = patterns.into_iter().map(|from| PathPattern::key_of(from.as_ref()));
+        let crowd = RuleIndex::new(keys).largest_crowd();
+        if let Some(number) = crowd.get(CROWD_MAX) {
+            let rule = format!("{trail}.{name}.{number}");
+            let from = format!("{rule}.from");
+            let setting = if reader.is_written(&from) { from } else { rule };
+            refuse_crowd(&setting, crowd.len(), "patterns", help(), reader);
+        }
     }
-    for (name, patterns) in
-        [("deny_files", &route.deny_files), ("fallback_except", &route.fallback_except)]
-    {
-        let starred = patterns.iter().filter(|pattern| pattern.contains('*')).count();
-        refuse_many(trail, name, starred, reader);
+    for (name, crowd) in [
+        ("deny_files", DenyPatterns::new(&route.deny_files).crowd()),
+        ("fallback_except", DenyPatterns::new(&route.fallback_except).crowd()),
+        ("cache_control", CacheControl::new(&route.cache_control).crowd()),
+    ] {
+        if crowd > CROWD_MAX {
+            refuse_crowd(&format!("{trail}.{name}"), crowd, "patterns", help(), reader);
+        }
     }
 }
 
-fn refuse_many(trail: &str, name: &str, starred: usize, reader: &mut Reader<'_>) {
-    if starred > STARRED_MAX
-        && let Some(place) = reader.place(&format!("{trail}.{name}"))
-    {
-        let message = format!("{starred} patterns with stars are too many for each request");
-        let help = format!("write at most {STARRED_MAX}; paths without stars cost little");
+fn refuse_crowd(setting: &str, crowd: usize, what: &str, help: String, reader: &mut Reader<'_>) {
+    if let Some(place) = reader.place(setting) {
+        let message = format!("one path may have to be held against {crowd} {what}, one by one");
         reader.report_at(&place, message, Help::act(help));
     }
 }
 
 /// A fallback answers by the rules of its route, and what another route has may ask for more.
-fn check_fallback(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'_>) {
+fn check_fallback(trail: &str, route: &Route, routes: &Routes<'_>, reader: &mut Reader<'_>) {
     let Some(fallback) = &route.fallback else { return };
     let path = format!("{}{fallback}", route.prefix.trim_end_matches('/'));
-    let other = taken_by(site, route, &path);
+    let other = routes.taken(route, &path);
     if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.fallback"))) {
         let message = format!("{path} belongs to the route of {}", other.prefix);
         let help = Help::act("write a file of this route");
@@ -232,14 +249,29 @@ fn check_fallback(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'
     }
 }
 
-/// The route with a longer prefix that has this path of a route.
-fn taken_by<'s>(site: &'s Site, route: &Route, path: &str) -> Option<&'s Route> {
-    let length = |route: &Route| route.prefix.trim_end_matches('/').len();
-    site.routes.iter().find(|other| {
-        let below = path.strip_prefix(other.prefix.trim_end_matches('/'));
-        length(other) > length(route)
-            && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-    })
+/// The routes of a site, found by their prefixes: there may be ten thousand.
+struct Routes<'s> {
+    site: &'s Site,
+    index: RuleIndex,
+}
+
+impl<'s> Routes<'s> {
+    fn of(site: &'s Site) -> Self {
+        let prefix = |route: &'s Route| PathKey::begins(route.prefix.trim_end_matches('/'));
+        Self { site, index: RuleIndex::new(site.routes.iter().map(prefix)) }
+    }
+
+    /// The route with a longer prefix that has this path of a route.
+    fn taken(&self, route: &Route, path: &str) -> Option<&'s Route> {
+        let bytes_min = route.prefix.trim_end_matches('/').len() + 1;
+        let is_other = |other: &&Route| {
+            let prefix = other.prefix.trim_end_matches('/');
+            let below = path.strip_prefix(prefix).filter(|_| prefix.len() >= bytes_min);
+            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        };
+        let other = |number| self.site.routes.get(number).filter(is_other);
+        self.index.first(path, |number| other(number).is_some()).and_then(other)
+    }
 }
 
 /// Any page could read what one user may see; and of two that speak nobody knows which holds.

@@ -9,7 +9,7 @@ use super::rules::{self, TextRule};
 use super::text::{LocatedText, located_text, read_text};
 use super::{DefaultText, LocatedPath, ValueShape, ValueType, located_path};
 use crate::diagnostic::Help;
-use crate::glob;
+pub use crate::glob::CacheRule;
 use crate::located::Located;
 use crate::read::{Item, Key, Reader};
 
@@ -127,23 +127,6 @@ impl ValueType for ErrorPages {
             }
         }
         Some(pages)
-    }
-}
-
-/// A `Cache-Control` value for the files whose name or path fits a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheRule {
-    /// A pattern of `*`, `**` and `?`. With a `/` in it, it is held against the whole path below
-    /// the site, otherwise against the file's name.
-    pub pattern: String,
-    /// The value of the header.
-    pub value: String,
-}
-
-impl CacheRule {
-    /// Whether the rule holds for the request path `path`, which begins with a slash.
-    pub fn fits(&self, path: &str) -> bool {
-        glob::fits(&self.pattern, path)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Addresses and paths that a request fills in: `https://example.org/new{rest}`; and the patterns of paths beside them.
 
+use std::sync::Arc;
+
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong};
 use super::text::read_text;
@@ -8,17 +10,17 @@ use crate::glob;
 pub use crate::glob::PathPattern;
 use crate::read::{Item, Reader};
 
-/// A text with names in braces that a request fills in.
+/// A text with names in braces that a request fills in. Copies share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Arc<[Piece]>,
 }
 
 /// A part of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Itself.
-    Text(String),
+    Text(Box<str>),
     /// `{path}`: the path of the request.
     Path,
     /// `{rest}`: what of it follows the route's prefix; nothing, or a slash and more.
@@ -71,7 +73,7 @@ impl Template {
                 return wrong("a brace is not closed");
             };
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(Piece::Text(before.into()));
             }
             pieces.push(match (name, name.as_bytes()) {
                 ("path", _) => Piece::Path,
@@ -88,9 +90,9 @@ impl Template {
             rest = after;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(Piece::Text(rest.into()));
         }
-        Ok(Self { pieces })
+        Ok(Self { pieces: pieces.into() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kettle_config::{CacheRule, Coding, DenyPatterns, Route, Site};
+use kettle_config::{CacheControl, Coding, DenyPatterns, Route, Site};
 use rustix::io::Errno;
 
 use super::generation::Generation;
@@ -28,7 +28,7 @@ pub struct FileRoute {
     is_root_missed: AtomicBool,
     /// File names that answer for a folder.
     pub index: Vec<String>,
-    /// Of such files those that another route answers, by their paths below the root. Their route may ask for more.
+    /// Of such files those that another route answers, by their paths below the root, in order. Their route may ask for more.
     pub foreign_index: Vec<String>,
     /// Files that answer for no path.
     pub denied: Option<DeniedFiles>,
@@ -49,11 +49,46 @@ pub struct FileRoute {
     /// Whether other hosts have the same files with the same times.
     pub same_files: bool,
     /// `cache-control` by pattern.
-    cache_rules: Vec<CacheRule>,
+    cache_control: CacheControl,
     /// Content types by name.
     pub types: ContentTypes,
     /// The operator's fields.
     pub configured: ConfiguredFields,
+}
+
+/// A site, whose routes are found by the last names of their prefixes: each is asked for by all others.
+#[derive(Debug)]
+pub struct SiteRoutes<'s> {
+    site: &'s Site,
+    /// Names and prefixes, in order.
+    prefixes: Vec<(&'s str, &'s str)>,
+}
+
+impl<'s> SiteRoutes<'s> {
+    /// The routes of a site.
+    #[must_use]
+    pub fn of(site: &'s Site) -> Self {
+        let plain = site.routes.iter().map(|route| route.prefix.trim_end_matches('/'));
+        let mut prefixes: Vec<_> =
+            plain.filter_map(|prefix| Some((prefix.rsplit('/').next()?, prefix))).collect();
+        prefixes.sort_unstable();
+        Self { site, prefixes }
+    }
+
+    /// The paths below a route's root that are those of an index file and have a route of their own.
+    fn foreign_index(&self, route: &Route) -> Vec<String> {
+        let below = format!("{}/", route.prefix.trim_end_matches('/'));
+        let mut foreign = Vec::new();
+        for name in &route.index {
+            let first = (name.as_str(), below.as_str());
+            let start = self.prefixes.partition_point(|other| *other < first);
+            let named = self.prefixes[start..].iter().take_while(|(other, _)| other == name);
+            let paths = named.map_while(|(_, prefix)| prefix.strip_prefix(&below));
+            foreign.extend(paths.map(str::to_owned));
+        }
+        foreign.sort_unstable();
+        foreign
+    }
 }
 
 impl FileRoute {
@@ -61,7 +96,7 @@ impl FileRoute {
     ///
     /// # Errors
     /// The kernel's, if that is not possible.
-    pub fn open(site: &Site, route: &Route, root: &Path) -> Result<Self, Errno> {
+    pub fn open(routes: &SiteRoutes<'_>, route: &Route, root: &Path) -> Result<Self, Errno> {
         let prefix = route.prefix.trim_end_matches('/');
         let dotfiles = match (route.dotfiles, prefix) {
             (true, _) => Dotfiles::Served,
@@ -79,7 +114,7 @@ impl FileRoute {
             generation: Generation::of(number),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
-            foreign_index: foreign_index(site, route),
+            foreign_index: routes.foreign_index(route),
             denied: DeniedFiles::of(route),
             fallback: route.fallback.clone(),
             falls_back_for_folders: route.fallback_for_folders,
@@ -89,9 +124,9 @@ impl FileRoute {
             live_codings: route.compress.clone(),
             offered,
             same_files: route.same_files,
-            cache_rules: route.cache_control.clone(),
+            cache_control: CacheControl::new(&route.cache_control),
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),
-            configured: ConfiguredFields::new(&site.headers, &route.headers),
+            configured: ConfiguredFields::new(&routes.site.headers, &route.headers),
         })
     }
 
@@ -130,8 +165,7 @@ impl FileRoute {
     /// The `cache-control` of a file, by its path on the site: that of the first pattern it fits.
     #[must_use]
     pub fn cache_control(&self, path: &str) -> Option<&str> {
-        let rule = self.cache_rules.iter().find(|rule| rule.fits(path))?;
-        Some(&rule.value)
+        self.cache_control.value(path)
     }
 }
 
@@ -141,17 +175,6 @@ pub fn next_number() -> u64 {
     NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The paths below a route's root that are those of an index file and have a route of their own.
-fn foreign_index(site: &Site, route: &Route) -> Vec<String> {
-    let prefix = route.prefix.trim_end_matches('/');
-    let below = |other: &Route| {
-        let path = other.prefix.trim_end_matches('/').strip_prefix(prefix)?.strip_prefix('/')?;
-        let name = path.rsplit('/').next()?;
-        route.index.iter().any(|index| index == name).then(|| path.to_owned())
-    };
-    site.routes.iter().filter_map(below).collect()
-}
-
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 #[cfg(test)]
@@ -159,9 +182,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn index_files_with_a_route_of_their_own_are_foreign_to_those_above() {
+        let route = |prefix: &str| Route { prefix: prefix.to_owned(), ..Route::default() };
+        let with = |prefix: &str, index: &[&str]| Route {
+            index: index.iter().map(|name| (*name).to_owned()).collect(),
+            ..route(prefix)
+        };
+        let prefixes = ["/", "/a/b/index.html", "/a/home.html", "/index.html/", "/ab/index.html"];
+        let site = Site { routes: prefixes.map(route).into(), ..Site::default() };
+        let routes = SiteRoutes::of(&site);
+        for (prefix, index, expected) in [
+            ("/", &["index.html"][..], &["a/b/index.html", "ab/index.html", "index.html"][..]),
+            ("/a", &["index.html", "home.html"], &["b/index.html", "home.html"]),
+            ("/a/b/", &["index.html"], &["index.html"]),
+            ("/a/b/index.html", &["index.html"], &[]),
+            ("/", &["home.htm"], &[]),
+        ] {
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(routes.foreign_index(&with(prefix, index)), expected, "{prefix}");
+        }
+    }
+
+    #[test]
     fn a_root_is_missed_where_it_is_not_there_and_not_where_a_disk_is_late() {
         let folder = tempfile::tempdir().unwrap();
-        let route = FileRoute::open(&Site::default(), &Route::default(), folder.path()).unwrap();
+        let route =
+            FileRoute::open(&SiteRoutes::of(&Site::default()), &Route::default(), folder.path())
+                .unwrap();
         let is_missed_after = |outcome| {
             route.note_root(outcome);
             route.is_root_missed.load(Ordering::Relaxed)

@@ -24,7 +24,7 @@ pub struct Sought<'s> {
     pub relative: &'s str,
     /// File names that stand for a directory, best first.
     pub index: &'s [String],
-    /// Paths below the root that other routes answer: no directory is answered by them.
+    /// Paths below the root that other routes answer, in order: no directory is answered by them.
     pub foreign: &'s [String],
     /// Files that answer for no other path either.
     pub denied: Option<&'s DeniedFiles>,
@@ -209,7 +209,7 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
 fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
-        let is_foreign = sought.foreign.contains(&path);
+        let is_foreign = sought.foreign.binary_search(&path).is_ok();
         match root.open_below(&path, READING, reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use kettle_config::{PathPattern, Piece, Redirect, Rewrite, Route, Template};
+use kettle_config::{PathPattern, Piece, Redirect, Rewrite, Route, RuleIndex, Template};
 use kettle_http::target::{Target, can_name};
 use kettle_http::uri::percent_encode_path;
 
@@ -20,8 +20,16 @@ use crate::response::{ConfiguredFields, Response};
 pub struct Paths {
     /// Without its last slash.
     prefix: String,
-    redirects: Vec<Redirect>,
-    rewrites: Vec<Rewrite>,
+    redirects: Rules<Redirect>,
+    rewrites: Rules<Rewrite>,
+}
+
+/// Rules for paths, in the order of the file. There may be ten thousand.
+#[derive(Debug)]
+struct Rules<R> {
+    rules: Box<[R]>,
+    index: RuleIndex,
+    from: fn(&R) -> Option<&PathPattern>,
 }
 
 /// What a request fills in.
@@ -39,8 +47,8 @@ impl Paths {
         let has_any = !route.redirects.is_empty() || !route.rewrites.is_empty();
         has_any.then(|| Self {
             prefix: route.prefix.trim_end_matches('/').to_owned(),
-            redirects: route.redirects.clone(),
-            rewrites: route.rewrites.clone(),
+            redirects: Rules::of(&route.redirects, |rule| rule.from.as_ref()),
+            rewrites: Rules::of(&route.rewrites, |rule| rule.from.as_ref()),
         })
     }
 
@@ -54,30 +62,27 @@ impl Paths {
         head: &Head,
         configured: &ConfiguredFields,
     ) -> Result<Option<Response>, HttpError> {
-        for rule in &self.redirects {
-            let Some(captures) = captures(rule.from.as_ref(), target.path) else { continue };
-            let filling =
-                Filling { path: target.path, prefix: &self.prefix, captures, host: head.host() };
-            // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
-            let is_filled = Cell::new(false);
-            let encode = |text| {
-                is_filled.set(true);
-                Cow::Owned(percent_encode_path(text))
-            };
-            let mut location = filling.fill(&rule.to, encode).ok_or(400_u16)?;
-            if target.has_encoded_slash && is_filled.get() {
-                return Err(400.into());
-            }
-            if location.starts_with("//") {
-                location = format!("/{}", location.trim_start_matches('/'));
-            }
-            if let Some(query) = target.query.filter(|_| rule.keep_query) {
-                location.push(if location.contains('?') { '&' } else { '?' });
-                location.push_str(query);
-            }
-            return Ok(Some(redirect(rule.status, &location, configured)));
+        let Some((rule, captures)) = self.redirects.first(target.path) else { return Ok(None) };
+        let filling =
+            Filling { path: target.path, prefix: &self.prefix, captures, host: head.host() };
+        // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
+        let is_filled = Cell::new(false);
+        let encode = |text| {
+            is_filled.set(true);
+            Cow::Owned(percent_encode_path(text))
+        };
+        let mut location = filling.fill(&rule.to, encode).ok_or(400_u16)?;
+        if target.has_encoded_slash && is_filled.get() {
+            return Err(400.into());
         }
-        Ok(None)
+        if location.starts_with("//") {
+            location = format!("/{}", location.trim_start_matches('/'));
+        }
+        if let Some(query) = target.query.filter(|_| rule.keep_query) {
+            location.push(if location.contains('?') { '&' } else { '?' });
+            location.push_str(query);
+        }
+        Ok(Some(redirect(rule.status, &location, configured)))
     }
 
     /// The path to look for in place of this one; none if there is none.
@@ -85,22 +90,30 @@ impl Paths {
     /// # Errors
     /// 404 if what was filled in makes it a path that no file can have.
     pub fn rewritten(&self, path: &str) -> Result<Option<String>, HttpError> {
-        for rule in &self.rewrites {
-            let Some(captures) = captures(rule.from.as_ref(), path) else { continue };
-            let filling = Filling { path, prefix: &self.prefix, captures, host: None };
-            let rewritten = filling.fill(&rule.to, Cow::Borrowed).ok_or(404_u16)?;
-            let names = rewritten.strip_prefix('/').unwrap_or_default();
-            let names = names.strip_suffix('/').unwrap_or(names);
-            let is_normal =
-                rewritten == "/" || names.split('/').all(|name| can_name(name.as_bytes()));
-            return if is_normal { Ok(Some(rewritten)) } else { Err(404.into()) };
-        }
-        Ok(None)
+        let Some((rule, captures)) = self.rewrites.first(path) else { return Ok(None) };
+        let filling = Filling { path, prefix: &self.prefix, captures, host: None };
+        let rewritten = filling.fill(&rule.to, Cow::Borrowed).ok_or(404_u16)?;
+        let names = rewritten.strip_prefix('/').unwrap_or_default();
+        let names = names.strip_suffix('/').unwrap_or(names);
+        let is_normal = rewritten == "/" || names.split('/').all(|name| can_name(name.as_bytes()));
+        if is_normal { Ok(Some(rewritten)) } else { Err(404.into()) }
     }
 }
 
-fn captures<'p>(from: Option<&PathPattern>, path: &'p str) -> Option<Vec<&'p str>> {
-    from.map_or_else(|| Some(Vec::new()), |from| from.captures(path))
+impl<R: Clone> Rules<R> {
+    fn of(rules: &[R], from: fn(&R) -> Option<&PathPattern>) -> Self {
+        let index = RuleIndex::new(rules.iter().map(|rule| PathPattern::key_of(from(rule))));
+        Self { rules: rules.into(), index, from }
+    }
+
+    /// The first rule for a path, with what the stars of its pattern stand for there.
+    fn first<'p>(&self, path: &'p str) -> Option<(&R, Vec<&'p str>)> {
+        let from = |number: usize| self.rules.get(number).and_then(self.from);
+        let fits = |number: usize| from(number).is_none_or(|from| from.fits(path));
+        let number = self.index.first(path, fits)?;
+        let captures = from(number).and_then(|from| from.captures(path)).unwrap_or_default();
+        Some((self.rules.get(number)?, captures))
+    }
 }
 
 impl<'f> Filling<'f> {
@@ -123,3 +136,6 @@ impl<'f> Filling<'f> {
         Some(text)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@ use std::hash::Hasher;
 use std::path::Path;
 
 use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Site as SiteConfig};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -342,4 +343,31 @@ fn ten_thousand_sites_are_not_each_compared_with_all_before() {
     // The second has no key, so the first with that of 7,002 is this one itself.
     assert_eq!((first[7_000], first[7_002]), (Some(0), Some(7_002)));
     assert!(compared.get() < 10_000, "{compared:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Against the plain list.
+    #[test]
+    fn the_longest_prefix_decides_among_however_many(
+        prefixes in prop::collection::btree_set("(/[aé]{1,2}){0,3}/?", 1..40),
+        paths in prop::collection::vec("(/[aé]{0,3}){1,5}", 20),
+    ) {
+        let route = |prefix: &String| kettle_config::Route {
+            prefix: prefix.clone(),
+            ..kettle_config::Route::default()
+        };
+        let mut site = site(&["_"], &[], Path::new(""));
+        site.routes = prefixes.iter().map(route).collect();
+        let router = build(vec![site]);
+        let site = router.site(None, Presented::default()).unwrap();
+        for path in paths {
+            let plain = prefixes.iter().map(|prefix| prefix.trim_end_matches('/'));
+            let has = |prefix: &&str| path == *prefix || path.starts_with(&format!("{prefix}/"));
+            let expected = plain.filter(has).max_by_key(|prefix| prefix.len());
+            let found = site.route(&path).map(|route| route.prefix.as_str());
+            prop_assert_eq!(found, expected, "{}", path);
+        }
+    }
 }

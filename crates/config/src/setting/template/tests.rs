@@ -52,7 +52,7 @@ fn a_rewritten_path_is_a_path() {
 #[test]
 fn names_are_taken_apart() {
     let template = Template::read("/a{1}{rest}b").map_err(|wrong| wrong.why).unwrap();
-    let text = |text: &str| Piece::Text(text.to_owned());
+    let text = |text: &str| Piece::Text(text.into());
     assert_eq!(template.pieces(), [text("/a"), Piece::Capture(0), Piece::Rest, text("b")]);
     assert_eq!((template.captures(), template.beginning()), (1, "/a"));
 }

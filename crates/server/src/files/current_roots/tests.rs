@@ -3,6 +3,7 @@ use std::path::Path;
 
 use kettle_config::{Route, Site};
 
+use super::super::file_route::SiteRoutes;
 use super::*;
 
 const NOW: Duration = Duration::from_secs(100);
@@ -21,7 +22,8 @@ fn route() -> (tempfile::TempDir, FileRoute) {
     let folder = tempfile::tempdir().unwrap();
     release(folder.path());
     let root = folder.path().join("www");
-    let route = FileRoute::open(&Site::default(), &Route::default(), &root).unwrap();
+    let route =
+        FileRoute::open(&SiteRoutes::of(&Site::default()), &Route::default(), &root).unwrap();
     (folder, route)
 }
 

@@ -4,6 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use kettle_config::{CacheRule, Coding, Route, Site};
 
+use super::super::file_route::SiteRoutes;
 use super::super::locate::{self, Sought, locate};
 use super::super::precompressed::CodingPreference;
 use super::super::root::Reach;
@@ -12,7 +13,7 @@ use super::*;
 fn route(folder: &Path, change: impl FnOnce(&mut Route)) -> FileRoute {
     let mut route = Route::default();
     change(&mut route);
-    FileRoute::open(&Site::default(), &route, folder).unwrap()
+    FileRoute::open(&SiteRoutes::of(&Site::default()), &route, folder).unwrap()
 }
 
 /// A folder with one file, last modified so many seconds after 1970.

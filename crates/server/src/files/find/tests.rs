@@ -2,6 +2,7 @@ use std::fs::{self, File};
 
 use kettle_config::{Config, Route, Site};
 
+use super::super::file_route::SiteRoutes;
 use super::*;
 
 const NOW: Duration = Duration::from_secs(100);
@@ -22,7 +23,7 @@ fn route(bytes: usize) -> (tempfile::TempDir, Arc<FileRoute>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), vec![7; bytes]).unwrap();
     let route = Route::default();
-    let route = FileRoute::open(&Site::default(), &route, folder.path()).unwrap();
+    let route = FileRoute::open(&SiteRoutes::of(&Site::default()), &route, folder.path()).unwrap();
     (folder, Arc::new(route))
 }
 
@@ -155,7 +156,9 @@ fn compressing_route() -> (tempfile::TempDir, Arc<FileRoute>, CodingPreference) 
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file.txt"), "a line of text\n".repeat(200)).unwrap();
     let route = Route { compress: vec![Coding::Gzip], ..Route::default() };
-    let route = Arc::new(FileRoute::open(&Site::default(), &route, folder.path()).unwrap());
+    let route = Arc::new(
+        FileRoute::open(&SiteRoutes::of(&Site::default()), &route, folder.path()).unwrap(),
+    );
     let gzip = CodingPreference::negotiate(&[Coding::Gzip], [b"gzip".as_slice()]);
     (folder, route, gzip)
 }

@@ -6,7 +6,7 @@ use kettle_config::{Route, Site, Symlinks};
 
 use super::super::OpenFile;
 use super::super::entry::{Look, Mark};
-use super::super::file_route::FileRoute;
+use super::super::file_route::{FileRoute, SiteRoutes};
 use super::super::locate::{self, Sought, locate};
 use super::super::root::{Dotfiles, Reach, Root};
 use super::*;
@@ -24,7 +24,8 @@ impl Maker {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "x").unwrap();
         let route = Route::default();
-        let route = FileRoute::open(&Site::default(), &route, folder.path()).unwrap();
+        let route =
+            FileRoute::open(&SiteRoutes::of(&Site::default()), &route, folder.path()).unwrap();
         let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
         Self { _folder: folder, route, root }
     }
