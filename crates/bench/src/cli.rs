@@ -155,7 +155,8 @@ pub(crate) struct DiffArguments {
 #[derive(Debug, Args)]
 #[command(after_help = LOAD_EXAMPLES)]
 pub(crate) struct LoadArguments {
-    /// Whom to ask for what: https://HOST[:PORT]/PATH, or http://
+    /// Whom to ask for what: https://HOST[:PORT]/PATH, or http://. For `{9}` in the path each request has one of the numbers
+    /// below 9, in turn, for `{9~2}` one drawn at random, by the seed 2
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Connect to this address and port instead of where the URL's host is
@@ -164,6 +165,9 @@ pub(crate) struct LoadArguments {
     /// Connections open at the same time; each asks again as soon as it has its answer
     #[arg(long, short, default_value_t = 10, value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) connections: u32,
+    /// Ask once on each connection, then hold them all and ask nothing
+    #[arg(long, conflicts_with_all = ["rate", "ramp", "requests", "requests_per_connection"])]
+    pub(crate) idle: bool,
     /// Transactions begun each second whatever the server does; latency counts from when they were due
     #[arg(long, value_name = "NUMBER", conflicts_with = "connections", value_parser = parse_positive)]
     pub(crate) rate: Option<f64>,

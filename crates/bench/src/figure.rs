@@ -141,6 +141,11 @@ figures! {
     KERNEL_BYTES_PER_CONNECTION: lower("kernel_bytes_per_connection", "Kernel memory per connection", "B");
     DESCRIPTORS_PER_CONNECTION: lower("descriptors_per_connection", "Server descriptors per connection", "");
     IDLE_CPU_PERCENT: lower("idle_cpu_percent", "Server CPU while nothing happens", "% of one core");
+    START_MS: lower("start_ms", "Until the first answer after a start", "ms");
+    RELOAD_MS: lower("reload_ms", "Until a reload shows", "ms");
+    RELOAD_CPU_MS: lower("reload_cpu_ms", "Server CPU of a reload", "ms");
+    MEMORY_BYTES: lower("memory_bytes", "Memory of all processes", "B");
+    KEPT_SHARE: higher("kept_share", "Kept of what was asked for the first time", "");
     UPSTREAM_REQUESTS: lower("upstream_requests", "Requests that reached the backend", "");
     ATTEMPTED_PER_SECOND: context("attempted_per_second", "Attempted", "1/s");
     SUCCEEDED_PER_SECOND: higher("succeeded_per_second", "Successful", "1/s");
@@ -183,5 +188,7 @@ pub const AXES: &[PointAxis] = &[
     PointAxis { name: "role", label: "Role", unit: "" },
     PointAxis { name: "cache", label: "Asked for", unit: "" },
     PointAxis { name: "flood", label: "Handshakes beside it", unit: "1/s" },
+    PointAxis { name: "what", label: "What there is", unit: "" },
+    PointAxis { name: "number", label: "Number", unit: "" },
     PointAxis { name: "erms", label: "Fast string copies", unit: "" },
 ];

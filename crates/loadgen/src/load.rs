@@ -15,7 +15,7 @@ pub struct Load {
     /// The name asked for, in the handshake and as `Host`.
     pub host: String,
     /// The request's path and query. For `{}` in it each request has a number that no other has, for `{9}` one of the numbers
-    /// below 9, in turn.
+    /// below 9, in turn, and for `{9~2}` one that is drawn at random: 2 is the seed.
     pub path: String,
     /// TLS as it is offered, one choice each; `None` is plain HTTP.
     pub tls: Option<Offer>,

@@ -130,6 +130,10 @@ fn end(arguments: &LoadArguments) -> End {
 
 /// The load model, how many connections it has at once, and how many new ones each second at most.
 fn model(arguments: &LoadArguments) -> (LoadModel, u32, f64) {
+    if arguments.idle {
+        let connections = arguments.connections;
+        return (LoadModel::Idle { connections, requests: 1 }, connections, 0.0);
+    }
     let arrivals = match (arguments.rate, arguments.ramp) {
         (Some(per_second), _) => Arrivals::Constant { per_second },
         (None, Some((from, to))) => Arrivals::Ramp { from, to },

@@ -17,6 +17,7 @@ use super::failure::Failure;
 use super::pacer::Pacer;
 use super::recorder::Recorder;
 use super::response::Expected;
+use super::schedule;
 use crate::load::{BodyUse, End, Load, LoadModel};
 use crate::offer::{Offer, ResumeBy};
 
@@ -283,7 +284,9 @@ impl LoadThread {
         let Some(number) = &self.number else { return Cow::Borrowed(request) };
         let before = request.get(..METHOD.len() + number.at.start).unwrap_or_default();
         let after = request.get(METHOD.len() + number.at.end..).unwrap_or_default();
-        let next = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) % number.below;
+        let turn = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        let drawn = number.seed.map_or(turn, |seed| schedule::drawn(seed, turn));
+        let next = drawn % number.below;
         Cow::Owned([before, next.to_string().as_bytes(), after].concat())
     }
 
@@ -355,14 +358,20 @@ struct Number {
     at: Range<usize>,
     /// Numbers begin again there.
     below: u64,
+    /// They are drawn at random by this, or else come in turn.
+    seed: Option<u64>,
 }
 
 impl Number {
     fn of(path: &str) -> Option<Self> {
         let (open, close) = (path.find('{')?, path.find('}')?);
         let below = path.get(open + 1..close)?;
+        let (below, seed) = match below.split_once('~') {
+            Some((below, seed)) => (below, Some(seed.parse().ok()?)),
+            None => (below, None),
+        };
         let below = if below.is_empty() { u64::MAX } else { below.parse().ok()? };
-        (below > 0).then_some(Self { at: open..close + 1, below })
+        (below > 0).then_some(Self { at: open..close + 1, below, seed })
     }
 }
 
@@ -389,10 +398,11 @@ mod tests {
 
     #[test]
     fn a_path_says_where_its_number_stands_and_when_numbers_begin_again() {
-        let number = |path| Number::of(path).map(|it| (it.at, it.below));
-        assert_eq!(number("/a?{}"), Some((3..5, u64::MAX)));
-        assert_eq!(number("/{12}/b"), Some((1..5, 12)));
-        for path in ["/", "/a?{", "/}{", "/{0}", "/{x}"] {
+        let number = |path| Number::of(path).map(|it| (it.at, it.below, it.seed));
+        assert_eq!(number("/a?{}"), Some((3..5, u64::MAX, None)));
+        assert_eq!(number("/{12}/b"), Some((1..5, 12, None)));
+        assert_eq!(number("/{12~7}"), Some((1..7, 12, Some(7))));
+        for path in ["/", "/a?{", "/}{", "/{0}", "/{x}", "/{9~}", "/{9~x}"] {
             assert_eq!(number(path), None, "{path}");
         }
     }

@@ -110,17 +110,27 @@ impl Intervals {
         self.interval - self.spread + (self.spread * 2).mul_f64(self.part())
     }
 
-    /// A number from 0 to 1, 1 excluded: SplitMix64 (Steele, Lea, Flood 2014).
+    /// A number from 0 to 1, 1 excluded.
     fn part(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
+        self.state = self.state.wrapping_add(STEP);
         // A double holds 53 bits exactly.
-        (mixed >> 11) as f64 / (1_u64 << 53) as f64
+        (mixed(self.state) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
+
+/// The number at this place of the sequence of a seed, by SplitMix64 (Steele, Lea, Flood 2014).
+pub(super) fn drawn(seed: u64, turn: u64) -> u64 {
+    mixed(mixed(seed).wrapping_add(turn.wrapping_add(1).wrapping_mul(STEP)))
+}
+
+fn mixed(state: u64) -> u64 {
+    let mut mixed = state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,10 @@
 use super::{bars, over, web_sizes};
 use crate::figure;
 use crate::report::axis::Axis;
-use crate::report::chart::Chart;
+use crate::report::chart::{Chart, Picture};
 use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::Samples;
+use crate::report::scale::ScaleKind;
 use crate::report::table::Table;
 use crate::results::Value;
 
@@ -42,6 +43,25 @@ pub(super) fn cached(scenario: &ScenarioResults) -> Vec<Chart> {
         bars(&asked_for("miss"), miss, &[(cpu, "")]),
         bars(&asked_for("late"), late, &waits),
     ]
+}
+
+/// A request beside more and more of something.
+pub(super) fn growth(scenario: &ScenarioResults) -> Vec<Chart> {
+    let cpu = figure::CPU_US_PER_TRANSACTION.name;
+    let mut axis = Axis::new("Server CPU per request", "µs", ScaleKind::Log10);
+    // A decade in each drawing, so that what is flat looks flat.
+    axis.includes = vec![5.0, 50.0];
+    let about = ("growth", "What does a request cost, the more there is?");
+    let mut chart = over(&scenario.samples.part(""), about, "number", &axis, cpu);
+    for part in &mut chart.panels {
+        if let Picture::Plot(plot) = &mut part.picture {
+            plot.x.kind = ScaleKind::Log10;
+            plot.x.label.clone_from(&part.label);
+        }
+    }
+    // One drawing's sentence would not hold for all.
+    chart.conclusion.clear();
+    vec![chart]
 }
 
 /// Work under an emulator.
