@@ -1,106 +1,98 @@
 //! Which objects are there and how much they take, and which of them goes first when there is no room.
 //!
-//! SIEVE (NSDI 2024): a queue by age and a hand. Being used sets a mark and moves nothing, so lookups only read.
+//! SIEVE (NSDI 2024): a queue by age and a hand. Being used sets a mark and moves nothing, so lookups only read. Objects are spread over
+//! shards, each with a lock, so that workers seldom meet at one, and so that none waits while a table of a million grows: that of a
+//! shard has some thousand. Ages are counted for all shards together, and the hand takes the next age of any of them: what goes first is
+//! the same as with one queue.
 
+mod shard;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
 
-use crate::name::{HASH_BYTES, Name};
+use crate::name::Name;
+use shard::Shard;
 
 /// The objects of a store.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Index {
-    entries: RwLock<Entries>,
+    shards: Box<[Part]>,
+    /// Chooses the shard of a key; nobody can choose keys that all lie in one.
+    hash: RandomState,
+    /// Held while the hand moves.
+    sweep: Mutex<()>,
+    ages: AtomicU64,
+    blocks: AtomicU64,
+    objects: AtomicU64,
     /// How often an object stopped being what its name stands for.
     changes: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct Entries {
-    by_name: HashMap<Name, Place>,
-    /// The newest variant of each key that has any, by the key's hash.
-    variants: HashMap<[u8; HASH_BYTES], Place>,
-    slots: Vec<Slot>,
-    /// Slots without an object, for the next ones.
-    free: Vec<Place>,
-    newest: Option<Place>,
-    oldest: Option<Place>,
-    hand: Option<Place>,
-    blocks: u64,
-    serial: u64,
-}
-
-/// Which slot, counted from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(NonZeroU32);
-
-impl Place {
-    /// `None` behind the last that can be counted.
-    fn new(at: usize) -> Option<Self> {
-        u32::try_from(at).ok()?.checked_add(1).and_then(NonZeroU32::new).map(Self)
-    }
-
-    fn at(self) -> usize {
-        (self.0.get() - 1) as usize
-    }
-}
-
-/// One object, in a queue by age, and in a list if it is a variant.
+/// One shard, with the age of what is next under its hand, which is read without its lock.
 #[derive(Debug)]
-struct Slot {
-    name: Name,
-    serial: u64,
-    blocks: u32,
-    newer: Option<Place>,
-    older: Option<Place>,
-    newer_variant: Option<Place>,
-    older_variant: Option<Place>,
-    is_used: AtomicBool,
+struct Part {
+    shard: RwLock<Shard>,
+    next: AtomicU64,
+}
+
+/// An object as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The number that it got when it came, or was validated.
+    pub(crate) serial: u64,
+    /// How much of the disk it takes.
+    pub(crate) bytes: u64,
     /// Whether its body was compared with its sum.
-    is_checked: AtomicBool,
+    pub(crate) is_checked: bool,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Part::new()).collect(),
+            hash: RandomState::new(),
+            sweep: Mutex::default(),
+            ages: AtomicU64::new(0),
+            blocks: AtomicU64::new(0),
+            objects: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Index {
-    /// Which object has this name now, by the number it got when it came. Counts as a use.
+    /// What is known of the object that has this name now. Counts as a use.
+    pub(crate) fn look(&self, name: Name) -> Option<Entry> {
+        self.read(name, |shard| shard.used(name))
+    }
+
+    /// The same: its number alone.
     pub(crate) fn find(&self, name: Name) -> Option<u64> {
-        let entries = self.read();
-        let slot = entries.slot(*entries.by_name.get(&name)?)?;
-        // Written only once between two turns of the hand: processors share what they only read.
-        if !slot.is_used.load(Ordering::Relaxed) {
-            slot.is_used.store(true, Ordering::Relaxed);
-        }
-        Some(slot.serial)
+        self.look(name).map(|entry| entry.serial)
     }
 
     /// Whether an object is still what its name stands for; that is no use of it.
     pub(crate) fn holds(&self, name: Name, serial: u64) -> bool {
-        self.with_slot(name, serial, |_| ()).is_some()
+        self.read(name, |shard| shard.serial(name)) == Some(serial)
     }
 
     /// Whether no object has this name; that is no use of one.
     pub(crate) fn lacks(&self, name: Name) -> bool {
-        !self.read().by_name.contains_key(&name)
-    }
-
-    fn with_slot<T>(&self, name: Name, serial: u64, look: impl FnOnce(&Slot) -> T) -> Option<T> {
-        let entries = self.read();
-        let slot = entries.by_name.get(&name).and_then(|place| entries.slot(*place));
-        slot.filter(|slot| slot.serial == serial).map(look)
+        self.read(name, |shard| shard.serial(name)).is_none()
     }
 
     /// Whether an object was found to be what was written.
     pub(crate) fn is_checked(&self, name: Name, serial: u64) -> bool {
-        self.with_slot(name, serial, |slot| slot.is_checked.load(Ordering::Relaxed)) == Some(true)
+        self.read(name, |shard| shard.is_checked(name, serial))
     }
 
     /// Notes that an object is what was written.
     pub(crate) fn set_checked(&self, name: Name, serial: u64) {
-        self.with_slot(name, serial, |slot| slot.is_checked.store(true, Ordering::Relaxed));
+        self.read(name, |shard| shard.set_checked(name, serial));
     }
 
     /// How often an object stopped being what its name stands for: as long as this is the same, all are that were. Takes no lock.
@@ -110,194 +102,149 @@ impl Index {
 
     /// Notes an object of `bytes` in place of any other of its name.
     pub(crate) fn insert(&self, name: Name, bytes: u64) -> u64 {
-        let mut entries = self.write();
-        if entries.remove(name) {
-            self.changed();
-        }
-        entries.insert(name, bytes)
+        self.change(self.part(name), |shard| {
+            if shard.remove(name) {
+                self.changed();
+            }
+            shard.insert(name, blocks(bytes), self.next_age())
+        })
     }
 
     /// Notes an object that was found on the disk; not if one of its name is known, which may be another.
     pub(crate) fn insert_found(&self, name: Name, bytes: u64) -> Option<u64> {
-        let mut entries = self.write();
-        let is_known = entries.by_name.contains_key(&name);
-        (!is_known).then(|| entries.insert(name, bytes))
+        self.change(self.part(name), |shard| {
+            let is_known = shard.serial(name).is_some();
+            (!is_known).then(|| shard.insert(name, blocks(bytes), self.next_age()))
+        })
     }
 
     /// Gives an object a new number, if it is still the one with this number.
     pub(crate) fn renew(&self, name: Name, serial: u64) -> Option<u64> {
-        let mut entries = self.write();
-        let next = entries.serial + 1;
-        let at = *entries.by_name.get(&name)?;
-        let slot = entries.slots.get_mut(at.at()).filter(|slot| slot.serial == serial)?;
-        slot.serial = next;
-        entries.serial = next;
-        self.changed();
-        Some(next)
+        self.change(self.part(name), |shard| {
+            let renewed = shard.renew(name, serial, || self.next_age())?;
+            self.changed();
+            Some(renewed)
+        })
     }
 
     /// Forgets an object; with a number, only if it is still that one.
     pub(crate) fn remove(&self, name: Name, serial: Option<u64>) -> bool {
-        let mut entries = self.write();
-        let Some(at) = entries.by_name.get(&name).copied() else { return false };
-        let found = entries.slot(at).map(|slot| slot.serial);
-        if serial.is_some() && found != serial {
-            return false;
-        }
-        entries.remove(name);
-        self.changed();
-        true
+        self.change(self.part(name), |shard| {
+            let found = shard.serial(name);
+            let is_it = found.is_some() && (serial.is_none() || found == serial);
+            if is_it {
+                shard.remove(name);
+                self.changed();
+            }
+            is_it
+        })
     }
 
     /// Forgets some of a key's variants, no more than `at_most`, and says which they were.
     pub(crate) fn take_variants(&self, key: Name, at_most: usize) -> Vec<Name> {
-        let mut entries = self.write();
-        let mut taken = Vec::new();
-        while taken.len() < at_most
-            && let Some(name) = entries.newest_variant(key)
-            && entries.remove(name)
-        {
-            taken.push(name);
-        }
-        if !taken.is_empty() {
-            self.changed();
-        }
-        taken
+        self.change(self.part(key), |shard| {
+            let mut taken = Vec::new();
+            while taken.len() < at_most
+                && let Some(name) = shard.newest_variant(key)
+                && shard.remove(name)
+            {
+                taken.push(name);
+            }
+            if !taken.is_empty() {
+                self.changed();
+            }
+            taken
+        })
     }
 
-    /// Forgets the object that is needed least, and says which it was and how much it took.
+    /// Forgets the object that is needed least, and says which it was and how much it took. Goes from old to new, takes marks away, and
+    /// takes the first object without one. Work is bounded: after [`STEPS_MAX`] marks the next object goes whether it has one or not.
     pub(crate) fn evict(&self) -> Option<(Name, u64)> {
-        let mut entries = self.write();
-        self.changed();
-        entries.evict()
-    }
-
-    /// How much all objects take.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.read().blocks * BLOCK_BYTES
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.read().by_name.len()
-    }
-
-    /// Counts a change while the lock is held: whoever sees the new number and looks then, sees the change.
-    fn changed(&self) {
-        self.changes.fetch_add(1, Ordering::Release);
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Entries> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Entries {
-    fn slot(&self, place: Place) -> Option<&Slot> {
-        self.slots.get(place.at())
-    }
-
-    fn slot_mut(&mut self, place: Option<Place>) -> Option<&mut Slot> {
-        self.slots.get_mut(place?.at())
-    }
-
-    fn newest_variant(&self, key: Name) -> Option<Name> {
-        let [key, _] = key.parts();
-        self.slot(*self.variants.get(&key)?).map(|slot| slot.name)
-    }
-
-    fn insert(&mut self, name: Name, bytes: u64) -> u64 {
-        self.serial += 1;
-        let Some(at) = self.free.pop().or_else(|| Place::new(self.slots.len())) else {
-            // More than four billion: it is found on the disk as it was before the first scan, and counts for nothing.
-            return self.serial;
-        };
-        let blocks = blocks(bytes);
-        let [key, _] = name.parts();
-        let older_variant = if name.is_first() { None } else { self.variants.insert(key, at) };
-        let slot = Slot {
-            name,
-            serial: self.serial,
-            blocks,
-            newer: None,
-            older: self.newest,
-            newer_variant: None,
-            older_variant,
-            is_used: AtomicBool::new(false),
-            is_checked: AtomicBool::new(false),
-        };
-        match self.slots.get_mut(at.at()) {
-            Some(free) => *free = slot,
-            None => self.slots.push(slot),
-        }
-        if let Some(older) = self.slot_mut(older_variant) {
-            older.newer_variant = Some(at);
-        }
-        match self.slot_mut(self.newest) {
-            Some(newest) => newest.newer = Some(at),
-            None => self.oldest = Some(at),
-        }
-        self.newest = Some(at);
-        self.blocks += u64::from(blocks);
-        self.by_name.insert(name, at);
-        self.serial
-    }
-
-    fn remove(&mut self, name: Name) -> bool {
-        let Some(at) = self.by_name.remove(&name) else { return false };
-        let Some(slot) = self.slot(at) else { return false };
-        let (newer, older, blocks) = (slot.newer, slot.older, slot.blocks);
-        let (newer_variant, older_variant) = (slot.newer_variant, slot.older_variant);
-        match self.slot_mut(newer) {
-            Some(newer) => newer.older = older,
-            None => self.newest = older,
-        }
-        match self.slot_mut(older) {
-            Some(older) => older.newer = newer,
-            None => self.oldest = newer,
-        }
-        if self.hand == Some(at) {
-            self.hand = newer;
-        }
-        if !name.is_first() {
-            self.unlink_variant(name, newer_variant, older_variant);
-        }
-        self.blocks -= u64::from(blocks);
-        self.free.push(at);
-        true
-    }
-
-    fn unlink_variant(&mut self, name: Name, newer: Option<Place>, older: Option<Place>) {
-        let [key, _] = name.parts();
-        if let Some(older) = self.slot_mut(older) {
-            older.newer_variant = newer;
-        }
-        match (self.slot_mut(newer), older) {
-            (Some(newer), _) => newer.older_variant = older,
-            (None, Some(older)) => _ = self.variants.insert(key, older),
-            (None, None) => _ = self.variants.remove(&key),
-        }
-    }
-
-    /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after [`STEPS_MAX`]
-    /// marks the next object goes whether it has one or not.
-    fn evict(&mut self) -> Option<(Name, u64)> {
+        let _alone = self.sweep.lock().unwrap_or_else(PoisonError::into_inner);
         for step in 0..=STEPS_MAX {
-            let at = self.hand.or(self.oldest)?;
-            let slot = self.slot_mut(Some(at))?;
-            let (newer, name, blocks) = (slot.newer, slot.name, slot.blocks);
-            let is_used = std::mem::take(slot.is_used.get_mut());
-            self.hand = newer;
-            if !is_used || step == STEPS_MAX {
-                self.remove(name);
+            let part = match self.under_hand() {
+                Some(part) => part,
+                None => self.turn_back()?,
+            };
+            let evicted = self.change(part, |shard| {
+                let evicted = shard.step(step == STEPS_MAX);
+                if evicted.is_some() {
+                    self.changed();
+                }
+                evicted
+            });
+            if part.next.load(Ordering::Relaxed) == NOTHING && self.under_hand().is_none() {
+                // At once: what comes from here on is the last that the hand gets to.
+                self.turn_back();
+            }
+            if let Some((name, blocks)) = evicted {
                 return Some((name, u64::from(blocks) * BLOCK_BYTES));
             }
         }
         None
+    }
+
+    /// The shard with the oldest object that the hand has not passed.
+    fn under_hand(&self) -> Option<&Part> {
+        let next = self.shards.iter().map(|part| (part.next.load(Ordering::Relaxed), part));
+        let (age, part) = next.min_by_key(|(age, _)| *age)?;
+        (age != NOTHING).then_some(part)
+    }
+
+    /// Puts the hand to the oldest again, and says in which shard that is.
+    fn turn_back(&self) -> Option<&Part> {
+        self.shards.iter().for_each(|part| self.change(part, Shard::turn_back));
+        self.under_hand()
+    }
+
+    /// How much all objects take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.blocks.load(Ordering::Acquire) * BLOCK_BYTES
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.objects.load(Ordering::Acquire)).unwrap_or(usize::MAX)
+    }
+
+    fn next_age(&self) -> u64 {
+        self.ages.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a change while the shard's lock is held: whoever sees the new number and looks then, sees the change.
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// All variants of a key are in one shard.
+    #[expect(clippy::indexing_slicing, reason = "the rest of a division by the length")]
+    fn part(&self, name: Name) -> &Part {
+        let [key, _] = name.parts();
+        let shards = self.shards.len() as u64;
+        &self.shards[usize::try_from(self.hash.hash_one(key) % shards).unwrap_or_default()]
+    }
+
+    fn read<T>(&self, name: Name, look: impl FnOnce(&Shard) -> T) -> T {
+        look(&self.part(name).shard.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes a shard, and counts what that makes of all.
+    fn change<T>(&self, part: &Part, change: impl FnOnce(&mut Shard) -> T) -> T {
+        let mut shard = part.shard.write().unwrap_or_else(PoisonError::into_inner);
+        let (blocks, objects) = shard.size();
+        let changed = change(&mut shard);
+        let (blocks_now, objects_now) = shard.size();
+        // What is below zero wraps, and adding it takes away.
+        self.blocks.fetch_add(blocks_now.wrapping_sub(blocks), Ordering::AcqRel);
+        self.objects.fetch_add(objects_now.wrapping_sub(objects), Ordering::AcqRel);
+        part.next.store(shard.next_age().unwrap_or(NOTHING), Ordering::Relaxed);
+        changed
+    }
+}
+
+impl Part {
+    fn new() -> Self {
+        Self { shard: RwLock::default(), next: AtomicU64::new(NOTHING) }
     }
 }
 
@@ -311,7 +258,13 @@ fn blocks(bytes: u64) -> u32 {
 }
 
 /// What file systems give out at a time.
-const BLOCK_BYTES: u64 = 4_096;
+pub(crate) const BLOCK_BYTES: u64 = 4_096;
+
+/// With a million objects, four thousand in each.
+const SHARDS: usize = 256;
+
+/// The age of what is next where the hand has passed all.
+const NOTHING: u64 = u64::MAX;
 
 /// Marks that one eviction takes away.
 const STEPS_MAX: usize = 1_024;

@@ -1,4 +1,8 @@
+use proptest::prelude::*;
+
+use super::shard::{Place, Slot};
 use super::*;
+use crate::name::HASH_BYTES;
 
 fn name(number: usize) -> Name {
     Name::of_key(&number.to_string())
@@ -82,7 +86,7 @@ fn variants_are_taken_by_their_key_a_few_at_a_time() {
     assert_eq!(index.take_variants(name(1), 9), []);
     assert!(!index.lacks(name(1)), "what lookup finds first is none");
     assert_eq!(index.take_variants(name(2), 9).len(), 5);
-    assert_eq!((index.len(), index.read().variants.len()), (1, 0));
+    assert_eq!((index.len(), sum(&index, |shard| shard.variants.len())), (1, 0));
     index.insert(variant(1, 0), 1);
     assert_eq!(index.take_variants(name(1), 9), [variant(1, 0)]);
 }
@@ -107,14 +111,182 @@ fn an_entry_takes_at_most_200_bytes() {
             // At worst each is the only one of its key.
             index.insert(if has_variants { variant(number, 0) } else { name(number) }, 1);
         }
-        let entries = index.read();
         // A control byte beside each place of the map, one place in eight of which stays empty.
         let places = |capacity: usize| (capacity * 8).div_ceil(7);
-        let map = places(entries.by_name.capacity()) * (size_of::<(Name, Place)>() + 1)
-            + places(entries.variants.capacity()) * (size_of::<([u8; HASH_BYTES], Place)>() + 1);
-        let bytes = (map + entries.slots.capacity() * size_of::<Slot>()) / 100_000;
+        let all = sum(&index, |shard| {
+            places(shard.by_name.capacity()) * (size_of::<(Name, Place)>() + 1)
+                + places(shard.variants.capacity()) * (size_of::<([u8; HASH_BYTES], Place)>() + 1)
+                + shard.slots.capacity() * size_of::<Slot>()
+        });
+        let bytes = all / 100_000;
         assert!(bytes <= 200, "{bytes} bytes an entry");
         println!("{bytes} bytes an entry");
         assert_eq!(size_of::<Slot>(), 64);
+    }
+}
+
+fn sum(index: &Index, count: impl Fn(&Shard) -> usize) -> usize {
+    index.shards.iter().map(|part| count(&part.shard.read().unwrap())).sum()
+}
+
+/// The longest that a worker may find a lock taken for: as long as one table is made larger.
+#[test]
+fn no_table_has_more_than_a_few_thousand_of_a_million() {
+    let index = Index::default();
+    for number in 0..100_000 {
+        index.insert(name(number), 1);
+    }
+    let largest = index.shards.iter().map(|part| part.shard.read().unwrap().size().1).max();
+    assert!(largest.unwrap() < 600, "{largest:?} of 100,000");
+}
+
+#[test]
+fn an_object_that_is_renewed_without_an_end_has_no_number_twice() {
+    let index = Index::default();
+    let mut serial = index.insert(name(0), 1);
+    index.insert(name(1), 1);
+    for _ in 0..(1 << 20) + 1 {
+        let next = index.renew(name(0), serial).unwrap();
+        assert!(next > serial);
+        serial = next;
+    }
+    assert_eq!((index.find(name(0)), index.len()), (Some(serial), 2));
+}
+
+#[test]
+fn numbers_are_right_whatever_threads_do_at_once() {
+    let index = Index::default();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let index = &index;
+            scope.spawn(move || {
+                for number in 0..2_000 {
+                    let name = name(thread * 1_000 + number);
+                    index.insert(name, 1);
+                    index.find(name);
+                    if number % 3 == 0 {
+                        index.remove(name, None);
+                    }
+                    if number % 5 == 0 {
+                        index.evict();
+                    }
+                }
+            });
+        }
+    });
+    let left = sum(&index, |shard| usize::try_from(shard.size().1).unwrap());
+    assert_eq!((index.len(), index.bytes()), (left, left as u64 * BLOCK_BYTES));
+    while index.evict().is_some() {}
+    assert_eq!((index.len(), index.bytes()), (0, 0));
+}
+
+/// The same in one list, where everything is looked for from the front.
+#[derive(Default)]
+struct Model {
+    /// From old to new: name, number, blocks, mark, what was checked.
+    objects: Vec<(Name, u64, u64, bool, bool)>,
+    hand: usize,
+    changes: u64,
+}
+
+impl Model {
+    fn at(&self, name: Name) -> Option<usize> {
+        self.objects.iter().position(|object| object.0 == name)
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.objects.remove(at);
+        self.changes += 1;
+        if self.hand > at {
+            self.hand -= 1;
+        }
+    }
+
+    fn evict(&mut self) -> Option<(Name, u64)> {
+        loop {
+            if self.hand >= self.objects.len() {
+                self.hand = 0;
+            }
+            let object = self.objects.get_mut(self.hand)?;
+            let evicted = (!std::mem::take(&mut object.3)).then_some((object.0, object.2));
+            match evicted {
+                Some(_) => self.remove(self.hand),
+                None => self.hand += 1,
+            }
+            if self.hand >= self.objects.len() {
+                self.hand = 0;
+            }
+            if evicted.is_some() {
+                return evicted;
+            }
+        }
+    }
+}
+
+fn one_of_a_few(number: usize) -> Name {
+    if number.is_multiple_of(2) { name(number / 2) } else { variant(number / 8, number) }
+}
+
+proptest! {
+    #[test]
+    fn shards_do_what_one_list_does(steps in prop::collection::vec((0_usize..8, 0_usize..40, 0_u64..9_000), 1..300)) {
+        let (index, mut model) = (Index::default(), Model::default());
+        for (step, number, bytes) in steps {
+            let name = one_of_a_few(number);
+            let at = model.at(name);
+            let known = at.map(|at| model.objects[at]);
+            match step {
+                0 | 1 => {
+                    let serial = index.insert(name, bytes);
+                    if let Some(at) = at {
+                        model.remove(at);
+                    }
+                    prop_assert!(model.objects.iter().all(|object| object.1 != serial));
+                    model.objects.push((name, serial, bytes.div_ceil(BLOCK_BYTES).max(1) * BLOCK_BYTES, false, false));
+                }
+                2 => {
+                    let found = index.look(name).map(|it| (it.serial, it.bytes, it.is_checked));
+                    prop_assert_eq!(found, known.map(|it| (it.1, it.2, it.4)));
+                    if let Some(at) = at {
+                        model.objects[at].3 = true;
+                    }
+                }
+                3 => {
+                    prop_assert_eq!(index.remove(name, None), at.is_some());
+                    if let Some(at) = at {
+                        model.remove(at);
+                    }
+                }
+                4 => prop_assert_eq!(index.evict(), model.evict()),
+                5 => if let Some((at, known)) = at.zip(known) {
+                    model.objects[at].1 = index.renew(name, known.1).unwrap();
+                    model.changes += 1;
+                    prop_assert!(!index.holds(name, known.1));
+                },
+                6 => if let Some((at, known)) = at.zip(known) {
+                    index.set_checked(name, known.1);
+                    model.objects[at].4 = true;
+                },
+                _ => {
+                    let mut taken = index.take_variants(name, 2);
+                    prop_assert!(taken.len() <= 2);
+                    taken.reverse();
+                    for taken in taken {
+                        let same_key = taken.first() == name.first() && !taken.is_first();
+                        let at = model.at(taken);
+                        prop_assert!(same_key && at.is_some());
+                        model.remove(at.unwrap());
+                    }
+                }
+            }
+            prop_assert_eq!(index.lacks(name), model.at(name).is_none());
+            let blocks: u64 = model.objects.iter().map(|object| object.2).sum();
+            prop_assert_eq!((index.len(), index.bytes()), (model.objects.len(), blocks));
+        }
+        prop_assert!(index.changes() <= model.changes, "at most one for each object");
+        while let Some(evicted) = model.evict() {
+            prop_assert_eq!(index.evict(), Some(evicted));
+        }
+        prop_assert_eq!(index.evict(), None);
     }
 }
