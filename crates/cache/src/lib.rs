@@ -18,4 +18,7 @@ pub use fill::{Fill, FillProgress, FillState, Waiting};
 pub use head::{BODY_ALIGNMENT, BodyExtent, DamagedHead, HEAD_BYTES_MAX, ObjectHead, Times};
 pub use name::Name;
 pub use purges::Purge;
-pub use store::{Moment, Object, ObjectWriter, Reference, Status, Store, StoreSettings};
+pub use store::{
+    AtOnce, FileState, FoundAtOnce, Known, Left, Moment, Object, ObjectWriter, Reference, Status,
+    Store, StoreSettings,
+};

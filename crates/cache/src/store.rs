@@ -7,6 +7,7 @@
 //! <directory>/temporary/        what has no name yet where the file system knows no unnamed files
 //! ```
 
+mod at_once;
 mod find;
 mod naming;
 mod own_files;
@@ -30,14 +31,16 @@ use rustix::rand::GetRandomFlags;
 
 use crate::error::StoreError;
 use crate::head::ObjectHead;
-use crate::index::Index;
+use crate::index::{Entry, Index};
 use crate::layout::{LAYOUT_KEY_BYTES, Layout, is_folder_name};
 use crate::name::Name;
 use crate::purges::Purges;
 use own_files::{SmallFile, put_aside, read_small, write_small};
 use room::is_full;
 
+pub use at_once::{AtOnce, FoundAtOnce, Left};
 pub use find::Object;
+pub use own_files::FileState;
 pub use writer::ObjectWriter;
 
 /// Where a store is and how much it may hold.
@@ -89,6 +92,29 @@ pub struct Reference {
     pub(crate) serial: u64,
     /// What led to it, where that was not its key alone.
     pub(crate) marker: Option<u64>,
+}
+
+/// What is known of a key without the disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    name: Name,
+    is_scanned: bool,
+    entry: Option<Entry>,
+}
+
+impl Known {
+    /// True if a lookup would find nothing.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.is_scanned && self.entry.is_none()
+    }
+
+    /// Whether the same was known then. If not, there is another object, or another choice among variants.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        let serial = |known: &Self| known.entry.map(|entry| entry.serial);
+        serial(self) == serial(other)
+    }
 }
 
 /// A moment in the life of a store. As long as it is the same, all objects are current that were.
@@ -258,14 +284,16 @@ impl Store {
     /// Whether a lookup would find nothing, as far as that is known without the disk.
     #[must_use]
     pub fn lacks(&self, key: &str) -> bool {
-        self.is_scanned.load(Ordering::Acquire) && self.known(key).is_none()
+        self.known(key).is_nothing()
     }
 
-    /// What is known to have the name of a key, without the disk: another number, and it is another object, or another choice
-    /// among variants.
+    /// What is known to have the name of a key, without the disk. Counts as a use.
     #[must_use]
-    pub fn known(&self, key: &str) -> Option<u64> {
-        self.index.find(Name::of_key(key))
+    pub fn known(&self, key: &str) -> Known {
+        let name = Name::of_key(key);
+        // Before the look: what is not known of then may be there all the same.
+        let is_scanned = self.is_scanned.load(Ordering::Acquire);
+        Known { name, is_scanned, entry: self.index.look(name) }
     }
 
     /// How it is.

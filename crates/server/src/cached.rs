@@ -5,9 +5,9 @@
 //!
 //! | state | it waits for | what comes next | where |
 //! |---|---|---|---|
-//! | remembered | nothing | the answer, if an object found a moment ago is fresh; else *asked* | [`ready`] |
+//! | remembered | nothing | the answer, if an object found before is there and fresh; else *asked* | [`ready`] |
 //! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `asked` |
-//! | looked for | the store's disk | fresh, or good while it is updated: the answer; else a *miss* | `looking` |
+//! | looked for | the store's disk, if the kernel has not all of it at hand | fresh, or good while it is updated: the answer; else a *miss* | `looking` |
 //! | miss: joined | what another has asked for | the answer from it as it arrives; *looked for* again; past the store | `looking`, `interim` |
 //! | miss: leads | the task that it begins | the same | `looking` |
 //! | past the store | the backend | its answer, or what is stale if that is better than an error | [`respond`] |

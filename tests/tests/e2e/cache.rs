@@ -2,6 +2,7 @@
 
 mod answers;
 mod arrivals;
+mod at_once;
 mod bodies;
 mod ends;
 mod fills;

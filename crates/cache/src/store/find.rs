@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, pread, retry_on_intr};
 
-use super::own_files::{is_foreign, open_file, write_all};
+use super::own_files::{FileState, is_foreign, open_file, write_all};
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::head::{BodyExtent, DamagedHead, ObjectHead, PREFIX_BYTES};
@@ -24,6 +24,8 @@ pub struct Object {
     pub body: BodyExtent,
     /// By which the store says whether it is still current.
     pub reference: Reference,
+    /// As its file was before its head was read, where that was asked for.
+    pub state: Option<FileState>,
 }
 
 impl Store {
@@ -83,11 +85,11 @@ impl Store {
             vary: object.head.vary.clone(),
             ..head
         };
-        self.rewrite(object, &head)?;
+        let is_written = self.rewrite(object, &head)?;
         object.head = head;
         let Reference { name, serial, marker } = object.reference;
         // One that is gone meanwhile serves those who have it, and has no name.
-        if let Some(serial) = self.index.renew(name, serial) {
+        if is_written && let Some(serial) = self.index.renew(name, serial) {
             object.reference.serial = serial;
         }
         if marker.is_some()
@@ -98,12 +100,25 @@ impl Store {
         Ok(())
     }
 
-    /// Writes another head before an object's body.
-    pub(super) fn rewrite(&self, object: &Object, head: &ObjectHead) -> Result<(), StoreError> {
+    /// Writes another head before an object's body, if its file still has its name. Those who read it cannot write to it.
+    pub(super) fn rewrite(&self, object: &Object, head: &ObjectHead) -> Result<bool, StoreError> {
         let bytes = head.encode(object.body).filter(|it| it.len() as u64 <= object.body.offset);
         let bytes = bytes.ok_or(StoreError::HeadTooLarge)?;
+        let path = self.layout.path(object.reference.name);
         let _alone = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
-        write_all(&object.file, &bytes, 0).map_err(StoreError::disk("write an object's head"))
+        let write = || {
+            let file = open_file(self.directory(), &path, OFlags::WRONLY)?;
+            let is_it = FileState::of(&file)?.is_same_file(&FileState::of(&object.file)?);
+            if is_it {
+                write_all(&file, &bytes, 0)?;
+            }
+            Ok(is_it)
+        };
+        match write() {
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(errno) if is_foreign(errno) => Ok(false),
+            written => written.map_err(StoreError::disk("write an object's head")),
+        }
     }
 
     pub(super) fn open_object(&self, name: Name, key: &str) -> Result<Option<Object>, StoreError> {
@@ -111,7 +126,7 @@ impl Store {
         if known.is_none() && self.status().is_scanned {
             return Ok(None);
         }
-        let file = match self.open_file(name) {
+        let file = match open_file(self.directory(), &self.layout.path(name), OFlags::RDONLY) {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 // Somebody else removed it; or it was not there, and may have come since.
@@ -135,7 +150,7 @@ impl Store {
             read => read,
         };
         let read = read.map_err(StoreError::disk("read an object's head"))?;
-        let Ok((head, body)) = read else {
+        let Ok((head, body, state)) = read else {
             self.remove_damaged(name, known);
             return Ok(None);
         };
@@ -159,27 +174,19 @@ impl Store {
             }
             self.index.set_checked(name, serial);
         }
-        Ok(Some(Object { head, file, body, reference: Reference { name, serial, marker: None } }))
+        let reference = Reference { name, serial, marker: None };
+        Ok(Some(Object { head, file, body, reference, state: Some(state) }))
     }
 
     fn remove_damaged(&self, name: Name, serial: Option<u64>) {
         self.damaged.fetch_add(1, Ordering::Relaxed);
         self.remove(name, serial);
     }
-
-    fn open_file(&self, name: Name) -> Result<OwnedFd, Errno> {
-        let path = self.layout.path(name);
-        let open = |access| open_file(self.directory(), &path, access);
-        match open(OFlags::RDWR) {
-            // A disk that went read-only can still be read.
-            Err(Errno::ROFS | Errno::ACCESS | Errno::PERM) => open(OFlags::RDONLY),
-            opened => opened,
-        }
-    }
 }
 
-/// The head of a file, if it is whole and the body has its length.
-fn read_head(file: &OwnedFd) -> Result<Result<(ObjectHead, BodyExtent), DamagedHead>, Errno> {
+/// The head of a file, if it is whole and the body has its length; and how the file was before.
+fn read_head(file: &OwnedFd) -> Result<Result<ReadHead, DamagedHead>, Errno> {
+    let state = FileState::of(file)?;
     let mut bytes = vec![0; READ_BYTES];
     let read_bytes = read_at(file, &mut bytes, 0)?;
     bytes.truncate(read_bytes);
@@ -195,12 +202,13 @@ fn read_head(file: &OwnedFd) -> Result<Result<(ObjectHead, BodyExtent), DamagedH
             return Ok(Err(DamagedHead));
         }
     }
-    let file_bytes = rustix::fs::fstat(file)?.st_size;
     Ok(ObjectHead::decode(&bytes).and_then(|(head, body)| {
-        let is_whole = u64::try_from(file_bytes) == Ok(body.offset + body.bytes);
-        if is_whole { Ok((head, body)) } else { Err(DamagedHead) }
+        let is_whole = state.bytes == body.offset + body.bytes;
+        if is_whole { Ok((head, body, state)) } else { Err(DamagedHead) }
     }))
 }
+
+type ReadHead = (ObjectHead, BodyExtent, FileState);
 
 /// Whether a body is the one whose sum is in its head: power may have failed, or the disk, after it got its name.
 fn is_as_written(file: &OwnedFd, body: BodyExtent) -> Result<bool, Errno> {
@@ -237,7 +245,7 @@ pub(super) fn summed(sum: u32, more: &[u8]) -> u32 {
 }
 
 /// Holds nearly all heads, and is read with the first page in any case.
-const READ_BYTES: usize = 4_096;
+pub(super) const READ_BYTES: usize = 4_096;
 
 /// What is compared with a sum at a time.
 const PIECE_BYTES: usize = 64 * 1_024;

@@ -143,7 +143,7 @@ impl Store {
         if times.fresh_until() <= marker.head.times.fresh_until() {
             return Ok(());
         }
-        self.rewrite(marker, &ObjectHead { times, ..marker.head.clone() })
+        self.rewrite(marker, &ObjectHead { times, ..marker.head.clone() }).map(|_| ())
     }
 
     /// Gives a whole file its name, in place of another that has it. There is no moment at which the name stands for a part.

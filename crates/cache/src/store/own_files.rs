@@ -1,12 +1,51 @@
 //! Opening what lies in a store's folder, and the small files in it that are no objects. Whatever somebody planted there instead of a
 //! file is no file, holds up nobody, and makes way.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 
 use super::{FILE_MODE, TEMPORARY};
+
+/// A regular file, and the state it is in: another that takes its name has another, and so has the same when it was changed, cut, moved
+/// or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState {
+    device: u64,
+    inode: u64,
+    changed: (i64, u64),
+    pub(super) bytes: u64,
+    is_named: bool,
+}
+
+impl FileState {
+    /// That of an open file; what is no regular file is [foreign](is_foreign).
+    pub(super) fn of(file: impl AsFd) -> Result<Self, Errno> {
+        let stat = rustix::fs::fstat(file)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(Self {
+                device: stat.st_dev,
+                inode: stat.st_ino,
+                changed: (stat.st_ctime, stat.st_ctime_nsec),
+                bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+                is_named: stat.st_nlink > 0,
+            }),
+            _ => Err(Errno::NXIO),
+        }
+    }
+
+    /// Whether an open file, which nobody has removed, is in this state still.
+    #[must_use]
+    pub fn lasts(&self, file: impl AsFd) -> bool {
+        self.is_named && Self::of(file).as_ref() == Ok(self)
+    }
+
+    /// True of two states of one file.
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
 
 /// Opens a regular file. What is none may be [foreign](is_foreign).
 pub(super) fn open_file(
@@ -14,13 +53,28 @@ pub(super) fn open_file(
     path: &str,
     flags: OFlags,
 ) -> Result<OwnedFd, Errno> {
-    // A FIFO would be waited for, and a link leads elsewhere.
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = retry_on_intr(|| rustix::fs::openat(directory, path, flags, FILE_MODE))?;
+    let file = retry_on_intr(|| rustix::fs::openat(directory, path, flags | CAREFUL, FILE_MODE))?;
     match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
         FileType::RegularFile => Ok(file),
         _ => Err(Errno::NXIO),
     }
+}
+
+/// Opens what is there, whatever it is, as far as the kernel finds it without a disk and below the directory; else
+/// [`Errno::AGAIN`], or another error. Nothing is made, and nothing waited for.
+pub(super) fn open_cached(
+    directory: BorrowedFd<'_>,
+    path: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    // Linux 5.6 to 5.11 know no CACHED and say EINVAL: it is opened elsewhere then.
+    let resolve = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_XDEV
+        | ResolveFlags::CACHED;
+    let flags =
+        if flags.contains(OFlags::PATH) { flags | OFlags::CLOEXEC } else { flags | CAREFUL };
+    rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
 /// True if something is there that is no regular file: a folder, a link, a FIFO, a socket.
@@ -113,6 +167,10 @@ pub(super) fn write_all(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(),
     }
     Ok(())
 }
+
+/// A FIFO would be waited for, a link leads elsewhere, and a terminal would become ours.
+const CAREFUL: OFlags =
+    OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 #[cfg(test)]
 mod tests;

@@ -18,10 +18,10 @@ use super::fetching::{Fetched, Fetching};
 use super::interim::while_asked;
 use super::kept::{self, Kept, ObjectVersion};
 use super::{ANSWER_TIME_MAX, CachedRoute, device, hit, refused, with_status};
-use crate::disk::Disks;
+use crate::disk::{self, Device, Disks};
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
-use crate::files::object::{FoundObject, ReadyObject};
+use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
 use crate::request::{Departed, Request};
 use crate::response::{Body, Notes, Response};
@@ -62,8 +62,8 @@ impl Looking<'_> {
     ) -> CacheAnswer {
         let (mut is_validated, mut has_looked_twice) = (false, false);
         for _ in 0..ROUNDS_MAX {
-            let known = self.open.store.known(&asked.key);
-            let found = match self.find(asked).await {
+            let look = self.look(asked);
+            let found = match self.find(asked, &look).await {
                 Found::Others => return CacheAnswer::Pass("vary-miss", None),
                 Found::Unknown => return CacheAnswer::Pass("bypass; detail=disk", None),
                 Found::Nothing => None,
@@ -84,7 +84,7 @@ impl Looking<'_> {
             // Something may have got its name while it was looked for.
             let has_changed = match &stale {
                 Some(object) => !object.has_its_name(),
-                None => self.open.store.known(&asked.key) != known,
+                None => !self.open.store.known(&asked.key).is(&look.known),
             };
             if has_changed && !has_looked_twice {
                 has_looked_twice = true;
@@ -282,16 +282,58 @@ impl Looking<'_> {
         }
     }
 
-    async fn find(&self, asked: &Arc<Asked>) -> Found<Rc<ReadyObject>> {
-        if self.open.store.lacks(&asked.key) {
+    fn look(&self, asked: &Asked) -> ObjectLook<'_> {
+        let device = device(self.disks, self.open);
+        ObjectLook::begin(&self.open.store, &asked.key, device, self.files.clock())
+    }
+
+    async fn find(&self, asked: &Arc<Asked>, look: &ObjectLook<'_>) -> Found<Rc<ReadyObject>> {
+        if look.known.is_nothing() {
             return Found::Nothing;
         }
+        let (now, wall) = self.files.now();
+        let (number, arrival_key) = (self.route.number, asked.arrival_key());
+        let is_asked_again = self.files.remembers_object(number, &arrival_key);
+        let (memory, value_of) = (self.files.memory(), |name: &str| asked.value(name));
+        let found =
+            FoundObject::find_at_once(look, &asked.key, &value_of, memory.as_ref(), is_asked_again);
+        let found = match found {
+            Some(found) => Found::Object(Box::new(found)),
+            None => self.find_on_thread(asked, look.device()).await,
+        };
+        match found {
+            Found::Object(mut found) => {
+                if let Cow::Owned(head) = self.as_passed_on(found.head()) {
+                    *found.head_mut() = head;
+                }
+                let device = Arc::clone(look.device());
+                let object = ReadyObject::new(*found, &self.open.store, device, now);
+                if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
+                    self.files.remember_object(number, &arrival_key, &object);
+                }
+                Found::Object(object)
+            }
+            Found::Others => Found::Others,
+            Found::Nothing => Found::Nothing,
+            Found::Unknown => Found::Unknown,
+        }
+    }
+
+    async fn find_on_thread(
+        &self,
+        asked: &Arc<Asked>,
+        device: &Arc<Device>,
+    ) -> Found<Box<FoundObject>> {
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
-        let (memory, (now, wall)) = (self.files.memory(), self.files.now());
+        let (memory, (_, wall)) = (self.files.memory(), self.files.now());
+        let pace = Arc::clone(device);
         let look = move || {
             let value_of = |name: &str| this.value(name);
-            let found = FoundObject::find(&store, &this.key, &value_of, memory)?;
-            if let Some(found) = found {
+            let find = || FoundObject::find(&store, &this.key, &value_of, memory);
+            let (found, waited) = disk::waited(find);
+            if let Some(found) = found? {
+                // Where a device cannot say what is in memory, this is what proves that it is quick.
+                pace.took(waited);
                 return Ok(Found::Object(Box::new(found)));
             }
             let marker = store.marker(&this.key)?.map(|marker| marker.head);
@@ -299,22 +341,8 @@ impl Looking<'_> {
             let names = vary.into_iter().flatten().map(|(name, _)| name).collect();
             Ok(if this.is_others(names) { Found::Others } else { Found::Nothing })
         };
-        let device = device(self.disks, self.open);
-        let found = self.disks.within(ANSWER_TIME_MAX).wait_for(&device, look).await;
-        match found {
-            Ok(Ok(Found::Object(mut found))) => {
-                if let Cow::Owned(head) = self.as_passed_on(found.head()) {
-                    *found.head_mut() = head;
-                }
-                let object = ReadyObject::new(*found, &self.open.store, device, now);
-                if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
-                    let (number, asked) = (self.route.number, asked.arrival_key());
-                    self.files.remember_object(number, &asked, &object);
-                }
-                Found::Object(object)
-            }
-            Ok(Ok(Found::Others)) => Found::Others,
-            Ok(Ok(Found::Nothing | Found::Unknown)) => Found::Nothing,
+        match self.disks.within(ANSWER_TIME_MAX).wait_for(device, look).await {
+            Ok(Ok(found)) => found,
             Ok(Err(error)) => {
                 self.route.failed(&error);
                 Found::Nothing

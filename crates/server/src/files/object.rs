@@ -1,19 +1,28 @@
 //! Objects of stores as a worker remembers them: ready to be answered with, for as long as their store says that they are current.
 
 use std::cell::Cell;
+use std::fmt;
 use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::{BodyExtent, Moment, Object, ObjectHead, Reference, Store, StoreError};
+use kettle_cache::{
+    AtOnce, BodyExtent, FileState, FoundAtOnce, Known, Moment, Object, ObjectHead, Reference,
+    Store, StoreError,
+};
+use kettle_kernel::transfer::{self, Wait};
+use kettle_tls::buffers;
 
 use super::OpenFile;
 use super::entry::Content;
 use super::memory::FileMemory;
-use crate::disk::Device;
+use crate::clock::Clock;
+use crate::disk::{self, Device, ReadMode};
 
 /// An object ready to be answered with.
 #[derive(Debug)]
@@ -26,9 +35,11 @@ pub struct ReadyObject {
     pub body: BodyExtent,
     store: Arc<Store>,
     reference: Reference,
+    /// As its file was when it was found, where that was asked.
+    state: Option<FileState>,
     /// When it was current.
     moment: Cell<Moment>,
-    /// When it was found on the disk.
+    /// When its file was looked at last.
     pub checked: Cell<Duration>,
 }
 
@@ -53,18 +64,109 @@ impl FoundObject {
     ) -> Result<Option<Self>, StoreError> {
         // Asked for before the look: whatever is purged or replaced during it makes another moment.
         let moment = store.moment();
-        let Some(Object { head, file, body, reference }) = store.find(key, value_of)? else {
-            return Ok(None);
-        };
-        let file = File::from(file);
+        let Some(object) = store.find(key, value_of)? else { return Ok(None) };
+        let Object { body, .. } = object;
+        let file = File::from(object.file);
         let room = memory.and_then(|memory| memory.room(body.bytes));
         let bytes = room.and_then(|room| {
             let mut bytes = vec![0; usize::try_from(body.bytes).ok()?];
             file.read_exact_at(&mut bytes, body.offset).ok()?;
             Some(room.filled(bytes.into()))
         });
-        let object = Object { head, file: file.into(), body, reference };
+        let object = Object { file: file.into(), ..object };
         Ok(Some(Self { object, bytes, moment }))
+    }
+
+    /// The same by the worker, as far as what is known leads to an object that the kernel has at hand; `None` if a thread has to look.
+    /// Of one that `is_asked_again` it is noted how its file is, by which it is looked at from then on.
+    pub fn find_at_once(
+        look: &ObjectLook<'_>,
+        key: &str,
+        value_of: &dyn Fn(&str) -> Vec<u8>,
+        memory: Option<&FileMemory>,
+        is_asked_again: bool,
+    ) -> Option<Self> {
+        let ObjectLook { store, known, moment, .. } = look;
+        let mut buffer = buffers::take(AtOnce::BYTES_MAX);
+        let how = AtOnce {
+            read: &|file, buffer| look.read(file, buffer),
+            takes: &|bytes| memory.is_some_and(|memory| memory.is_for(bytes)),
+            wants_state: is_asked_again,
+            buffer: &mut buffer,
+        };
+        let found = match store.find_at_once(known, key, value_of, how) {
+            Ok(FoundAtOnce { object, body: None }) => Ok((object, None)),
+            Ok(FoundAtOnce { object, body: Some(body) }) => {
+                match memory.and_then(|memory| memory.room(body.len() as u64)) {
+                    Some(room) => Ok((object, Some(room.filled(Bytes::copy_from_slice(body))))),
+                    // Its file would be kept, and nothing is known of that yet.
+                    None => Err(Some((object.file, body.len() as u64))),
+                }
+            }
+            Err(left) => Err(left),
+        };
+        buffers::give(buffer);
+        match found {
+            Ok((object, bytes)) => Some(Self { object, bytes, moment: *moment }),
+            Err(left) => {
+                if let Some((file, bytes)) = left {
+                    look.device.close(file, bytes);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// What is known before an object is looked for, and on which device.
+pub struct ObjectLook<'l> {
+    store: &'l Store,
+    device: Arc<Device>,
+    clock: &'l dyn Clock,
+    /// What its store knows of the key.
+    pub known: Known,
+    moment: Moment,
+}
+
+impl fmt::Debug for ObjectLook<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ObjectLook").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+impl<'l> ObjectLook<'l> {
+    /// Begins to look for a key.
+    #[must_use]
+    pub fn begin(store: &'l Store, key: &str, device: Arc<Device>, clock: &'l dyn Clock) -> Self {
+        // Asked for before the look: whatever is purged or replaced during it makes another moment.
+        let moment = store.moment();
+        Self { store, device, clock, known: store.known(key), moment }
+    }
+
+    /// What the store lies on.
+    #[must_use]
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Reads the beginning of a file where that holds up nobody, as a body is read.
+    fn read(&self, file: BorrowedFd<'_>, buffer: &mut [u8]) -> Option<usize> {
+        let mut read = |wait| transfer::read_at(file, &mut [IoSliceMut::new(buffer)], 0, wait);
+        let reading = || self.device.reading(self.clock.monotonic());
+        if reading() == ReadMode::IfResident {
+            match read(Wait::Never) {
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    self.device.refused_to_say();
+                }
+                read => return read.ok(),
+            }
+        }
+        if reading() != ReadMode::AtOnce {
+            return None;
+        }
+        let (read, waited) = disk::waited(|| read(Wait::Allowed));
+        self.device.held_up(waited, self.clock.monotonic());
+        read.ok()
     }
 }
 
@@ -91,13 +193,14 @@ impl ReadyObject {
         now: Duration,
     ) -> Rc<Self> {
         let FoundObject { object, bytes, moment } = found;
-        let Object { head, file, body, reference } = object;
+        let Object { head, file, body, reference, state } = object;
         let content = match bytes {
             Some(bytes) => Content::Memory(bytes),
             None => Content::File(Arc::new(OpenFile::new(file, body.bytes, device))),
         };
         let (moment, checked) = (Cell::new(moment), Cell::new(now));
-        Rc::new(Self { head, content, body, store: Arc::clone(store), reference, moment, checked })
+        let store = Arc::clone(store);
+        Rc::new(Self { head, content, body, store, reference, state, moment, checked })
     }
 
     /// Whether it is still what its name stands for. Takes no lock where nothing in its store has ended.
@@ -120,10 +223,20 @@ impl ReadyObject {
         self.moment.get() == self.store.moment() || self.store.holds(&self.reference)
     }
 
-    /// Whether both are the same object, found twice.
+    /// Whether its file is as it was when it was found. Takes one look that waits for no disk: no store lies on a file system that may
+    /// never answer. What cannot be said so is no.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.state.is_some_and(|state| match &self.content {
+            Content::File(file) => state.lasts(file.file()),
+            Content::Memory(_) => self.store.is_there(&self.reference, &state),
+        })
+    }
+
+    /// Whether all that is known of both is the same, found twice.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
-        self.reference == other.reference
+        self.reference == other.reference && self.state == other.state
     }
 
     /// Bytes of memory it refers to.

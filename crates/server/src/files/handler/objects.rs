@@ -9,9 +9,10 @@ use super::super::object::ReadyObject;
 use super::super::open_cache::{KeyRef, Remembered};
 use super::super::precompressed::CodingPreference;
 use super::Files;
+use crate::clock::Clock;
 
 impl Files {
-    /// The object that was found for this a moment ago, if it is still current. Touches no disk.
+    /// The object that was found for this, if it is still current and its file is there. Waits for no disk.
     #[must_use]
     pub fn remembered_object(&self, route: u64, asked: &str) -> Option<Rc<ReadyObject>> {
         let key = object_key(route, asked);
@@ -24,8 +25,20 @@ impl Files {
             return None;
         }
         // A file removed from a store's folder is noticed as soon as a changed one.
-        let age = self.clock.monotonic().saturating_sub(object.checked.get());
-        (age < self.revalidate).then_some(object)
+        let now = self.clock.monotonic();
+        if now.saturating_sub(object.checked.get()) >= self.revalidate {
+            if !object.is_there() {
+                return None;
+            }
+            object.checked.set(now);
+        }
+        Some(object)
+    }
+
+    /// Whether an object is remembered for this, in whatever state.
+    #[must_use]
+    pub fn remembers_object(&self, route: u64, asked: &str) -> bool {
+        self.cache.borrow().find(object_key(route, asked)).is_some()
     }
 
     /// Remembers an object. One that is remembered and the same stays, with its open file.
@@ -68,6 +81,12 @@ impl Files {
     #[must_use]
     pub fn memory(&self) -> Option<FileMemory> {
         self.finder.memory().cloned()
+    }
+
+    /// The clocks by which files and objects are looked at.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.clock
     }
 
     /// The time on both clocks: for periods, and of day.
