@@ -173,7 +173,9 @@ impl Supervisor {
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
-        let budgets = Budgets { encoders: live.encoder_places(), windows, spool };
+        let unwritten_bytes = resources.unwritten_bytes(worker_count);
+        let encoders = live.encoder_places();
+        let budgets = Budgets { encoders, windows, spool, unwritten_bytes };
         let setups = setups(&live, &metrics, &kill_switch, &capabilities, &budgets, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)

@@ -2,6 +2,7 @@
 
 mod answers;
 mod arrivals;
+mod behind;
 mod bodies;
 mod ends;
 mod fills;
