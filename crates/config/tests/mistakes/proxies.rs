@@ -23,6 +23,31 @@ fn routes_have_files_or_a_backend() {
             "kettle.toml:6:11: `listing` is about files, and the route has a backend",
         ),
         (
+            "backend = \"app\"\nfallback_for_folders = false\n",
+            "",
+            "kettle.toml:6:24: `fallback_for_folders` is about files, and the route has a backend",
+        ),
+        (
+            "backend = \"app\"\nfallback_except = [\"*.js\"]\n",
+            "",
+            "kettle.toml:6:19: `fallback_except` is about files, and the route has a backend",
+        ),
+        (
+            "root = \"/srv\"\nfallback_except = [\"*.js\"]\n",
+            "",
+            "kettle.toml:6:19: `fallback_except` is about `fallback`, and the route has none",
+        ),
+        (
+            "root = \"/srv\"\nfallback_for_folders = false\n",
+            "",
+            "kettle.toml:6:24: `fallback_for_folders` is about `fallback`, and the route has none",
+        ),
+        (
+            "root = \"/srv\"\nfallback = \"/a\"\nfallback_for_folders = false\nfallback_except = [\"*.js\"]\n",
+            "",
+            "nothing",
+        ),
+        (
             "root = \"/srv\"\ntimeout = \"1s\"\n",
             "",
             "kettle.toml:6:11: `timeout` is about requests to a backend, and the route has none",
