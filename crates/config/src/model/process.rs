@@ -122,7 +122,8 @@ settings! {
         /// closed after the response.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
         /// What the bodies of requests that are stored before a server gets them (`request_buffering`) may take on the disk, all
-        /// together. One that is longer than this alone gets 413, and one that finds no room 503.
+        /// together; those of one client (an IPv6 /64) no more than is left, and so at most half. One that is longer than half of this
+        /// gets 413, and one that finds no room 503.
         pub request_spool_bytes: u64 as "request_spool" = size(4 * 1024 * MIB, 0, 64 * 1024 * 1024 * MIB),
         /// The largest request head.
         pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),
