@@ -138,8 +138,9 @@ settings! {
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),
         /// Files up to this size are kept in memory as ready bytes.
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),
-        /// Memory a worker spends on such files. Responses that are still sent may hold as much again of files that are not kept
-        /// any more; while they do, further files are sent from where they are.
+        /// Memory a worker spends on such files. Where it is full, only a file that is asked for again soon takes the place of
+        /// another. Responses that are still sent may hold as much again of files that are not kept any more; while they do,
+        /// further files are sent from where they are.
         pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
         /// How long an open or remembered file is served before kettle looks whether it changed. The
         /// same holds for the path of a route's root: a symlink that was changed, or another folder
