@@ -107,7 +107,8 @@ struct ByMemory;
 
 impl Weighter<Key, Remembered> for ByMemory {
     fn weight(&self, key: &Key, entry: &Remembered) -> u64 {
-        (entry.memory_bytes() + key.path.len() + ENTRY_OVERHEAD_BYTES) as u64
+        let bytes = entry.memory_bytes();
+        (bytes + bytes / GAPS_SHARE + key.path.len() + ENTRY_OVERHEAD_BYTES) as u64
     }
 }
 
@@ -160,7 +161,8 @@ impl OpenCache {
     #[must_use]
     pub fn is_worth_memory(&self, bytes: u64, met_ago: Option<u32>) -> bool {
         let Some(hot) = &self.hot else { return false };
-        let is_free = hot.weight() + bytes + FREE_BYTES_MIN <= hot.capacity();
+        let weight = bytes + bytes / GAPS_SHARE as u64 + FREE_BYTES_MIN;
+        let is_free = hot.weight() + weight <= hot.capacity();
         let soon = (hot.len() / EXCHANGED_SHARE).max(SOON_MIN);
         is_free || met_ago.is_some_and(|ago| ago as usize <= soon)
     }
@@ -226,6 +228,8 @@ impl OpenCache {
 
 /// An entry's own size, its key's, and the stores' share, rounded up.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
+/// What comes and goes leaves gaps, in which nothing as large fits: this part of it.
+const GAPS_SHARE: usize = 16;
 /// What an entry takes beside its bytes, about.
 const FREE_BYTES_MIN: u64 = 1_024;
 /// What is asked for again while less than this part of what is remembered was looked for takes the place of another.
