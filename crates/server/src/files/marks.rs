@@ -3,9 +3,7 @@
 //!
 //! A table of fixed size, in which what was met longest ago makes room. Nothing in it is about a path: it goes by the file.
 
-use std::hash::{BuildHasher, RandomState};
-
-use super::locate::FileIdentity;
+use std::hash::{BuildHasher, Hash, RandomState};
 
 /// A worker's table.
 #[derive(Debug)]
@@ -44,7 +42,7 @@ impl Marks {
     }
 
     /// Meets a file in some state.
-    pub fn meet(&mut self, identity: &FileIdentity) -> Meeting {
+    pub fn meet(&mut self, identity: &impl Hash) -> Meeting {
         self.meetings = self.meetings.wrapping_add(1);
         let meetings = self.meetings;
         let Some((set, tag)) = self.set(identity) else { return Meeting::default() };
@@ -64,7 +62,7 @@ impl Marks {
     }
 
     /// Notes the hash of a file that was met. It has to be one whose next change will show in its identity.
-    pub fn note(&mut self, identity: &FileIdentity, hash: [u8; 16]) {
+    pub fn note(&mut self, identity: &impl Hash, hash: [u8; 16]) {
         let Some((set, tag)) = self.set(identity) else { return };
         if let Some(slot) = set.iter_mut().find(|slot| slot[TAG] == tag) {
             let hash = u128::from_be_bytes(hash);
@@ -73,7 +71,7 @@ impl Marks {
         }
     }
 
-    fn set(&mut self, identity: &FileIdentity) -> Option<(&mut [Slot; WAYS], u64)> {
+    fn set(&mut self, identity: &impl Hash) -> Option<(&mut [Slot; WAYS], u64)> {
         let [place, tag] = self.hashers.each_ref().map(|hasher| hasher.hash_one(identity));
         // Of as many hashes each set gets its share.
         let set = ((u128::from(place) * self.sets.len() as u128) >> 64) as usize;
@@ -98,24 +96,11 @@ const SHARE: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
-    use super::super::locate::identity_of;
     use super::*;
-
-    fn identities(number: usize) -> Vec<FileIdentity> {
-        let folder = tempfile::tempdir().unwrap();
-        let identity = |index: usize| {
-            let path = folder.path().join(index.to_string());
-            fs::write(&path, vec![7; index]).unwrap();
-            identity_of(fs::File::open(&path).unwrap()).unwrap()
-        };
-        (0..number).map(identity).collect()
-    }
 
     #[test]
     fn a_file_that_is_met_again_has_its_hash_and_how_long_ago_it_was() {
-        let files = identities(3);
+        let files = [1, 2, 3];
         let mut marks = Marks::beside(1 << 20);
         assert_eq!(marks.meet(&files[0]), Meeting::default());
         marks.note(&files[0], [9; 16]);
@@ -129,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_was_met_longest_ago_makes_room() {
-        let files = identities(100);
+        let files: Vec<_> = (0..100).collect();
         let mut marks = Marks::beside(SHARE * size_of::<[Slot; WAYS]>());
         assert_eq!(marks.sets.len(), 1);
         for file in &files {
