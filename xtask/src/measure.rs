@@ -1,9 +1,10 @@
-//! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`) and in work on a
-//! kernel with kTLS (`work`); and whether the load generator sees what other clients see (`cross-check`). The figures go to standard
+//! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`, and the more there is `growth`) and in
+//! work on a kernel with kTLS (`work`); and whether the load generator sees what other clients see (`cross-check`). The figures go to standard
 //! output as tables; docs/performance.md explains them.
 
 mod configs;
 mod estimate;
+mod growth;
 mod native;
 mod programs;
 mod reference;
@@ -24,6 +25,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let arguments = MeasureArguments::parse(rest)?;
     match command.as_str() {
         "native" => native::run(&arguments)?,
+        "growth" => growth::run(&arguments)?,
         "work" => work::run(&arguments)?,
         "cross-check" => cross_check(&arguments)?,
         _ => return Err(USAGE.to_owned()),
@@ -40,6 +42,8 @@ pub struct MeasureArguments {
     pub seconds: Option<u64>,
     /// A kettle that is built already.
     pub kettle: Option<PathBuf>,
+    /// The largest number of things that is measured.
+    pub most: Option<u64>,
     /// Words that the names of what is measured must hold one of; all, if there are none.
     pub only: Vec<String>,
     /// Where the results go.
@@ -71,6 +75,7 @@ impl MeasureArguments {
             match word.as_str() {
                 "--rounds" => arguments.rounds = Some(positive(word, value)?),
                 "--seconds" => arguments.seconds = Some(positive(word, value)? as u64),
+                "--most" => arguments.most = Some(positive(word, value)? as u64),
                 "--kettle" => arguments.kettle = Some(PathBuf::from(value)),
                 "--output" => arguments.output = Some(PathBuf::from(value)),
                 "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
@@ -115,17 +120,20 @@ const CROSS_CHECK_SECONDS: u64 = 4;
 
 const USAGE: &str = "\
 cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx
+cargo xtask measure growth [OPTIONS]   the same, the more files, kept responses, routes, redirects and sites there are
+cargo xtask measure growth --bless     the same, and what was measured goes into docs/
 cargo xtask measure work [OPTIONS]     the work of a request by every path, on Linux 7 under QEMU, beside nginx
 cargo xtask measure work --check       kettle's work, held against docs/results/work-baseline.jsonl
 cargo xtask measure work --bless       the same, and what was measured becomes the baseline
 cargo xtask measure cross-check [OPTIONS]   the load generator beside wrk, h2load and openssl s_time
 
-  --rounds N       rounds of each scenario (native 9, cross-check 5, work 2)
-  --seconds N      how long each client runs (cross-check only: 4)
+  --rounds N       rounds of each scenario (native 9, growth 7, cross-check 5, work 2)
+  --seconds N      how long each client runs (growth 2, cross-check 4)
+  --most N         at most so many of each (growth only)
   --kettle PATH    this kettle, instead of a new release build
   --only A,B       only what has one of these words in its name
   --thorough       all sizes, and system calls by name (work only)
-  --output FILE    where the results go (work only: target/work.jsonl)
+  --output FILE    where the results go (work: target/work.jsonl, growth: target/growth.jsonl)
 ";
 
 #[cfg(test)]
