@@ -3,9 +3,10 @@
 
 #![no_main]
 
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use kettle_http::h2::{Connection, ErrorCode, Incoming, Room, Settings};
+use kettle_http::h2::{Connection, ErrorCode, Incoming, Room, Settings, WindowBudget};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -14,7 +15,8 @@ fuzz_target!(|data: &[u8]| {
     };
     let settings = Settings {
         streams_max: 1 + u32::from(first & 7),
-        stream_window_bytes: 1 + 16 * u32::from(*second),
+        // So large that a body may come for which a window grows, or so small that each of it is met.
+        stream_window_bytes: (1 + 16 * u32::from(*second)) << if first & 0x40 == 0 { 0 } else { 5 },
         connection_window_bytes: 65_535 + u32::from(*first),
         head_bytes_max: 500,
     };
@@ -36,6 +38,8 @@ struct Outcome {
 
 fn play(settings: Settings, preface: &[u8], mut said: &[u8], size: usize) -> Outcome {
     let mut connection = Connection::new(settings);
+    let budget = WindowBudget::new(BUDGET);
+    connection.grow_within(Arc::clone(&budget));
     let mut output = std::mem::take(connection.output());
     let (mut requests, mut read) = (Vec::<(u32, bool, bool)>::new(), Vec::new());
     receive(&mut connection, preface, usize::MAX);
@@ -66,13 +70,24 @@ fn play(settings: Settings, preface: &[u8], mut said: &[u8], size: usize) -> Out
                 said = rest;
                 receive(&mut connection, bytes, size);
             }
+            // A body that comes and is passed on, as far as its window allows.
+            253 => {
+                let room = usize::from(*argument >> 4) << 11;
+                let window = settings.stream_window_bytes as usize;
+                for _ in 0..room.min(window) / DATA.len() {
+                    let head = [0, (DATA.len() >> 8) as u8, 0, 0, 0, 0, 0, 0, stream as u8];
+                    receive(&mut connection, &[&head[..], DATA].concat(), size);
+                }
+                connection.note_passed_on(stream);
+            }
+            // A probe comes back, or one that was never sent.
+            254 => receive(&mut connection, PROBE_ANSWER, size),
             176..192 => {
                 let incoming =
                     connection.poll_incoming(stream, &mut Context::from_waker(Waker::noop()));
                 if let Poll::Ready(Ok(Incoming::Data(data))) = incoming {
-                    assert!(
-                        !data.is_empty() && data.len() <= settings.stream_window_bytes as usize
-                    );
+                    let window_bytes = settings.stream_window_bytes as usize + BUDGET;
+                    assert!(!data.is_empty() && data.len() <= window_bytes);
                     read.extend(data);
                 }
             }
@@ -94,6 +109,7 @@ fn play(settings: Settings, preface: &[u8], mut said: &[u8], size: usize) -> Out
             requests.push((request.stream, request.outcome.is_ok(), request.is_whole));
         }
         output.append(connection.output());
+        assert!(budget.free_bytes() >= BUDGET / 2, "{}", budget.free_bytes());
     }
     // Behind a mistake it is not said how much of the frame was looked at.
     if connection.end().is_none() {
@@ -139,6 +155,13 @@ fn frames(mut output: &[u8]) -> Vec<Vec<u8>> {
 
 /// The preface, and the first settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// What windows may grow by.
+const BUDGET: usize = 1 << 20;
+
+const DATA: &[u8] = &[b'x'; 256];
+
+const PROBE_ANSWER: &[u8] = b"\0\0\x08\x06\x01\0\0\0\0windows.";
 
 /// POST / of a.
 const REQUEST: &[u8] = b"\x83\x84\x87\x01\x01a";

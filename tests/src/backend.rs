@@ -51,6 +51,21 @@ impl Backend {
         self.listener.local_addr().unwrap()
     }
 
+    /// Answers whatever is asked on each connection from now on.
+    pub fn answer_all(&self, response: &str) {
+        let (listener, response) = (self.listener.try_clone().unwrap(), response.to_owned());
+        thread::spawn(move || {
+            for socket in listener.incoming() {
+                let (Ok(mut socket), response) = (socket, response.clone()) else { return };
+                thread::spawn(move || {
+                    while socket.peek(&mut [0]).is_ok_and(|bytes| bytes > 0) {
+                        answer(&mut socket, &response);
+                    }
+                });
+            }
+        });
+    }
+
     /// The next connection, whose reads end the test if they wait too long.
     #[must_use]
     pub fn accept(&self) -> TcpStream {

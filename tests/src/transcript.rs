@@ -1,7 +1,7 @@
 //! What a process writes, collected as it comes, with waits for what should come.
 
 use std::io::Read;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::environment::patience;
@@ -31,7 +31,7 @@ impl Transcript {
             let mut buffer = vec![0; 65_536];
             loop {
                 let count = source.read(&mut buffer).unwrap_or(0);
-                let mut state = shared.state.lock().unwrap();
+                let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.bytes.extend_from_slice(&buffer[..count]);
                 state.has_ended = count == 0;
                 shared.grown.notify_all();
@@ -67,7 +67,8 @@ impl Transcript {
             let text = || String::from_utf8_lossy(&state.bytes).into_owned();
             assert!(!state.has_ended, "the output ended before {what}:\n{}", text());
             assert!(!left.is_zero(), "waited in vain for {what}:\n{}", text());
-            state = self.0.grown.wait_timeout(state, left).unwrap().0;
+            state =
+                self.0.grown.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -88,13 +89,15 @@ impl Transcript {
             if left.is_zero() {
                 return false;
             }
-            state = self.0.grown.wait_timeout(state, left).unwrap().0;
+            state =
+                self.0.grown.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
 
+    /// A wait that was in vain panics under this lock, and what was written by then is shown all the same.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap()
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,4 +105,18 @@ impl Transcript {
 #[must_use]
 pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server is dropped while its test fails, and says then what it has written.
+    #[test]
+    fn what_was_written_can_be_had_after_a_wait_in_vain() {
+        let transcript = Transcript::of(&b"ended"[..]);
+        let waiting = transcript.clone();
+        std::thread::spawn(move || waiting.wait_for("never")).join().unwrap_err();
+        assert_eq!(transcript.text(), "ended");
+    }
 }

@@ -115,7 +115,7 @@ fn element(text: &[u8]) -> Option<(Node, Option<Scheme>)> {
             Some(quoted) => quoted.strip_suffix(b"\"")?,
             None => value,
         };
-        if value.iter().any(|byte| matches!(byte, b'"' | b'\\')) {
+        if name.iter().chain(value).any(|byte| matches!(byte, b'"' | b'\\')) {
             return None;
         }
         if name.eq_ignore_ascii_case(b"for") && node.replace(Node::parse(value)?).is_some() {

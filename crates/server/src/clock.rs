@@ -77,46 +77,35 @@ pub(crate) fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
     moment.is_none_or(|moment| moment.elapsed() >= time)
 }
 
-/// Keeps a message that all workers may have to one in a minute.
+/// Keeps a message that comes again and again, on all workers perhaps, to one in so many milliseconds.
 #[derive(Debug)]
-pub struct OnceAMinute {
+pub struct OnceIn<const MILLISECONDS: u64> {
     begun: Instant,
     /// When it may be said again, in milliseconds since then.
     next: AtomicU64,
 }
 
-impl Default for OnceAMinute {
+/// One in a second.
+pub type OnceASecond = OnceIn<1_000>;
+
+/// One in a minute.
+pub type OnceAMinute = OnceIn<60_000>;
+
+impl<const MILLISECONDS: u64> Default for OnceIn<MILLISECONDS> {
     fn default() -> Self {
         Self { begun: Instant::now(), next: AtomicU64::new(0) }
     }
 }
 
-impl OnceAMinute {
-    /// True if a minute has passed by `now` since this last said so to anybody.
+impl<const MILLISECONDS: u64> OnceIn<MILLISECONDS> {
+    /// True if so long has passed by `now` since this last said so to anybody.
     pub fn is_due(&self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.begun).as_millis();
         let passed = u64::try_from(passed).unwrap_or(u64::MAX);
         let next = self.next.load(Ordering::Relaxed);
-        let then = passed.saturating_add(MINUTE_MILLISECONDS);
+        let then = passed.saturating_add(MILLISECONDS);
         let relaxed = Ordering::Relaxed;
         passed >= next && self.next.compare_exchange(next, then, relaxed, relaxed).is_ok()
-    }
-}
-
-const MINUTE_MILLISECONDS: u64 = 60_000;
-
-/// Keeps a message that comes again and again from filling a log.
-#[derive(Debug, Default)]
-pub struct OnceASecond(Cell<Option<Instant>>);
-
-impl OnceASecond {
-    /// Whether a second has passed since this last said yes.
-    pub fn is_due(&self, now: Instant) -> bool {
-        let is_due = self.0.get().is_none_or(|last| now - last >= Duration::from_secs(1));
-        if is_due {
-            self.0.set(Some(now));
-        }
-        is_due
     }
 }
 

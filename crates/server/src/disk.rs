@@ -5,9 +5,10 @@
 
 mod later;
 mod pace;
+mod reservation;
 mod thread;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +22,9 @@ use tokio::time::{Instant, timeout_at};
 use later::Later;
 use pace::ReadPace;
 
+pub use later::UNWRITTEN_BYTES_MAX;
 pub use pace::waited;
+pub use reservation::Reservation;
 pub(crate) use thread::on_thread;
 #[cfg(test)]
 pub(crate) use thread::runtime_without_threads;
@@ -32,6 +35,8 @@ pub struct Disks {
     timeout: Duration,
     devices: RefCell<HashMap<DeviceKey, Arc<Device>>>,
     open_files: Arc<AtomicUsize>,
+    /// What may wait to be written to each of them.
+    unwritten_bytes_max: Cell<usize>,
     /// Has no permits, and is closed when the time to drain is over.
     drain: Arc<Semaphore>,
 }
@@ -107,7 +112,9 @@ impl Disks {
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         let drain = Arc::new(Semaphore::new(0));
-        Self { timeout, devices: RefCell::default(), open_files: Arc::default(), drain }
+        let unwritten_bytes_max = Cell::new(UNWRITTEN_BYTES_MAX);
+        let (devices, open_files) = (RefCell::default(), Arc::default());
+        Self { timeout, devices, open_files, unwritten_bytes_max, drain }
     }
 
     /// Others that are waited for as long, for a task that does not end with its answer.
@@ -121,6 +128,11 @@ impl Disks {
     pub fn within(&self, timeout: Duration) -> Self {
         let (drain, open_files) = (Arc::clone(&self.drain), Arc::clone(&self.open_files));
         Self { drain, open_files, ..Self::new(timeout) }
+    }
+
+    /// Bounds what may wait to be written to each device that is met from now on.
+    pub fn bound_unwritten(&self, bytes_max: usize) {
+        self.unwritten_bytes_max.set(bytes_max);
     }
 
     /// Files that are open on these devices, those included that wait to be closed.
@@ -157,6 +169,7 @@ impl Disks {
         }
         let open_files = Arc::clone(&self.open_files);
         let device = Arc::new(Device { open_files, ..Device::new(file_system) });
+        device.later.set_bytes_max(self.unwritten_bytes_max.get());
         if devices.len() < DEVICES_MAX {
             devices.insert(key, Arc::clone(&device));
         }

@@ -10,6 +10,7 @@ pub mod generation;
 pub mod handler;
 pub mod listing;
 pub mod locate;
+pub mod marks;
 pub mod memory;
 pub mod mime;
 pub mod object;

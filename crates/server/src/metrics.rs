@@ -5,7 +5,7 @@
 //! Prometheus.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use kettle_tls::stream::KeyChanges;
@@ -226,6 +226,7 @@ pub struct Metrics {
     /// Access log lines lost because the disk did not keep up.
     pub log_lines_dropped: Arc<AtomicU64>,
     source: Mutex<Option<Arc<dyn NamedCounters>>>,
+    process_source: OnceLock<Arc<dyn NamedCounters>>,
 }
 
 impl Metrics {
@@ -238,7 +239,13 @@ impl Metrics {
             reloads_refused: AtomicU64::default(),
             log_lines_dropped: Arc::default(),
             source: Mutex::default(),
+            process_source: OnceLock::new(),
         }
+    }
+
+    /// What something of the process counts by itself, whatever the configuration, is written from here. Once.
+    pub fn set_process_source(&self, source: Arc<dyn NamedCounters>) {
+        let _ = self.process_source.set(source);
     }
 
     /// What the configuration in force counts by itself, under names of the operator's, is written from here.
@@ -246,8 +253,10 @@ impl Metrics {
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
-    fn source(&self) -> Option<Arc<dyn NamedCounters>> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn sources(&self) -> Vec<Arc<dyn NamedCounters>> {
+        let of_process = self.process_source.get().cloned();
+        let of_configuration = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        of_process.into_iter().chain(of_configuration).collect()
     }
 
     /// The counters of each worker, by its index.

@@ -21,7 +21,7 @@ mod parameters;
 mod stream_body;
 mod tls_body;
 
-pub use beside::{Beside, OfConnection, OfStream, Passed};
+pub use beside::{Beside, OfConnection, OfStream, Passed, Rest};
 pub use client::Client;
 pub(crate) use client::network;
 pub(crate) use departure::{ClientWatch, Departed, departure};

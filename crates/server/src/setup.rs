@@ -49,7 +49,7 @@ pub struct WorkerSetup {
     pub questions: mpsc::Receiver<TunnelsQuestion>,
 }
 
-/// Bounds of the whole process, which its workers share.
+/// Bounds of the whole process, which its workers share, or have equal parts of.
 #[derive(Clone, Debug)]
 pub struct Budgets {
     /// The places of encoders.
@@ -58,6 +58,8 @@ pub struct Budgets {
     pub windows: Arc<WindowBudget>,
     /// The folder, and the room in it, for bodies of requests.
     pub spool: Arc<Spool>,
+    /// What may wait to be written to one disk, of each worker.
+    pub unwritten_bytes: usize,
 }
 
 /// What a configuration serves, with all that it takes: made once, and shared by the workers.

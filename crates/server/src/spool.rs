@@ -23,6 +23,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::clock::OnceAMinute;
 use crate::disk::{Device, Disks, WaitError};
+use crate::metrics::{MetricWriter, NamedCounters};
 
 /// Where bodies are stored, and what they take together.
 #[derive(Debug)]
@@ -30,20 +31,26 @@ pub struct Spool {
     directory: PathBuf,
     folder: OnceLock<Folder>,
     bytes_max: AtomicU64,
-    bytes: AtomicU64,
     memory_bytes_max: usize,
     memory_bytes: AtomicUsize,
-    files: Mutex<Files>,
+    shares: Mutex<Shares>,
     files_max: usize,
     files_made: AtomicU64,
     warning: OnceAMinute,
 }
 
-/// How many bodies are in files, in all and of each client that has any.
+/// What bodies take, in all and of each client that has any.
 #[derive(Debug, Default)]
-struct Files {
-    all: usize,
-    of_clients: HashMap<IpAddr, usize>,
+struct Shares {
+    all: Share,
+    of_clients: HashMap<IpAddr, Share>,
+}
+
+/// What some bodies take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Share {
+    bytes: u64,
+    files: usize,
 }
 
 #[derive(Debug)]
@@ -129,10 +136,9 @@ impl Spool {
             directory: directory.to_owned(),
             folder: OnceLock::new(),
             bytes_max: bytes_max.into(),
-            bytes: AtomicU64::new(0),
             memory_bytes_max,
             memory_bytes: AtomicUsize::new(0),
-            files: Mutex::default(),
+            shares: Mutex::default(),
             files_max,
             files_made: AtomicU64::new(0),
             warning: OnceAMinute::default(),
@@ -148,7 +154,13 @@ impl Spool {
         self.open_file().map(drop)
     }
 
-    /// The most that all bodies may take: one that is longer is never stored.
+    /// The longest body that is ever stored: it is one client's, and others have the other half.
+    #[must_use]
+    pub fn body_bytes_max(&self) -> u64 {
+        self.bytes_max() / 2
+    }
+
+    /// The most that all bodies may take.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max.load(Ordering::Relaxed)
@@ -162,7 +174,13 @@ impl Spool {
     /// What all bodies take now.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.shares().all.bytes
+    }
+
+    /// How many of them are in files.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.shares().all.files
     }
 
     /// Says why a body could not be stored or read back, if that has not just been said: clients can make it so as often as they like.
@@ -196,8 +214,8 @@ impl Spool {
     }
 
     /// Locked for a count, and across no call.
-    fn files(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shares(&self) -> MutexGuard<'_, Shares> {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn folder(&self) -> io::Result<&Folder> {
@@ -214,17 +232,21 @@ impl Spool {
     /// A file that no other program finds, and that is gone with this process.
     fn open_file(&self) -> io::Result<File> {
         let directory = &self.folder()?.directory;
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let unnamed = flags | OFlags::TMPFILE;
+        let unnamed = FILE_FLAGS | OFlags::TMPFILE;
         match retry_on_intr(|| openat(directory, ".", unnamed, FILE_MODE)) {
             Ok(file) => return Ok(file.into()),
             // Some file systems know none, each with another word for it.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
+        self.open_named(directory)
+    }
+
+    /// The same where each file begins with a name.
+    fn open_named(&self, directory: &File) -> io::Result<File> {
         let number = self.files_made.fetch_add(1, Ordering::Relaxed);
         let name = format!("body-{}-{number}", process::id());
-        let alone = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let alone = FILE_FLAGS | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = match retry_on_intr(|| openat(directory, &name, alone, FILE_MODE)) {
             // What a process before this one left when it was killed.
             Err(Errno::EXIST) => {
@@ -360,13 +382,15 @@ impl Drop for Spooled {
 
 impl Held {
     fn take_bytes(&mut self, bytes: u64) -> Result<(), SpoolError> {
-        let bytes_max = self.spool.bytes_max();
-        let more = |used: u64| used.checked_add(bytes).filter(|all| *all <= bytes_max);
-        let used = &self.spool.bytes;
-        let taken = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        taken.map_err(|_| SpoolError::Full)?;
+        self.take(Share { bytes, files: 0 })?;
         self.bytes += bytes;
         Ok(())
+    }
+
+    fn take(&self, more: Share) -> Result<(), SpoolError> {
+        let max = Share { bytes: self.spool.bytes_max(), files: self.spool.files_max };
+        let is_taken = self.spool.shares().take(self.client, more, max);
+        is_taken.then_some(()).ok_or(SpoolError::Full)
     }
 
     fn take_memory(&mut self, bytes: usize) -> bool {
@@ -386,44 +410,72 @@ impl Held {
     }
 
     fn take_file(&mut self) -> Result<(), SpoolError> {
-        if !self.has_file && !self.spool.files().take(self.client, self.spool.files_max) {
-            return Err(SpoolError::Full);
+        if !self.has_file {
+            self.take(Share { bytes: 0, files: 1 })?;
         }
         self.has_file = true;
         Ok(())
     }
 }
 
-impl Files {
-    /// Takes one for a client, if it has fewer than are left: no client has more than half of them, and who has none finds one.
-    fn take(&mut self, client: IpAddr, files_max: usize) -> bool {
-        let own = self.of_clients.get(&client).copied().unwrap_or_default();
-        let is_taken = self.all + own < files_max;
-        if is_taken {
-            self.all += 1;
-            self.of_clients.insert(client, own + 1);
+impl Shares {
+    /// Takes some more for a client, if it then has no more than is left: no client has more than half, and others find some.
+    fn take(&mut self, client: IpAddr, more: Share, max: Share) -> bool {
+        let all = self.all.with(more);
+        let own = self.of_clients.get(&client).copied().unwrap_or_default().with(more);
+        // Of what it takes nothing of, it may have more than it would get now.
+        let is_taken = (more.bytes == 0 || all.bytes.saturating_add(own.bytes) <= max.bytes)
+            && (more.files == 0 || all.files + own.files <= max.files);
+        if is_taken && more != Share::default() {
+            self.all = all;
+            self.of_clients.insert(client, own);
         }
         is_taken
     }
 
-    fn give_back(&mut self, client: IpAddr) {
-        self.all -= 1;
-        match self.of_clients.get_mut(&client) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => _ = self.of_clients.remove(&client),
+    fn give_back(&mut self, client: IpAddr, less: Share) {
+        self.all = self.all.without(less);
+        if let Some(own) = self.of_clients.get_mut(&client) {
+            *own = own.without(less);
+            if *own == Share::default() {
+                self.of_clients.remove(&client);
+            }
         }
+    }
+}
+
+impl Share {
+    fn with(self, more: Self) -> Self {
+        let bytes = self.bytes.saturating_add(more.bytes);
+        Self { bytes, files: self.files + more.files }
+    }
+
+    fn without(self, less: Self) -> Self {
+        Self { bytes: self.bytes - less.bytes, files: self.files - less.files }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         self.release_memory(self.memory_bytes);
-        self.spool.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        if self.has_file {
-            self.spool.files().give_back(self.client);
-        }
+        let held = Share { bytes: self.bytes, files: self.has_file.into() };
+        self.spool.shares().give_back(self.client, held);
     }
 }
+
+/// What is stored, of what may be.
+impl NamedCounters for Spool {
+    fn write(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let Share { bytes, files } = self.shares().all;
+        writer.gauge("spool_bytes", "What the bodies of requests take that are stored", bytes)?;
+        let help = "What the bodies of requests may take that are stored, all together";
+        writer.gauge("spool_bytes_max", help, self.bytes_max())?;
+        let help = "Bodies of requests that are stored in files";
+        writer.gauge("spool_files", help, files as u64)
+    }
+}
+
+const FILE_FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
 
 /// Nobody else's to read.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);

@@ -110,6 +110,7 @@ impl WorkerState {
             pool: Rc::default(),
             spool: budgets.spool,
         };
+        responder.files.disks().bound_unwritten(budgets.unwritten_bytes);
         Self {
             clock: CoarseClock,
             date_line: DateLine::new(),

@@ -72,6 +72,7 @@ pub struct Supervisor {
     /// For each worker, where it is asked for its tunnels.
     questions: Vec<mpsc::Sender<TunnelsQuestion>>,
     metrics: Arc<Metrics>,
+    spool: Arc<Spool>,
     kill_switch: Arc<KillSwitch>,
     capabilities: Arc<Capabilities>,
     /// Why the kernel encrypts nothing, if so.
@@ -152,6 +153,7 @@ impl Supervisor {
         drop_privileges(&config)?;
         protect_memory(&config);
         let spool = open_spool(&config, &resources);
+        metrics.set_process_source(Arc::clone(&spool) as _);
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
         let sandbox = Sandbox::enter(&config).map_err(StartError::Diagnostics)?;
         for obstacle in sandbox.obstacles() {
@@ -173,7 +175,9 @@ impl Supervisor {
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
-        let budgets = Budgets { encoders: live.encoder_places(), windows, spool };
+        let unwritten_bytes = resources.unwritten_bytes(worker_count);
+        let encoders = live.encoder_places();
+        let budgets = Budgets { encoders, windows, spool: Arc::clone(&spool), unwritten_bytes };
         let setups = setups(&live, &metrics, &kill_switch, &capabilities, &budgets, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
@@ -183,6 +187,7 @@ impl Supervisor {
             workers,
             questions,
             metrics,
+            spool,
             kill_switch,
             capabilities,
             obstacle,

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
-use crate::admin::status::{Counts, ListenerStatus, Status};
+use crate::admin::status::{Counts, ListenerStatus, SpoolStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
@@ -422,7 +422,7 @@ impl MainLoop {
     }
 
     fn status(&self) -> Status {
-        let Supervisor { live, metrics, kill_switch, started, .. } = &self.supervisor;
+        let Supervisor { live, metrics, spool, kill_switch, started, .. } = &self.supervisor;
         let config = &live.prepared().config;
         let listeners = live.bound().iter().zip(&config.listeners);
         Status {
@@ -446,6 +446,7 @@ impl MainLoop {
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
             certificates: live.prepared().certificate_ends.status(SystemTime::now()),
             backends: self.backends().into(),
+            spool: SpoolStatus::of(spool),
             total: Counts::from(&metrics.total()),
             workers: metrics
                 .workers()

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
+use kettle_server::disk::UNWRITTEN_BYTES_MAX;
 use kettle_server::files::compressed::{ENCODER_BYTES_MAX, EncoderPlaces};
 
 /// What this process may use, as it was when the server started.
@@ -91,6 +92,15 @@ impl Resources {
         let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / SPOOL_MEMORY_SHARE);
         let share_bytes = share_bytes.and_then(|bytes| usize::try_from(bytes).ok());
         share_bytes.unwrap_or(usize::MAX).min(SPOOLED_MEMORY_BYTES_MAX)
+    }
+
+    /// What may wait to be written to a disk that is behind, of each worker.
+    #[must_use]
+    pub fn unwritten_bytes(&self, workers: usize) -> usize {
+        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / UNWRITTEN_SHARE);
+        let share_bytes = share_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let worker_bytes = share_bytes.map_or(usize::MAX, |bytes| bytes / workers.max(1));
+        worker_bytes.clamp(UNWRITTEN_BYTES_MIN, UNWRITTEN_BYTES_MAX)
     }
 
     /// How many bodies of requests may be in files, all together.
@@ -206,6 +216,11 @@ const WINDOW_BYTES: usize = 64 << 20;
 /// Bodies in memory take at most the memory the control group allows divided by this, and no more than so much.
 const SPOOL_MEMORY_SHARE: u64 = 16;
 const SPOOLED_MEMORY_BYTES_MAX: usize = 16 << 20;
+
+/// What waits to be written to one disk takes at most the memory the control group allows divided by this; a worker has room for a
+/// few of the largest in any case.
+const UNWRITTEN_SHARE: u64 = 16;
+const UNWRITTEN_BYTES_MIN: usize = 512 << 10;
 
 /// Bodies in files take at most the descriptors divided by this.
 const SPOOL_SHARE: usize = 16;

@@ -3,6 +3,7 @@
 mod answers;
 mod arrivals;
 mod at_once;
+mod behind;
 mod bodies;
 mod ends;
 mod fills;

@@ -169,6 +169,7 @@ fn lay_out(servers: &[&MeasuredServer], programs: &[PathBuf]) -> Result<PathBuf,
     let empty = checkout::target_folder().join("vm/empty");
     create_folder(&empty)?;
     disk::build(&empty, &folder.join("store.ext4"))?;
+    disk::build(&folder.join("site"), &folder.join("site.ext4"))?;
     for server in servers {
         let (text, ending) = server.config();
         configs::write(&folder.join(format!("{}.{ending}", server.name)), &text)?;

@@ -25,7 +25,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     }
 }
 
-/// A route has files or a backend, and the settings of one of both.
+/// A route has files or a backend, and the settings of one of both; and what is about `fallback` needs one.
 fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     let (others, what) = match route.backend {
         Some(_) => (FILES, "is about files, and the route has a backend"),
@@ -35,6 +35,13 @@ fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         if let Some(place) = reader.place(&format!("{trail}.{name}")) {
             let message = format!("`{name}` {what}");
             reader.report_at(&place, message, Help::act("remove it"));
+        }
+    }
+    let has_fallback = reader.is_written(&format!("{trail}.fallback"));
+    for name in OF_FALLBACK.iter().filter(|_| route.backend.is_none() && !has_fallback) {
+        if let Some(place) = reader.place(&format!("{trail}.{name}")) {
+            let message = format!("`{name}` is about `fallback`, and the route has none");
+            reader.report_at(&place, message, Help::act("write `fallback` as well, or remove it"));
         }
     }
 }
@@ -111,6 +118,8 @@ const FILES: &[&str] = &[
     "root",
     "index",
     "fallback",
+    "fallback_for_folders",
+    "fallback_except",
     "listing",
     "symlinks",
     "dotfiles",
@@ -121,6 +130,9 @@ const FILES: &[&str] = &[
     "charset",
     "mime",
 ];
+
+/// What only files that have a `fallback` have.
+const OF_FALLBACK: &[&str] = &["fallback_for_folders", "fallback_except"];
 
 /// What only requests to a backend have.
 const REQUESTS: &[&str] = &[
@@ -134,3 +146,6 @@ const REQUESTS: &[&str] = &[
     "request_buffering",
     "merge_slashes",
 ];
+
+#[cfg(test)]
+mod tests;

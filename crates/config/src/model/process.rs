@@ -122,7 +122,8 @@ settings! {
         /// closed after the response.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
         /// What the bodies of requests that are stored before a server gets them (`request_buffering`) may take on the disk, all
-        /// together. One that is longer than this alone gets 413, and one that finds no room 503.
+        /// together; those of one client (an IPv6 /64) no more than is left, and so at most half. One that is longer than half of this
+        /// gets 413, and one that finds no room 503.
         pub request_spool_bytes: u64 as "request_spool" = size(4 * 1024 * MIB, 0, 64 * 1024 * 1024 * MIB),
         /// The largest request head.
         pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),
@@ -138,8 +139,9 @@ settings! {
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),
         /// Files up to this size are kept in memory as ready bytes.
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),
-        /// Memory a worker spends on such files. Responses that are still sent may hold as much again of files that are not kept
-        /// any more; while they do, further files are sent from where they are.
+        /// Memory a worker spends on such files. Where it is full, only a file that is asked for again soon takes the place of
+        /// another. Responses that are still sent may hold as much again of files that are not kept any more; while they do,
+        /// further files are sent from where they are.
         pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
         /// How long an open or remembered file is served before kettle looks whether it changed. The
         /// same holds for the path of a route's root: a symlink that was changed, or another folder

@@ -74,6 +74,39 @@ fn routes_have_files_or_a_backend() {
 }
 
 #[test]
+fn what_is_about_a_fallback_stands_beside_one() {
+    for (route, settings, expected) in [
+        (
+            "backend = \"app\"\nfallback_for_folders = false\n",
+            "",
+            "kettle.toml:6:24: `fallback_for_folders` is about files, and the route has a backend",
+        ),
+        (
+            "backend = \"app\"\nfallback_except = [\"*.js\"]\n",
+            "",
+            "kettle.toml:6:19: `fallback_except` is about files, and the route has a backend",
+        ),
+        (
+            "root = \"/srv\"\nfallback_except = [\"*.js\"]\n",
+            "",
+            "kettle.toml:6:19: `fallback_except` is about `fallback`, and the route has none",
+        ),
+        (
+            "root = \"/srv\"\nfallback_for_folders = false\n",
+            "",
+            "kettle.toml:6:24: `fallback_for_folders` is about `fallback`, and the route has none",
+        ),
+        (
+            "root = \"/srv\"\nfallback = \"/a\"\nfallback_for_folders = false\nfallback_except = [\"*.js\"]\n",
+            "",
+            "nothing",
+        ),
+    ] {
+        assert_eq!(first(route, settings), expected, "{route}{settings}");
+    }
+}
+
+#[test]
 fn a_backend_is_asked_for_prefixes_that_all_read_alike() {
     for (route, expected) in [
         (

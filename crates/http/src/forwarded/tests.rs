@@ -76,6 +76,9 @@ fn elements_of_forwarded_are_read_from_their_end() {
         (&["host=\"a;for=6.6.6.6;b\";for=2.2.2.2"], &["2.2.2.2"]),
         (&["host=\"a, for=6.6.6.6\";for=2.2.2.2"], &["2.2.2.2"]),
         (&["host=\"a\\\";for=6.6.6.6\";for=2.2.2.2"], &[]),
+        (&["for=1.1.1.1, for=3.3.3.3;host=\"a\", for=2.2.2.2"], &["2.2.2.2", "3.3.3.3", "1.1.1.1"]),
+        // Nor does a name that is none have a quote, by which it would.
+        (&["for=1.1.1.1;a\"b=c"], &[]),
         (&["for=1.1.1.1;for=2.2.2.2"], &[]),
         (&["proto=https"], &[]),
         (&["for=_hidden"], &[]),
@@ -92,6 +95,8 @@ fn elements_of_forwarded_are_read_from_their_end() {
     assert_eq!(scheme("for=1.1.1.1;proto=\"https\""), Some(Scheme::Https));
     assert_eq!(scheme("for=1.1.1.1;proto=gopher"), None);
     assert_eq!(scheme("for=1.1.1.1"), None);
+    let told = [Scheme::Https, Scheme::Http].map(|it| (it.as_str(), it.usual_port()));
+    assert_eq!(told, [("https", 443), ("http", 80)]);
 }
 
 proptest::proptest! {

@@ -64,10 +64,11 @@ impl WindowBudget {
 }
 
 impl Granted {
-    /// Takes so much more, or nothing.
+    /// Takes so much more, or nothing: one connection has no more than is left, and so at most half.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let Some(budget) = &self.budget else { return false };
-        let less = |free: usize| free.checked_sub(bytes);
+        let own = self.bytes.saturating_add(bytes);
+        let less = |free: usize| free.checked_sub(bytes).filter(|left| bytes == 0 || own <= *left);
         let free_bytes = &budget.free_bytes;
         let is_taken = free_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
         if is_taken {

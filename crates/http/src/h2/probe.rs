@@ -97,7 +97,7 @@ impl Connection {
         let most = (STREAM_BYTES_MAX - size).min(stream.wanted_bytes() - size);
         let free_bytes = self.growth.granted.budget.as_ref().map_or(0, |it| it.free_bytes());
         let share_bytes = i64::try_from(free_bytes / SHARE).unwrap_or(i64::MAX);
-        for bytes in [share_bytes.max(size), size] {
+        for bytes in [share_bytes.max(size), size, size / 2] {
             let bytes = bytes.min(most);
             let more = (bytes - left).max(0);
             let is_taken = bytes > 0
@@ -135,8 +135,9 @@ impl Connection {
     }
 }
 
-/// A window at least doubles. At once it grows by as much as is of use, since each further step would take a round trip: but only by
-/// this part of what the budget has left, so that there is always some for others.
+/// A window at least doubles, or grows by half where its connection may have no more: [`Granted::take`] leaves some for others. At
+/// once it grows by as much as is of use, since each further step would take a round trip: but only by this part of what the budget
+/// has left.
 const SHARE: usize = 4;
 
 /// The largest windows: 160 MiB/s at 100 ms.

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use super::asked::Asked;
 use super::kept::{self, ObjectVersion};
 use super::unread::Unread;
 use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
-use crate::disk::{Device, Disks};
+use crate::disk::{Device, Disks, Reservation};
 use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
 use crate::upstream::{
     OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
@@ -49,6 +50,10 @@ pub(super) struct Fetching {
     /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: Arriving,
+    /// The client that asked first, as the network that counts as one.
+    pub(super) network: IpAddr,
+    /// Room for a body that is written behind its answer.
+    pub(super) reservation: Option<Reservation>,
     pub(super) begun: Instant,
     /// Lets the worker wait for it when it stops.
     pub(super) shared: SharedRequest,
@@ -92,7 +97,7 @@ impl From<ArrivalState> for Fetched {
 impl Fetching {
     /// Asks the backend, and sees to what comes. `leader` may have gone.
     pub(super) async fn run(mut self, leader: oneshot::Sender<Fetched>) {
-        if self.has_come_meanwhile().await {
+        if !self.has_room(&leader).await || self.has_come_meanwhile().await {
             self.arriving.tell(ArrivalState::Ended);
             let _ = leader.send(Fetched::Again);
             return;
@@ -129,7 +134,10 @@ impl Fetching {
                 let stored = ObjectHead { times, ..self.stored(&response.head, answered) };
                 match self.whole(&stored, &mut response.body).await {
                     Ok(Some(body)) => return self.keep(stored, body, leader, trace).await,
-                    Ok(None) => self.begin(stored, response.body.length()).await.ok_or(None),
+                    Ok(None) => {
+                        self.reservation = None;
+                        self.begin(stored, response.body.length()).await.ok_or(None)
+                    }
                     Err(error) => {
                         trace.failure = Some(error.reason());
                         return self.fail(error.status(), leader, trace);
@@ -261,6 +269,16 @@ impl Fetching {
         if let Some(key) = self.displaced(status) {
             self.route.invalidate(&[key].into(), &self.disks, &self.device, &self.open).await;
         }
+    }
+
+    /// Waits a moment where the disk is behind, before there is an answer that would have to be held; false if by then nobody wants one.
+    async fn has_room(&mut self, leader: &oneshot::Sender<Fetched>) -> bool {
+        if self.shared.is_draining() {
+            return true;
+        }
+        self.reservation = self.device.reserve(self.network).await;
+        self.begun = Instant::now();
+        self.is_ahead || !leader.is_closed() || self.arriving.has_waiting()
     }
 
     /// Whether another task was done with it between the look into the store and the beginning of this one.

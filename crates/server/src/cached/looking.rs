@@ -23,7 +23,7 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
-use crate::request::{Departed, Request};
+use crate::request::{Departed, Request, network};
 use crate::response::{Body, Notes, Response};
 use crate::stores::{ArrivalState, ArrivingBody, ArrivingObject, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
@@ -372,6 +372,7 @@ impl Looking<'_> {
         let mut fields = asked.seen.clone();
         fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
         let client = request.client.ip();
+        let network = network(client);
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
         let Some(outgoing) = outgoing else { return Miss::Impossible };
         let (leader, fetched) = oneshot::channel();
@@ -390,6 +391,8 @@ impl Looking<'_> {
             place,
             is_ahead,
             arriving,
+            network,
+            reservation: None,
             begun: Instant::now(),
             shared: self.pool.share(),
         };

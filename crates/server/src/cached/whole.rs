@@ -60,7 +60,7 @@ impl Fetching {
         trace: Box<Trace>,
     ) {
         let held_bytes = held_bytes(&stored) + bytes.len();
-        let is_kept = self.device.has_room(held_bytes);
+        let is_kept = self.device.has_room_for(held_bytes, self.reservation.as_ref());
         let displaced = self.displaced(stored.status).map(Purge::Key);
         if let Some(purge) = displaced.as_ref().filter(|_| !is_kept) {
             // Before anybody who has the answer asks again. Its file may take longer.
@@ -73,7 +73,7 @@ impl Fetching {
             self.displace(whole.0.status).await;
             return self.route.failed(&StoreError::Crowded);
         }
-        let Self { route, open, device, arriving, begun, .. } = self;
+        let Self { route, open, device, arriving, reservation, begun, .. } = self;
         device.run_later(held_bytes, move || {
             match open.store.keep(&whole.0, &bytes) {
                 Ok(_) => route.store.filled(begun.elapsed()),
@@ -89,6 +89,9 @@ impl Fetching {
             // From here on the store has it.
             drop(arriving);
         });
+        if let Some(reservation) = reservation {
+            reservation.used(held_bytes);
+        }
     }
 }
 

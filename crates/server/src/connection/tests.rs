@@ -25,6 +25,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::*;
 use crate::access_log::AccessLog;
+use crate::disk::UNWRITTEN_BYTES_MAX;
 use crate::files::compressed::EncoderPlaces;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
@@ -49,6 +50,7 @@ fn budgets() -> Budgets {
         encoders: EncoderPlaces::new(1),
         windows: WindowBudget::new(0),
         spool: Spool::new(Path::new("/"), 0, 0, 0),
+        unwritten_bytes: UNWRITTEN_BYTES_MAX,
     }
 }
 

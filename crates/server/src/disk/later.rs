@@ -8,9 +8,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use tokio::sync::Notify;
 
+use super::reservation::{Reservation, Reservations};
 use super::{Device, Disks, on_thread};
 
 /// The calls of a device that are still to be made.
@@ -20,12 +22,13 @@ pub(super) struct Later {
     emptied: Notify,
 }
 
-#[derive(Default)]
-struct CallQueue {
+pub(super) struct CallQueue {
     calls: VecDeque<(usize, Call)>,
     /// What those that are still to be made hold, and the one that is being made.
     bytes: usize,
+    bytes_max: usize,
     is_running: bool,
+    pub(super) reservations: Reservations,
 }
 
 type Call = Box<dyn FnOnce() + Send>;
@@ -36,8 +39,17 @@ impl Device {
     #[must_use]
     pub fn has_room(self: &Arc<Self>, bytes: usize) -> bool {
         self.run_queue();
+        self.later.lock().fits(bytes)
+    }
+
+    /// The same for what a fetch brought: without a reservation it takes nothing of what others have reserved or wait for.
+    #[must_use]
+    pub fn has_room_for(self: &Arc<Self>, bytes: usize, reservation: Option<&Reservation>) -> bool {
+        let has_room = self.has_room(bytes);
         let queue = self.later.lock();
-        queue.bytes.saturating_add(bytes) <= BYTES_MAX && queue.calls.len() < CALLS_MAX
+        has_room
+            && (reservation.is_some()
+                || (queue.has_free_room() && !queue.reservations.is_waited_for()))
     }
 
     /// Makes a call that holds this many bytes and may wait for the device, behind those before it. The caller has asked whether
@@ -52,7 +64,7 @@ impl Device {
 
     /// Begins with the calls that wait, unless that was done. Where no thread can be started, they wait for the next question
     /// whether there is room.
-    fn run_queue(self: &Arc<Self>) {
+    pub(super) fn run_queue(self: &Arc<Self>) {
         let mut queue = self.later.lock();
         if queue.calls.is_empty() || std::mem::replace(&mut queue.is_running, true) {
             return;
@@ -90,11 +102,15 @@ impl Later {
             drop(queue);
             // One that panics, which the process has been told of, leaves those behind it to this thread all the same.
             let _ = catch_unwind(AssertUnwindSafe(call));
-            self.lock().bytes -= bytes;
+            let mut queue = self.lock();
+            queue.bytes -= bytes;
+            let woken = queue.hand_out();
+            drop(queue);
+            woken.into_iter().for_each(Waker::wake);
         }
     }
 
-    async fn has_run_all(&self) {
+    pub(super) async fn has_run_all(&self) {
         loop {
             let emptied = self.emptied.notified();
             if !self.lock().is_running {
@@ -104,8 +120,63 @@ impl Later {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, CallQueue> {
+    /// Bounds what the calls may hold.
+    pub(super) fn set_bytes_max(&self, bytes: usize) {
+        self.lock().bytes_max = bytes;
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, CallQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CallQueue {
+    fn fits(&self, bytes: usize) -> bool {
+        self.bytes.saturating_add(bytes) <= self.bytes_max && self.calls.len() < CALLS_MAX
+    }
+
+    /// Whether another fetch may begin. Where the disk is hardly behind, that is so however many are under way: their backends may be
+    /// slow.
+    pub(super) fn has_free_room(&self) -> bool {
+        self.is_hardly_behind() || self.has_unreserved(0)
+    }
+
+    fn is_hardly_behind(&self) -> bool {
+        self.bytes <= self.bytes_max / HARDLY_PART && self.calls.len() <= CALLS_MAX / HARDLY_PART
+    }
+
+    /// Whether there is so much that neither calls nor reservations take, and for one more of them.
+    fn has_unreserved(&self, bytes: usize) -> bool {
+        let taken = self.bytes.saturating_add(self.reservations.bytes_with_another());
+        taken.saturating_add(bytes) <= self.bytes_max
+            && self.calls.len() + self.reservations.held() < CALLS_MAX
+    }
+
+    /// Gives room to those that wait for it; whom to wake. Several at once: each time costs more than a call.
+    pub(super) fn hand_out(&mut self) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        if self.has_unreserved(self.bytes_max / AT_ONCE_PART) {
+            while self.has_unreserved(0)
+                && let Some(waker) = self.reservations.hand_over()
+            {
+                woken.push(waker);
+            }
+        }
+        // One for each call that was made, and all once there is none.
+        while self.is_hardly_behind()
+            && (woken.is_empty() || self.calls.is_empty())
+            && let Some(waker) = self.reservations.hand_over()
+        {
+            woken.push(waker);
+        }
+        woken
+    }
+}
+
+impl Default for CallQueue {
+    fn default() -> Self {
+        let (calls, reservations) = (VecDeque::new(), Reservations::default());
+        Self { calls, bytes: 0, bytes_max: UNWRITTEN_BYTES_MAX, is_running: false, reservations }
     }
 }
 
@@ -118,5 +189,11 @@ impl fmt::Debug for CallQueue {
 
 /// What the calls that one worker leaves to one device may hold, and how many they may be: a disk that is slow for a moment is no
 /// reason to lose anything, and one that hangs costs no more than this.
-const BYTES_MAX: usize = 32 * 1_024 * 1_024;
+pub const UNWRITTEN_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 const CALLS_MAX: usize = 16_384;
+
+/// The part of these that is little: it does not take long.
+const HARDLY_PART: usize = 8;
+
+/// The part that is free before those that wait get it.
+const AT_ONCE_PART: usize = 128;

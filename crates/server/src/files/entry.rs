@@ -11,7 +11,7 @@ use kettle_http::range::ByteRange;
 
 use super::OpenFile;
 use super::file_route::FileRoute;
-use super::locate::{Facts, FileIdentity, identity_of};
+use super::locate::{CLOCK_GRANULARITY_MAX, Facts, FileIdentity, identity_of};
 use super::precompressed::token;
 use crate::response::{Body, Part};
 
@@ -174,9 +174,8 @@ impl Entry {
         }
         let coding_end = bytes.len();
         write_field(&mut bytes, "content-type", content_type.as_bytes());
-        let is_settled = wall
-            .duration_since(identity.modified())
-            .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
+        let is_settled =
+            wall.duration_since(identity.modified()).is_ok_and(|age| age > CLOCK_GRANULARITY_MAX);
         let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
         let checked = Cell::new(look);
         // A file that was given an older time may be the second content with it.
@@ -193,6 +192,12 @@ impl Entry {
             checked,
             is_settled,
         }
+    }
+
+    /// True if a later change of the file is sure to be told by looking at it.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// Whether what is remembered is still true of a file found later under the same key.
@@ -251,9 +256,6 @@ fn is_dated(identity: &FileIdentity) -> bool {
 
 /// 1980-01-02.
 const DATED_SECONDS_MIN: i64 = 315_619_200;
-/// A file changed twice within the granularity of its time stamps may look unchanged: FAT has
-/// two seconds, others at most one clock tick.
-const MODIFICATION_GRANULARITY_MAX: Duration = Duration::from_secs(2);
 /// A file's lines, about.
 const HEAD_BYTES: usize = 320;
 

@@ -23,7 +23,9 @@ use super::current_roots::{Below, CurrentRoots, Known, Sighting};
 use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
-use super::locate::{self, Facts, FileIdentity, Found, LocateOutcome, Sought, identity_of};
+use super::locate::{
+    self, Facts, FileIdentity, Found, LocateOutcome, Purpose, Sought, identity_of,
+};
 use super::memory::FileMemory;
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
@@ -88,13 +90,14 @@ impl Finder {
         route: &Arc<FileRoute>,
         relative: &str,
         preference: CodingPreference,
+        purpose: Purpose,
         now: Duration,
     ) -> Result<Sighting<LocateOutcome>, Errno> {
         let deadline = self.disks.deadline();
         let mut looks_left = SWAPS_MAX;
         loop {
             let known = self.roots.known(route, now);
-            let seen = self.look(route, relative, preference, &known, deadline).await;
+            let seen = self.look(route, relative, (preference, purpose), &known, deadline).await;
             route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
             let (below, found) = seen?;
             looks_left -= 1;
@@ -113,7 +116,7 @@ impl Finder {
         &self,
         route: &Arc<FileRoute>,
         relative: &str,
-        preference: CodingPreference,
+        sought: (CodingPreference, Purpose),
         known: &Known,
         deadline: DiskDeadline,
     ) -> Result<(Below, LocateOutcome), Errno> {
@@ -121,12 +124,12 @@ impl Finder {
         let looking = |reach| {
             let (known, route) = (known.clone(), Arc::clone(route));
             let relative = relative.to_owned();
-            move || look(&known, &route, &relative, preference, reach)
+            move || look(&known, &route, &relative, sought, reach)
         };
         // Opening alone may wait for a remote file system, whatever the kernel remembers of its names.
         let mut seen = match device.is_remote() {
             true => Err(Errno::AGAIN),
-            false => look(known, route, relative, preference, Reach::Cached),
+            false => look(known, route, relative, sought, Reach::Cached),
         };
         if matches!(seen, Ok((_, LocateOutcome::WouldBlock)) | Err(Errno::AGAIN)) {
             let look = looking(Reach::Device);
@@ -171,22 +174,29 @@ impl Finder {
     pub async fn content(&self, found: Found) -> Result<(Facts, Content, Mark), Errno> {
         let device = self.device_holding(&found);
         let deadline = found.deadline.unwrap_or_else(|| self.disks.deadline());
-        let Found { fd, facts, .. } = found;
+        let Found { fd, facts, is_kept, meeting, .. } = found;
         let identity = facts.identity;
         let file = Arc::new(OpenFile::new(fd, identity.bytes, Arc::clone(&device)));
         let memory = self.memory.as_ref().filter(|memory| memory.is_for(identity.bytes));
+        let known = memory.and(meeting.hash).map(Mark::Hash);
+        let is_sent_from_disk = known.is_some() && !is_kept && identity.bytes > PASSING_BYTES_MAX;
+        let memory = memory.filter(|_| !is_sent_from_disk);
         let (bytes, mark) = match memory.map(|memory| memory.room(identity.bytes)) {
-            Some(Some(room)) => match self.read(&file, identity, deadline, room, read_whole).await?
-            {
-                Some(((bytes, mark), room)) => (Some(room.filled(bytes)), mark),
-                None => (None, Mark::Nothing),
-            },
+            Some(Some(room)) => {
+                let read = if known.is_some() { read_whole } else { read_and_hash };
+                match self.read(&file, identity, deadline, room, read).await? {
+                    Some(((bytes, mark), room)) => {
+                        (Some(room.filled(bytes)), known.unwrap_or(mark))
+                    }
+                    None => (None, Mark::Nothing),
+                }
+            }
             // What there is no room for has the same mark.
-            Some(None) => {
+            Some(None) if known.is_none() => {
                 let read = self.read(&file, identity, deadline, (), hash).await?;
                 (None, read.map_or(Mark::Nothing, |(mark, ())| mark))
             }
-            None if is_out_of_reach(&file) => {
+            _ if is_out_of_reach(&file) => {
                 // Nobody is told 200 by a disk that hangs or fails.
                 let shared = Arc::clone(&file);
                 let read = move || {
@@ -195,9 +205,9 @@ impl Finder {
                 };
                 let read = self.disks.wait_until(&device, deadline, read).await;
                 read.map_err(|_| Errno::AGAIN)?.map_err(|error| errno_of(&error))?;
-                (None, Mark::Times)
+                (None, known.unwrap_or(Mark::Times))
             }
-            None => (None, Mark::Times),
+            _ => (None, known.unwrap_or(Mark::Times)),
         };
         if bytes.is_none() && self.disks.open_files() > self.open_files_max {
             return Err(Errno::MFILE);
@@ -361,12 +371,13 @@ fn look(
     known: &Known,
     route: &FileRoute,
     relative: &str,
-    preference: CodingPreference,
+    (preference, purpose): (CodingPreference, Purpose),
     reach: Reach,
 ) -> Result<(Below, LocateOutcome), Errno> {
     let preference = preference.among(&route.codings);
     let (index, foreign) = (&*route.index, &*route.foreign_index);
-    let sought = Sought { relative, index, foreign, denied: route.denied.as_ref(), preference };
+    let sought =
+        Sought { relative, index, foreign, denied: route.denied.as_ref(), preference, purpose };
     let is_sure = |located: &LocateOutcome| {
         matches!(
             located,
@@ -415,14 +426,20 @@ struct Listed {
     beyond: Option<String>,
 }
 
-/// All bytes of a file that does not change meanwhile, and their mark.
+/// All bytes of a file that does not change meanwhile; their mark is known.
 fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Bytes, Mark)> {
     let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(usize::MAX)];
     fill(&mut bytes, file, 0, wait)?;
     is_still(file, identity)?;
+    Ok((bytes.into(), Mark::Nothing))
+}
+
+/// The same, and their mark.
+fn read_and_hash(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Bytes, Mark)> {
+    let (bytes, _) = read_whole(file, identity, wait)?;
     let mut hash = Sha256::default();
     hash.add(&bytes);
-    Ok((bytes.into(), Mark::Hash(hash.half())))
+    Ok((bytes, Mark::Hash(hash.half())))
 }
 
 /// The mark alone.
@@ -461,6 +478,8 @@ fn is_still(file: &OpenFile, identity: FileIdentity) -> io::Result<()> {
 
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
+/// Of what is not to be remembered, more than this goes from the file into the records, without a copy between.
+const PASSING_BYTES_MAX: u64 = 16 * 1024;
 /// Of what is only hashed so much is in memory at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 

@@ -20,12 +20,13 @@ use tokio::time::timeout;
 
 use super::compressed::EncoderPlaces;
 use super::current_roots::Sighting;
-use super::entry::{Entry, Look};
+use super::entry::{Entry, Look, Mark};
 use super::file_route::FileRoute;
 use super::find::Finder;
 use super::generation::GONE;
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
-use super::locate::{self, Found, LocateOutcome};
+use super::locate::{self, Found, LocateOutcome, Purpose};
+use super::marks::Marks;
 use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::CodingPreference;
 use super::respond;
@@ -42,6 +43,7 @@ use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 pub struct Files {
     clock: Box<dyn Clock>,
     cache: RefCell<OpenCache>,
+    marks: RefCell<Marks>,
     finder: Finder,
     revalidate: Duration,
     error_pages: RefCell<ErrorPages>,
@@ -69,9 +71,12 @@ impl Files {
         encoders: EncoderPlaces,
         clock: Box<dyn Clock>,
     ) -> Self {
+        let marks = Marks::beside(limits.hot_memory_bytes);
+        let hot_memory_bytes = limits.hot_memory_bytes.saturating_sub(marks.bytes());
         Self {
             clock,
-            cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
+            cache: RefCell::new(OpenCache::new(limits.open_files, hot_memory_bytes)),
+            marks: RefCell::new(marks),
             finder: Finder::new(limits, encoders),
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
@@ -227,8 +232,28 @@ impl Files {
         key: KeyRef<'_>,
     ) -> Result<(LocateOutcome, Arc<Root>, Look), HttpError> {
         let (generation, now) = (route.generation.now(), self.clock.monotonic());
-        let seen = self.finder.find(route, relative, key.preference, now).await;
-        let Sighting { found, root, looked, .. } = self.seen(route, generation, seen)?;
+        let mut purpose = match self.remembered_file(key) {
+            Some(entry) if entry.is_settled() && !self.finder.has_room_for(&entry.content) => {
+                Purpose::Compare
+            }
+            _ => Purpose::Read,
+        };
+        let Sighting { found, root, looked, .. } = loop {
+            let seen = self.finder.find(route, relative, key.preference, purpose, now).await;
+            let seen = self.seen(route, generation, seen)?;
+            match seen.found {
+                LocateOutcome::File(found)
+                    if !found.is_readable
+                        && !self
+                            .remembered_file(key)
+                            .is_some_and(|it| it.is_still(&found.facts)) =>
+                {
+                    self.finder.release(found);
+                    purpose = Purpose::Read;
+                }
+                _ => break seen,
+            }
+        };
         if found.is_no_file() {
             for coding in FORMS {
                 route.generation.tell_gone((key.path, coding));
@@ -290,7 +315,7 @@ impl Files {
         &self,
         route: &FileRoute,
         key: KeyRef<'_>,
-        found: Found,
+        mut found: Found,
         root: &Arc<Root>,
         mut look: Look,
     ) -> Result<Rc<Entry>, Errno> {
@@ -300,8 +325,10 @@ impl Files {
         let what = (key.path, found.facts.coding);
         look.generation = route.generation.tell(what, identity, look.generation, is_other);
         let is_still = |entry: &Rc<Entry>| {
-            entry.is_still(&found.facts) && !self.finder.has_room_for(&entry.content)
+            entry.is_still(&found.facts)
+                && !(found.is_readable && self.finder.has_room_for(&entry.content))
         };
+        let is_known = remembered.is_some();
         if let Some(entry) = remembered.filter(is_still) {
             entry.checked.set(look);
             self.finder.release(found);
@@ -309,17 +336,36 @@ impl Files {
             return Ok(entry);
         }
         self.metrics.cache_miss();
-        let (preference, deadline) = (key.preference, found.deadline);
+        let (preference, deadline, wall) = (key.preference, found.deadline, self.clock.wall());
+        let (is_met_before, is_kept) = self.meet(route, is_known, &mut found);
         let (facts, content, mark) = self.finder.content(found).await?;
+        if let (Mark::Hash(hash), false) = (mark, is_met_before)
+            && identity.is_settled(wall)
+        {
+            self.marks.borrow_mut().note(&identity, hash);
+        }
         let (facts, content, is_final) =
             self.finder.compressed(route, preference, facts, content, deadline).await;
         let entry = Rc::new(Entry::new(route, &facts, (content, mark), self.clock.wall(), look));
-        if is_final && self.finder.is_current(route, root) {
+        if is_kept && is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
             cache.remember(key, Remembered::File(Rc::clone(&entry)));
             self.metrics.open_files(cache.open_files() as u64);
         }
         Ok(entry)
+    }
+
+    /// Meets a file that is read: says if its hash is known, and if it is to be remembered. What is compressed here always is, and so
+    /// is what takes the place of what its path named before.
+    fn meet(&self, route: &FileRoute, is_known: bool, found: &mut Found) -> (bool, bool) {
+        let identity = &found.facts.identity;
+        if self.finder.memory().is_some_and(|memory| memory.is_for(identity.bytes)) {
+            let bytes = identity.bytes;
+            found.meeting = self.marks.borrow_mut().meet(identity);
+            let is_worth = || self.cache.borrow().is_worth_memory(bytes, found.meeting.ago);
+            found.is_kept = is_known || !route.live_codings.is_empty() || is_worth();
+        }
+        (found.meeting.hash.is_some(), found.is_kept)
     }
 
     async fn list(

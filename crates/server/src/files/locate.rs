@@ -11,6 +11,7 @@ use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
+use super::marks::Meeting;
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root};
 use crate::disk::DiskDeadline;
@@ -30,9 +31,28 @@ pub struct Sought<'s> {
     pub denied: Option<&'s DeniedFiles>,
     /// Content codings the client takes and the route offers, best first.
     pub preference: CodingPreference,
+    /// What it is looked for.
+    pub purpose: Purpose,
+}
+
+/// What a file is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To read it.
+    Read,
+    /// To see whether it is what is remembered. That opens nothing, so that no rule of the kernel's about opening is asked.
+    Compare,
 }
 
 impl Sought<'_> {
+    /// How a file is opened. Only what the kernel remembers is not read: elsewhere, opening asks for the present state.
+    fn flags(&self, reach: Reach) -> OFlags {
+        match (self.purpose, reach) {
+            (Purpose::Compare, Reach::Cached) => OFlags::PATH,
+            _ => READING,
+        }
+    }
+
     fn is_denied(&self, path: &str) -> bool {
         self.denied.is_some_and(|denied| denied.have_below(path))
     }
@@ -77,6 +97,12 @@ pub struct Found {
     pub file_system: FileSystem,
     /// What is known about it.
     pub facts: Facts,
+    /// True if it may be read: it was not only looked at.
+    pub is_readable: bool,
+    /// What is known of it from earlier.
+    pub meeting: Meeting,
+    /// True if it is to be remembered.
+    pub is_kept: bool,
     /// When the caller gives up.
     pub deadline: Option<DiskDeadline>,
 }
@@ -116,6 +142,16 @@ impl FileIdentity {
     #[must_use]
     pub fn changed_parts(&self) -> (i64, u64) {
         self.changed
+    }
+
+    /// True if a change after this moment is sure to show: it has been as it is for longer than any file system's clock takes.
+    #[must_use]
+    pub fn is_settled(&self, wall: SystemTime) -> bool {
+        let since = wall
+            .checked_sub(CLOCK_GRANULARITY_MAX)
+            .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        let since = since.and_then(|since| i64::try_from(since.as_secs()).ok());
+        since.is_some_and(|since| self.modified.0 < since && self.changed.0 < since)
     }
 
     /// When the content was last modified. Times before 1970 read as 1970.
@@ -190,7 +226,7 @@ pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> LocateOutcome {
 }
 
 fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
-    let fd = match root.open_below(sought.relative, READING, reach) {
+    let fd = match root.open_below(sought.relative, sought.flags(reach), reach) {
         // A folder that may be searched and not read is served from below its slash.
         Err(Errno::ACCESS) if root.open_below(sought.relative, FOLDER, reach).is_ok() => {
             return Ok(LocateOutcome::SlashMissing);
@@ -210,7 +246,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
         let is_foreign = sought.foreign.binary_search(&path).is_ok();
-        match root.open_below(&path, READING, reach) {
+        match root.open_below(&path, sought.flags(reach), reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {
                     // No worse one answers in its place, as if it were not there.
@@ -247,12 +283,12 @@ fn best_variant(
         if sought.is_denied(&sibling) {
             continue;
         }
-        match root.open_below(&sibling, READING, reach) {
+        match root.open_below(&sibling, sought.flags(reach), reach) {
             Ok(fd) => {
                 if let FileKind::Regular(sibling) = kind_of(&fd)?
                     && !sibling.is_older_than(&identity)
                 {
-                    return Ok(found(root, fd, sibling, Some(coding), path, reach));
+                    return Ok(found(root, fd, sibling, Some(coding), sought, path, reach));
                 }
             }
             Err(error @ (Errno::AGAIN | Errno::XDEV)) if reach != Reach::Anywhere => {
@@ -262,7 +298,7 @@ fn best_variant(
             Err(_) => {}
         }
     }
-    Ok(found(root, fd, identity, None, path, reach))
+    Ok(found(root, fd, identity, None, sought, path, reach))
 }
 
 fn found(
@@ -270,6 +306,7 @@ fn found(
     fd: OwnedFd,
     identity: FileIdentity,
     coding: Option<Coding>,
+    sought: Sought<'_>,
     path: &str,
     reach: Reach,
 ) -> LocateOutcome {
@@ -279,7 +316,17 @@ fn found(
         Reach::Anywhere => FileSystem::of(fd.as_fd()).unwrap_or_default(),
     };
     let facts = Facts { identity, coding, path: path.into() };
-    LocateOutcome::File(Found { fd, file_system, facts, deadline: None })
+    let is_readable = sought.flags(reach) == READING;
+    let meeting = Meeting::default();
+    LocateOutcome::File(Found {
+        fd,
+        file_system,
+        facts,
+        is_readable,
+        meeting,
+        is_kept: true,
+        deadline: None,
+    })
 }
 
 /// What the client is told about an opening that failed.
@@ -298,6 +345,10 @@ pub fn status_of(error: Errno) -> u16 {
         _ => 500,
     }
 }
+
+/// A file changed twice within the granularity of its time stamps may look unchanged: FAT has two seconds, others at most one clock
+/// tick.
+pub const CLOCK_GRANULARITY_MAX: Duration = Duration::from_secs(2);
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 

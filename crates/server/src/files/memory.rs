@@ -32,7 +32,8 @@ impl FileMemory {
     /// Memory for files up to a size, of which this much is remembered; none where nothing is.
     #[must_use]
     pub fn new(file_bytes_max: u64, remembered_bytes_max: u64) -> Option<Self> {
-        let remembered_whole_max = remembered_bytes_max.saturating_sub(ENTRY_BYTES);
+        let remembered_whole_max = (remembered_bytes_max - remembered_bytes_max / BESIDE_SHARE)
+            .saturating_sub(ENTRY_BYTES);
         (remembered_bytes_max > 0).then(|| Self {
             taken: Arc::default(),
             // As much again for what is not remembered any more.
@@ -85,6 +86,8 @@ impl AsRef<[u8]> for Filled {
 
 /// What is remembered beside a file's bytes, about.
 const ENTRY_BYTES: u64 = 1_024;
+/// This part is for what was met before, and for gaps.
+const BESIDE_SHARE: u64 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -116,7 +119,7 @@ mod tests {
     fn what_is_never_remembered_stays_where_it_is() {
         let memory = FileMemory::new(1 << 20, 1 << 20).unwrap();
         assert!(memory.room(1 << 20).is_none());
-        assert!(memory.room((1 << 20) - ENTRY_BYTES).is_some());
+        assert!(memory.room((7 << 17) - ENTRY_BYTES).is_some());
         assert!(FileMemory::new(1 << 20, 0).is_none());
     }
 }

@@ -107,7 +107,8 @@ struct ByMemory;
 
 impl Weighter<Key, Remembered> for ByMemory {
     fn weight(&self, key: &Key, entry: &Remembered) -> u64 {
-        (entry.memory_bytes() + key.path.len() + ENTRY_OVERHEAD_BYTES) as u64
+        let bytes = entry.memory_bytes();
+        (bytes + bytes / GAPS_SHARE + key.path.len() + ENTRY_OVERHEAD_BYTES) as u64
     }
 }
 
@@ -134,20 +135,36 @@ impl OpenCache {
 
     /// Remembers an entry in place of any other of this key.
     pub fn remember(&mut self, key: KeyRef<'_>, entry: Remembered) {
-        self.forget(key);
         match entry.content() {
             Content::Memory(_) => {
+                if let Some(open) = &mut self.open {
+                    open.remove(&key);
+                }
                 if let Some(hot) = &mut self.hot {
                     hot.insert(key.to_key(), entry);
                 }
             }
             Content::File(_) => {
+                if let Some(hot) = &mut self.hot {
+                    hot.remove(&key);
+                }
                 if let Some(open) = &mut self.open {
                     self.has_open_objects |= matches!(entry, Remembered::Object(_));
                     open.insert(key.to_key(), entry);
                 }
             }
         }
+    }
+
+    /// True if a file of so many bytes, met so many meetings ago, is worth a place in memory: nothing has to go for it, or it is asked for
+    /// again before much of what is there could have been exchanged.
+    #[must_use]
+    pub fn is_worth_memory(&self, bytes: u64, met_ago: Option<u32>) -> bool {
+        let Some(hot) = &self.hot else { return false };
+        let weight = bytes + bytes / GAPS_SHARE as u64 + FREE_BYTES_MIN;
+        let is_free = hot.weight() + weight <= hot.capacity();
+        let soon = (hot.len() / EXCHANGED_SHARE).max(SOON_MIN);
+        is_free || met_ago.is_some_and(|ago| ago as usize <= soon)
     }
 
     /// Forgets the entry of a key.
@@ -211,6 +228,14 @@ impl OpenCache {
 
 /// An entry's own size, its key's, and the stores' share, rounded up.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
+/// What comes and goes leaves gaps, in which nothing as large fits: this part of it.
+const GAPS_SHARE: usize = 16;
+/// What an entry takes beside its bytes, about.
+const FREE_BYTES_MIN: u64 = 1_024;
+/// What is asked for again while less than this part of what is remembered was looked for takes the place of another.
+const EXCHANGED_SHARE: usize = 4;
+/// However little is remembered, what is asked for again and again replaces what nobody asks for.
+const SOON_MIN: usize = 64;
 /// Only sizes the tables at first; any mix of sizes is held to the bound.
 const EXPECTED_HOT_BYTES: usize = 16 * 1024;
 

@@ -44,7 +44,7 @@ pub fn render(metrics: &Metrics, uptime: Duration) -> Result<String, fmt::Error>
         reloads_done: metrics.reloads_done.load(Relaxed),
         reloads_refused: metrics.reloads_refused.load(Relaxed),
         log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
-        source: metrics.source(),
+        sources: metrics.sources(),
     }));
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
@@ -59,7 +59,7 @@ struct Scrape {
     reloads_done: u64,
     reloads_refused: u64,
     log_lines_dropped: u64,
-    source: Option<Arc<dyn NamedCounters>>,
+    sources: Vec<Arc<dyn NamedCounters>>,
 }
 
 impl Collector for Scrape {
@@ -67,7 +67,7 @@ impl Collector for Scrape {
         let mut writer = MetricWriter::new(encoder);
         self.write_process(&mut writer)?;
         self.numbers.write(&mut writer)?;
-        self.source.as_ref().map_or(Ok(()), |source| source.write(&mut writer))
+        self.sources.iter().try_for_each(|source| source.write(&mut writer))
     }
 }
 

@@ -46,7 +46,7 @@ impl<'e> MetricWriter<'e> {
         self.encoder.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(&labels)
     }
 
-    pub(super) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 

@@ -14,7 +14,7 @@ use super::upload::{Upload, UploadError, upload, upload_stored};
 use crate::access_log::Destination;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
-use crate::request::{Departed, Head, Request};
+use crate::request::{Departed, Head, Request, Rest};
 use crate::response::{Body, Notes, Response, Upgraded};
 use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
@@ -77,19 +77,20 @@ pub async fn respond(
     if request.head.is_extended_connect() && !asks_upgrade {
         return Err(501.into());
     }
-    let mut outgoing = route.outgoing(path, request, asks_upgrade, None).ok_or(400_u16)?;
     let buffering = route.buffering(request);
+    let is_stored = buffering == Buffering::Stored;
+    let mut outgoing = route.outgoing(path, request, asks_upgrade, is_stored).ok_or(400_u16)?;
     if buffering == Buffering::Refused {
         return Err(411.into());
     }
     let trace = notes.upstream.insert(Box::default());
     let outcome = async {
         let mut stored = None;
-        if buffering == Buffering::Stored {
+        if is_stored {
             trace.backend = Some(Arc::clone(&route.upstream.backend));
             let body = take_in(route, bodies, request).await?;
-            let known = route.outgoing(path, request, asks_upgrade, Some(body.bytes()));
-            (outgoing, stored) = (known.ok_or(PassError::Upload(400))?, Some(body));
+            outgoing.announce_body(BodyFraming::Length(body.bytes()));
+            stored = Some(body);
         }
         ask(route, pool, &outgoing, stored, request, trace).await
     };
@@ -150,7 +151,6 @@ async fn ask(
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let asks_upgrade = route.is_asked_to_upgrade(request);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
-    let is_doubtful = stored.is_none() && route.doubts_length(request);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
         let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
@@ -175,13 +175,13 @@ async fn ask(
             return Err(UpstreamError::NotUpgraded.into());
         }
         // One that was asked to change its protocol may believe that it did.
-        let may_keep = !asks_upgrade && !is_bound && !is_doubtful;
+        let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
         let is_whole = matches!(sent, Sent::Whole);
         if let Sent::Beside(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
-            let passing = (unsent, has_ended, stored.take());
-            request.body.go_beside(passing, bytes_max, trailers, may_keep);
+            let rest = Rest { unsent, has_ended, stored: stored.take() };
+            request.body.go_beside(rest, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;
         let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;

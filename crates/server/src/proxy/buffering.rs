@@ -66,7 +66,7 @@ pub(super) async fn store(
     body: &mut RequestBody<'_>,
     bytes_max: u64,
 ) -> Result<Spooled, StoreError> {
-    let bytes_max = bytes_max.min(store.spool.bytes_max());
+    let bytes_max = bytes_max.min(store.spool.body_bytes_max());
     let mut spooled = store.spool.begin(network(client), store.disks);
     while let Some(data) =
         body.chunk(bytes_max).await.map_err(|error| StoreError::Client(error.status()))?

@@ -16,13 +16,13 @@ use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
     /// The request for a server, with this path; none if there is no host to ask for, or `Connection` has too many members. It
-    /// asks for WebSocket if `asks_upgrade`, and has a body of `stored_bytes` where that was stored.
+    /// asks for WebSocket if `asks_upgrade`. A body that `is_stored` is announced once it is.
     pub(crate) fn outgoing(
         &self,
         path: &str,
         request: &Request<'_>,
         asks_upgrade: bool,
-        stored_bytes: Option<u64>,
+        is_stored: bool,
     ) -> Option<OutgoingRequest> {
         let head = &*request.head;
         if head.connection_options() > CONNECTION_OPTIONS_MAX {
@@ -55,8 +55,8 @@ impl ProxyRoute {
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
             outgoing.field(REQUEST_ID, client.request_id.to_string());
         }
-        let is_doubtful = stored_bytes.is_none() && self.doubts_length(request);
-        let closes = is_doubtful || !self.upstream.keeps_connections();
+        outgoing.is_doubtful = !is_stored && self.doubts_length(request);
+        let closes = outgoing.is_doubtful || !self.upstream.keeps_connections();
         match (asks_upgrade, head.takes_trailers()) {
             (true, _) => {
                 outgoing.field("connection", "upgrade");
@@ -69,13 +69,12 @@ impl ProxyRoute {
             (false, false) if closes => outgoing.field("connection", "close"),
             (false, false) => {}
         }
-        let framing = match stored_bytes {
-            Some(bytes) => BodyFraming::Length(bytes),
-            // What changes its protocol has no body, and some servers take a length of zero for one.
-            None if asks_upgrade => BodyFraming::None,
-            None => request.body.framing(),
-        };
-        if stored_bytes.is_none() && !framing.is_empty() && head.expects_continue() {
+        if is_stored {
+            return Some(outgoing);
+        }
+        // What changes its protocol has no body, and some servers take a length of zero for one.
+        let framing = if asks_upgrade { BodyFraming::None } else { request.body.framing() };
+        if !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }
         outgoing.announce_body(framing);

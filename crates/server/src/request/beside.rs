@@ -57,12 +57,21 @@ pub enum Passed {
     Unwanted,
 }
 
+/// What of a body a server has not got when its response begins.
+pub struct Rest {
+    /// What it has not taken of the last piece.
+    pub unsent: Vec<u8>,
+    /// True if that is the end of the body.
+    pub has_ended: bool,
+    /// What comes behind it, if it does not come from the client.
+    pub stored: Option<Spooled>,
+}
+
 impl RequestBody<'_> {
-    /// From here on the body goes to a server beside its response. `unsent` is what the server has not taken of the last
-    /// piece, which is the end of the body if `has_ended`; the rest is in `stored`, or comes from the client.
+    /// From here on the body goes to a server beside its response.
     pub(crate) fn go_beside(
         &mut self,
-        (unsent, has_ended, stored): (Vec<u8>, bool, Option<Spooled>),
+        Rest { unsent, has_ended, stored }: Rest,
         bytes_max: u64,
         trailers: TrailerFilter,
         may_keep: bool,

@@ -1,4 +1,5 @@
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -43,14 +44,14 @@ async fn a_body_comes_out_as_it_went_in_and_leaves_nothing() {
         }
     }
     assert_eq!((spool.bytes(), spool.memory_bytes.load(Ordering::Relaxed)), (0, 0));
-    assert_eq!(spool.files().all, 0);
+    assert_eq!(spool.files(), 0);
     assert_eq!(std::fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn what_all_bodies_take_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::new(folder.path(), 100_000, MEMORY, 1);
+    let spool = Spool::new(folder.path(), 200_000, MEMORY, 2);
     let mut first = spool.begin(CLIENT, &disks());
     first.push(&content(99_000)).await.unwrap();
     let mut second = spool.begin(CLIENT, &disks());
@@ -63,7 +64,7 @@ async fn what_all_bodies_take_is_bounded() {
     let mut third = spool.begin(CLIENT, &disks());
     assert!(matches!(third.push(&content(70_000)).await, Err(SpoolError::Full)));
     drop((second, third));
-    assert_eq!((spool.bytes(), spool.files().all), (0, 0));
+    assert_eq!((spool.bytes(), spool.files()), (0, 0));
 }
 
 #[tokio::test]
@@ -91,7 +92,7 @@ async fn a_folder_that_cannot_be_used_is_an_error_of_long_bodies_only() {
     spooled.push(&content(65_536)).await.unwrap();
     assert!(matches!(spooled.push(b"x").await, Err(SpoolError::Disk(_))));
     drop(spooled);
-    assert_eq!((spool.bytes(), spool.files().all), (0, 0));
+    assert_eq!((spool.bytes(), spool.files()), (0, 0));
 }
 
 /// A server that takes nothing has them stay.
@@ -197,5 +198,50 @@ async fn no_client_takes_the_files_of_all_others() {
     bodies.drain(..6);
     spool.begin(CLIENT, &disks()).push(b"x").await.unwrap();
     drop(bodies);
-    assert!(spool.files().all == 0 && spool.files().of_clients.is_empty());
+    assert!(spool.files() == 0 && spool.shares().of_clients.is_empty());
+}
+
+#[tokio::test]
+async fn no_client_takes_the_room_of_all_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path(), 160_000, MEMORY, 64);
+    assert_eq!(spool.body_bytes_max(), 80_000);
+    let (other, third) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+    let mut bodies = Vec::new();
+    for (client, bytes) in [(CLIENT, 80_000), (other, 40_000), (third, 20_000), (CLIENT, 0)] {
+        let mut spooled = spool.begin(client, &disks());
+        while spooled.push(&content(1_000)).await.is_ok() {}
+        assert_eq!(spooled.bytes(), bytes, "{client}");
+        bodies.push(spooled);
+    }
+    // What one has given back is there for whoever has less.
+    drop(bodies.remove(0));
+    bodies[0].push(&content(20_000)).await.unwrap();
+    drop(bodies);
+    assert!(spool.bytes() == 0 && spool.shares().of_clients.is_empty());
+}
+
+/// Some file systems know no file without a name.
+#[tokio::test]
+async fn a_file_that_begins_with_a_name_leaves_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path(), 1 << 20, MEMORY, 4);
+    spool.folder().unwrap();
+    // What a process with this number left when it was killed.
+    let left = folder.path().join(format!("body-{}-0", process::id()));
+    std::fs::write(&left, "left").unwrap();
+    let mut bodies = Vec::new();
+    for _ in 0..2 {
+        let mut spooled = spool.begin(CLIENT, &disks());
+        let file = spool.open_named(&spool.folder().unwrap().directory).unwrap();
+        let metadata = file.metadata().unwrap();
+        assert_eq!((metadata.len(), metadata.permissions().mode() & 0o777), (0, 0o600));
+        spooled.file = Some(Arc::new(file));
+        spooled.push(&content(200_000)).await.unwrap();
+        bodies.push(spooled);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    for spooled in &mut bodies {
+        assert!(all_of(spooled).await == content(200_000));
+    }
 }

@@ -14,6 +14,8 @@ pub struct OutgoingRequest {
     is_idempotent: bool,
     /// True if its method gives content a meaning, so that servers are told of none, too (RFC 9110 §8.6).
     says_no_content: bool,
+    /// True if its server may take its body for the next request: its connection carries no other.
+    pub is_doubtful: bool,
     /// For whom it is, for backends that choose a server by that.
     pub client: IpAddr,
     /// How long the server may send nothing, and take nothing.
@@ -55,7 +57,8 @@ impl OutgoingRequest {
         let is_idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
         let says_no_content = matches!(method, "POST" | "PUT" | "PATCH");
         let is_head = method == "HEAD";
-        Some(Self { bytes, is_head, is_idempotent, says_no_content, client, timeout })
+        let is_doubtful = false;
+        Some(Self { bytes, is_head, is_idempotent, says_no_content, is_doubtful, client, timeout })
     }
 
     /// Adds a field. One whose name or value could not stand in a message is left out.

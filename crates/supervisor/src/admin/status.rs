@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::backends::BackendsStatus;
 use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
+use kettle_server::spool::Spool;
 use kettle_server::tx_path::TxPath;
 
 /// A running server.
@@ -45,6 +46,9 @@ pub struct Status {
     /// The services that connections are carried to.
     #[serde(default)]
     pub backends: BackendsStatus,
+    /// Bodies of requests that are stored before a backend gets them.
+    #[serde(default)]
+    pub spool: SpoolStatus,
     /// All workers together.
     pub total: Counts,
     /// Each worker.
@@ -70,6 +74,26 @@ impl fmt::Display for ListenerStatus {
             Some(path) => write!(out, "{address} {kind}, path {path}"),
             None => write!(out, "{address} {kind}"),
         }
+    }
+}
+
+/// What bodies of requests take that are stored before a backend gets them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpoolStatus {
+    /// All together.
+    pub bytes: u64,
+    /// What they may take.
+    pub bytes_max: u64,
+    /// How many are in files.
+    pub files: u64,
+}
+
+impl SpoolStatus {
+    /// What a spool holds.
+    #[must_use]
+    pub fn of(spool: &Spool) -> Self {
+        let (bytes, bytes_max) = (spool.bytes(), spool.bytes_max());
+        Self { bytes, bytes_max, files: spool.files() as u64 }
     }
 }
 
@@ -254,6 +278,11 @@ impl fmt::Display for Status {
         write!(out, "{}", self.certificates)?;
         writeln!(out)?;
         self.total.write_screen(out)?;
+        if self.spool.bytes > 0 {
+            let SpoolStatus { bytes, bytes_max, files } = self.spool;
+            let (bytes, bytes_max) = (Bytes(bytes), Bytes(bytes_max));
+            writeln!(out, "spool        {bytes} of {bytes_max} stored, {files} bodies in files")?;
+        }
         if self.log_lines_dropped > 0 {
             writeln!(out, "log          {} lines lost", self.log_lines_dropped)?;
         }

@@ -10,7 +10,9 @@ use tokio::task::LocalSet;
 
 use super::backends::BackendsStatus;
 use super::protocol::{REPLY_BYTES_MAX, Reply, Request, parse_request, to_line};
-use super::status::{CertificateStatus, CertificatesStatus, Counts, ListenerStatus, Status};
+use super::status::{
+    CertificateStatus, CertificatesStatus, Counts, ListenerStatus, SpoolStatus, Status,
+};
 use super::{AdminSocket, Asked, client};
 use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Metrics;
@@ -46,6 +48,7 @@ fn status() -> Status {
         log_lines_dropped: 3,
         certificates: CertificatesStatus::default(),
         backends: BackendsStatus::default(),
+        spool: SpoolStatus { bytes: 3 << 20, bytes_max: 4 << 30, files: 2 },
         total: total.clone(),
         workers: vec![total],
     }

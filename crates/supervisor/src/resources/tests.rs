@@ -98,6 +98,20 @@ fn windows_grow_by_a_sixteenth_of_the_memory_that_is_allowed() {
 }
 
 #[test]
+fn what_waits_for_a_disk_takes_a_part_of_the_memory() {
+    for (memory_mib, workers, kib) in [
+        (None, 64, 32 << 10),
+        (Some(16_384), 2, 32 << 10),
+        (Some(512), 2, 16 << 10),
+        (Some(128), 2, 4 << 10),
+        (Some(64), 16, 512),
+    ] {
+        let resources = Resources::in_a_group(workers, None, memory_mib);
+        assert_eq!(resources.unwritten_bytes(workers), kib << 10, "{memory_mib:?}");
+    }
+}
+
+#[test]
 fn the_line_names_both_limits_and_what_came_of_them() {
     let none = Resources::in_a_group(8, None, None);
     assert_eq!(none.line(&filled_in(none, "")), None);

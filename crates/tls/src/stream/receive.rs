@@ -127,7 +127,10 @@ impl TlsStream {
             }
             let bytes = ready!(self.poll_receive(context, sink))?;
             if bytes == 0 {
-                return Poll::Ready(Ok(Filled::Truncated));
+                return Poll::Ready(match self.writer.is_broken() {
+                    false => Ok(Filled::Truncated),
+                    true => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+                });
             }
         }
         if let Some(fill) = self.open_received(sink)? {

@@ -43,6 +43,8 @@ pub(super) struct TlsWriter {
     pub(super) pause: Option<Box<Pause>>,
     /// The task that waits until the peer takes something.
     waiting: Option<Waker>,
+    /// Whether sending was told that the connection broke. The kernel tells that once, to whichever call comes first.
+    is_broken: bool,
 }
 
 /// Who encrypts what this connection sends.
@@ -138,6 +140,7 @@ impl TlsWriter {
             kernel_key_refusal: None,
             pause: None,
             waiting: None,
+            is_broken: false,
         }
     }
 
@@ -229,6 +232,18 @@ impl TlsWriter {
         flushed
     }
 
+    /// Remembers that the connection broke, for whoever reads its end. A broken pipe says no more than that end.
+    fn note_break<T>(&mut self, sent: &Poll<io::Result<T>>) {
+        if let Poll::Ready(Err(error)) = sent {
+            self.is_broken |= error.kind() != io::ErrorKind::BrokenPipe;
+        }
+    }
+
+    /// Whether the end of what the peer sends is one by which the connection broke.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
     /// Remembers the task that waits to send.
     fn note<T>(&mut self, context: &Context<'_>, outcome: &Poll<T>) {
         match (outcome, &mut self.waiting) {
@@ -278,7 +293,9 @@ impl TlsWriter {
         }
         loop {
             if !self.outgoing.is_empty() {
-                ready!(poll_send(socket, &mut self.outgoing, more, context))?;
+                let sent = poll_send(socket, &mut self.outgoing, more, context);
+                self.note_break(&sent);
+                ready!(sent)?;
             }
             // Not before the queue has gone: one answer does for all that asked meanwhile (RFC 8446 §4.6.3).
             if !self.update_user_key_if_due()? {
@@ -379,6 +396,8 @@ impl TlsWriter {
         {
             // The next call, whatever it sends, would have the kernel try again with the record it holds.
             self.cut();
+        } else {
+            self.note_break(&sent);
         }
         sent
     }
@@ -430,7 +449,7 @@ pub(super) fn poll_send(
     queue: &mut Queue,
     more: bool,
     context: &mut Context<'_>,
-) -> Poll<Result<(), StreamError>> {
+) -> Poll<io::Result<()>> {
     while !queue.is_empty() {
         ready!(socket.poll_write_ready(context))?;
         let sent = socket.try_io(Interest::WRITABLE, || {

@@ -323,3 +323,21 @@ async fn close_notify_of_the_peer_is_told_from_a_cut() {
         client.join().unwrap();
     }
 }
+
+/// The kernel tells a reset once, to whichever call comes first.
+#[tokio::test]
+async fn a_reset_that_sending_meets_is_not_taken_for_a_cut() {
+    let (mut stream, client) = connect(SUITES[0].2, move |client| {
+        client.write_all(b"bye").unwrap();
+        kettle_kernel::socket::reset_on_close(client.sock.socket().as_fd()).unwrap();
+    })
+    .await;
+    client.join().unwrap();
+    stream.peer_ended().await;
+    stream.seal(&[b"for nobody"]).unwrap();
+    receive(&mut stream, 3).await;
+    for _ in 0..2 {
+        let error = fill(&mut stream).await.unwrap_err();
+        assert!(matches!(error, StreamError::Io(_)), "{error}");
+    }
+}

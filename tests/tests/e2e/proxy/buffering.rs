@@ -1,13 +1,20 @@
 //! Bodies that are stored before a server gets them: which, how they arrive, and what of them never does.
 
+use std::fs;
 use std::io::{Read, Write};
+use std::process::Stdio;
 use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::{Client, Dialer};
 use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::skip;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
+use kettle_tests::mounted::Mounted;
+use kettle_tests::setup::unused_address;
+use kettle_tests::tool::scrape;
+use tempfile::TempDir;
 
 use super::{answer, any_response, before_with, ok, read_head};
 use crate::http2::frames::{DATA, END_STREAM, Frames, HEADERS, RST_STREAM, frame, post};
@@ -186,13 +193,13 @@ fn what_a_server_may_take_for_its_next_request_is_its_last() {
 #[test]
 fn what_all_bodies_take_is_bounded_and_free_again() {
     let backend = Backend::listen();
-    let kettle = start_with("unknown-length", "", "request_spool = \"300 KiB\"", &backend);
+    let kettle = start_with("unknown-length", "", "request_spool = \"600 KiB\"", &backend);
     let body = content(200_000);
     let mut too_long = connect(&kettle);
     too_long.send(&request("POST", "/app", CHUNKED)).unwrap();
     let _ = too_long.send(&chunks(&content(307_201), 10_000));
     assert_eq!(too_long.response().status, 413);
-    // One of two that have no room together is told so, whichever it is.
+    // One client has half of it. Of two bodies that have no room together one is told so, whichever it is.
     let halves = [190_000, 290_000].map(|bytes| {
         let mut client = connect(&kettle);
         client.send(&request("POST", "/app/half", CHUNKED)).unwrap();
@@ -216,6 +223,87 @@ fn what_all_bodies_take_is_bounded_and_free_again() {
             assert_eq!((response.status, response.header("retry-after")), (503, Some("1")));
         }
     });
+}
+
+#[test]
+fn one_client_leaves_room_for_others_and_what_is_stored_is_shown() {
+    let backend = Backend::listen();
+    let setup = before_with("unknown-length", "", "", &[backend.address()]);
+    let listen = unused_address();
+    let setup = setup.listener("trusted_proxies = [\"127.0.0.0/8\"]").metrics(listen);
+    let kettle = Kettle::start(setup.set("limits", "request_spool = \"300 KiB\""));
+    let send = |target: &str, from: &str, body: &[u8]| {
+        let mut client = connect(&kettle);
+        let head = format!("{CHUNKED}X-Forwarded-For: {from}\r\n");
+        client.send(&request("POST", target, &head)).unwrap();
+        let _ = client.send(body);
+        client
+    };
+    let unfinished = |bytes| {
+        let mut body = chunks(&content(bytes), 10_000);
+        body.truncate(body.len() - b"0\r\nX-Trailer: 1\r\n\r\n".len());
+        body
+    };
+    for (first, second, other) in
+        [("192.0.2.1", "192.0.2.1", "192.0.2.2"), ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")]
+    {
+        let stays = send("/app/stays", first, &unfinished(150_000));
+        kettle.wait_for_status("/spool/bytes", 150_000);
+        let mut refused = send("/app/refused", second, &chunks(&content(10_000), 10_000));
+        assert_eq!(refused.response().status, 503);
+        assert_eq!(kettle.entry("/app/refused").text("upstream_failure"), "spool_full");
+        let mut taken = send("/app/taken", other, &chunks(&content(70_000), 10_000));
+        assert_same(&arrived(&backend, 70_000), &content(70_000), "of another client");
+        assert_eq!(taken.response().status, 200);
+        kettle.wait_for_status("/spool/bytes", 150_000);
+        let screen = kettle.ctl(&["status"]).succeed();
+        let line = "spool        146.4 KiB of 300.0 KiB stored, 1 bodies in files\n";
+        assert!(screen.contains(line), "{screen}");
+        let metrics = scrape(listen);
+        for line in ["spool_bytes 150000\n", "spool_bytes_max 307200\n", "spool_files 1\n"] {
+            assert!(metrics.contains(&format!("\nkettle_{line}")), "{line} {metrics}");
+        }
+        drop(stays);
+        kettle.wait_for_status("/spool/bytes", 0);
+    }
+}
+
+#[test]
+fn a_full_disk_gets_503_and_all_of_it_is_free_again() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=128k", Stdio::null());
+    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let backend = Backend::listen();
+    let setup = before_with("unknown-length", "", "", &[backend.address()]);
+    let directory = format!("state_directory = \"{}\"", folder.path().display());
+    let setup = setup.listener("http2 = true").set("server", &directory);
+    let kettle = Kettle::start(setup);
+    for target in ["/app/one", "/app/two"] {
+        let mut client = connect(&kettle);
+        client.send(&request("POST", target, CHUNKED)).unwrap();
+        let _ = client.send(&chunks(&content(600_000), 10_000));
+        assert_eq!(client.response().status, 503);
+        let entry = kettle.entry(target);
+        assert_eq!((entry.number("status"), entry.text("upstream_failure")), (503, "spool_failed"));
+    }
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&post(1, "/app/http2"));
+    for piece in content(240_000).chunks(16_000) {
+        frames.send(&frame(DATA, 0, 1, piece));
+    }
+    let entry = kettle.entry("/app/http2");
+    assert_eq!((entry.number("status"), entry.text("upstream_failure")), (503, "spool_failed"));
+    kettle.wait_for_status("/spool/bytes", 0);
+    assert_eq!(kettle.status("/spool/files"), 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let said = kettle.messages().text();
+    assert_eq!(said.matches("could not be stored").count(), 1, "{said}");
+    // Half of it had been written for each, and has room again.
+    let mut client = connect(&kettle);
+    client.send(&request("POST", "/app", CHUNKED)).unwrap();
+    client.send(&chunks(&content(130_000), 10_000)).unwrap();
+    assert_same(&arrived(&backend, 130_000), &content(130_000), "afterwards");
+    assert_eq!(client.response().status, 200);
 }
 
 /// Servers that pass a body back as it comes begin before they have all of it.

@@ -301,6 +301,29 @@ fn head_says_what_get_would() {
     }
 }
 
+/// Memory is taken for more than the bytes of files: for their heads, their names, and by the tables.
+#[test]
+fn small_files_take_no_more_memory_than_they_are_given() {
+    for (bytes, files) in [(512, 12_000), (2_048, 6_000), (16 * 1024, 900)] {
+        let setup = Setup::default().set("limits", &format!("hot_memory = \"{HOT_MIB}MiB\""));
+        let setup = setup.set("server", "workers = 1").set("server", "dumpable = true");
+        let kettle = Kettle::start(setup.file("www/first", "x"));
+        for file in 0..files {
+            kettle.folder.write(&format!("www/{file}"), vec![b'x'; bytes]);
+        }
+        let mut client = kettle.connect(TLS13_AES_128);
+        assert_eq!(client.get("/first").status, 200);
+        let before = kettle.memory_bytes();
+        (0..files).for_each(|file| assert_eq!(client.get(&format!("/{file}")).body.len(), bytes));
+        let grown = kettle.memory_bytes().saturating_sub(before) as f64;
+        let share = grown / f64::from(HOT_MIB << 20);
+        assert!((0.8..1.15).contains(&share), "{bytes} bytes: {share:.2} of hot_memory");
+    }
+}
+
+/// For small files, in the test above.
+const HOT_MIB: u32 = 12;
+
 fn ask(client: &mut Client, target: &str, fields: &str) -> Response {
     client.send(&request("GET", target, fields)).unwrap();
     client.response()

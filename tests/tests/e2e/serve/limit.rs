@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::content::LARGE;
-use kettle_tests::environment::{is_guest, paths_here, patience, skip};
+use kettle_tests::environment::{is_guest, paths_here, patience, skip, wait_until};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -28,7 +28,8 @@ fn a_handshake_that_comes_byte_by_byte_runs_out_of_time() {
     let cut_off =
         hello.iter().any(|byte| wire.write_all(&[*byte]).is_err() || has_ended(&mut wire));
     assert!(cut_off, "the server waited for all {} bytes", hello.len());
-    assert!(kettle.status("/total/handshakes_failed/timed_out").as_u64() >= Some(1));
+    let timed_out = || kettle.status("/total/handshakes_failed/timed_out").as_u64();
+    wait_until("it is counted", || timed_out() >= Some(1));
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn tls_goes_through_by_the_protocols_in_its_hello() {
         let end = went(Dialer::default().alpn(offered)).map(drop);
         assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)), "{offered:?}");
     }
-    assert_eq!(outer.status("/total/handshakes_failed/no_application_protocol"), 2);
+    outer.wait_for_status("/total/handshakes_failed/no_application_protocol", 2);
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn a_name_that_is_longer_than_names_are_is_refused() {
         wire.read_to_end();
         assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 50], "an alert: decode_error");
     }
-    assert_eq!(kettle.status("/total/handshakes_failed/malformed"), 2);
+    kettle.wait_for_status("/total/handshakes_failed/malformed", 2);
     let (_wire, hello) = asking(253);
     assert_eq!(read_exactly(&mut at.accept(), hello.len()), hello);
 }

@@ -68,7 +68,8 @@ pub struct GrowthRecord {
 }
 
 impl GrowthRecord {
-    /// Rows of the committed results that are not measured anew stay, where the new ones are to be committed.
+    /// Rows of the committed results that are not measured anew stay, where the new ones are to be committed: `--only` with a word that is in
+    /// no name makes table and picture anew.
     pub fn begin(bed: &GrowthBed, arguments: &MeasureArguments) -> Result<Self, String> {
         let path = arguments.output.clone();
         let path = path.unwrap_or_else(|| checkout::target_folder().join("growth.jsonl"));
@@ -211,10 +212,12 @@ fn machine() -> Value {
     let has = of(&info, "flags");
     let flags: Vec<&str> = has.split(' ').filter(|flag| FLAGS.contains(flag)).collect();
     let kibibytes = of(&memory, "MemTotal").split(' ').next().and_then(|it| it.parse::<u64>().ok());
+    let release = read("/proc/sys/kernel/osrelease");
+    let kernel = release.trim().split(['-', '+']).next();
     let load = read("/proc/loadavg");
     let load = load.split(' ').next().and_then(|it| it.parse::<f64>().ok());
     json!({
-        "kernel": read("/proc/sys/kernel/osrelease").trim(), "processor": of(&info, "model name"),
+        "kernel": kernel, "processor": of(&info, "model name"),
         "processor_model": format!("family {family}, model {model}"),
         "cpus": info.lines().filter(|line| line.starts_with("processor")).count(), "flags": flags,
         "memory_bytes": kibibytes.unwrap_or_default() * 1_024, "mitigations": {}, "governor": null,

@@ -210,6 +210,8 @@ const CHECKED: &[&str] = &[
     "kettle-user",
     "kettle-kernel-sendfile",
     "kettle-auto",
+    "kettle-cold-user",
+    "kettle-cached-cold-user",
     "kettle-tunnel-user",
     "kettle-tunnel-kernel-splice",
     "kettle-tunnel-to-backend",

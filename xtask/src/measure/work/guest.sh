@@ -17,6 +17,13 @@ cat site/* >/dev/null
 case $KETTLE_SERVERS in
 *-cached-*) cp store.ext4 /run/measure/ && mount -o loop /run/measure/store.ext4 /run/measure/cache ;;
 esac
+# So have files that are not remembered.
+case $KETTLE_SERVERS in
+*-cold-*)
+    mkdir -p /run/measure/site
+    cp site.ext4 /run/measure/ && mount -o ro,loop /run/measure/site.ext4 /run/measure/site
+    ;;
+esac
 modprobe tls
 windows=0
 

@@ -20,6 +20,8 @@ enum Config {
 
 /// Part of a name: the guest's script asks for HTTP/2.
 const HTTP2: &str = "-http2-";
+/// Part of a name: nothing is remembered, and files lie on a file system that says what is in memory.
+const COLD: &str = "-cold-";
 /// The end of a name: without the sandbox, which all others are in.
 const UNCONFINED: &str = "-unconfined";
 
@@ -29,18 +31,26 @@ impl MeasuredServer {
         // The certificate is made in the guest, and what is served comes with the scripts.
         let input = ConfigInput {
             folder: "/run/measure",
-            site: "/kettle/measure/site",
+            site: if self.name.contains(COLD) {
+                "/run/measure/site"
+            } else {
+                "/kettle/measure/site"
+            },
             port: 8443,
             has_http2: self.name.contains(HTTP2),
             is_confined: !self.name.ends_with(UNCONFINED),
         };
-        match self.config {
+        let (text, ending) = match self.config {
             Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
             Config::Tunnel { path } => (input.tunnel(path), "toml"),
             Config::Cached { path, hot_file } => (input.cached(path, hot_file), "toml"),
             Config::Nginx { has_ktls, has_sendfile } => {
                 (input.nginx(has_ktls, has_sendfile), "conf")
             }
+        };
+        match self.name.contains(COLD) {
+            true => (text.replace("[limits]\n", FORGETFUL), ending),
+            false => (text, ending),
         }
     }
 
@@ -54,6 +64,9 @@ impl MeasuredServer {
         self.name.replacen('-', " ", 1)
     }
 }
+
+/// Limits of a server that remembers nothing.
+const FORGETFUL: &str = "[limits]\nhot_memory = \"0 B\"\nopen_files = 0\n";
 
 /// All of them.
 pub const SERVERS: &[MeasuredServer] = &[
@@ -109,6 +122,18 @@ pub const SERVERS: &[MeasuredServer] = &[
         name: "kettle-cached-kernel-sendfile",
         is_offloaded: Some(true),
         config: Config::Cached { path: "kernel-sendfile", hot_file: "0 B" },
+    },
+    MeasuredServer {
+        // A file that is looked for and read from the page cache at each request.
+        name: "kettle-cold-user",
+        is_offloaded: Some(false),
+        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
+    },
+    MeasuredServer {
+        // The same of an object of a store.
+        name: "kettle-cached-cold-user",
+        is_offloaded: Some(false),
+        config: Config::Cached { path: "user", hot_file: "64 KiB" },
     },
     MeasuredServer {
         name: "nginx-user",

@@ -16,6 +16,7 @@ fn status(total: Counts) -> Status {
         log_lines_dropped: 0,
         certificates: Default::default(),
         backends: Default::default(),
+        spool: Default::default(),
         total,
         workers: Vec::new(),
     }

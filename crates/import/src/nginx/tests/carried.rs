@@ -143,7 +143,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; client_max_body_size 5g; }",
-        "request_spool = 5368709120\n",
+        "request_spool = 10737418240\n",
     ),
     (
         "location /b/ { proxy_pass http://app; client_max_body_size 0; }",

@@ -75,7 +75,8 @@ impl Writer<'_> {
         let bytes = |it: &Directive| measure::bytes(it.word(0)).unwrap_or(0);
         let is_asked = of("proxy_pass").next().is_some();
         let Some(largest) = of("client_max_body_size").max_by_key(|it| bytes(it)) else { return };
-        let bytes = bytes(largest).min(SPOOL_BYTES_MAX);
+        // One client has half of it.
+        let bytes = bytes(largest).saturating_mul(2).min(SPOOL_BYTES_MAX);
         if is_asked && bytes > SPOOL_BYTES {
             self.draft.text.set("request_spool", bytes, Some(&largest.origin));
         }

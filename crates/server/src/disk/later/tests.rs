@@ -16,31 +16,31 @@ async fn calls_are_made_in_their_order_and_their_end_can_be_waited_for() {
     }
     device.later.has_run_all().await;
     assert_eq!(*made.lock().unwrap(), (0..100).collect::<Vec<_>>());
-    assert!(device.has_room(BYTES_MAX));
+    assert!(device.has_room(UNWRITTEN_BYTES_MAX));
 }
 
 #[tokio::test]
 async fn what_hangs_holds_no_more_than_the_bound() {
     let device = device();
     let (release, held) = mpsc::channel::<()>();
-    device.run_later(BYTES_MAX - 1, move || held.recv().unwrap());
+    device.run_later(UNWRITTEN_BYTES_MAX - 1, move || held.recv().unwrap());
     assert!(device.has_room(1) && !device.has_room(2));
     for _ in 0..CALLS_MAX {
         device.run_later(0, || ());
     }
     release.send(()).unwrap();
     device.later.has_run_all().await;
-    assert!(device.has_room(BYTES_MAX) && !device.has_room(BYTES_MAX + 1));
+    assert!(device.has_room(UNWRITTEN_BYTES_MAX) && !device.has_room(UNWRITTEN_BYTES_MAX + 1));
 }
 
 #[tokio::test]
 async fn after_a_call_that_panics_others_are_made() {
     let (device, (made, is_made)) = (device(), mpsc::channel());
-    device.run_later(BYTES_MAX, || panic!("as a test wants it"));
+    device.run_later(UNWRITTEN_BYTES_MAX, || panic!("as a test wants it"));
     device.run_later(0, move || made.send(()).unwrap());
     device.later.has_run_all().await;
     is_made.try_recv().unwrap();
-    assert!(device.has_room(BYTES_MAX));
+    assert!(device.has_room(UNWRITTEN_BYTES_MAX));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn calls_wait_for_a_thread_where_none_can_be_started() {
     let (device, (made, is_made)) = (device(), mpsc::channel());
     let keeps = Arc::clone(&device);
     crate::disk::runtime_without_threads().block_on(async move {
-        keeps.run_later(BYTES_MAX, move || made.send(()).unwrap());
+        keeps.run_later(UNWRITTEN_BYTES_MAX, move || made.send(()).unwrap());
         keeps.later.has_run_all().await;
         assert!(!keeps.has_room(1));
     });
@@ -59,7 +59,7 @@ fn calls_wait_for_a_thread_where_none_can_be_started() {
         runtime.block_on(async {
             let _asked = device.has_room(1);
             device.later.has_run_all().await;
-            assert!(device.has_room(BYTES_MAX));
+            assert!(device.has_room(UNWRITTEN_BYTES_MAX));
         });
     });
     asking.join().unwrap();

@@ -3,6 +3,7 @@ use std::fs::{self, File};
 use kettle_config::{Config, Route, Site};
 
 use super::super::file_route::SiteRoutes;
+use super::super::marks::Meeting;
 use super::*;
 
 const NOW: Duration = Duration::from_secs(100);
@@ -28,7 +29,12 @@ fn route(bytes: usize) -> (tempfile::TempDir, Arc<FileRoute>) {
 }
 
 async fn found(finder: &Finder, route: &Arc<FileRoute>) -> Found {
-    match finder.find(route, "file", CodingPreference::NONE, NOW).await.unwrap().found {
+    match finder
+        .find(route, "file", CodingPreference::NONE, Purpose::Read, NOW)
+        .await
+        .unwrap()
+        .found
+    {
         LocateOutcome::File(found) => found,
         other => panic!("no file: {other:?}"),
     }
@@ -62,6 +68,22 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
 }
 
 #[tokio::test]
+async fn what_is_known_of_a_file_is_not_found_out_again() {
+    let meeting = Meeting { hash: Some([1; 16]), ago: Some(1) };
+    // Kept or not, in memory or not. Only what is large goes from where it is.
+    for (bytes, is_kept, is_read) in
+        [(16 * 1024, false, true), (16 * 1024 + 1, false, false), (16 * 1024 + 1, true, true)]
+    {
+        let (_folder, route) = route(bytes);
+        let finder = finder_of(64 * 1024);
+        let found = Found { meeting, is_kept, ..found(&finder, &route).await };
+        let (_, content, mark) = finder.content(found).await.unwrap();
+        assert_eq!(matches!(content, Content::Memory(_)), is_read, "{bytes} {is_kept}");
+        assert_eq!((content.bytes(), mark), (bytes as u64, Mark::Hash([1; 16])));
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_changes_while_it_is_read_is_not_kept() {
     let (folder, route) = route(100);
     let finder = finder_of(1000);
@@ -70,9 +92,8 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
         fs::write(folder.path().join("file"), vec![8; changed]).unwrap();
         let facts = Facts { path: "file".into(), ..found.facts };
         let fd = found.fd.try_clone().unwrap();
-        let file_system = found.file_system;
-        let (_, content, mark) =
-            finder.content(Found { fd, file_system, facts, deadline: None }).await.unwrap();
+        let copy = Found { fd, facts, ..found };
+        let (_, content, mark) = finder.content(copy).await.unwrap();
         assert!(matches!((content, mark), (Content::File(_), Mark::Nothing)), "{changed}");
     }
 }
@@ -168,7 +189,7 @@ async fn text_of(
     route: &Arc<FileRoute>,
     preference: CodingPreference,
 ) -> (Facts, Content, Mark) {
-    let seen = finder.find(route, "file.txt", preference, NOW).await.unwrap();
+    let seen = finder.find(route, "file.txt", preference, Purpose::Read, NOW).await.unwrap();
     let LocateOutcome::File(found) = seen.found else { panic!("no file") };
     finder.content(found).await.unwrap()
 }

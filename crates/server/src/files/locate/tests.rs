@@ -15,7 +15,14 @@ fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference)
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
     locate(
         &root,
-        Sought { relative: path, index: &index, foreign: &[], denied: None, preference },
+        Sought {
+            relative: path,
+            index: &index,
+            foreign: &[],
+            denied: None,
+            preference,
+            purpose: Purpose::Read,
+        },
         Reach::Anywhere,
     )
 }
@@ -230,12 +237,42 @@ fn no_worse_index_answers_in_place_of_another_route_s() {
         let foreign = [foreign.to_owned()];
         let preference = CodingPreference::NONE;
         let (index, foreign) = (&index[..], &foreign[..]);
-        let sought = Sought { relative: "sub/", index, foreign, denied: None, preference };
+        let sought = Sought {
+            relative: "sub/",
+            index,
+            foreign,
+            denied: None,
+            preference,
+            purpose: Purpose::Read,
+        };
         let answering = match locate(&root, sought, Reach::Anywhere) {
             LocateOutcome::File(found) => Some(found.facts.path.to_string()),
             LocateOutcome::Directory => None,
             other => panic!("{other:?}"),
         };
         assert_eq!(answering.as_deref(), expected, "{files:?} {foreign:?}");
+    }
+}
+
+#[test]
+fn what_is_only_compared_is_looked_at_without_being_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "x").unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
+    let sought = Sought {
+        relative: "file",
+        index: &[],
+        foreign: &[],
+        denied: None,
+        preference: CodingPreference::NONE,
+        purpose: Purpose::Compare,
+    };
+    let read = |found: &Found| rustix::io::read(&found.fd, &mut [0]);
+    let opened = found(locate(&root, sought, Reach::Anywhere));
+    assert_eq!((opened.is_readable, read(&opened)), (true, Ok(1)));
+    // Linux before 5.12 cannot say what it remembers.
+    if let LocateOutcome::File(looked) = locate(&root, sought, Reach::Cached) {
+        assert_eq!((looked.is_readable, read(&looked)), (false, Err(Errno::BADF)));
+        assert_eq!(looked.facts.identity, opened.facts.identity);
     }
 }

@@ -7,7 +7,7 @@ use kettle_config::{Route, Site, Symlinks};
 use super::super::OpenFile;
 use super::super::entry::{Look, Mark};
 use super::super::file_route::{FileRoute, SiteRoutes};
-use super::super::locate::{self, Sought, locate};
+use super::super::locate::{self, Purpose, Sought, locate};
 use super::super::root::{Dotfiles, Reach, Root};
 use super::*;
 use crate::disk::Device;
@@ -37,6 +37,7 @@ impl Maker {
             foreign: &[],
             denied: None,
             preference: CodingPreference::NONE,
+            purpose: Purpose::Read,
         };
         match locate(&self.root, sought, Reach::Anywhere) {
             locate::LocateOutcome::File(found) => found,

@@ -1,9 +1,11 @@
 //! What is remembered, and when it is looked at again.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use super::stage::Stage;
+use kettle_config::Symlinks;
+
+use super::stage::{Server, Stage};
 use crate::response::Body;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -163,4 +165,93 @@ async fn a_better_sibling_that_appears_is_seen_after_the_period() {
     assert_eq!(server.get("/a.css", lines).await.text(), "br", "all lines count");
     let gzip = server.get("/a.css", &["Accept-Encoding: br;q=0, gzip"]).await;
     assert_eq!((gzip.header("vary"), gzip.text()), (Some("accept-encoding"), "gz"));
+}
+
+/// Its files are of this time, long settled.
+fn age(server: &Server, name: &str) {
+    let file = fs::File::options().write(true).open(server.path(name)).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_asked_for_once_takes_the_place_of_nothing_in_memory() {
+    let mut stage = Stage::new();
+    for number in 0..20 {
+        stage = stage.file(&number.to_string(), [7; 4000]);
+    }
+    // Room for two of them.
+    stage.config.limits.hot_memory_bytes = 11_000;
+    let server = stage.open();
+    for number in 0..20 {
+        assert_eq!(server.get(&format!("/{number}"), &[]).await.body, [7; 4000]);
+    }
+    for (number, status) in [(0, 200), (1, 200), (2, 404), (19, 404)] {
+        fs::remove_file(server.path(&number.to_string())).unwrap();
+        assert_eq!(server.get(&format!("/{number}"), &[]).await.status, status, "{number}");
+    }
+    // The second time it is worth it.
+    assert_eq!(server.get("/18", &[]).await.status, 200);
+    fs::remove_file(server.path("18")).unwrap();
+    assert_eq!(server.get("/18", &[]).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_file_has_one_tag_whether_it_is_remembered_or_met_again() {
+    let mut stage = Stage::new();
+    for number in 0..100 {
+        stage = stage.file(&number.to_string(), [number; 20_000]);
+    }
+    // Room for a fifth of them.
+    stage.config.limits.hot_memory_bytes = 400_000;
+    let server = stage.open();
+    (0..100).for_each(|number| age(&server, &number.to_string()));
+    let (mut tags, mut from_files) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        for number in 0..100 {
+            let reply = server.get(&format!("/{number}"), &[]).await;
+            assert_eq!(reply.body, [number; 20_000]);
+            tags.push(reply.header("etag").unwrap().to_owned());
+            from_files.push(matches!(reply.raw, Body::File { .. }));
+        }
+    }
+    assert_eq!(tags[..100], tags[100..]);
+    // What is not worth memory goes from where it is, by the mark that is known.
+    assert_eq!(
+        [from_files[0], from_files[90], from_files[100], from_files[190]],
+        [false, false, false, true]
+    );
+    let again = server.get("/90", &[&format!("If-None-Match: {}", tags[90])]).await;
+    assert_eq!(again.status, 304);
+    fs::write(server.path("91"), [1; 20_000]).unwrap();
+    let changed = server.get("/91", &[]).await;
+    assert_eq!(changed.body, [1; 20_000]);
+    assert_ne!(changed.header("etag"), Some(&*tags[91]));
+}
+
+/// A file that is looked at again is not opened for that; what came in its place is.
+#[tokio::test]
+async fn whatever_takes_the_place_of_a_remembered_file_is_seen_after_the_period() {
+    let stage = Stage::new().file("a.txt", "hello").file("b.txt", "other").file("d/x", "x");
+    let server = stage.route(|route| route.symlinks = Symlinks::Never).open();
+    let outside = server.folder.path().join("outside");
+    fs::write(&outside, "hello").unwrap();
+    ["a.txt", "b.txt"].iter().for_each(|name| age(&server, name));
+    let first = server.get("/a.txt", &[]).await;
+    server.clock.pass(PERIOD);
+    let Body::Memory(second) = server.get("/a.txt", &[]).await.raw else { panic!() };
+    assert!(matches!(&first.raw, Body::Memory(first) if first.as_ptr() == second.as_ptr()));
+    fs::rename(server.path("b.txt"), server.path("a.txt")).unwrap();
+    server.clock.pass(PERIOD);
+    assert_eq!(server.get("/a.txt", &[]).await.text(), "other");
+    server.clock.pass(PERIOD);
+    fs::rename(server.path("a.txt"), server.path("c.txt")).unwrap();
+    std::os::unix::fs::symlink("c.txt", server.path("a.txt")).unwrap();
+    assert_eq!(server.get("/a.txt", &[]).await.status, 404, "a symlink, though to the same file");
+    fs::remove_file(server.path("a.txt")).unwrap();
+    fs::rename(server.path("c.txt"), server.path("a.txt")).unwrap();
+    assert_eq!(server.get("/a.txt", &[]).await.text(), "other");
+    server.clock.pass(PERIOD);
+    fs::remove_file(server.path("a.txt")).unwrap();
+    fs::rename(server.path("d"), server.path("a.txt")).unwrap();
+    assert_eq!(server.get("/a.txt", &[]).await.status, 301);
 }
