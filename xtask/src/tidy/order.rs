@@ -61,8 +61,8 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["http2", "response"],
     &["upstream"],
     &["backend", "stores"],
-    &["offloads"],
-    &["access_log", "kill_switch", "metrics", "spool"],
+    &["offloads", "spool"],
+    &["access_log", "kill_switch", "metrics"],
     &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
     &["disk"],
 ];
