@@ -121,7 +121,7 @@ pub fn ready(
         return None;
     }
     let asked = Asked::new(route, path, request)?;
-    let object = files.remembered_object(route.number, &asked.arrival_key())?;
+    let object = files.remembered_object(route.number, &asked.arrival_key)?;
     let (_, now) = files.now();
     let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
     let is_allowed = !asked.has_credentials || object.head.is_for_everybody;

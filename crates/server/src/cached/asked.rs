@@ -12,6 +12,8 @@ pub(super) struct Asked {
     pub(super) target: SharedTarget,
     /// The whole URI: what objects are purged by.
     pub(super) key: String,
+    /// What is asked for once, however many ask; and what a worker remembers an object by.
+    pub(super) arrival_key: String,
     /// The fields that the backend sees, as they tell variants apart.
     pub(super) seen: Vec<(String, Vec<u8>)>,
     /// All fields of the request, by names in lower case.
@@ -29,10 +31,12 @@ impl Asked {
             let value = vary::value(name, head.header_values(name));
             (name.clone(), value)
         });
-        let seen = seen.collect();
+        let seen: Vec<_> = seen.collect();
         let has = |name: &str| head.header_values(name).next().is_some();
+        let key = format!("https://{}{}", target.host, target.reference);
         Some(Self {
-            key: format!("https://{}{}", target.host, target.reference),
+            arrival_key: arrival_key(&key, &seen),
+            key,
             target,
             seen,
             fields: Vec::new(),
@@ -81,19 +85,6 @@ impl Asked {
         })
     }
 
-    /// What is asked for once, however many ask; and what a worker remembers an object by.
-    pub(super) fn arrival_key(&self) -> String {
-        let mut key = self.key.clone();
-        for (name, value) in &self.seen {
-            // Neither a key nor a value has line ends.
-            key.push('\n');
-            key.push_str(name);
-            key.push(':');
-            key.push_str(&value.escape_ascii().to_string());
-        }
-        key
-    }
-
     /// Those of the fields named by a response that do tell variants apart.
     pub(super) fn telling_apart(&self, names: Vec<String>) -> impl Iterator<Item = String> {
         // A backend that saw no codings answers in the one that all clients take.
@@ -115,6 +106,18 @@ impl Asked {
         };
         all.into_iter().map(with_value).collect()
     }
+}
+
+fn arrival_key(key: &str, seen: &[(String, Vec<u8>)]) -> String {
+    let mut key = key.to_owned();
+    for (name, value) in seen {
+        // Neither a key nor a value has line ends.
+        key.push('\n');
+        key.push_str(name);
+        key.push(':');
+        key.push_str(&value.escape_ascii().to_string());
+    }
+    key
 }
 
 const CODINGS: &str = "accept-encoding";

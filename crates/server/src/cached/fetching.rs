@@ -255,7 +255,7 @@ impl Fetching {
 
     /// Lets requests of this variant go past the store.
     fn pass(&self, time: Duration, why: &'static str) {
-        self.route.store.pass(&self.asked.arrival_key(), time, why);
+        self.route.store.pass(&self.asked.arrival_key, time, why);
     }
 
     /// What an answer with this status takes the place of, kept or not (RFC 9111 §4.3.3): what the backend was asked about. An

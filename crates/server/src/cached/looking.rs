@@ -93,11 +93,11 @@ impl Looking<'_> {
             let miss = if request.head.method() == Method::Head {
                 // It lets nothing arrive, but what does is what it asks about.
                 let arrivals = &self.open.arrivals;
-                match arrivals.find(&asked.arrival_key(), &self.open.store) {
+                match arrivals.find(&asked.arrival_key, &self.open.store) {
                     Some(arrival) => Miss::Joined(arrival),
                     None => return CacheAnswer::Pass(reason, better()),
                 }
-            } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
+            } else if let Some(why) = self.route.store.passes(&asked.arrival_key) {
                 return CacheAnswer::Pass(why, better());
             } else {
                 let place = notes.until_sent.clone();
@@ -292,8 +292,8 @@ impl Looking<'_> {
             return Found::Nothing;
         }
         let (now, wall) = self.files.now();
-        let (number, arrival_key) = (self.route.number, asked.arrival_key());
-        let is_asked_again = self.files.remembers_object(number, &arrival_key);
+        let (number, arrival_key) = (self.route.number, &asked.arrival_key);
+        let is_asked_again = self.files.remembers_object(number, arrival_key);
         let (memory, value_of) = (self.files.memory(), |name: &str| asked.value(name));
         let found =
             FoundObject::find_at_once(look, &asked.key, &value_of, memory.as_ref(), is_asked_again);
@@ -309,7 +309,7 @@ impl Looking<'_> {
                 let device = Arc::clone(look.device());
                 let object = ReadyObject::new(*found, &self.open.store, device, now);
                 if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
-                    self.files.remember_object(number, &arrival_key, &object);
+                    self.files.remember_object(number, arrival_key, &object);
                 }
                 Found::Object(object)
             }
@@ -364,7 +364,7 @@ impl Looking<'_> {
         place: Option<Rc<dyn Debug>>,
         is_ahead: bool,
     ) -> Miss {
-        let joined = self.open.arrivals.join(&asked.arrival_key(), &self.open.store);
+        let joined = self.open.arrivals.join(&asked.arrival_key, &self.open.store);
         let arriving = match joined {
             Ok(arrival) => return Miss::Joined(arrival),
             Err(arriving) => arriving,
