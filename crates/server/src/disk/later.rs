@@ -45,9 +45,9 @@ impl Device {
     /// The same for what a fetch brought: without a reservation it takes nothing of what others have reserved or wait for.
     #[must_use]
     pub fn has_room_for(self: &Arc<Self>, bytes: usize, reservation: Option<&Reservation>) -> bool {
-        let has_room = self.has_room(bytes);
+        self.run_queue();
         let queue = self.later.lock();
-        has_room
+        queue.fits(bytes)
             && (reservation.is_some()
                 || (queue.has_free_room() && !queue.reservations.is_waited_for()))
     }
