@@ -84,6 +84,11 @@ impl ObjectHead {
         self.status == 0
     }
 
+    /// The fields by which the variants of a marker's key differ, each with what a request says in it, by `value_of`.
+    pub(crate) fn vary_for(&self, value_of: &dyn Fn(&str) -> Vec<u8>) -> Vec<(String, Vec<u8>)> {
+        self.vary.iter().map(|(name, _)| (name.clone(), value_of(name))).collect()
+    }
+
     /// Where a body of this length, if it is known, may begin behind this head, with some room for a later head of more words;
     /// `None` if the head is too large.
     #[must_use]

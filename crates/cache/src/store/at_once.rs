@@ -87,8 +87,7 @@ impl Store {
         value_of: &dyn Fn(&str) -> Vec<u8>,
         how: &mut AtOnce<'_>,
     ) -> Result<Seen, Option<Left>> {
-        let fields = marker.head.vary.iter().map(|(name, _)| name);
-        let vary: Vec<_> = fields.map(|name| (name.clone(), value_of(name))).collect();
+        let vary = marker.head.vary_for(value_of);
         let name = marker.reference.name.variant(&vary);
         let entry = self.index.look(name).ok_or(None)?;
         let mut seen = self.see(name, entry, key, how)?;

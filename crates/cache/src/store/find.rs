@@ -44,8 +44,7 @@ impl Store {
         let Some(marker) = first.as_ref().filter(|first| first.head.is_marker()) else {
             return Ok(first);
         };
-        let fields = marker.head.vary.iter().map(|(name, _)| name);
-        let vary: Vec<_> = fields.map(|name| (name.clone(), value_of(name))).collect();
+        let vary = marker.head.vary_for(value_of);
         let led_by = Some(marker.reference.serial);
         let object = self.open_object(name.variant(&vary), key)?;
         let object = object.filter(|object| object.head.vary == vary && !object.head.is_marker());
