@@ -82,25 +82,27 @@ impl Resources {
     /// What windows of HTTP/2 may grow by, all together.
     #[must_use]
     pub fn window_bytes(&self) -> usize {
-        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / WINDOW_SHARE);
-        share_bytes.map_or(WINDOW_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+        self.memory_share(WINDOW_SHARE).unwrap_or(WINDOW_BYTES)
     }
 
     /// What bodies of requests that are stored may take of the memory, all together.
     #[must_use]
     pub fn spooled_memory_bytes(&self) -> usize {
-        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / SPOOL_MEMORY_SHARE);
-        let share_bytes = share_bytes.and_then(|bytes| usize::try_from(bytes).ok());
-        share_bytes.unwrap_or(usize::MAX).min(SPOOLED_MEMORY_BYTES_MAX)
+        self.memory_share(SPOOL_MEMORY_SHARE).unwrap_or(usize::MAX).min(SPOOLED_MEMORY_BYTES_MAX)
     }
 
     /// What may wait to be written to a disk that is behind, of each worker.
     #[must_use]
     pub fn unwritten_bytes(&self, workers: usize) -> usize {
-        let share_bytes = self.limits.memory_bytes.map(|bytes| bytes / UNWRITTEN_SHARE);
-        let share_bytes = share_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let share_bytes = self.memory_share(UNWRITTEN_SHARE);
         let worker_bytes = share_bytes.map_or(usize::MAX, |bytes| bytes / workers.max(1));
         worker_bytes.clamp(UNWRITTEN_BYTES_MIN, UNWRITTEN_BYTES_MAX)
+    }
+
+    /// One of so many parts of the memory that the control group allows, if it says how much.
+    fn memory_share(&self, parts: u64) -> Option<usize> {
+        let bytes = self.limits.memory_bytes? / parts;
+        Some(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
     /// How many bodies of requests may be in files, all together.
