@@ -40,12 +40,13 @@ impl FileStamp {
         };
         let changed = UNIX_EPOCH.checked_add(Duration::new(seconds, nanos));
         let age = changed.and_then(|changed| now.duration_since(changed).ok());
-        age.is_some_and(|age| age > AGE_MIN)
+        age.is_some_and(|age| age > CLOCK_GRANULARITY_MAX)
     }
 }
 
-/// The coarsest clock of a file system that is in use is FAT's.
-const AGE_MIN: Duration = Duration::from_secs(2);
+/// A file changed twice within the granularity of its time stamps may look unchanged: FAT has two seconds, others at most one clock
+/// tick.
+pub const CLOCK_GRANULARITY_MAX: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests;

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use kettle_http::date::write_imf_fixdate;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
+use kettle_kernel::file_stamp::CLOCK_GRANULARITY_MAX;
 
 use super::OpenFile;
 use super::file_route::FileRoute;
-use super::locate::{CLOCK_GRANULARITY_MAX, Facts, FileIdentity, identity_of};
+use super::locate::{Facts, FileIdentity, identity_of};
 use super::precompressed::token;
 use crate::response::{Body, Part};
 

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_config::Coding;
+use kettle_kernel::file_stamp::CLOCK_GRANULARITY_MAX;
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
@@ -345,10 +346,6 @@ pub fn status_of(error: Errno) -> u16 {
         _ => 500,
     }
 }
-
-/// A file changed twice within the granularity of its time stamps may look unchanged: FAT has two seconds, others at most one clock
-/// tick.
-pub const CLOCK_GRANULARITY_MAX: Duration = Duration::from_secs(2);
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
