@@ -115,6 +115,10 @@ fn positive(option: &str, value: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("{option} wants a number, not `{value}`"))
 }
 
+/// What results name of a processor's features: those that what is measured depends on.
+const PROCESSOR_FLAGS: &[&str] =
+    &["aes", "vaes", "avx2", "avx512f", "erms", "fsrm", "sha_ni", "pclmulqdq", "hypervisor"];
+
 const CROSS_CHECK_ROUNDS: usize = 5;
 const CROSS_CHECK_SECONDS: u64 = 4;
 

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::{MeasureArguments, commit, configs};
+use super::super::{MeasureArguments, PROCESSOR_FLAGS, commit, configs};
 use super::bed::GrowthBed;
 use super::server::Program;
 use crate::vm::cache::{at, create_folder, remove_folder};
@@ -210,7 +210,7 @@ fn machine() -> Value {
     };
     let (family, model) = (of(&info, "cpu family"), of(&info, "model\t"));
     let has = of(&info, "flags");
-    let flags: Vec<&str> = has.split(' ').filter(|flag| FLAGS.contains(flag)).collect();
+    let flags: Vec<&str> = has.split(' ').filter(|flag| PROCESSOR_FLAGS.contains(flag)).collect();
     let kibibytes = of(&memory, "MemTotal").split(' ').next().and_then(|it| it.parse::<u64>().ok());
     let release = read("/proc/sys/kernel/osrelease");
     let kernel = release.trim().split(['-', '+']).next();
@@ -231,7 +231,5 @@ fn committed() -> PathBuf {
 }
 
 const SCENARIO: &str = "growth";
-const FLAGS: &[&str] =
-    &["aes", "vaes", "avx2", "avx512f", "erms", "fsrm", "sha_ni", "pclmulqdq", "hypervisor"];
 const BEGIN: &str = "<!-- `cargo xtask measure growth --bless` writes from here -->";
 const END: &str = "<!-- to here -->";

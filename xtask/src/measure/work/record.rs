@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
-use super::super::commit;
-use super::super::configs;
+use super::super::{PROCESSOR_FLAGS, commit, configs};
 use super::Bed;
 use super::vector::{GuestLines, Vector};
 use crate::process;
@@ -96,7 +95,8 @@ impl Record<'_> {
     fn machine(&self) -> Value {
         let lines = self.lines;
         let has = lines.machine("flags");
-        let flags: Vec<&str> = has.split(' ').filter(|flag| FLAGS.contains(flag)).collect();
+        let flags: Vec<&str> =
+            has.split(' ').filter(|flag| PROCESSOR_FLAGS.contains(flag)).collect();
         let mitigations: Map<String, Value> = lines
             .machine
             .iter()
@@ -119,5 +119,3 @@ impl Record<'_> {
 /// The scenario's name.
 pub const SCENARIO: &str = "work";
 const FORMAT: u32 = 1;
-const FLAGS: &[&str] =
-    &["aes", "vaes", "avx2", "avx512f", "erms", "fsrm", "sha_ni", "pclmulqdq", "hypervisor"];
