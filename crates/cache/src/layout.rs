@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::name::Name;
+use crate::name::{HASH_BYTES, Name};
 
 /// How names become paths below the store's directory.
 pub(crate) struct Layout {
@@ -32,7 +32,11 @@ impl Layout {
 
     /// The path of a name's file.
     pub(crate) fn path(&self, name: Name) -> String {
-        format!("{}/{name}", folder_name(self.folder(name)))
+        let mut path = folder_name(self.folder(name));
+        path.reserve_exact(NAME_BYTES);
+        path.push('/');
+        name.write(&mut path);
+        path
     }
 }
 
@@ -57,6 +61,9 @@ pub(crate) fn folder_name(number: u16) -> String {
 pub(crate) fn is_folder_name(name: &[u8]) -> bool {
     name.len() == 3 && name.iter().all(u8::is_ascii_hexdigit)
 }
+
+/// A file's name, and the slash in front of it.
+const NAME_BYTES: usize = 1 + 4 * HASH_BYTES + 1;
 
 /// More than anybody can try.
 pub(crate) const LAYOUT_KEY_BYTES: usize = 16;

@@ -57,6 +57,13 @@ impl Name {
         [self.key, self.variant]
     }
 
+    /// Writes the name of its file: each hit that is not in memory does.
+    pub(crate) fn write(self, out: &mut String) {
+        push_hex(out, self.key);
+        out.push('-');
+        push_hex(out, self.variant);
+    }
+
     /// Reads the name of a file.
     pub(crate) fn parse(file_name: &[u8]) -> Option<Self> {
         let (key, variant) = std::str::from_utf8(file_name).ok()?.split_once('-')?;
@@ -66,14 +73,19 @@ impl Name {
 
 impl fmt::Display for Name {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.key.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
-        formatter.write_str("-")?;
-        self.variant.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        let mut text = String::with_capacity(4 * HASH_BYTES + 1);
+        self.write(&mut text);
+        formatter.write_str(&text)
     }
 }
 
 fn truncated(digest: impl AsRef<[u8]>) -> [u8; HASH_BYTES] {
     digest.as_ref().first_chunk().copied().unwrap_or_default()
+}
+
+fn push_hex(out: &mut String, bytes: [u8; HASH_BYTES]) {
+    let digits = bytes.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    out.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
 }
 
 fn from_hex(text: &str) -> Option<[u8; HASH_BYTES]> {

@@ -109,6 +109,18 @@ impl Known {
         self.is_scanned && self.entry.is_none()
     }
 
+    /// What the key's objects are named by.
+    #[must_use]
+    pub fn name(&self) -> Name {
+        self.name
+    }
+
+    /// About how long the object is; zero if none is known.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.entry.map_or(0, |entry| entry.bytes)
+    }
+
     /// Whether the same was known then. If not, there is another object, or another choice among variants.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {

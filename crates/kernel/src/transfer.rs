@@ -138,6 +138,39 @@ pub fn read_at(
     Ok(retry_on_intr(|| preadv2(file, &mut *buffers, offset, flags))?)
 }
 
+/// Reads a file from its beginning: into the buffer, and up to `more_bytes` behind that into memory of their own, which nobody has to
+/// fill with zeros before. Says how much of the buffer was filled.
+///
+/// # Errors
+/// What preadv2(2) says, as [`read_at`]; `OutOfMemory` if there is none.
+pub fn read_beginning(
+    file: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    more_bytes: usize,
+    wait: Wait,
+) -> io::Result<(usize, Vec<u8>)> {
+    let mut more: Vec<u8> = Vec::new();
+    more.try_reserve_exact(more_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let pieces = [(buffer.as_mut_ptr(), buffer.len()), (more.as_mut_ptr(), more_bytes)];
+    let pieces = pieces.map(|(at, bytes)| libc::iovec { iov_base: at.cast(), iov_len: bytes });
+    let flags = if wait == Wait::Never { libc::RWF_NOWAIT } else { 0 };
+    let read_bytes = loop {
+        // SAFETY: both pieces are valid for writes of their lengths: a borrowed slice, and the room that was reserved.
+        let read = unsafe { libc::preadv2(file.as_raw_fd(), pieces.as_ptr(), 2, 0, flags) };
+        match usize::try_from(read) {
+            Ok(read_bytes) => break read_bytes,
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    };
+    let filled_bytes = read_bytes.min(buffer.len());
+    // SAFETY: the kernel filled the buffer first, and then so many bytes of the room.
+    unsafe { more.set_len((read_bytes - filled_bytes).min(more_bytes)) };
+    Ok((filled_bytes, more))
+}
+
 /// Whether sending a range of a file would wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {

@@ -5,9 +5,9 @@
 //!
 //! | state | it waits for | what comes next | where |
 //! |---|---|---|---|
-//! | remembered | nothing | the answer, if an object found before is there and fresh; else *asked* | [`ready`] |
+//! | at hand | nothing | the answer, if an object that is remembered, or that the kernel has in memory, is fresh; else *asked* | [`ready`], `at_hand` |
 //! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `asked` |
-//! | looked for | the store's disk, if the kernel has not all of it at hand | fresh, or good while it is updated: the answer; else a *miss* | `looking` |
+//! | looked for | the store's disk, unless an object was at hand | fresh, or good while it is updated: the answer; else a *miss* | `looking` |
 //! | miss: joined | what another has asked for | the answer from it as it arrives; *looked for* again; past the store | `looking`, `interim` |
 //! | miss: leads | the task that it begins | the same | `looking` |
 //! | past the store | the backend | its answer, or what is stale if that is better than an error | [`respond`] |
@@ -17,6 +17,7 @@
 //! an object.
 
 mod asked;
+mod at_hand;
 mod fetching;
 mod interim;
 mod kept;
@@ -34,7 +35,7 @@ use std::time::{Duration, SystemTime};
 use kettle_cache::StoreError;
 use kettle_config::RouteCache;
 use kettle_http::Method;
-use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
+use kettle_http::caching::{self, Defaults, FieldLines, invalidates};
 use kettle_http::conditional::SelectionError;
 use kettle_http::forwarded::Scheme;
 use rustix::io::Errno;
@@ -51,7 +52,8 @@ use crate::request::Request;
 use crate::response::{Notes, Response};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
-use asked::Asked;
+pub use at_hand::Begun;
+pub use at_hand::ready;
 use kept::Kept;
 use looking::{CacheAnswer, Looking};
 
@@ -108,52 +110,31 @@ impl CachedRoute {
     }
 }
 
-/// The answer from an object that was found a moment ago and is fresh, for this path; `None` if it takes a look at the disk, or is
-/// an error.
-pub fn ready(
-    route: &CachedRoute,
-    files: &Files,
-    path: &str,
-    request: &Request<'_>,
-    notes: &mut Notes,
-) -> Option<Response> {
-    if !is_read(route, request) {
-        return None;
-    }
-    let asked = Asked::new(route, path, request)?;
-    let object = files.remembered_object(route.number, &asked.arrival_key)?;
-    let (_, now) = files.now();
-    let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
-    let is_allowed = !asked.has_credentials || object.head.is_for_everybody;
-    if !is_allowed || !asked.fits(&request.head, &object.head.vary) {
-        return None;
-    }
-    let response =
-        Kept::whole(&object).respond(&route.proxy.configured, &request.head, now).ok()?;
-    route.count(CacheOutcome::Hit, notes);
-    Some(with_status(response, &hit(left)))
-}
-
-/// Answers a request for this path, looking at the disk.
+/// Answers a request for this path for which what is [at hand](ready) is not enough.
 ///
 /// # Errors
 /// What to answer instead. `notes` say in any case what came of it.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what a worker has, and what is known of one request"
+)]
 pub async fn respond(
     route: &Arc<CachedRoute>,
     files: &Files,
     pool: &Rc<Pool>,
     bodies: BodyStore<'_>,
     path: &str,
+    begun: Begun,
     request: &mut Request<'_>,
     notes: &mut Notes,
 ) -> Result<Response, HttpError> {
-    let asked = Asked::new(route, path, request);
+    let Begun { asked, sought } = begun;
     let asked = asked.map(|asked| Arc::new(asked.with_fields(&request.head)));
     let store = opened(route, files).await;
     let answer = match (&asked, store) {
         (Some(asked), Some(open)) if is_read(route, request) => {
             let looking = Looking { route, files, disks: files.disks(), open, pool };
-            looking.answer(asked, request, notes).await
+            looking.answer(asked, sought, request, notes).await
         }
         (_, None) => CacheAnswer::Pass("bypass; detail=store", None),
         _ if request.client.scheme == Scheme::Http => {
@@ -315,7 +296,7 @@ fn refused(mut error: HttpError, status: &str) -> HttpError {
 }
 
 fn by_us(status: &str) -> String {
-    format!("kettle; {status}")
+    ["kettle; ", status].concat()
 }
 
 const CACHE_STATUS: &str = "cache-status";

@@ -11,7 +11,7 @@ use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
 use crate::access_log::RequestId;
-use crate::cached;
+use crate::cached::{self, Begun};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
@@ -53,6 +53,7 @@ pub async fn respond(
     let route = site.route(target.path);
     let is_refused = target.has_encoded_slash
         && !route.is_some_and(|route| route.handler.takes_encoded_slashes());
+    let mut begun = None;
     let ready = match route {
         _ if is_refused => None,
         Some(Route { handler: Handler::Files(route), rules: None, .. })
@@ -64,14 +65,19 @@ pub async fn respond(
             if route.is_some_and(|route| is_whole_of(site, route, target.path)) =>
         {
             let mut notes = Notes::default();
-            let ready = cached::ready(cached, files, target.path, request, &mut notes);
-            ready.map(|response| Response { notes: Some(Box::new(notes)), ..response })
+            match cached::ready(cached, files, target.path, request, &mut notes) {
+                Ok(response) => Some(Response { notes: Some(Box::new(notes)), ..response }),
+                Err(so_far) => {
+                    begun = Some(so_far);
+                    None
+                }
+            }
         }
         _ => None,
     };
     let response = match ready {
         Some(response) => response,
-        None => Box::pin(respond_slowly(responder, site, request, is_refused)).await,
+        None => Box::pin(respond_slowly(responder, site, request, is_refused, begun)).await,
     };
     of_site(site, route, response)
 }
@@ -111,12 +117,13 @@ pub async fn refuse(
     of_site(site, None, response)
 }
 
-/// `is_refused`: the path has a slash that not all would take for one.
+/// `is_refused`: the path has a slash that not all would take for one. `begun` is how far it came with what a store may have.
 async fn respond_slowly(
     responder: &Responder,
     site: &Site,
     request: &mut Request<'_>,
     is_refused: bool,
+    begun: Option<Begun>,
 ) -> Response {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
     let route = target.and_then(|target| site.route(target.path));
@@ -135,7 +142,8 @@ async fn respond_slowly(
         // As any other request it was counted.
         (Ok(None), _) if is_refused => Err(RequestError::PathCharacter.status().into()),
         (Ok(None), Some(route)) => {
-            let mut answer = respond_by_route(responder, site, route, request, &mut notes).await;
+            let mut answer =
+                respond_by_route(responder, site, route, request, begun, &mut notes).await;
             if let (Some(guard), Ok(response)) = (guard, &mut answer) {
                 guard.take_over(response);
             }
@@ -170,6 +178,7 @@ async fn respond_by_route(
     site: &Site,
     route: &Route,
     request: &mut Request<'_>,
+    begun: Option<Begun>,
     notes: &mut Notes,
 ) -> Result<Response, HttpError> {
     let head = &request.head;
@@ -220,14 +229,14 @@ async fn respond_by_route(
         Handler::Cached(cached) => {
             let path = target.path.to_owned();
             // As with files.
-            let ready = match route.rules {
-                Some(_) => cached::ready(cached, files, &path, request, notes),
-                None => None,
+            let begun = match begun {
+                Some(begun) => begun,
+                None => match cached::ready(cached, files, &path, request, notes) {
+                    Ok(response) => return Ok(response),
+                    Err(begun) => begun,
+                },
             };
-            match ready {
-                Some(response) => Ok(response),
-                None => cached::respond(cached, files, pool, bodies, &path, request, notes).await,
-            }
+            cached::respond(cached, files, pool, bodies, &path, begun, request, notes).await
         }
         Handler::Nothing(configured) => not_found(request, configured),
         #[cfg(test)]

@@ -9,37 +9,39 @@ use rustix::fs::OFlags;
 use super::find::{Object, READ_BYTES, summed};
 use super::own_files::{FileState, open_cached};
 use super::{Known, Reference, Store};
-use crate::head::{BODY_ALIGNMENT, ObjectHead};
+use crate::head::{BODY_ALIGNMENT, BodyExtent, ObjectHead, PREFIX_BYTES};
 use crate::index::Entry;
 use crate::name::Name;
 
 /// How an object is found at once.
 pub struct AtOnce<'a> {
-    /// Reads the beginning of a file, as much of it as needs no disk; `None` if that is nothing, or cannot be said.
-    pub read: &'a dyn Fn(BorrowedFd<'_>, &mut [u8]) -> Option<usize>,
+    /// Reads the beginning of a file into the buffer, and up to so many bytes behind that into memory of their own, as much of it as
+    /// needs no disk; `None` if that is nothing, or cannot be said. Says how much of the buffer was filled.
+    pub read: &'a Read<'a>,
     /// Whether a body of at most this length is to be read. If not, its file is for it.
     pub takes: &'a dyn Fn(u64) -> bool,
     /// Whether the state of the file is asked for in any case.
     pub wants_state: bool,
-    /// Memory to read to, of at least [`BYTES_MAX`](Self::BYTES_MAX) bytes.
-    pub buffer: &'a mut [u8],
 }
+
+/// Reads a file's beginning, as [`AtOnce::read`] says.
+pub type Read<'a> = dyn Fn(BorrowedFd<'_>, &mut [u8], usize) -> Option<(usize, Vec<u8>)> + 'a;
 
 /// An object that was found at once.
 #[derive(Debug)]
-pub struct FoundAtOnce<'a> {
+pub struct FoundAtOnce {
     /// The object.
     pub object: Object,
     /// Its body, if that was to be read.
-    pub body: Option<&'a [u8]>,
+    pub body: Option<Vec<u8>>,
 }
 
 /// A file that was opened in vain, and about how long it is: closing the last of a long one may wait.
 pub type Left = (OwnedFd, u64);
 
 impl AtOnce<'_> {
-    /// The most that is read at once, and what shows that there is no more: a body of 64 KiB, and its head.
-    pub const BYTES_MAX: usize = 17 * 4_096 + 1;
+    /// The longest file that is read whole: a body of 64 KiB, and its head.
+    const BYTES_MAX: u64 = 17 * 4_096;
 }
 
 impl fmt::Debug for AtOnce<'_> {
@@ -48,36 +50,25 @@ impl fmt::Debug for AtOnce<'_> {
     }
 }
 
-/// What a file was found to hold: how it is known, and how many bytes of it are in the buffer.
-struct Seen {
-    object: Object,
-    read_bytes: Option<usize>,
-}
-
 impl Store {
     /// Finds the object that is known of a key for the request whose fields `value_of` says. Waits for no disk, as long as `how` reads
     /// without one.
     ///
     /// # Errors
     /// What is left to be closed, which may wait, if a thread has to look.
-    pub fn find_at_once<'a>(
+    pub fn find_at_once(
         &self,
         known: &Known,
         key: &str,
         value_of: &dyn Fn(&str) -> Vec<u8>,
-        mut how: AtOnce<'a>,
-    ) -> Result<FoundAtOnce<'a>, Option<Left>> {
+        how: &AtOnce<'_>,
+    ) -> Result<FoundAtOnce, Option<Left>> {
         let entry = known.entry.ok_or(None)?;
-        let first = self.see(known.name, entry, key, &mut how)?;
-        let seen = match first.object.head.is_marker() {
-            false => first,
-            true => self.see_variant(&first.object, key, value_of, &mut how)?,
-        };
-        let Seen { object, read_bytes } = seen;
-        let buffer: &'a [u8] = how.buffer;
-        let start = usize::try_from(object.body.offset).unwrap_or(usize::MAX);
-        let body = read_bytes.map(|end| buffer.get(start..end).unwrap_or_default());
-        Ok(FoundAtOnce { object, body })
+        let first = self.see(known.name, entry, key, how)?;
+        match first.object.head.is_marker() {
+            false => Ok(first),
+            true => self.see_variant(&first.object, key, value_of, how),
+        }
     }
 
     fn see_variant(
@@ -85,8 +76,8 @@ impl Store {
         marker: &Object,
         key: &str,
         value_of: &dyn Fn(&str) -> Vec<u8>,
-        how: &mut AtOnce<'_>,
-    ) -> Result<Seen, Option<Left>> {
+        how: &AtOnce<'_>,
+    ) -> Result<FoundAtOnce, Option<Left>> {
         let vary = marker.head.vary_for(value_of);
         let name = marker.reference.name.variant(&vary);
         let entry = self.index.look(name).ok_or(None)?;
@@ -113,39 +104,39 @@ impl Store {
         name: Name,
         entry: Entry,
         key: &str,
-        how: &mut AtOnce<'_>,
-    ) -> Result<Seen, Option<Left>> {
+        how: &AtOnce<'_>,
+    ) -> Result<FoundAtOnce, Option<Left>> {
         let path = self.layout.path(name);
         let file = open_cached(self.directory(), &path, OFlags::RDONLY).map_err(|_| None)?;
-        let file_bytes = usize::try_from(entry.bytes).unwrap_or(usize::MAX);
         // A body that does not share the head's page begins with a page.
         let body_bytes_max = entry.bytes.saturating_sub(BODY_ALIGNMENT).max(BODY_ALIGNMENT);
-        let is_read = file_bytes < AtOnce::BYTES_MAX && (how.takes)(body_bytes_max);
-        let bytes = if is_read { file_bytes + 1 } else { READ_BYTES };
-        let Some(buffer) = how.buffer.get_mut(..bytes) else {
-            return Err(Some((file, entry.bytes)));
-        };
+        let is_read = entry.bytes <= AtOnce::BYTES_MAX && (how.takes)(body_bytes_max);
         let state = if is_read && !how.wants_state { None } else { FileState::of(&file).ok() };
         if state.is_none() && (!is_read || how.wants_state) {
             return Err(Some((file, entry.bytes)));
         }
-        let seen = (how.read)(file.as_fd(), buffer).and_then(|read_bytes| {
-            let read = buffer.get(..read_bytes)?;
-            let (head, body) = ObjectHead::decode(read).ok()?;
-            let end = body.offset + body.bytes;
-            // All of it was asked for and one byte more, or else its length.
+        // With a byte more than there is known to be: that there is no more is its length.
+        let more_bytes = if is_read { (entry.bytes + 1).saturating_sub(BODY_ALIGNMENT) } else { 0 };
+        let mut page = [0; READ_BYTES];
+        let read = usize::try_from(more_bytes).ok().and_then(|more_bytes| {
+            let (page_bytes, more) = (how.read)(file.as_fd(), &mut page, more_bytes)?;
+            Some((page.get(..page_bytes)?, more))
+        });
+        let seen = read.and_then(|(page, more)| {
+            let (head, body) = decoded(page, &more)?;
+            let (end, read_bytes) = (body.offset + body.bytes, page.len() + more.len());
             let is_whole = !is_read || read_bytes as u64 == end;
             if !is_whole || state.is_some_and(|state| state.bytes != end) || head.key != key {
                 return None;
             }
+            let bytes = is_read.then(|| body_in(page, more, body.offset));
             if !entry.is_checked && body.sum.is_some() {
-                let of_body = read.get(usize::try_from(body.offset).ok()?..)?;
-                let is_as_written = is_read && body.sum == Some(summed(0, of_body));
+                let is_as_written = body.sum == bytes.as_ref().map(|bytes| summed(0, bytes));
                 is_as_written.then_some(())?;
             }
-            Some((head, body, is_read.then_some(read_bytes)))
+            Some((head, body, bytes))
         });
-        let Some((head, body, read_bytes)) = seen else { return Err(Some((file, entry.bytes))) };
+        let Some((head, body, bytes)) = seen else { return Err(Some((file, entry.bytes))) };
         if self.purges.mean(&head) {
             return Err(Some((file, entry.bytes)));
         }
@@ -153,7 +144,26 @@ impl Store {
             self.index.set_checked(name, entry.serial);
         }
         let reference = Reference { name, serial: entry.serial, marker: None };
-        Ok(Seen { object: Object { head, file, body, reference, state }, read_bytes })
+        let object = Object { head, file, body, reference, state };
+        Ok(FoundAtOnce { object, body: bytes })
+    }
+}
+
+/// The head of a file whose first page is this, with what follows.
+fn decoded(page: &[u8], more: &[u8]) -> Option<(ObjectHead, BodyExtent)> {
+    if page.len() >= PREFIX_BYTES && ObjectHead::bytes(page).is_ok_and(|bytes| bytes > page.len()) {
+        return ObjectHead::decode(&[page, more].concat()).ok();
+    }
+    ObjectHead::decode(page).ok()
+}
+
+/// The body that begins at `offset`. Where that is behind the first page, it is what follows, as it is.
+fn body_in(page: &[u8], more: Vec<u8>, offset: u64) -> Vec<u8> {
+    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+    match offset.checked_sub(page.len()) {
+        Some(0) => more,
+        Some(behind) => more.get(behind..).unwrap_or_default().to_vec(),
+        None => [page.get(offset..).unwrap_or_default(), &more].concat(),
     }
 }
 

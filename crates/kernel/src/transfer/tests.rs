@@ -133,6 +133,26 @@ fn read_at_fills_buffers_and_stops_at_the_end() {
 }
 
 #[test]
+fn a_beginning_fills_the_buffer_first_and_ends_with_the_file() {
+    let file = file_of(10);
+    let read = |buffer_bytes: usize, more_bytes| {
+        let mut buffer = vec![255; buffer_bytes];
+        let (filled, more) =
+            read_beginning(file.as_fd(), &mut buffer, more_bytes, Wait::Allowed).unwrap();
+        buffer.truncate(filled);
+        (buffer, more)
+    };
+    let of = |range: std::ops::Range<u8>| range.collect::<Vec<_>>();
+    assert_eq!(read(4, 3), (of(0..4), of(4..7)));
+    assert_eq!(read(4, 100), (of(0..4), of(4..10)));
+    assert_eq!(read(0, 100), (of(0..0), of(0..10)));
+    assert_eq!(read(12, 100), (of(0..10), of(0..0)));
+    assert_eq!(read(0, 0), (of(0..0), of(0..0)));
+    let (reader, _writer) = std::io::pipe().unwrap();
+    assert!(read_beginning(reader.as_fd(), &mut [0], 1, Wait::Never).is_err(), "no place in it");
+}
+
+#[test]
 fn an_offset_that_means_the_current_position_is_refused() {
     let file = file_of(10);
     let mut byte = [0];

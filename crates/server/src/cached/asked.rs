@@ -1,5 +1,7 @@
 //! What a request has in common with others: the key, and what tells its variants apart.
 
+use std::fmt::Write as _;
+
 use kettle_http::caching::vary;
 
 use super::CachedRoute;
@@ -10,10 +12,8 @@ use crate::request::{Head, Request};
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) target: SharedTarget,
-    /// The whole URI: what objects are purged by.
-    pub(super) key: String,
-    /// What is asked for once, however many ask; and what a worker remembers an object by.
-    pub(super) arrival_key: String,
+    /// Its key and what it says in the fields that the backend sees, if there are such fields.
+    variant: Option<String>,
     /// The fields that the backend sees, as they tell variants apart.
     pub(super) seen: Vec<(String, Vec<u8>)>,
     /// All fields of the request, by names in lower case.
@@ -33,15 +33,23 @@ impl Asked {
         });
         let seen: Vec<_> = seen.collect();
         let has = |name: &str| head.header_values(name).next().is_some();
-        let key = format!("https://{}{}", target.host, target.reference);
         Some(Self {
-            arrival_key: arrival_key(&key, &seen),
-            key,
+            variant: (!seen.is_empty()).then(|| variant(target.uri(), &seen)),
             target,
             seen,
             fields: Vec::new(),
             has_credentials: has("authorization") || (has("cookie") && !route.ignores_cookies),
         })
+    }
+
+    /// The whole URI: what objects are purged by.
+    pub(super) fn key(&self) -> &str {
+        self.target.uri()
+    }
+
+    /// What is asked for once, however many ask; and what a worker remembers an object by.
+    pub(super) fn arrival_key(&self) -> &str {
+        self.variant.as_deref().unwrap_or(self.key())
     }
 
     /// With all fields of the request, for threads that do not have it.
@@ -77,6 +85,12 @@ impl Asked {
         self.telling_apart(names).any(|name| is_unseen(&name))
     }
 
+    /// The same of this request, which has this head.
+    pub(super) fn value_in(&self, head: &Head, name: &str) -> Vec<u8> {
+        let seen = self.seen(name).map(<[u8]>::to_vec);
+        seen.unwrap_or_else(|| vary::value(name, head.header_values(name)))
+    }
+
     /// Whether an object that varies so was made for this request, which has this head.
     pub(super) fn fits(&self, head: &Head, vary: &[(String, Vec<u8>)]) -> bool {
         vary.iter().all(|(name, value)| match self.seen(name) {
@@ -108,16 +122,15 @@ impl Asked {
     }
 }
 
-fn arrival_key(key: &str, seen: &[(String, Vec<u8>)]) -> String {
-    let mut key = key.to_owned();
+fn variant(key: &str, seen: &[(String, Vec<u8>)]) -> String {
+    let seen_bytes: usize = seen.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    let mut text = String::with_capacity(key.len() + seen_bytes);
+    text.push_str(key);
     for (name, value) in seen {
         // Neither a key nor a value has line ends.
-        key.push('\n');
-        key.push_str(name);
-        key.push(':');
-        key.push_str(&value.escape_ascii().to_string());
+        let _ = write!(text, "\n{name}:{}", value.escape_ascii());
     }
-    key
+    text
 }
 
 const CODINGS: &str = "accept-encoding";

@@ -255,13 +255,13 @@ impl Fetching {
 
     /// Lets requests of this variant go past the store.
     fn pass(&self, time: Duration, why: &'static str) {
-        self.route.store.pass(&self.asked.arrival_key, time, why);
+        self.route.store.pass(self.asked.arrival_key(), time, why);
     }
 
     /// What an answer with this status takes the place of, kept or not (RFC 9111 §4.3.3): what the backend was asked about. An
     /// error says nothing of that.
     pub(super) fn displaced(&self, status: u16) -> Option<Name> {
-        (self.validated.is_some() && status < 500).then(|| Name::of_key(&self.asked.key))
+        (self.validated.is_some() && status < 500).then(|| Name::of_key(self.asked.key()))
     }
 
     /// Forgets it, behind an answer that is not kept.
@@ -283,11 +283,11 @@ impl Fetching {
 
     /// Whether another task was done with it between the look into the store and the beginning of this one.
     async fn has_come_meanwhile(&self) -> bool {
-        if self.open.store.lacks(&self.asked.key) {
+        if self.open.store.lacks(self.asked.key()) {
             return false;
         }
         let (store, asked) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
-        let look = move || store.find(&asked.key, &|name| asked.value(name));
+        let look = move || store.find(asked.key(), &|name| asked.value(name));
         match self.disks.wait_for(&self.device, look).await {
             Ok(Ok(found)) => return found.is_some_and(|object| kept::is_fresh(&object.head)),
             Ok(Err(error)) => self.route.failed(&error),
@@ -417,7 +417,7 @@ impl Fetching {
 
     /// The same where the backend does: readers say why in their logs, if there are any.
     fn cut(&self, mut writer: ObjectWriter, error: &UpstreamError) {
-        let (key, reason) = (&*self.asked.key, error.reason());
+        let (key, reason) = (self.asked.key(), error.reason());
         tracing::debug!(key, reason, "a response on its way into the cache broke off");
         // At once: what is left is closed when a thread of the disk's has time.
         writer.fail(match error {

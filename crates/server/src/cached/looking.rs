@@ -1,12 +1,11 @@
 //! What answers a request: an object of the store, what arrives for another, or what the backend is asked for now.
 
-use std::borrow::Cow;
 use std::fmt::Debug;
+use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use kettle_cache::ObjectHead;
 use kettle_http::Method;
 use kettle_http::caching::Use;
 use tokio::sync::oneshot;
@@ -14,6 +13,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::asked::Asked;
+use super::at_hand::{self, Sought};
 use super::fetching::{Fetched, Fetching};
 use super::interim::while_asked;
 use super::kept::{self, Kept, ObjectVersion};
@@ -57,13 +57,14 @@ impl Looking<'_> {
     pub(super) async fn answer(
         &self,
         asked: &Arc<Asked>,
+        mut sought: Sought,
         request: &mut Request<'_>,
         notes: &mut Notes,
     ) -> CacheAnswer {
         let (mut is_validated, mut has_looked_twice) = (false, false);
         for _ in 0..ROUNDS_MAX {
-            let look = self.look(asked);
-            let found = match self.find(asked, &look).await {
+            let look = at_hand::begin(self.open, self.files, asked);
+            let found = match self.find(asked, &look, mem::take(&mut sought)).await {
                 Found::Others => return CacheAnswer::Pass("vary-miss", None),
                 Found::Unknown => return CacheAnswer::Pass("bypass; detail=disk", None),
                 Found::Nothing => None,
@@ -84,7 +85,7 @@ impl Looking<'_> {
             // Something may have got its name while it was looked for.
             let has_changed = match &stale {
                 Some(object) => !object.has_its_name(),
-                None => !self.open.store.known(&asked.key).is(&look.known),
+                None => !self.open.store.known(asked.key()).is(&look.known),
             };
             if has_changed && !has_looked_twice {
                 has_looked_twice = true;
@@ -93,11 +94,11 @@ impl Looking<'_> {
             let miss = if request.head.method() == Method::Head {
                 // It lets nothing arrive, but what does is what it asks about.
                 let arrivals = &self.open.arrivals;
-                match arrivals.find(&asked.arrival_key, &self.open.store) {
+                match arrivals.find(asked.arrival_key(), &self.open.store) {
                     Some(arrival) => Miss::Joined(arrival),
                     None => return CacheAnswer::Pass(reason, better()),
                 }
-            } else if let Some(why) = self.route.store.passes(&asked.arrival_key) {
+            } else if let Some(why) = self.route.store.passes(asked.arrival_key()) {
                 return CacheAnswer::Pass(why, better());
             } else {
                 let place = notes.until_sent.clone();
@@ -228,7 +229,7 @@ impl Looking<'_> {
                 if outcome == CacheOutcome::Collapsed && body.is_broken() {
                     return None;
                 }
-                let head = &*self.as_passed_on(head);
+                let head = &*at_hand::as_passed_on(self.route, head);
                 if !asked.fits(&request.head, &head.vary) {
                     return Some(CacheAnswer::Pass("vary-miss", None));
                 }
@@ -274,44 +275,29 @@ impl Looking<'_> {
         })
     }
 
-    /// What was kept, as clients get it by the settings of today.
-    fn as_passed_on<'h>(&self, head: &'h ObjectHead) -> Cow<'h, ObjectHead> {
-        match self.route.proxy.still_passed_on(head.status, &head.lines) {
-            Some(lines) => Cow::Owned(ObjectHead { lines, ..head.clone() }),
-            None => Cow::Borrowed(head),
-        }
-    }
-
-    fn look(&self, asked: &Asked) -> ObjectLook<'_> {
-        let device = device(self.disks, self.open);
-        ObjectLook::begin(&self.open.store, &asked.key, device, self.files.clock())
-    }
-
-    async fn find(&self, asked: &Arc<Asked>, look: &ObjectLook<'_>) -> Found<Rc<ReadyObject>> {
-        if look.known.is_nothing() {
-            return Found::Nothing;
-        }
-        let (now, wall) = self.files.now();
-        let (number, arrival_key) = (self.route.number, &asked.arrival_key);
-        let is_asked_again = self.files.remembers_object(number, arrival_key);
-        let (memory, value_of) = (self.files.memory(), |name: &str| asked.value(name));
-        let found =
-            FoundObject::find_at_once(look, &asked.key, &value_of, memory.as_ref(), is_asked_again);
-        let found = match found {
-            Some(found) => Found::Object(Box::new(found)),
-            None => self.find_on_thread(asked, look.device()).await,
+    async fn find(
+        &self,
+        asked: &Arc<Asked>,
+        look: &ObjectLook<'_>,
+        sought: Sought,
+    ) -> Found<Rc<ReadyObject>> {
+        let (route, files) = (self.route, self.files);
+        let (object, met) = match sought {
+            Sought::NotYet if look.known.is_nothing() => return Found::Nothing,
+            Sought::NotYet => {
+                let met = at_hand::meet(route, files, asked, look);
+                let value_of = |name: &str| asked.value(name);
+                (at_hand::find(route, files, asked, look, &value_of, met), met)
+            }
+            Sought::Waits(met) => (None, met),
+            Sought::Object(object) => return Found::Object(object),
         };
-        match found {
-            Found::Object(mut found) => {
-                if let Cow::Owned(head) = self.as_passed_on(found.head()) {
-                    *found.head_mut() = head;
-                }
-                let device = Arc::clone(look.device());
-                let object = ReadyObject::new(*found, &self.open.store, device, now);
-                if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
-                    self.files.remember_object(number, arrival_key, &object);
-                }
-                Found::Object(object)
+        if let Some(object) = object {
+            return Found::Object(object);
+        }
+        match self.find_on_thread(asked, look.device()).await {
+            Found::Object(found) => {
+                Found::Object(at_hand::made_ready(route, files, asked, look, *found, met))
             }
             Found::Others => Found::Others,
             Found::Nothing => Found::Nothing,
@@ -325,18 +311,18 @@ impl Looking<'_> {
         device: &Arc<Device>,
     ) -> Found<Box<FoundObject>> {
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
-        let (memory, (_, wall)) = (self.files.memory(), self.files.now());
+        let (memory, (_, wall)) = (self.files.memory().cloned(), self.files.now());
         let pace = Arc::clone(device);
         let look = move || {
             let value_of = |name: &str| this.value(name);
-            let find = || FoundObject::find(&store, &this.key, &value_of, memory);
+            let find = || FoundObject::find(&store, this.key(), &value_of, memory);
             let (found, waited) = disk::waited(find);
             if let Some(found) = found? {
                 // Where a device cannot say what is in memory, this is what proves that it is quick.
                 pace.took(waited);
                 return Ok(Found::Object(Box::new(found)));
             }
-            let marker = store.marker(&this.key)?.map(|marker| marker.head);
+            let marker = store.marker(this.key())?.map(|marker| marker.head);
             let vary = marker.filter(|it| kept::still_varies(it, wall)).map(|it| it.vary);
             let names = vary.into_iter().flatten().map(|(name, _)| name).collect();
             Ok(if this.is_others(names) { Found::Others } else { Found::Nothing })
@@ -364,7 +350,7 @@ impl Looking<'_> {
         place: Option<Rc<dyn Debug>>,
         is_ahead: bool,
     ) -> Miss {
-        let joined = self.open.arrivals.join(&asked.arrival_key, &self.open.store);
+        let joined = self.open.arrivals.join(asked.arrival_key(), &self.open.store);
         let arriving = match joined {
             Ok(arrival) => return Miss::Joined(arrival),
             Err(arriving) => arriving,

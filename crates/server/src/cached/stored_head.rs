@@ -23,7 +23,7 @@ impl Fetching {
         let ObjectVersion { etag, modified } = ObjectVersion::said(head);
         let control = Control::of(&fields, self.route.targeted.as_deref());
         ObjectHead {
-            key: self.asked.key.clone(),
+            key: self.asked.key().to_owned(),
             vary: self.asked.vary_of(names, has_coding),
             status: head.status(),
             is_for_everybody: control.is_for_everybody(),

@@ -124,10 +124,10 @@ impl CachedRoute {
 /// What a write leaves nothing of: its own URL, and those that its response names.
 pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[Name]> {
     let [_, own] = response.fields.lines();
-    let origin = format!("https://{}", asked.target.host);
-    let also = also_invalid(&lines::fields(own), &origin, &asked.target.reference);
+    let target = &asked.target;
+    let also = also_invalid(&lines::fields(own), target.origin(), target.reference());
     let also = also.iter().map(|key| Name::of_key(key));
-    std::iter::once(Name::of_key(&asked.key)).chain(also).collect()
+    std::iter::once(Name::of_key(asked.key())).chain(also).collect()
 }
 
 impl Validation {
@@ -138,7 +138,7 @@ impl Validation {
         this: &Asked,
         route: &CachedRoute,
     ) -> Result<bool, StoreError> {
-        let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
+        let Some(mut object) = store.find(this.key(), &|name| this.value(name))? else {
             return Ok(false);
         };
         if object.head.generation > self.generation
@@ -151,7 +151,7 @@ impl Validation {
         match fresher.map(|fresher| store.refresh(&mut object, fresher)) {
             // It has to come anew.
             None | Some(Err(StoreError::HeadTooLarge)) => {
-                store.purge(&Purge::Key(Name::of_key(&this.key))).map(|_| false)
+                store.purge(&Purge::Key(Name::of_key(this.key()))).map(|_| false)
             }
             Some(refreshed) => refreshed.map(|()| true),
         }

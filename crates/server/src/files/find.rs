@@ -10,11 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use kettle_config::{Coding, Limits};
 use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::keeper;
-use kettle_kernel::transfer::{self, Residency, Wait, read_at};
+use kettle_kernel::transfer::{self, Residency, Wait, read_at, read_beginning};
 use kettle_tls::mac::Sha256;
 use rustix::io::Errno;
 
@@ -427,15 +426,22 @@ struct Listed {
 }
 
 /// All bytes of a file that does not change meanwhile; their mark is known.
-fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Bytes, Mark)> {
-    let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(usize::MAX)];
-    fill(&mut bytes, file, 0, wait)?;
+fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Vec<u8>, Mark)> {
+    let length = usize::try_from(identity.bytes).unwrap_or(usize::MAX);
+    let (_, mut bytes) = read_beginning(file.file(), &mut [], length, wait)?;
+    let read_bytes = bytes.len();
+    bytes.resize(length, 0);
+    fill(bytes.get_mut(read_bytes..).unwrap_or_default(), file, read_bytes as u64, wait)?;
     is_still(file, identity)?;
-    Ok((bytes.into(), Mark::Nothing))
+    Ok((bytes, Mark::Nothing))
 }
 
 /// The same, and their mark.
-fn read_and_hash(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Bytes, Mark)> {
+fn read_and_hash(
+    file: &OpenFile,
+    identity: FileIdentity,
+    wait: Wait,
+) -> io::Result<(Vec<u8>, Mark)> {
     let (bytes, _) = read_whole(file, identity, wait)?;
     let mut hash = Sha256::default();
     hash.add(&bytes);
@@ -479,7 +485,7 @@ fn is_still(file: &OpenFile, identity: FileIdentity) -> io::Result<()> {
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
 /// Of what is not to be remembered, more than this goes from the file into the records, without a copy between.
-const PASSING_BYTES_MAX: u64 = 16 * 1024;
+pub(super) const PASSING_BYTES_MAX: u64 = 16 * 1024;
 /// Of what is only hashed so much is in memory at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 

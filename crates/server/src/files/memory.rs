@@ -23,8 +23,8 @@ pub struct Room {
 }
 
 /// The bytes of a file, in their room.
-struct Filled {
-    bytes: Bytes,
+struct Filled<B> {
+    bytes: B,
     _room: Room,
 }
 
@@ -64,8 +64,8 @@ impl FileMemory {
 impl Room {
     /// Bytes, no more than there is room for, that keep it until they are dropped. What is left of it is free.
     #[must_use]
-    pub fn filled(mut self, bytes: Bytes) -> Bytes {
-        let left_bytes = self.bytes.saturating_sub(bytes.len() as u64);
+    pub fn filled(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        let left_bytes = self.bytes.saturating_sub(bytes.as_ref().len() as u64);
         self.taken.fetch_sub(left_bytes, Ordering::Relaxed);
         self.bytes -= left_bytes;
         Bytes::from_owner(Filled { bytes, _room: self })
@@ -78,9 +78,9 @@ impl Drop for Room {
     }
 }
 
-impl AsRef<[u8]> for Filled {
+impl<B: AsRef<[u8]>> AsRef<[u8]> for Filled<B> {
     fn as_ref(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.as_ref()
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     fn what_responses_hold_counts_until_the_last_of_them_has_ended() {
         let memory = FileMemory::new(5_000, 10_000).unwrap();
         let held: Vec<_> =
-            (0..4).map(|_| memory.room(5_000).unwrap().filled(vec![7; 5_000].into())).collect();
+            (0..4).map(|_| memory.room(5_000).unwrap().filled(vec![7; 5_000])).collect();
         assert!(memory.room(1).is_none());
         let last = held[0].slice(1..2);
         drop(held);
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_becomes_smaller_takes_no_more_room_than_it_needs() {
         let memory = FileMemory::new(5_000, 10_000).unwrap();
-        let bytes = memory.room(5_000).unwrap().filled(vec![7; 10].into());
+        let bytes = memory.room(5_000).unwrap().filled(vec![7; 10]);
         assert_eq!((bytes.len(), memory.taken.load(Ordering::Relaxed)), (10, 10));
     }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
@@ -16,10 +16,10 @@ use kettle_cache::{
     Store, StoreError,
 };
 use kettle_kernel::transfer::{self, Wait};
-use kettle_tls::buffers;
 
 use super::OpenFile;
 use super::entry::Content;
+use super::find::PASSING_BYTES_MAX;
 use super::memory::FileMemory;
 use crate::clock::Clock;
 use crate::disk::{self, Device, ReadMode};
@@ -71,56 +71,62 @@ impl FoundObject {
         let bytes = room.and_then(|room| {
             let mut bytes = vec![0; usize::try_from(body.bytes).ok()?];
             file.read_exact_at(&mut bytes, body.offset).ok()?;
-            Some(room.filled(bytes.into()))
+            Some(room.filled(bytes))
         });
         let object = Object { file: file.into(), ..object };
         Ok(Some(Self { object, bytes, moment }))
     }
 
     /// The same by the worker, as far as what is known leads to an object that the kernel has at hand; `None` if a thread has to look.
-    /// Of one that `is_asked_again` it is noted how its file is, by which it is looked at from then on.
     pub fn find_at_once(
         look: &ObjectLook<'_>,
         key: &str,
         value_of: &dyn Fn(&str) -> Vec<u8>,
         memory: Option<&FileMemory>,
-        is_asked_again: bool,
+        met: ObjectMeeting,
     ) -> Option<Self> {
         let ObjectLook { store, known, moment, .. } = look;
-        let mut buffer = buffers::take(AtOnce::BYTES_MAX);
+        let is_passing = |bytes| met.is_kept || bytes <= PASSING_BYTES_MAX;
         let how = AtOnce {
-            read: &|file, buffer| look.read(file, buffer),
-            takes: &|bytes| memory.is_some_and(|memory| memory.is_for(bytes)),
-            wants_state: is_asked_again,
-            buffer: &mut buffer,
+            read: &|file, page, more_bytes| look.read(file, page, more_bytes),
+            takes: &|bytes| memory.is_some_and(|it| it.is_for(bytes)) && is_passing(bytes),
+            wants_state: met.wants_state,
         };
-        let found = match store.find_at_once(known, key, value_of, how) {
-            Ok(FoundAtOnce { object, body: None }) => Ok((object, None)),
+        let left = match store.find_at_once(known, key, value_of, &how) {
+            Ok(FoundAtOnce { object, body: None }) => {
+                return Some(Self { object, bytes: None, moment: *moment });
+            }
             Ok(FoundAtOnce { object, body: Some(body) }) => {
                 match memory.and_then(|memory| memory.room(body.len() as u64)) {
-                    Some(room) => Ok((object, Some(room.filled(Bytes::copy_from_slice(body))))),
+                    Some(room) => {
+                        let bytes = Some(room.filled(body));
+                        return Some(Self { object, bytes, moment: *moment });
+                    }
                     // Its file would be kept, and nothing is known of that yet.
-                    None => Err(Some((object.file, body.len() as u64))),
+                    None => Some((object.file, body.len() as u64)),
                 }
             }
-            Err(left) => Err(left),
+            Err(left) => left,
         };
-        buffers::give(buffer);
-        match found {
-            Ok((object, bytes)) => Some(Self { object, bytes, moment: *moment }),
-            Err(left) => {
-                if let Some((file, bytes)) = left {
-                    look.device.close(file, bytes);
-                }
-                None
-            }
+        if let Some((file, bytes)) = left {
+            look.device.close(file, bytes);
         }
+        None
     }
+}
+
+/// What it means for an object that it was met before, or was not.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectMeeting {
+    /// Whether it is to be remembered where its body is in memory.
+    pub is_kept: bool,
+    /// Whether it is noted how its file is: by that it is looked at from then on.
+    pub wants_state: bool,
 }
 
 /// What is known before an object is looked for, and on which device.
 pub struct ObjectLook<'l> {
-    store: &'l Store,
+    store: &'l Arc<Store>,
     device: Arc<Device>,
     clock: &'l dyn Clock,
     /// What its store knows of the key.
@@ -137,10 +143,21 @@ impl fmt::Debug for ObjectLook<'_> {
 impl<'l> ObjectLook<'l> {
     /// Begins to look for a key.
     #[must_use]
-    pub fn begin(store: &'l Store, key: &str, device: Arc<Device>, clock: &'l dyn Clock) -> Self {
+    pub fn begin(
+        store: &'l Arc<Store>,
+        key: &str,
+        device: Arc<Device>,
+        clock: &'l dyn Clock,
+    ) -> Self {
         // Asked for before the look: whatever is purged or replaced during it makes another moment.
         let moment = store.moment();
         Self { store, device, clock, known: store.known(key), moment }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &'l Arc<Store> {
+        self.store
     }
 
     /// What the store lies on.
@@ -150,8 +167,13 @@ impl<'l> ObjectLook<'l> {
     }
 
     /// Reads the beginning of a file where that holds up nobody, as a body is read.
-    fn read(&self, file: BorrowedFd<'_>, buffer: &mut [u8]) -> Option<usize> {
-        let mut read = |wait| transfer::read_at(file, &mut [IoSliceMut::new(buffer)], 0, wait);
+    fn read(
+        &self,
+        file: BorrowedFd<'_>,
+        page: &mut [u8],
+        more_bytes: usize,
+    ) -> Option<(usize, Vec<u8>)> {
+        let mut read = |wait| transfer::read_beginning(file, page, more_bytes, wait);
         let reading = || self.device.reading(self.clock.monotonic());
         if reading() == ReadMode::IfResident {
             match read(Wait::Never) {

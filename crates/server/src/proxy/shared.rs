@@ -14,11 +14,35 @@ use crate::upstream::OutgoingRequest;
 /// What clients ask for, as far as they can ask for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedTarget {
-    /// The host, with its port where it was said.
-    pub host: String,
-    /// Path and query, as servers get them.
-    pub reference: String,
+    uri: String,
+    /// Where the path begins in it.
+    path: usize,
 }
+
+impl SharedTarget {
+    /// The whole URI.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The scheme and the host, with its port where it was said.
+    pub fn origin(&self) -> &str {
+        self.uri.get(..self.path).unwrap_or_default()
+    }
+
+    /// The host, with its port where it was said.
+    pub fn host(&self) -> &str {
+        self.origin().get(SCHEME.len()..).unwrap_or_default()
+    }
+
+    /// Path and query, as servers get them.
+    pub fn reference(&self) -> &str {
+        self.uri.get(self.path..).unwrap_or_default()
+    }
+}
+
+/// What is kept was asked for by this.
+const SCHEME: &str = "https://";
 
 impl ProxyRoute {
     /// What a request asks for, with this path; `None` if it says no host.
@@ -26,13 +50,14 @@ impl ProxyRoute {
         let head = &*request.head;
         let host = self.host_of(head, request.presented().server_name)?;
         // With the port that all mean who say none, it is the same host.
-        let host = host.strip_suffix(":443").map(str::to_owned).unwrap_or(host);
+        let host = host.strip_suffix(":443").unwrap_or(&host);
         let target = Target { path, ..head.target().ok()? };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         // There, the query is a signature that held: of one client and one time, and no part of what is asked for.
         let (path, _) =
             reference.split_once('?').filter(|_| self.is_signed).unwrap_or((&reference, ""));
-        Some(SharedTarget { host, reference: path.to_owned() })
+        let uri = [SCHEME, host, path].concat();
+        Some(SharedTarget { uri, path: SCHEME.len() + host.len() })
     }
 
     /// The request for it, with these fields and the operator's.
@@ -44,17 +69,17 @@ impl ProxyRoute {
     ) -> Option<OutgoingRequest> {
         // What the key has, and no more.
         let words = Words {
-            host: Some(&target.host),
-            reference: &target.reference,
+            host: Some(target.host()),
+            reference: target.reference(),
             scheme: Scheme::Https,
             client: None,
             certificate: None,
         };
         let host = words.host(self.host.as_ref())?;
         let mut outgoing =
-            OutgoingRequest::new("GET", &target.reference, &host, client, self.timeout)?;
+            OutgoingRequest::new("GET", target.reference(), &host, client, self.timeout)?;
         let forwarded: [(&str, &[u8]); 2] = [
-            ("x-forwarded-host", target.host.as_bytes()),
+            ("x-forwarded-host", target.host().as_bytes()),
             ("x-forwarded-proto", words.scheme.as_str().as_bytes()),
         ];
         let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));

@@ -33,16 +33,21 @@ fn path(folder: &TempDir, store: &Store) -> PathBuf {
 type Found = Option<(Object, Option<Vec<u8>>)>;
 
 fn find_for(store: &Store, value: &str, bytes_max: u64, wants_state: bool) -> (Found, usize) {
-    let mut buffer = vec![7; AtOnce::BYTES_MAX];
     let reads = Cell::new(0);
-    let read = |file: BorrowedFd<'_>, buffer: &mut [u8]| {
+    let read = |file: BorrowedFd<'_>, page: &mut [u8], more_bytes: usize| {
         reads.set(reads.get() + 1);
-        rustix::io::pread(file, buffer, 0).ok()
+        let mut bytes = vec![7; page.len() + more_bytes];
+        let read_bytes = rustix::io::pread(file, &mut bytes, 0).ok()?;
+        bytes.truncate(read_bytes);
+        let in_page = bytes.len().min(page.len());
+        let more = bytes.split_off(in_page);
+        page[..in_page].copy_from_slice(&bytes);
+        Some((in_page, more))
     };
     let takes = |bytes: u64| bytes <= bytes_max;
-    let how = AtOnce { read: &read, takes: &takes, wants_state, buffer: &mut buffer };
-    let found = store.find_at_once(&store.known(KEY), KEY, &|_| value.as_bytes().to_vec(), how);
-    let found = found.ok().map(|found| (found.object, found.body.map(<[u8]>::to_vec)));
+    let how = AtOnce { read: &read, takes: &takes, wants_state };
+    let found = store.find_at_once(&store.known(KEY), KEY, &|_| value.as_bytes().to_vec(), &how);
+    let found = found.ok().map(|found| (found.object, found.body));
     (found, reads.get())
 }
 
