@@ -110,6 +110,95 @@ fn a_window_grows_while_a_body_is_passed_on_as_it_comes() {
     assert!(client.may_send(stream) > 10 << 20);
 }
 
+/// The last piece of each burst is found passed on when the next burst begins, and so behind the probe.
+#[test]
+fn a_window_grows_where_a_body_comes_in_bursts() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    let mut rounds = Vec::new();
+    for _ in 0..6 {
+        rounds.push(client.may_send(stream));
+        client.send(stream, 16_384);
+        assert!(read_next(&mut client.connection, stream) > 0);
+        client.connection.note_passed_on(stream);
+        client.send(stream, client.may_send(stream));
+        while read_next(&mut client.connection, stream) > 0 {}
+        // It hears what was said, and answers at once.
+        client.hear();
+        client.hear();
+    }
+    assert!(rounds[4] >= 4 << 20, "{rounds:?}");
+}
+
+#[test]
+fn a_probe_goes_around_once_enough_came() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let [stream, other] = [0; 2].map(|_| client.begin(&[]));
+    for (bytes, probes) in [(32_767, 0), (1, 1), (100_000, 0)] {
+        client.send(stream, bytes);
+        while read_next(&mut client.connection, stream) > 0 {}
+        let pings = taken(&mut client.connection);
+        assert_eq!(pings.iter().filter(|it| it.kind == PING).count(), probes, "{bytes}");
+        assert_eq!(client.connection.is_probing(stream), bytes != 32_767);
+        assert!(!client.connection.is_probing(other));
+    }
+}
+
+#[test]
+fn windows_grow_where_that_of_the_connection_is_what_binds() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    client.connection = begun_with(Settings { connection_window_bytes: 512 << 10, ..FIRST });
+    client.connection.grow_within(Arc::clone(&budget));
+    client.open = 512 << 10;
+    let streams = [0; 3].map(|_| client.begin(&[]));
+    for _ in 0..6 {
+        for stream in streams {
+            client.send(stream, 150 << 10);
+            while read_next(&mut client.connection, stream) > 0 {
+                client.connection.note_passed_on(stream);
+            }
+        }
+        client.hear();
+    }
+    assert!(budget.free_bytes() < BUDGET);
+}
+
+/// What sockets hold in between is not taken.
+#[test]
+fn a_window_stays_where_only_a_little_was_passed_on() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    for _ in 0..12 {
+        client.send(stream, 16_384);
+        assert!(read_next(&mut client.connection, stream) > 0);
+        if client.connection.growth.probe.as_ref().is_some_and(|probe| !probe.is_back) {
+            client.connection.note_passed_on(stream);
+        }
+        client.send(stream, client.may_send(stream));
+        while read_next(&mut client.connection, stream) > 0 {}
+        client.hear();
+        client.hear();
+        assert_eq!(budget.free_bytes(), BUDGET);
+    }
+}
+
+/// A probe that waits for a note holds up no other stream.
+#[test]
+fn a_stream_that_stalls_keeps_no_other_from_growing() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let [stalled, stream] = [0; 2].map(|_| client.begin(&[]));
+    for _ in 0..3 {
+        client.round(stalled, false);
+    }
+    let rounds: Vec<usize> = (0..6).map(|_| client.round(stream, true)).collect();
+    assert!(rounds.iter().any(|bytes| *bytes >= 4 << 20), "{rounds:?}");
+}
+
 #[test]
 fn a_window_stays_while_nobody_passes_the_body_on() {
     let budget = WindowBudget::new(BUDGET);
