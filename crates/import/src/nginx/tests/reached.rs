@@ -86,3 +86,31 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
     let told = "`location /there/a/` is left out; its requests come to `location /there/`";
     assert!(made.toml.contains(told), "{}", made.toml);
 }
+
+#[test]
+fn no_expression_that_nginx_meets_first_is_forgotten() {
+    left(&[
+        // What an expression within says of all that begins so.
+        ("location /th { location ~ \\.a$ { deny all; } }", "/-/th** /open /th-*.a"),
+        ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/-/th**-*.a /open /th-*.a"),
+        ("location /th { location ~ \\.a$ { rewrite ^ /there/key break; } }", "/ /open"),
+        ("location /th { location ~ \\.a$ { expires 1h; } }", "/ /open /th"),
+        ("location /th/ { location ~ \\.a$ { deny all; } }", "/ /open /th-*.a"),
+        // Another file answers where nginx does not come to the rewrite.
+        ("location ~ ^/(u|x) { } location /x/ { rewrite ^ /there/key break; }", "/-/x/** /open"),
+        ("location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }", "/ /open"),
+        ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/ /open"),
+        (
+            "location ~ \\.a$ { } location /x/ { rewrite ^/x/(.*)$ /x/b/$1 break; }",
+            "/ /open /x-*.a",
+        ),
+        ("location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }", "/-/x**.a /open"),
+        ("location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }", "/ /open"),
+        ("location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }", "/ /open"),
+        // Other pages of folders.
+        ("location ~ ^/x/ { index a.txt; }", "/-/x/**/-/x/ /open-/x/**/-/x/"),
+        ("location ~ ^/x/ { index index.html; }", "/ /open"),
+        ("location ~ \\.a$ { index a.txt; }", "/ /open"),
+        ("index a.txt; location ~ ^/x/ { }", "/ /open"),
+    ]);
+}
