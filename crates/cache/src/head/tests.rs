@@ -66,6 +66,7 @@ proptest! {
 #[test]
 fn a_head_beyond_the_limit_is_not_written() {
     let extent = BodyExtent { offset: HEAD_BYTES_MAX as u64, bytes: 0, sum: None };
+    assert_eq!(HEAD_BYTES_MAX, 65_536);
     let mut head = ObjectHead { status: 200, ..ObjectHead::default() };
     let empty = head.encode(extent).unwrap().len();
     head.lines = vec![b'x'; HEAD_BYTES_MAX - empty];

@@ -107,10 +107,30 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         ("location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }", "/-/x**.a /open"),
         ("location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }", "/ /open"),
         ("location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }", "/ /open"),
+        // Or which files there are.
+        ("location ~ \\.a$ { disable_symlinks on; }", "/-*.a /open-*.a"),
+        ("location ~ \\.a$ { disable_symlinks off; }", "/ /open"),
         // Other pages of folders.
         ("location ~ ^/x/ { index a.txt; }", "/-/x/**/-/x/ /open-/x/**/-/x/"),
         ("location ~ ^/x/ { index index.html; }", "/ /open"),
         ("location ~ \\.a$ { index a.txt; }", "/ /open"),
         ("index a.txt; location ~ ^/x/ { }", "/ /open"),
     ]);
+}
+
+/// Sockets are shared by all servers on an address, and so is what is said of them.
+#[test]
+fn a_client_that_another_server_finds_by_a_proxy_is_not_known() {
+    let text = server("root /srv; deny 1.2.3.4;");
+    assert!(!config(&text).sites[0].routes[0].deny.is_empty());
+    for port in [443, 444] {
+        let other = format!(
+            "server {{ listen {port} ssl proxy_protocol; ssl_certificate c; ssl_certificate_key k; \
+             set_real_ip_from 10.0.0.1; real_ip_header proxy_protocol; server_name b.example; }}"
+        );
+        let made = imported(&text.replace("http {", &format!("http {{ {other}")));
+        let sites = made.config().map(|config| config.sites).unwrap_or_default();
+        let mut routes = sites.iter().flat_map(|it| &it.routes);
+        assert!(routes.all(|it| it.root.is_none()), "{port}\n{}", made.toml);
+    }
 }
