@@ -42,6 +42,8 @@ pub(super) struct Probe {
     pub(super) is_first: bool,
     /// True once it came back: nothing more counts as come in its time.
     pub(super) is_back: bool,
+    /// What has come since of any stream.
+    pub(super) behind_bytes: i64,
 }
 
 /// Bytes of one stream, and of all.
@@ -111,7 +113,10 @@ impl Growth {
     pub(super) fn count(&mut self, number: u32, bytes: usize) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.unprobed_bytes = self.unprobed_bytes.saturating_add(bytes);
-        if let Some(probe) = self.probe.as_mut().filter(|probe| !probe.is_back) {
+        let Some(probe) = &mut self.probe else { return };
+        if probe.is_back {
+            probe.behind_bytes += bytes;
+        } else {
             probe.came.connection += bytes;
             if probe.stream == number {
                 probe.came.stream += bytes;
@@ -121,6 +126,11 @@ impl Growth {
 }
 
 impl Probe {
+    /// True if it came back, and a whole window behind it without a note that what came before was passed on.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_back && self.behind_bytes >= self.windows.stream
+    }
+
     /// True if the windows, or one of them, kept more from coming.
     pub(super) fn is_bound(&self) -> bool {
         let is_filled = |came: i64, window: i64| came >= window / 3 * 2;

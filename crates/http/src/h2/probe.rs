@@ -34,8 +34,7 @@ impl Connection {
 
     /// Sends a probe, if enough came of bodies since the last one, and a larger window would be of use to this stream.
     pub(super) fn probe_if_due(&mut self, number: u32) {
-        // More was given out, and what came before it was not noted as passed on.
-        if self.growth.probe.as_ref().is_some_and(|probe| probe.is_back) {
+        if self.growth.probe.as_ref().is_some_and(Probe::is_over) {
             self.conclude_probe(false);
         }
         let growth = &self.growth;
@@ -57,8 +56,8 @@ impl Connection {
         self.write(PING, 0, WINDOW_PING);
     }
 
-    /// A probe came back. Where only a note is missing that what came has been passed on, it waits for that: a body that comes in
-    /// bursts is found passed on when the next one begins, just behind the probe. Returns whether one was on its way.
+    /// A probe came back. Where only a note is missing that what came has been passed on, it waits for that, until a window more has
+    /// come: a body that comes in bursts is found passed on when the next one begins, just behind the probe. Returns whether one was on its way.
     pub(super) fn end_probe(&mut self) -> bool {
         let Some(probe) = self.growth.probe.as_mut().filter(|probe| !probe.is_back) else {
             return false;
