@@ -56,8 +56,9 @@ impl Connection {
         self.write(PING, 0, WINDOW_PING);
     }
 
-    /// A probe came back. Where only a note is missing that what came has been passed on, it waits for that, until a window more has
-    /// come: a body that comes in bursts is found passed on when the next one begins, just behind the probe. Returns whether one was on its way.
+    /// A probe came back. Where only a note is missing that what came has been passed on, it waits for that, until a window more
+    /// has come: a body that comes in bursts is found passed on when the next one begins, just behind the probe. Returns whether
+    /// one was on its way.
     pub(super) fn end_probe(&mut self) -> bool {
         let Some(probe) = self.growth.probe.as_mut().filter(|probe| !probe.is_back) else {
             return false;

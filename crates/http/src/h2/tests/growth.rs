@@ -146,6 +146,27 @@ fn a_probe_goes_around_once_enough_came() {
     }
 }
 
+/// Sends so much in each round trip, passed on as it comes.
+fn has_grown(bytes: usize) -> bool {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    for _ in 0..8 {
+        client.send(stream, bytes);
+        while read_next(&mut client.connection, stream) > 0 {
+            client.connection.note_passed_on(stream);
+        }
+        client.hear();
+    }
+    budget.free_bytes() < BUDGET
+}
+
+#[test]
+fn a_window_is_too_small_for_two_thirds_of_it_in_a_round_trip() {
+    assert!(!has_grown(170 << 10));
+    assert!(has_grown(176 << 10));
+}
+
 #[test]
 fn windows_grow_where_that_of_the_connection_is_what_binds() {
     let budget = WindowBudget::new(BUDGET);
@@ -295,6 +316,21 @@ fn a_body_whose_length_is_known_leaves_nothing_granted() {
     let stream = client.begin(&[("content-length", "262144")]);
     client.round(stream, true);
     assert!(client.pings.is_empty());
+}
+
+#[test]
+fn no_probe_goes_around_where_no_larger_window_is_of_use() {
+    for (more, probes) in [(0, 0), (1, 1)] {
+        let length = (32 << 10) + (256 << 10) + more;
+        let mut client = Distant::new(&WindowBudget::new(BUDGET));
+        let stream = client.begin(&[("content-length", &length.to_string())]);
+        for _ in 0..2 {
+            client.send(stream, 16 << 10);
+            while read_next(&mut client.connection, stream) > 0 {}
+        }
+        client.hear();
+        assert_eq!(client.pings.len(), probes, "{more}");
+    }
 }
 
 fn missing(connection: &Connection, stream: u32) -> u64 {
