@@ -311,7 +311,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 
 const NGINX_PROGRAM: &str = "/usr/sbin/nginx";
 /// Behind the first few are those that found something once.
-const FIXED: [u64; 34] = [
+const FIXED: [u64; 39] = [
     1,
     2,
     3,
@@ -346,6 +346,11 @@ const FIXED: [u64; 34] = [
     1_795_843_713_892_823,
     1_795_843_713_893_209,
     1_795_843_713_893_654,
+    1_795_845_554_997_084,
+    1_795_845_554_998_339,
+    1_795_845_554_998_381,
+    1_795_845_554_998_596,
+    1_795_845_554_998_674,
 ];
 const FRESH: u64 = 2;
 const REQUESTS: usize = 60;

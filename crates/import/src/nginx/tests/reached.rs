@@ -107,6 +107,20 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         ("location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }", "/-/x**.a /open"),
         ("location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }", "/ /open"),
         ("location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }", "/ /open"),
+        // What `^~` says is not for a location within.
+        (
+            "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny all; }",
+            "/-*.a /open-*.a /x /x/y-*.a",
+        ),
+        (
+            "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { return 302 /b; }",
+            "/ /open /x /x/y",
+        ),
+        (
+            "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny 1.2.3.4; }",
+            "/-*.a /open-*.a",
+        ),
+        ("location ^~ /x/ { } location /x/y/ { }", "/ /open"),
         // Or which files there are.
         ("location ~ \\.a$ { disable_symlinks on; }", "/-*.a /open-*.a"),
         ("location ~ \\.a$ { disable_symlinks off; }", "/ /open"),

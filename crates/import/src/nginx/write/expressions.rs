@@ -7,7 +7,7 @@ use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest,
 use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
 use crate::nginx::denied::{denied_patterns, folder_patterns};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
-use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
+use crate::nginx::location::{Location, LocationKind, Shut, kind_of, spared_by};
 use crate::nginx::redirect::{Rule, has_few_letters};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -337,17 +337,6 @@ impl Writer<'_> {
         }
         Some(())
     }
-}
-
-/// The prefixes of which no location is held against the expressions of a block.
-fn spared_by<'l>(locations: &'l [Location<'_>], block: &[Directive]) -> Vec<&'l str> {
-    let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
-    let yields = |prefix: &str| {
-        let mut own = prefixes().filter(|it| it.path.trim_end_matches('/') == prefix);
-        own.any(|it| it.scope.yields_to(block))
-    };
-    let all = prefixes().map(|it| it.path.trim_end_matches('/'));
-    all.filter(|prefix| !yields(prefix)).collect()
 }
 
 /// The block that an expression is for. One within another is taken for as much as that.

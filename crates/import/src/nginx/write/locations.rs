@@ -94,9 +94,7 @@ impl Writer<'_> {
         }
         let spilled =
             above.and_then(|it| self.spills(location, it, &rules, locations, &common.denied));
-        if let Some(shut) = spilled {
-            self.deny_neighbours(location, routes, &shut, &what)?;
-        }
+        spilled.map_or(Some(()), |shut| self.deny_neighbours(location, routes, &shut, &what))?;
         let folder = location.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let falls_back = !location.path.ends_with('/') && exactly(&location.path).is_some();
         if let Some(above) = nearest_mut(routes, folder).filter(|_| falls_back) {
@@ -124,7 +122,10 @@ impl Writer<'_> {
         let above = nearest(routes, prefix);
         let is_ruled = common.ruling.iter().all(|block| location.scope.yields_to(block))
             && !common.denied.iter().any(|it| location.scope.has_within_server(it.block));
-        let is_said = above.is_some_and(|above| above.says_the_same(&route));
+        let is_same = |above: &Route| above.says_the_same(&route);
+        let is_met_alike =
+            |above: &Route| !location::is_met_by_more(location, &above.prefix, locations);
+        let is_said = above.is_some_and(|above| is_same(above) && is_met_alike(above));
         if is_ruled && is_said && spilled.is_none() {
             return Some(());
         }
