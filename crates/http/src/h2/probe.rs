@@ -83,9 +83,9 @@ impl Connection {
             return;
         };
         let (number, size) = (probe.stream, stream.receive_window.size);
-        let is_taken = probe.is_passed_on && !is_behind;
         let now = Sizes { stream: size, connection: self.receive_window.size };
-        if is_taken && probe.is_bound() {
+        let is_slow = is_behind || probe.is_bound() && !probe.is_passed_on;
+        if probe.is_bound() && !is_slow {
             if self.grow(number, size) {
                 self.growth.pause_bytes = PAUSE_BYTES_MIN;
                 // What comes until this one is back is still bound by the windows as they were.
@@ -95,7 +95,7 @@ impl Connection {
         } else if probe.is_first {
             self.probe(number, now, false);
             return;
-        } else if (!is_taken || probe.came.stream < size / 4)
+        } else if (is_slow || probe.came.stream < size / 4)
             && let Some(stream) = self.stream(number)
         {
             stream.target_bytes = stream.target_bytes.min(size / 2);

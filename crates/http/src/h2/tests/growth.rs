@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::client::*;
 use crate::h2::frame::*;
+use crate::h2::stream::Stream;
 use crate::h2::*;
 
 const FIRST: Settings =
@@ -229,16 +230,44 @@ fn a_window_stays_while_nobody_passes_the_body_on() {
         assert!(client.round(stream, false) <= 256 << 10);
     }
     assert_eq!(budget.free_bytes(), BUDGET);
-    // Or holds most of it still.
+    // Or holds more than half of it still when the probe comes back.
     let mut client = Distant::new(&budget);
     let stream = client.begin(&[]);
     for _ in 0..20 {
-        let bytes = client.may_send(stream);
-        client.send(stream, bytes);
+        client.send(stream, client.may_send(stream));
+        assert!(read_next(&mut client.connection, stream) > 0);
         client.connection.note_passed_on(stream);
+        assert!(served(&client, stream).held_bytes() > 130 << 10);
+        client.hear();
+        while read_next(&mut client.connection, stream) > 0 {}
         client.hear();
     }
     assert_eq!(budget.free_bytes(), BUDGET);
+}
+
+fn served(client: &Distant, number: u32) -> &Stream {
+    client.connection.streams.iter().find(|it| it.number == number).unwrap()
+}
+
+#[test]
+fn a_window_is_halved_where_less_than_a_quarter_comes_in_a_round_trip() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    (0..8).for_each(|_| _ = client.round(stream, true));
+    let mut sizes = Vec::new();
+    for bytes in [5 << 20, 3 << 20] {
+        for _ in 0..20 {
+            client.send(stream, bytes);
+            while read_next(&mut client.connection, stream) > 0 {
+                client.connection.note_passed_on(stream);
+            }
+            client.hear();
+            sizes.push(served(&client, stream).target_bytes >> 20);
+        }
+    }
+    sizes.dedup();
+    assert_eq!(sizes, [16, 8]);
 }
 
 #[test]
@@ -246,13 +275,17 @@ fn a_client_that_is_near_keeps_the_windows_it_has() {
     let budget = WindowBudget::new(BUDGET);
     let mut client = Distant::new(&budget);
     let stream = client.begin(&[]);
+    let mut probes = 0;
     for _ in 0..2_000 {
         client.send(stream, 20_000);
         read(&mut client.connection, stream);
         client.connection.note_passed_on(stream);
         client.hear();
+        probes += client.pings.len();
         assert_eq!(budget.free_bytes(), BUDGET);
     }
+    // Of no use, they come more and more seldom.
+    assert!((10..40).contains(&probes), "{probes}");
 }
 
 #[test]
