@@ -107,6 +107,8 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         ("location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }", "/-/x**.a /open"),
         ("location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }", "/ /open"),
         ("location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }", "/ /open"),
+        // A rewrite leads to a file that another route has.
+        ("location / { rewrite ^ /there/key break; } location = /there/key { deny all; }", ""),
         // What `^~` says is not for a location within.
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny all; }",

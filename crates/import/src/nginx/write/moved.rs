@@ -156,6 +156,17 @@ impl Writer<'_> {
             rules.append(&mut route.rules);
             route.rules = rules;
         }
+        let is_strayed = |route: &Route, rule: &Rule| {
+            let home = rule.target().and_then(|target| nearest(routes, target));
+            let is_fixed = !rule.is_redirect() && !rule.to.contains('{') && route.alone.is_none();
+            is_fixed && home.is_some_and(|home| home.prefix != route.prefix)
+        };
+        let mut all = routes.iter().flat_map(|it| it.rules.iter().map(move |rule| (it, rule)));
+        if let Some((_, rule)) = all.find(|(route, rule)| is_strayed(route, rule)) {
+            let message = "the server is left out: a rewrite of it cannot be said";
+            self.draft.warn(&rule.origin, message, OUTSIDE);
+            return None;
+        }
         if let Some(first) = homeless.first()
             && !routes.iter().any(|route| route.prefix.is_empty())
         {
