@@ -14,7 +14,7 @@ use rustls::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivateKeyDer, ServerName};
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, SockFilter, SockRef, Socket, Type};
 
 use crate::certificate::{Issued, roots};
 use crate::environment::{patience, wait_until};
@@ -330,6 +330,9 @@ impl Connection for Client {
     }
 }
 
+/// "Return a constant" (linux/bpf_common.h): so many bytes of a packet are kept.
+const BPF_RET: u16 = 6;
+
 const SLOW_READERS_BUFFER_BYTES: usize = 32 * 1024;
 
 /// In TLS 1.2 the Finished follows it at once.
@@ -377,6 +380,16 @@ impl Wire {
     /// Resets the connection, as a client that crashed does.
     pub fn reset(self) {
         SockRef::from(&self.socket).set_linger(Some(Duration::ZERO)).unwrap();
+    }
+
+    /// Loses the server, on this machine and by IPv4, once all that was sent has come: from now on nothing arrives here, and no
+    /// word says so. A filter that takes no packet comes before TCP.
+    pub fn lose(&self) {
+        let client = self.socket.local_addr().unwrap().port();
+        let server = self.socket.peer_addr().unwrap().port();
+        wait_until("all has come", || tcp_queues(client, server).0 == "00000000");
+        let return_nothing = SockFilter::new(BPF_RET, 0, 0, 0);
+        SockRef::from(&self.socket).attach_filter(&[return_nothing]).unwrap();
     }
 
     /// The server, which has said its last word, still takes what the client sends. A reset could take that word from a

@@ -105,7 +105,10 @@ mod tests {
         assert_eq!(folders().map(folder_name).filter(|it| it == folder).count(), 1);
         assert_eq!(folders().count(), 1_024);
         assert!(folders().map(folder_name).all(|it| is_folder_name(it.as_bytes())));
-        assert!(!is_folder_name(b"purged") && !is_folder_name(b"."));
+        for other in ["purged", ".", "", "xyz", "00", "0000"] {
+            assert!(!is_folder_name(other.as_bytes()), "{other}");
+        }
+        assert_eq!(layout.key(), [0; LAYOUT_KEY_BYTES]);
         assert_eq!(format!("{layout:?}"), "Layout { .. }");
     }
 

@@ -168,15 +168,59 @@ pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(fd, is_corked)?)
 }
 
-/// Lets the kernel ask, after so long a silence, whether the peer is still there, and end the connection when six questions
-/// 10 seconds apart go without an answer. Without a time it does not ask.
+/// Lets the kernel ask, after so long a silence, whether the peer is still there, and end the connection when six questions go
+/// without an answer, a sixth of that silence apart: one to ten seconds. Without a time it does not ask. It does not ask either
+/// while something is on its way to the peer: [`bound_delivery`] and [`is_lost`] are for that.
 ///
 /// # Errors
 /// What `setsockopt` says of `SO_KEEPALIVE` or the times; `EINVAL` for one beyond 32,767 seconds.
 pub fn keep_alive(fd: BorrowedFd<'_>, silence: Option<Duration>) -> io::Result<()> {
     let Some(silence) = silence else { return SockRef::from(&fd).set_keepalive(false) };
-    let questions = TcpKeepalive::new().with_time(silence).with_interval(Duration::from_secs(10));
-    SockRef::from(&fd).set_tcp_keepalive(&questions.with_retries(6))
+    let questions =
+        TcpKeepalive::new().with_time(silence).with_interval(question_interval(silence));
+    SockRef::from(&fd).set_tcp_keepalive(&questions.with_retries(QUESTIONS))
+}
+
+/// How long a peer is silent before [`keep_alive`] ends its connection.
+#[must_use]
+pub fn lost_after(silence: Duration) -> Duration {
+    silence + QUESTIONS * question_interval(silence)
+}
+
+/// The kernel takes whole seconds, and at least one.
+fn question_interval(silence: Duration) -> Duration {
+    Duration::from_secs((silence.as_secs() / u64::from(QUESTIONS)).clamp(1, 10))
+}
+
+/// Lets the kernel end the connection when what is on its way to the peer is not acknowledged for so long (`TCP_USER_TIMEOUT`,
+/// RFC 5482), which holds for a window that stays closed, too, and for the questions of [`keep_alive`]. Without a time the kernel
+/// sends again for a quarter of an hour and longer (`tcp_retries2`).
+///
+/// # Errors
+/// What `setsockopt(TCP_USER_TIMEOUT)` says.
+pub fn bound_delivery(fd: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result<()> {
+    SockRef::from(&fd).set_tcp_user_timeout(limit)
+}
+
+/// True if the peer has acknowledged nothing for as long as [`keep_alive`] would have waited for it, though it was sent the same
+/// again or asked for room. One whose window stays closed acknowledges the questions for room. False where nothing is asked.
+///
+/// # Errors
+/// What `getsockopt` says of `TCP_INFO` or of the settings of keep-alive.
+pub fn is_lost(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut info = [0; TCP_INFO_LAST_ACK_RECV + size_of::<u32>()];
+    option::get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    let unanswered = info[TCP_INFO_RETRANSMITS].max(info[TCP_INFO_PROBES]);
+    // The first may still be on its way.
+    if unanswered < 2 || option::get_int(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE)? == 0 {
+        return Ok(false);
+    }
+    let number =
+        |name| Ok(u64::try_from(option::get_int(fd, libc::IPPROTO_TCP, name)?).unwrap_or(0));
+    let idle: io::Result<u64> = number(libc::TCP_KEEPIDLE);
+    let limit = idle? + number(libc::TCP_KEEPCNT)? * number(libc::TCP_KEEPINTVL)?;
+    let silence_millis = info.last_chunk().map_or(0, |&millis| u32::from_ne_bytes(millis));
+    Ok(Duration::from_millis(silence_millis.into()) >= Duration::from_secs(limit))
 }
 
 /// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.
@@ -205,6 +249,18 @@ pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
 pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).set_linger(Some(Duration::ZERO))
 }
+
+/// How often a silent peer is asked.
+const QUESTIONS: u32 = 6;
+
+/// Where `struct tcp_info` has `tcpi_retransmits`: how often the oldest bytes on their way were sent again (include/uapi/linux/tcp.h).
+const TCP_INFO_RETRANSMITS: usize = 2;
+
+/// And `tcpi_probes`, questions without an answer.
+const TCP_INFO_PROBES: usize = 3;
+
+/// And `tcpi_last_ack_recv`, milliseconds.
+const TCP_INFO_LAST_ACK_RECV: usize = 56;
 
 /// `tcpi_state`, the first byte of `struct tcp_info`, once a connection was reset (include/net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;

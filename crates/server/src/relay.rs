@@ -277,6 +277,20 @@ impl Relay {
         self.finish(Party::Backend);
     }
 
+    /// Ends what goes to and comes from a side that is lost: what was sent there does not arrive. True if anything is still on
+    /// its way to either, and so may turn out to be lost.
+    pub(crate) fn lose_lost(&mut self) -> bool {
+        for party in [Party::Client, Party::Backend] {
+            if self.side(party).is_lost() {
+                self.lose(
+                    party,
+                    TunnelEnd::failed(party, &io::Error::from(io::ErrorKind::TimedOut).into()),
+                );
+            }
+        }
+        self.unacknowledged_bytes() > 0
+    }
+
     /// Sends the last words that are due, then takes in what peers still send until they close too: to close with
     /// bytes unread would reset the connection under what was sent last. A backend is left as soon as it has all that. The caller does not wait long, unless
     /// [`unacknowledged_bytes`](Self::unacknowledged_bytes) become fewer.

@@ -6,8 +6,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kettle_config::{Config, Diagnostic, Listener, collide};
+use kettle_config::{Config, Diagnostic, Listener, ListenerKind, collide};
 use kettle_kernel::{keeper, socket};
 use socket2::{Domain, Socket, Type};
 
@@ -71,8 +72,21 @@ pub fn configure(config: &Config, bound: &[BoundAddress]) {
             if let Err(error) = socket::keep_alive(socket.as_fd(), listener.keepalive) {
                 tracing::warn!(%error, "whether clients are still there cannot be asked");
             }
+            if let Err(error) =
+                socket::bound_delivery(socket.as_fd(), delivery_limit(config, listener))
+            {
+                tracing::warn!(%error, "how long clients may acknowledge nothing cannot be bounded");
+            }
         }
     }
+}
+
+/// How long the kernel sends to a client that acknowledges nothing, where it is to ask for those that are silent. One that only
+/// takes nothing has `write_timeout` all the same, and in a tunnel its own time: tunnels look after lost clients themselves.
+fn delivery_limit(config: &Config, listener: &Listener) -> Option<Duration> {
+    let speaks_http = matches!(listener.kind, ListenerKind::Https(_) | ListenerKind::Redirect(_));
+    let silence = listener.keepalive.filter(|_| speaks_http)?;
+    Some(socket::lost_after(silence).max(config.limits.write_timeout))
 }
 
 fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result<BoundAddress> {

@@ -54,3 +54,32 @@ pub(crate) const ANY_NAME: &str = "_";
 
 /// The longest name that anybody can have (RFC 1035 §2.3.4).
 pub const NAME_BYTES_MAX: usize = 253;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_exact_or_a_wildcard_for_one_label() {
+        let mut names = Names::default();
+        for (index, name) in ["a.test", "*.A.test.", "A.test", ANY_NAME].into_iter().enumerate() {
+            names.add(name, index);
+        }
+        for (asked, found) in [
+            ("a.test", Some(&0)),
+            ("A.TEST.", Some(&0)),
+            ("b.a.test", Some(&1)),
+            ("c.b.a.test", None),
+            (".a.test", None),
+            ("test", None),
+            (ANY_NAME, None),
+            ("", None),
+            (&"a".repeat(NAME_BYTES_MAX + 2), None),
+        ] {
+            assert_eq!(names.find(asked), found, "{asked}");
+        }
+        let mut values: Vec<_> = names.values().copied().collect();
+        values.sort_unstable();
+        assert_eq!(values, [0, 1]);
+    }
+}

@@ -11,6 +11,7 @@ pub mod guarded;
 mod kernel;
 mod leaves;
 mod lenient;
+mod lost;
 mod pass;
 mod reuse;
 mod servers;

@@ -54,11 +54,8 @@ proptest! {
     #[test]
     fn any_bytes_are_read_without_a_panic(mut bytes in vec(any::<u8>(), 0..300), is_ours: bool) {
         if is_ours && bytes.len() >= PREFIX_BYTES {
-            let length = u32::try_from(bytes.len()).unwrap();
             bytes[..8].copy_from_slice(MAGIC);
-            bytes[8..12].copy_from_slice(&length.to_le_bytes());
-            let sum = crc32fast::hash(&bytes[SUMMED_FROM..]);
-            bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+            seal(&mut bytes);
         }
         if let Ok((head, extent)) = ObjectHead::decode(&bytes) {
             prop_assert!(head.encode(extent).is_some());
@@ -69,6 +66,7 @@ proptest! {
 #[test]
 fn a_head_beyond_the_limit_is_not_written() {
     let extent = BodyExtent { offset: HEAD_BYTES_MAX as u64, bytes: 0, sum: None };
+    assert_eq!(HEAD_BYTES_MAX, 65_536);
     let mut head = ObjectHead { status: 200, ..ObjectHead::default() };
     let empty = head.encode(extent).unwrap().len();
     head.lines = vec![b'x'; HEAD_BYTES_MAX - empty];
@@ -77,4 +75,34 @@ fn a_head_beyond_the_limit_is_not_written() {
     head.lines.push(b'x');
     assert_eq!(head.encode(extent), None);
     assert_eq!(head.body_offset(None), None);
+}
+
+#[test]
+fn a_head_is_damaged_whose_sum_is_right_but_not_its_numbers() {
+    let head = ObjectHead { status: 200, ..ObjectHead::default() };
+    let at = |offset, bytes| head.encode(BodyExtent { offset, bytes, sum: None }).unwrap();
+    let length = at(BODY_ALIGNMENT, 5).len() as u64;
+    assert!(ObjectHead::decode(&at(length, 5)).is_ok());
+    assert!(ObjectHead::decode(&at(u64::MAX - 5, 5)).is_ok());
+    for (what, bytes) in [
+        ("the body begins in the head", at(length - 1, 5)),
+        ("the body ends beyond all numbers", at(u64::MAX - 4, 5)),
+        ("more stands in the head than is read", {
+            let mut longer = at(BODY_ALIGNMENT, 5);
+            longer.push(0);
+            seal(&mut longer);
+            longer
+        }),
+    ] {
+        assert_eq!(ObjectHead::decode(&bytes), Err(DamagedHead), "{what}");
+    }
+    assert_eq!(DamagedHead.to_string(), "the object's head is damaged");
+}
+
+/// Writes length and sum of a head anew.
+fn seal(head: &mut [u8]) {
+    let length = u32::try_from(head.len()).unwrap();
+    head[8..12].copy_from_slice(&length.to_le_bytes());
+    let sum = crc32fast::hash(&head[SUMMED_FROM..]);
+    head[12..16].copy_from_slice(&sum.to_le_bytes());
 }

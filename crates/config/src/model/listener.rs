@@ -60,7 +60,9 @@ settings! {
         /// address that is not one of theirs counts; any other header has one address.
         pub client_ip_header: String = text(&CLIENT_IP_HEADER, "X-Forwarded-For"),
         /// How long a connection may be silent before the kernel asks whether its client is still there (TCP keepalive),
-        /// and closes it if nobody answers.
+        /// six times and a sixth of this time apart (1 to 10 seconds), and closes it if nobody answers. A client that
+        /// acknowledges nothing of what is sent to it is given up after as long. Over HTTP neither happens before
+        /// `limits.write_timeout` is over.
         pub keepalive: Option<Duration> = optional(duration(
             Duration::from_hours(1), Duration::from_secs(1), Duration::from_hours(9)), "the kernel does not ask"),
     }

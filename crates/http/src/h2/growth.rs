@@ -29,7 +29,7 @@ pub(super) struct Growth {
 }
 
 /// A PING on its way to the client and back, and what comes meanwhile.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Probe {
     pub(super) stream: u32,
     /// The windows that bound what comes in its time.
@@ -40,6 +40,10 @@ pub(super) struct Probe {
     pub(super) is_passed_on: bool,
     /// True if nothing is known of where in the client's burst it was sent: in front of the next one it comes back early.
     pub(super) is_first: bool,
+    /// True once it came back: nothing more counts as come in its time.
+    pub(super) is_back: bool,
+    /// What has come since of any stream.
+    pub(super) behind_bytes: i64,
 }
 
 /// Bytes of one stream, and of all.
@@ -109,7 +113,10 @@ impl Growth {
     pub(super) fn count(&mut self, number: u32, bytes: usize) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.unprobed_bytes = self.unprobed_bytes.saturating_add(bytes);
-        if let Some(probe) = &mut self.probe {
+        let Some(probe) = &mut self.probe else { return };
+        if probe.is_back {
+            probe.behind_bytes += bytes;
+        } else {
             probe.came.connection += bytes;
             if probe.stream == number {
                 probe.came.stream += bytes;
@@ -118,7 +125,22 @@ impl Growth {
     }
 }
 
+impl Probe {
+    /// True if it came back, and a whole window behind it without a note that what came before was passed on.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_back && self.behind_bytes >= self.windows.stream
+    }
+
+    /// True if the windows, or one of them, kept more from coming.
+    pub(super) fn is_bound(&self) -> bool {
+        let is_filled = |came: i64, window: i64| came >= window / 3 * 2;
+        is_filled(self.came.stream, self.windows.stream)
+            || is_filled(self.came.connection, self.windows.connection)
+    }
+}
+
 pub(super) const WINDOW_PING: &[u8; 8] = b"windows.";
 
-/// How much of bodies comes between two probes: more where the last one was of no use.
-pub(super) const PAUSE_BYTES_MIN: i64 = 64 << 10;
+/// How much of bodies comes between two probes: more where the last one was of no use. The first probe goes around with the first
+/// 64 KiB, which is all that clients send before they know the windows.
+pub(super) const PAUSE_BYTES_MIN: i64 = 32 << 10;

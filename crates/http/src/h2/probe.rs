@@ -20,6 +20,9 @@ impl Connection {
     pub fn note_passed_on(&mut self, number: u32) {
         if let Some(probe) = self.growth.probe.as_mut().filter(|probe| probe.stream == number) {
             probe.is_passed_on |= probe.came.stream >= probe.windows.stream / 2;
+            if probe.is_back && probe.is_passed_on {
+                self.conclude_probe(false);
+            }
         }
     }
 
@@ -31,6 +34,9 @@ impl Connection {
 
     /// Sends a probe, if enough came of bodies since the last one, and a larger window would be of use to this stream.
     pub(super) fn probe_if_due(&mut self, number: u32) {
+        if self.growth.probe.as_ref().is_some_and(Probe::is_over) {
+            self.conclude_probe(false);
+        }
         let growth = &self.growth;
         let is_off = growth.granted.budget.is_none() || growth.probe.is_some();
         if is_off || growth.unprobed_bytes < growth.pause_bytes {
@@ -45,45 +51,57 @@ impl Connection {
     }
 
     fn probe(&mut self, stream: u32, windows: Sizes, is_first: bool) {
-        let came = Sizes::default();
-        self.growth.probe = Some(Probe { stream, windows, came, is_passed_on: false, is_first });
+        let probe = Probe { stream, windows, is_first, ..Probe::default() };
+        self.growth.probe = Some(probe);
         self.write(PING, 0, WINDOW_PING);
     }
 
-    /// A probe came back: if it was the one under way, the windows grow, or shrink where so much is of no use. Returns whether it
-    /// was.
+    /// A probe came back. Where only a note is missing that what came has been passed on, it waits for that, until a window more
+    /// has come: a body that comes in bursts is found passed on when the next one begins, just behind the probe. Returns whether
+    /// one was on its way.
     pub(super) fn end_probe(&mut self) -> bool {
-        let Some(probe) = self.growth.probe.take() else { return false };
-        self.growth.unprobed_bytes = 0;
-        let Probe { stream: number, windows, came, is_passed_on, is_first } = probe;
-        let Some(stream) = self.stream(number).filter(|stream| stream.is_receiving()) else {
-            return true;
+        let Some(probe) = self.growth.probe.as_mut().filter(|probe| !probe.is_back) else {
+            return false;
         };
-        let size = stream.receive_window.size;
-        let is_behind = i64::try_from(stream.held_bytes()).unwrap_or(i64::MAX) > size / 2;
-        let is_taken = is_passed_on && !is_behind;
-        let is_filled = |came: i64, window: i64| came >= window / 3 * 2;
-        let is_bound = is_filled(came.stream, windows.stream)
-            || is_filled(came.connection, windows.connection);
+        probe.is_back = true;
+        let (number, lacks_note) = (probe.stream, probe.is_bound() && !probe.is_passed_on);
+        let is_behind = self.stream(number).is_some_and(|stream| {
+            let held_bytes = i64::try_from(stream.held_bytes()).unwrap_or(i64::MAX);
+            held_bytes > stream.receive_window.size / 2
+        });
+        if is_behind || !lacks_note {
+            self.conclude_probe(is_behind);
+        }
+        true
+    }
+
+    /// The windows grow, or shrink where so much is of no use.
+    fn conclude_probe(&mut self, is_behind: bool) {
+        let Some(probe) = self.growth.probe.take() else { return };
+        self.growth.unprobed_bytes = 0;
+        let Some(stream) = self.stream(probe.stream).filter(|stream| stream.is_receiving()) else {
+            return;
+        };
+        let (number, size) = (probe.stream, stream.receive_window.size);
         let now = Sizes { stream: size, connection: self.receive_window.size };
-        if is_taken && is_bound {
+        let is_slow = is_behind || probe.is_bound() && !probe.is_passed_on;
+        if probe.is_bound() && !is_slow {
             if self.grow(number, size) {
                 self.growth.pause_bytes = PAUSE_BYTES_MIN;
                 // What comes until this one is back is still bound by the windows as they were.
                 self.probe(number, now, false);
-                return true;
+                return;
             }
-        } else if is_first {
+        } else if probe.is_first {
             self.probe(number, now, false);
-            return true;
-        } else if (!is_taken || came.stream < size / 4)
+            return;
+        } else if (is_slow || probe.came.stream < size / 4)
             && let Some(stream) = self.stream(number)
         {
             stream.target_bytes = stream.target_bytes.min(size / 2);
         }
         let pause_bytes = &mut self.growth.pause_bytes;
         *pause_bytes = (*pause_bytes * 2).min(PAUSE_BYTES_MAX);
-        true
     }
 
     /// Opens the window of a stream, and that of the connection by as much as it has none left from others; `false` if the budget

@@ -120,6 +120,29 @@ pub(super) fn kind_of(words: &[String]) -> (LocationKind, &str) {
     }
 }
 
+/// The prefixes of which no location is held against the expressions of a block.
+pub(super) fn spared_by<'l>(locations: &'l [Location<'_>], block: &[Directive]) -> Vec<&'l str> {
+    let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
+    let yields = |prefix: &str| {
+        let mut own = prefixes().filter(|it| it.path.trim_end_matches('/') == prefix);
+        own.any(|it| it.scope.yields_to(block))
+    };
+    let all = prefixes().map(|it| it.path.trim_end_matches('/'));
+    all.filter(|prefix| !yields(prefix)).collect()
+}
+
+/// Whether expressions are held against the paths of a location that are not against those of a place above it.
+pub(super) fn is_met_by_more(
+    location: &Location<'_>,
+    above: &str,
+    locations: &[Location<'_>],
+) -> bool {
+    let expressions = locations.iter().filter(|it| it.kind == LocationKind::Pattern);
+    expressions.map(|it| it.scope.around()).any(|block| {
+        location.scope.yields_to(block) && spared_by(locations, block).contains(&above)
+    })
+}
+
 /// Why no file may answer at a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shut<'t> {

@@ -65,6 +65,33 @@ fn a_silent_peer_is_asked_whether_it_is_there() {
 }
 
 #[test]
+fn questions_are_a_sixth_of_the_silence_apart() {
+    for (silence, lost_after_seconds) in [(1, 7), (6, 12), (12, 24), (60, 120), (3_600, 3_660)] {
+        let lost = lost_after(Duration::from_secs(silence));
+        assert_eq!(lost, Duration::from_secs(lost_after_seconds), "{silence}");
+    }
+}
+
+#[test]
+fn a_peer_that_takes_nothing_is_not_lost() {
+    let (near, _far) = loopback::pair().unwrap();
+    assert!(!is_lost(near.as_fd()).unwrap());
+    keep_alive(near.as_fd(), Some(Duration::from_secs(1))).unwrap();
+    let block = vec![0; 1 << 20];
+    while transfer::send_one(near.as_fd(), &block, false).is_ok() {}
+    assert!(!is_lost(near.as_fd()).unwrap());
+}
+
+#[test]
+fn delivery_is_bounded_and_unbounded() {
+    let (near, _far) = loopback::pair().unwrap();
+    for limit in [Some(Duration::from_secs(7)), None] {
+        bound_delivery(near.as_fd(), limit).unwrap();
+        assert_eq!(SockRef::from(&near).tcp_user_timeout().unwrap(), limit);
+    }
+}
+
+#[test]
 fn unacknowledged_bytes_are_pending() {
     let (sender, _receiver) = loopback::pair().unwrap();
     assert_eq!(pending_output_bytes(sender.as_fd()).unwrap(), 0);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::{Listener, Truncation, TunnelPathChoice, TxPathChoice};
+use kettle_kernel::socket;
 use kettle_tls::stream::TlsStream;
 
 use super::Connection;
@@ -57,6 +58,8 @@ impl Connection {
         peer: SocketAddr,
     ) {
         let Some(ends) = self.tunnel_ends(upgraded, peer) else { return };
+        // A client may stop to read in a tunnel, and look after that it is there is the tunnel's. A socket that refuses has failed.
+        let _ = socket::bound_delivery(stream.socket(), None);
         let Self { worker, deadline, snapshot, number, .. } = self;
         // A tunnel may outlive many configurations.
         drop(snapshot);

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use kettle_http::h2::{ErrorCode, Incoming, Priority, Room};
+use kettle_http::h2::{self, ErrorCode, Incoming, Priority, Room};
 
 use super::channel::{Channel, Gone};
 use super::priority::{InLine, Line};
@@ -49,13 +49,18 @@ impl Stream {
         if self.channel.is_over() {
             return Poll::Ready(Err(Gone));
         }
+        let incoming = self.with_room(|frames| frames.poll_incoming(self.number, context));
+        incoming.map_err(Gone::from)
+    }
+
+    /// Has the driver send what this stages: the room that it gives the client is due, also where nothing has come.
+    fn with_room<T>(&self, give: impl FnOnce(&mut h2::Connection) -> T) -> T {
         let staged_bytes = self.channel.staged_bytes();
-        let incoming = self.channel.frames.borrow_mut().poll_incoming(self.number, context);
-        // The room that it gives the client is due, also where nothing has come.
+        let outcome = give(&mut self.channel.frames.borrow_mut());
         if self.channel.staged_bytes() > staged_bytes {
             self.channel.wake_driver();
         }
-        incoming.map_err(Gone::from)
+        outcome
     }
 
     /// True while a note of what was [passed on](Self::note_passed_on) is of use.
@@ -63,9 +68,9 @@ impl Stream {
         self.channel.frames.borrow().is_probing(self.number)
     }
 
-    /// Notes that all that was given out of its request's body has been passed on.
+    /// Notes that all that was given out of its request's body has been passed on. The client may get more room for that.
     pub(crate) fn note_passed_on(&self) {
-        self.channel.frames.borrow_mut().note_passed_on(self.number);
+        self.with_room(|frames| frames.note_passed_on(self.number));
     }
 
     /// Whether some of its request's body ever came.

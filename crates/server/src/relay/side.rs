@@ -132,6 +132,16 @@ impl Side {
         socket::pending_output_bytes(fd).unwrap_or(0)
     }
 
+    /// True if what went there does not arrive. Of a stream its connection tells.
+    pub(super) fn is_lost(&self) -> bool {
+        let fd = match self {
+            Self::Tls(stream) => stream.socket(),
+            Self::Plain(socket) => socket.as_fd(),
+            Self::Stream(_) | Self::Closed => return false,
+        };
+        socket::is_lost(fd).unwrap_or(false)
+    }
+
     /// What a reset would take back: it went there, has not arrived, and still can. A Unix socket leaves it to its peer.
     pub(super) fn undelivered_bytes(&mut self, context: &mut Context<'_>) -> usize {
         let can_arrive = match self {

@@ -45,14 +45,50 @@ impl Rest {
     }
 }
 
+/// Since when nothing happens, and when to look whether a side is lost.
+#[derive(Clone, Copy)]
+struct Quiet {
+    /// Since when no byte has gone either way, in ticks.
+    since: u32,
+    /// When to look whether what was sent arrives: not if nothing is on its way.
+    look: Option<u32>,
+}
+
+impl Quiet {
+    /// What went in front of the tunnel may be on its way, too.
+    fn new(ticks: u32) -> Self {
+        Self { since: ticks, look: Some(ticks.saturating_add(LOOK_TICKS)) }
+    }
+
+    fn interrupted(&mut self, ticks: u32) {
+        self.since = ticks;
+        self.look.get_or_insert(ticks.saturating_add(LOOK_TICKS));
+    }
+
+    /// How much of the time that it may last is left, or until the next look.
+    fn left(self, most: Duration, ticks: u32) -> Duration {
+        let left = most.saturating_sub(since(self.since, ticks));
+        self.look.map_or(left, |look| left.min(TICK * look.saturating_sub(ticks)))
+    }
+
+    /// Looks if that is due. What a lost side means for the other the relay does in its next turn.
+    fn has_looked(&mut self, relay: &mut Relay, ticks: u32) -> bool {
+        let is_due = self.look.is_some_and(|look| look <= ticks);
+        if is_due {
+            self.look = relay.lose_lost().then(|| ticks.saturating_add(LOOK_TICKS));
+        }
+        is_due
+    }
+}
+
 impl Time {
     /// How long it may last if nothing happens from now on.
-    fn left(&self, rest: Rest, ticks: u32) -> Duration {
+    fn left(&self, rest: Rest, quiet: Quiet, ticks: u32) -> Duration {
         let most = match (rest.told, rest.delivered) {
             (_, Some(begun)) => REST_SILENCE_MAX.min(REST_MAX.saturating_sub(since(begun, ticks))),
             // Nothing tells that it has arrived, so that is looked at again and again.
             (Some(_), None) => TICK,
-            (None, None) => Duration::MAX,
+            (None, None) => quiet.left(self.idle, ticks),
         };
         let idle = self.idle.min(most);
         self.end.map_or(idle, |end| idle.min(end.saturating_duration_since(Instant::now())))
@@ -96,9 +132,10 @@ pub(super) async fn run(
 ) -> TunnelEnd {
     let Carried { relay, slot, .. } = carried;
     let (mut progress, mut rest) = (relay.progress(), Rest::default());
+    let mut quiet = Quiet::new(deadline.ticks());
     shown.carried(relay.flows(), deadline.ticks());
     let end = loop {
-        deadline.extend(time.left(rest, deadline.ticks()));
+        deadline.extend(time.left(rest, quiet, deadline.ticks()));
         // To a client that has all nothing is owed.
         let stage = if rest.delivered.is_some() { Stage::Idle } else { Stage::UnderWay };
         let carry = |context: &mut Context<'_>| {
@@ -114,7 +151,8 @@ pub(super) async fn run(
                 }
                 progress = relay.progress();
                 shown.carried(relay.flows(), deadline.ticks());
-                deadline.extend(time.left(rest, deadline.ticks()));
+                quiet.interrupted(deadline.ticks());
+                deadline.extend(time.left(rest, quiet, deadline.ticks()));
             }
             match polled {
                 Poll::Pending if rest.advances(relay) => Poll::Ready(None),
@@ -131,6 +169,8 @@ pub(super) async fn run(
                 break TunnelEnd::TooLong;
             }
             Ok(None) => rest.advance(relay, deadline.ticks()),
+            Err(Interrupt::Expired)
+                if rest.told.is_none() && quiet.has_looked(relay, deadline.ticks()) => {}
             Err(Interrupt::Expired) if time.is_worth_another_look(rest, deadline.ticks()) => {}
             Err(Interrupt::Expired) if rest.told.is_some() => break TunnelEnd::BackendClosed,
             Err(Interrupt::Expired) => break TunnelEnd::Idle,
@@ -144,6 +184,9 @@ pub(super) async fn run(
 /// for later close them only when they want the next one, and until then each has a place at its server.
 const REST_SILENCE_MAX: Duration = Duration::from_secs(5);
 const REST_MAX: Duration = Duration::from_secs(30);
+
+/// From look to look whether what was sent arrives.
+const LOOK_TICKS: u32 = 10;
 
 /// How long a client may take to receive that. What is left then it gets all the same, but it has no place at its server any more.
 const UNDELIVERED_MAX: Duration = Duration::from_mins(1);

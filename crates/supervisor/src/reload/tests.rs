@@ -397,16 +397,23 @@ fn keepalive_of_held_sockets_changes_with_the_commit_and_not_before() {
         let sockets = &fixture.live.bound()[0].sockets;
         sockets.iter().all(|socket| socket2::SockRef::from(&**socket).keepalive().unwrap())
     };
-    assert!(!are_asked(&fixture));
+    let delivery = |fixture: &Fixture| {
+        socket2::SockRef::from(&*fixture.live.bound()[0].sockets[0]).tcp_user_timeout().unwrap()
+    };
+    assert!(!are_asked(&fixture) && delivery(&fixture).is_none());
     write(&fixture, "keepalive = \"60s\"\n");
     let time_max = Duration::from_secs(60);
     let candidate = block_on(fixture.live.candidate(ReloadScope::Configuration, time_max));
     assert!(candidate.is_ok() && !are_asked(&fixture), "it may yet be refused");
     fixture.live.commit(candidate).unwrap();
     assert!(are_asked(&fixture));
+    assert_eq!(delivery(&fixture), Some(Duration::from_secs(120)));
+    write(&fixture, "keepalive = \"1s\"\n");
+    fixture.reload().unwrap();
+    assert_eq!(delivery(&fixture), Some(Duration::from_secs(60)), "as `write_timeout`");
     write(&fixture, "");
     fixture.reload().unwrap();
-    assert!(!are_asked(&fixture));
+    assert!(!are_asked(&fixture) && delivery(&fixture).is_none());
 }
 
 #[test]

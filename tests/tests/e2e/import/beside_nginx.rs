@@ -311,7 +311,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 
 const NGINX_PROGRAM: &str = "/usr/sbin/nginx";
 /// Behind the first few are those that found something once.
-const FIXED: [u64; 30] = [
+const FIXED: [u64; 40] = [
     1,
     2,
     3,
@@ -342,6 +342,16 @@ const FIXED: [u64; 30] = [
     1_795_826_169_686_190,
     1_795_826_612_285_502,
     1_795_826_612_285_835,
+    1_795_843_713_892_597,
+    1_795_843_713_892_823,
+    1_795_843_713_893_209,
+    1_795_843_713_893_654,
+    1_795_845_554_997_084,
+    1_795_845_554_998_339,
+    1_795_845_554_998_381,
+    1_795_845_554_998_596,
+    1_795_845_554_998_674,
+    1_795_846_463_425_432,
 ];
 const FRESH: u64 = 2;
 const REQUESTS: usize = 60;

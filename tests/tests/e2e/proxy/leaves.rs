@@ -60,7 +60,7 @@ impl Leave {
 }
 
 /// A client of either version, with one request.
-enum Asking {
+pub(super) enum Asking {
     Http1(Client),
     Http2(Frames),
 }
@@ -73,7 +73,7 @@ impl Asking {
         }
     }
 
-    fn get(kettle: &Kettle, version: u8, target: &str) -> Self {
+    pub(super) fn get(kettle: &Kettle, version: u8, target: &str) -> Self {
         let mut asking = Self::connect(kettle, version);
         match &mut asking {
             Self::Http1(client) => client.send(&get(target)).unwrap(),
@@ -82,7 +82,7 @@ impl Asking {
         asking
     }
 
-    fn client(&mut self) -> &mut Client {
+    pub(super) fn client(&mut self) -> &mut Client {
         match self {
             Self::Http1(client) => client,
             Self::Http2(frames) => &mut frames.client,
@@ -469,8 +469,11 @@ enum Seen {
 use Seen::*;
 
 /// A tunnel that stands.
-fn tunnel(kettle: &Kettle, backend: &Backend, version: u8) -> (Asking, TcpStream) {
-    let mut asking = Asking::connect(kettle, version);
+pub(super) fn tunnel(kettle: &Kettle, backend: &Backend, version: u8) -> (Asking, TcpStream) {
+    upgraded(Asking::connect(kettle, version), backend)
+}
+
+pub(super) fn upgraded(mut asking: Asking, backend: &Backend) -> (Asking, TcpStream) {
     match &mut asking {
         Asking::Http1(client) => {
             let fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nsec-websocket-key: x\r\n";

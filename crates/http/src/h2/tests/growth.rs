@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::client::*;
 use crate::h2::frame::*;
+use crate::h2::stream::Stream;
 use crate::h2::*;
 
 const FIRST: Settings =
@@ -110,6 +111,116 @@ fn a_window_grows_while_a_body_is_passed_on_as_it_comes() {
     assert!(client.may_send(stream) > 10 << 20);
 }
 
+/// The last piece of each burst is found passed on when the next burst begins, and so behind the probe.
+#[test]
+fn a_window_grows_where_a_body_comes_in_bursts() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    let mut rounds = Vec::new();
+    for _ in 0..6 {
+        rounds.push(client.may_send(stream));
+        client.send(stream, 16_384);
+        assert!(read_next(&mut client.connection, stream) > 0);
+        client.connection.note_passed_on(stream);
+        client.send(stream, client.may_send(stream));
+        while read_next(&mut client.connection, stream) > 0 {}
+        // It hears what was said, and answers at once.
+        client.hear();
+        client.hear();
+    }
+    assert!(rounds[4] >= 4 << 20, "{rounds:?}");
+}
+
+#[test]
+fn a_probe_goes_around_once_enough_came() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let [stream, other] = [0; 2].map(|_| client.begin(&[]));
+    for (bytes, probes) in [(32_767, 0), (1, 1), (100_000, 0)] {
+        client.send(stream, bytes);
+        while read_next(&mut client.connection, stream) > 0 {}
+        let pings = taken(&mut client.connection);
+        assert_eq!(pings.iter().filter(|it| it.kind == PING).count(), probes, "{bytes}");
+        assert_eq!(client.connection.is_probing(stream), bytes != 32_767);
+        assert!(!client.connection.is_probing(other));
+    }
+}
+
+/// Sends so much in each round trip, passed on as it comes.
+fn has_grown(bytes: usize) -> bool {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    for _ in 0..8 {
+        client.send(stream, bytes);
+        while read_next(&mut client.connection, stream) > 0 {
+            client.connection.note_passed_on(stream);
+        }
+        client.hear();
+    }
+    budget.free_bytes() < BUDGET
+}
+
+#[test]
+fn a_window_is_too_small_for_two_thirds_of_it_in_a_round_trip() {
+    assert!(!has_grown(170 << 10));
+    assert!(has_grown(176 << 10));
+}
+
+#[test]
+fn windows_grow_where_that_of_the_connection_is_what_binds() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    client.connection = begun_with(Settings { connection_window_bytes: 512 << 10, ..FIRST });
+    client.connection.grow_within(Arc::clone(&budget));
+    client.open = 512 << 10;
+    let streams = [0; 3].map(|_| client.begin(&[]));
+    for _ in 0..6 {
+        for stream in streams {
+            client.send(stream, 150 << 10);
+            while read_next(&mut client.connection, stream) > 0 {
+                client.connection.note_passed_on(stream);
+            }
+        }
+        client.hear();
+    }
+    assert!(budget.free_bytes() < BUDGET);
+}
+
+/// What sockets hold in between is not taken.
+#[test]
+fn a_window_stays_where_only_a_little_was_passed_on() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    for _ in 0..12 {
+        client.send(stream, 16_384);
+        assert!(read_next(&mut client.connection, stream) > 0);
+        if client.connection.growth.probe.as_ref().is_some_and(|probe| !probe.is_back) {
+            client.connection.note_passed_on(stream);
+        }
+        client.send(stream, client.may_send(stream));
+        while read_next(&mut client.connection, stream) > 0 {}
+        client.hear();
+        client.hear();
+        assert_eq!(budget.free_bytes(), BUDGET);
+    }
+}
+
+/// A probe that waits for a note holds up no other stream.
+#[test]
+fn a_stream_that_stalls_keeps_no_other_from_growing() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let [stalled, stream] = [0; 2].map(|_| client.begin(&[]));
+    for _ in 0..3 {
+        client.round(stalled, false);
+    }
+    let rounds: Vec<usize> = (0..6).map(|_| client.round(stream, true)).collect();
+    assert!(rounds.iter().any(|bytes| *bytes >= 4 << 20), "{rounds:?}");
+}
+
 #[test]
 fn a_window_stays_while_nobody_passes_the_body_on() {
     let budget = WindowBudget::new(BUDGET);
@@ -119,16 +230,44 @@ fn a_window_stays_while_nobody_passes_the_body_on() {
         assert!(client.round(stream, false) <= 256 << 10);
     }
     assert_eq!(budget.free_bytes(), BUDGET);
-    // Or holds most of it still.
+    // Or holds more than half of it still when the probe comes back.
     let mut client = Distant::new(&budget);
     let stream = client.begin(&[]);
     for _ in 0..20 {
-        let bytes = client.may_send(stream);
-        client.send(stream, bytes);
+        client.send(stream, client.may_send(stream));
+        assert!(read_next(&mut client.connection, stream) > 0);
         client.connection.note_passed_on(stream);
+        assert!(served(&client, stream).held_bytes() > 130 << 10);
+        client.hear();
+        while read_next(&mut client.connection, stream) > 0 {}
         client.hear();
     }
     assert_eq!(budget.free_bytes(), BUDGET);
+}
+
+fn served(client: &Distant, number: u32) -> &Stream {
+    client.connection.streams.iter().find(|it| it.number == number).unwrap()
+}
+
+#[test]
+fn a_window_is_halved_where_less_than_a_quarter_comes_in_a_round_trip() {
+    let budget = WindowBudget::new(BUDGET);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    (0..8).for_each(|_| _ = client.round(stream, true));
+    let mut sizes = Vec::new();
+    for bytes in [5 << 20, 3 << 20] {
+        for _ in 0..20 {
+            client.send(stream, bytes);
+            while read_next(&mut client.connection, stream) > 0 {
+                client.connection.note_passed_on(stream);
+            }
+            client.hear();
+            sizes.push(served(&client, stream).target_bytes >> 20);
+        }
+    }
+    sizes.dedup();
+    assert_eq!(sizes, [16, 8]);
 }
 
 #[test]
@@ -136,13 +275,17 @@ fn a_client_that_is_near_keeps_the_windows_it_has() {
     let budget = WindowBudget::new(BUDGET);
     let mut client = Distant::new(&budget);
     let stream = client.begin(&[]);
+    let mut probes = 0;
     for _ in 0..2_000 {
         client.send(stream, 20_000);
         read(&mut client.connection, stream);
         client.connection.note_passed_on(stream);
         client.hear();
+        probes += client.pings.len();
         assert_eq!(budget.free_bytes(), BUDGET);
     }
+    // Of no use, they come more and more seldom.
+    assert!((10..40).contains(&probes), "{probes}");
 }
 
 #[test]
@@ -206,6 +349,21 @@ fn a_body_whose_length_is_known_leaves_nothing_granted() {
     let stream = client.begin(&[("content-length", "262144")]);
     client.round(stream, true);
     assert!(client.pings.is_empty());
+}
+
+#[test]
+fn no_probe_goes_around_where_no_larger_window_is_of_use() {
+    for (more, probes) in [(0, 0), (1, 1)] {
+        let length = (32 << 10) + (256 << 10) + more;
+        let mut client = Distant::new(&WindowBudget::new(BUDGET));
+        let stream = client.begin(&[("content-length", &length.to_string())]);
+        for _ in 0..2 {
+            client.send(stream, 16 << 10);
+            while read_next(&mut client.connection, stream) > 0 {}
+        }
+        client.hear();
+        assert_eq!(client.pings.len(), probes, "{more}");
+    }
 }
 
 fn missing(connection: &Connection, stream: u32) -> u64 {

@@ -8,7 +8,7 @@ use super::*;
 fn guards_redirects_and_limits_become_those_of_routes() {
     for (words, expected) in CARRIED_OVER.iter().copied() {
         let zones = "limit_req_zone $binary_remote_addr zone=a:1m rate=10r/s; limit_req_zone $remote_addr zone=b:1m \
-                     rate=30r/m; limit_req_zone $uri zone=uri:1m rate=1r/s; limit_conn_zone $binary_remote_addr zone=c:1m; upstream app { least_conn; server 10.0.0.1; server 10.0.0.2:81 backup; }";
+                     rate=30r/m; limit_req_zone $uri zone=uri:1m rate=1r/s; limit_req_zone $remote_addr zone=none:1m rate=0r/s; limit_conn_zone $binary_remote_addr zone=c:1m; upstream app { least_conn; server 10.0.0.1; server 10.0.0.2:81 backup; }";
         let text =
             server(&format!("root /srv; {words}")).replace("http {", &format!("http {{ {zones}"));
         let made = beside_users(&text);
@@ -53,6 +53,16 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("limit_req zone=a burst=5;", "`limit_req zone=a burst=5` delays nobody"),
     ("limit_req zone=uri;", "`limit_req zone=uri` is not carried over"),
+    // The first of several counts; no rate and no number are none.
+    (
+        "limit_req zone=a; limit_req zone=b;",
+        "rate_limit = { requests = 10, period = \"1s\", burst = 1 }",
+    ),
+    ("limit_req zone=a; limit_req zone=b;", "`limit_req zone=b` is not carried over"),
+    ("limit_conn c 3; limit_conn c 4;", "concurrent = 3 }"),
+    ("limit_conn c 3; limit_conn c 4;", "`limit_conn c 4` is not carried over"),
+    ("limit_conn c 0;", "`limit_conn c 0` is not carried over"),
+    ("limit_req zone=none;", "`limit_req zone=none` is not carried over"),
     (
         "set_real_ip_from 10.0.0.1; real_ip_header Forwarded; limit_req zone=a;",
         "`limit_req zone=a` is not carried over",

@@ -156,6 +156,7 @@ fn no_neighbour_becomes_looser() {
         ("merge_slashes off;", "/ /open"),
         ("merge_slashes on; location /a/ { deny all; }", "/ /a! /open"),
         ("merge_slashes off; location /a/ { deny all; }", ""),
+        ("merge_slashes off; rewrite ^/a/(.*)$ /b/$1 last;", ""),
     ]);
 }
 

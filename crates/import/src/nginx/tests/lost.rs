@@ -119,6 +119,22 @@ fn a_name_of_a_stream_that_is_for_all_depths_is_told_of() {
     }
 }
 
+#[test]
+fn a_stream_is_passed_on_by_name_where_nginx_reads_names_and_once() {
+    let map = "map $ssl_preread_server_name $to { a.example 10.0.0.1:5; }";
+    let server = |port, words| format!("server {{ listen {port}; {words} proxy_pass $to; }}");
+    for (servers, left_out) in [
+        (server(443, "ssl_preread on;"), 0),
+        (server(443, ""), 1),
+        (server(443, "ssl_preread off;"), 1),
+        (server(443, "ssl_preread on;") + &server(444, "ssl_preread on;"), 1),
+    ] {
+        let made = imported(&format!("stream {{ {map} {servers} }}"));
+        let told = made.toml.matches("the server is left out because of `proxy_pass $to`").count();
+        assert_eq!(told, left_out, "{servers}\n{}", made.toml);
+    }
+}
+
 /// What nginx.conf says for WebSocket and for streams, and what of kettle does it.
 #[test]
 fn what_kettle_does_anyway_is_told_with_its_name() {

@@ -86,3 +86,67 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
     let told = "`location /there/a/` is left out; its requests come to `location /there/`";
     assert!(made.toml.contains(told), "{}", made.toml);
 }
+
+#[test]
+fn no_expression_that_nginx_meets_first_is_forgotten() {
+    left(&[
+        // What an expression within says of all that begins so.
+        ("location /th { location ~ \\.a$ { deny all; } }", "/-/th** /open /th-*.a"),
+        ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/-/th**-*.a /open /th-*.a"),
+        ("location /th { location ~ \\.a$ { rewrite ^ /there/key break; } }", "/ /open"),
+        ("location /th { location ~ \\.a$ { expires 1h; } }", "/ /open /th"),
+        ("location /th/ { location ~ \\.a$ { deny all; } }", "/ /open /th-*.a"),
+        // Another file answers where nginx does not come to the rewrite.
+        ("location ~ ^/(u|x) { } location /x/ { rewrite ^ /there/key break; }", "/-/x/** /open"),
+        ("location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }", "/ /open"),
+        ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/ /open"),
+        (
+            "location ~ \\.a$ { } location /x/ { rewrite ^/x/(.*)$ /x/b/$1 break; }",
+            "/ /open /x-*.a",
+        ),
+        ("location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }", "/-/x**.a /open"),
+        ("location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }", "/ /open"),
+        ("location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }", "/ /open"),
+        // A rewrite leads to a file that another route has.
+        ("location / { rewrite ^ /there/key break; } location = /there/key { deny all; }", ""),
+        // What `^~` says is not for a location within.
+        (
+            "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny all; }",
+            "/-*.a /open-*.a /x /x/y-*.a",
+        ),
+        (
+            "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { return 302 /b; }",
+            "/ /open /x /x/y",
+        ),
+        (
+            "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny 1.2.3.4; }",
+            "/-*.a /open-*.a",
+        ),
+        ("location ^~ /x/ { } location /x/y/ { }", "/ /open"),
+        // Or which files there are.
+        ("location ~ \\.a$ { disable_symlinks on; }", "/-*.a /open-*.a"),
+        ("location ~ \\.a$ { disable_symlinks off; }", "/ /open"),
+        // Other pages of folders.
+        ("location ~ ^/x/ { index a.txt; }", "/-/x/**/-/x/ /open-/x/**/-/x/"),
+        ("location ~ ^/x/ { index index.html; }", "/ /open"),
+        ("location ~ \\.a$ { index a.txt; }", "/ /open"),
+        ("index a.txt; location ~ ^/x/ { }", "/ /open"),
+    ]);
+}
+
+/// Sockets are shared by all servers on an address, and so is what is said of them.
+#[test]
+fn a_client_that_another_server_finds_by_a_proxy_is_not_known() {
+    let text = server("root /srv; deny 1.2.3.4;");
+    assert!(!config(&text).sites[0].routes[0].deny.is_empty());
+    for port in [443, 444] {
+        let other = format!(
+            "server {{ listen {port} ssl proxy_protocol; ssl_certificate c; ssl_certificate_key k; \
+             set_real_ip_from 10.0.0.1; real_ip_header proxy_protocol; server_name b.example; }}"
+        );
+        let made = imported(&text.replace("http {", &format!("http {{ {other}")));
+        let sites = made.config().map(|config| config.sites).unwrap_or_default();
+        let mut routes = sites.iter().flat_map(|it| &it.routes);
+        assert!(routes.all(|it| it.root.is_none()), "{port}\n{}", made.toml);
+    }
+}

@@ -92,3 +92,17 @@ fn only_a_server_that_leads_everybody_away_answers_for_all_names() {
         made.config().unwrap();
     }
 }
+
+/// nginx goes on from a folder to its index, and to where that leads.
+#[test]
+fn a_folder_whose_index_leads_elsewhere_shows_neither_it_nor_a_list() {
+    for (words, has_index) in [
+        ("location = /index.html { rewrite ^ /a.txt break; }", false),
+        ("location ~ \\.html$ { return 301 /a.txt; }", false),
+        ("location ~ ^/(.*)\\.html$ { return 301 /$1; }", true),
+    ] {
+        let made = imported(&server(&format!("root /srv; autoindex on; {words}")));
+        assert_eq!(!made.toml.contains("index = []"), has_index, "{words}\n{}", made.toml);
+        assert_eq!(made.toml.contains("listing = true"), has_index, "{words}\n{}", made.toml);
+    }
+}

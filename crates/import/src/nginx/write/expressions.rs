@@ -7,10 +7,11 @@ use super::route::{Cached, Common, Denied, OF_FALLBACK, Route, Setting, nearest,
 use super::settings::{OF_ROUTES, ROUTE_ABOVE, laxer_files};
 use crate::nginx::denied::{denied_patterns, folder_patterns};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
-use crate::nginx::location::{Location, LocationKind, Shut, kind_of};
+use crate::nginx::location::{Location, LocationKind, Shut, kind_of, spared_by};
 use crate::nginx::redirect::{Rule, has_few_letters};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::pattern::both;
 
 impl Writer<'_> {
     /// `cache_control` by pattern, as locations for one path and for regular expressions say, and what these refuse; nothing
@@ -82,17 +83,27 @@ impl Writer<'_> {
         common: &mut Common<'t>,
     ) -> Option<()> {
         let patterns = locations.iter().filter(|location| location.kind == LocationKind::Pattern);
-        for location in patterns {
-            let is_denied = |it: &Denied<'_>| it.is_of(location);
-            if common.denied.iter().any(is_denied) {
-                continue;
+        let is_denied = |location: &Location<'_>| common.denied.iter().any(|it| it.is_of(location));
+        let mut said = Vec::new();
+        for location in patterns.filter(|location| !is_denied(location)) {
+            if let Ok(rules) = self.rules_at(location) {
+                said.push((location, rules));
             }
-            let Ok(rules) = self.rules_at(location) else { continue };
+        }
+        // What nginx does not come to where an expression of no rules is met first.
+        for number in 0..said.len() {
+            let later = said.iter().skip(number + 1).flat_map(|(_, rules)| rules);
+            let behind = common.yielding.iter().chain(later).filter(|rule| !rule.is_redirect());
+            let behind: Vec<Rule> = behind.cloned().collect();
+            let Some((location, rules)) = said.get(number).cloned() else { break };
             let what = format!("`{}`", spoken(location.directive));
             let block = block_of(location);
             let spared: Vec<String> =
                 spared_by(locations, block).into_iter().map(str::to_owned).collect();
             self.deny_unsaid(location, &rules, &spared, routes, &what)?;
+            if rules.is_empty() {
+                self.deny_rewritten(location, &behind, &spared, routes, &what)?;
+            }
             if !rules.is_empty() {
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             }
@@ -151,6 +162,48 @@ impl Writer<'_> {
         Some(())
     }
 
+    /// Refuses the paths of an expression for which a route would look for another file, and nginx, which meets the expression first,
+    /// does not: by rules of its own location, or by those `behind` the expression. Nothing where no pattern says that.
+    fn deny_rewritten(
+        &mut self,
+        location: &Location<'_>,
+        behind: &[Rule],
+        spared: &[String],
+        routes: &mut [Route],
+        what: &str,
+    ) -> Option<()> {
+        let directive = location.directive;
+        let patterns = denied_patterns(&location.path);
+        let is_serving = |it: &&mut Route| it.alone.is_none() && !spared.contains(&it.prefix);
+        for route in routes.iter_mut().filter(is_serving) {
+            let is_of_route = |rule: &&Rule| {
+                let beginning = rule.beginning();
+                beginning.starts_with(&route.prefix) || route.prefix.starts_with(beginning)
+            };
+            let rules = route.rules.iter().filter(|rule| !rule.is_redirect());
+            let all = || format!("{}/**", route.prefix);
+            let from = |rule: &Rule| rule.from.clone().unwrap_or_else(all);
+            let from: Vec<String> =
+                rules.chain(behind.iter().filter(is_of_route)).map(from).collect();
+            let Some(patterns) = patterns.as_ref().filter(|_| !from.is_empty()) else {
+                if from.is_empty() {
+                    continue;
+                }
+                self.refuse(&Shut { directive, why: REWRITTEN }, what);
+                return None;
+            };
+            let patterns = patterns.iter().filter(|it| !route.denied.contains(*it));
+            let met = patterns.flat_map(|one| from.iter().filter_map(|it| both(one, it)));
+            let met: Vec<String> = met.collect();
+            if let Some(first) = met.first() {
+                let message = format!("paths that {what} is for get 403 by `{first}`");
+                self.draft.lose(&directive.origin, message, REWRITTEN);
+            }
+            met.into_iter().for_each(|pattern| route.deny(pattern));
+        }
+        Some(())
+    }
+
     /// Keeps a route's fallback from what `try_files` of another location was not for.
     fn except_from_fallback(
         &mut self,
@@ -197,7 +250,14 @@ impl Writer<'_> {
             };
             let tries = tries.filter(|it| is_listed || pages(it));
             let tries = tries.map(|directive| Shut { directive, why: NO_FOLDER });
-            let shut = tries.or(unlisted.filter(|_| is_listed));
+            let index = location.scope.find("index");
+            let is_same = match index {
+                Some(index) => index.words == route.indexes(),
+                None => route.indexes() == ["index.html"],
+            };
+            let directive = index.unwrap_or(location.directive);
+            let other = (!is_same).then_some(Shut { directive, why: OTHER_INDEX });
+            let shut = tries.or(unlisted.filter(|_| is_listed)).or(other);
             let Some(shut) = shut.filter(|_| !spared.contains(&route.prefix)) else { continue };
             if let Some(first) = patterns.first().filter(|it| !route.denied.contains(it)) {
                 let message = format!("folders that {what} is for get 403 by `{first}`");
@@ -279,17 +339,6 @@ impl Writer<'_> {
     }
 }
 
-/// The prefixes of which no location is held against the expressions of a block.
-fn spared_by<'l>(locations: &'l [Location<'_>], block: &[Directive]) -> Vec<&'l str> {
-    let prefixes = || locations.iter().filter(|it| it.kind == LocationKind::Prefix);
-    let yields = |prefix: &str| {
-        let mut own = prefixes().filter(|it| it.path.trim_end_matches('/') == prefix);
-        own.any(|it| it.scope.yields_to(block))
-    };
-    let all = prefixes().map(|it| it.path.trim_end_matches('/'));
-    all.filter(|prefix| !yields(prefix)).collect()
-}
-
 /// The block that an expression is for. One within another is taken for as much as that.
 fn block_of<'t>(location: &Location<'t>) -> &'t [Directive] {
     let mut scope = location.scope.clone();
@@ -323,6 +372,8 @@ fn well_known(above: &Route) -> Option<Route> {
 
 const NO_FOLDER: &str = "no folder answers there";
 const UNLISTED: &str = "lists are a matter of a whole route";
+const REWRITTEN: &str = "it comes before the location of a rewrite in nginx, and a route looks for what its rewrites lead to";
+const OTHER_INDEX: &str = "an index is a matter of a whole route";
 const OF_FILES: &str = "its files answer in nginx, and a backend would be asked for them";
 /// As kettle has it.
 const STARRED_MAX: usize = 100;

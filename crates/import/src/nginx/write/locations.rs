@@ -6,7 +6,7 @@ use kettle_config::Position;
 
 use super::Writer;
 use super::guard::unguarded;
-use super::route::{Common, Route, Setting, nearest, nearest_mut, spoken};
+use super::route::{Common, Denied, Route, Setting, nearest, nearest_mut, spoken};
 use super::settings::{OF_SITES, laxer_files};
 use crate::nginx::denied::no_less_than;
 use crate::nginx::location::{self, Location, LocationKind, Shut};
@@ -37,7 +37,7 @@ impl Writer<'_> {
             locations.iter().filter(|it| it.kind == LocationKind::Pattern && it.has_rules());
         let ruling = ruling.map(|it| it.scope.around());
         let ruling = ruling.chain(denied.iter().map(|it| it.block)).collect();
-        let mut common = Common { cached, denied, rules, ruling };
+        let mut common = Common { cached, denied, rules, yielding: Vec::new(), ruling };
         let whole = locations.iter().any(|it| it.kind == LocationKind::Prefix && it.path == "/");
         let mut routes: Vec<Route> = Vec::new();
         if !whole {
@@ -48,7 +48,7 @@ impl Writer<'_> {
             }
         }
         for location in locations.iter().filter(|location| location.kind == LocationKind::Prefix) {
-            self.prefix(location, &mut routes, &mut common)?;
+            self.prefix(location, &locations, &mut routes, &mut common)?;
         }
         self.exact(&locations, &mut routes, &mut common)?;
         // A location for one path comes before one for an expression, and behind what the server says.
@@ -67,6 +67,7 @@ impl Writer<'_> {
     fn prefix(
         &mut self,
         location: &Location<'_>,
+        locations: &[Location<'_>],
         routes: &mut Vec<Route>,
         common: &mut Common<'_>,
     ) -> Option<()> {
@@ -91,11 +92,9 @@ impl Writer<'_> {
             self.tell_of_prefix(location);
             return Some(());
         }
-        if let Some(above) = above
-            && let Some(shut) = self.spills(location, above, &rules)
-        {
-            self.deny_neighbours(location, routes, &shut, &what)?;
-        }
+        let spilled =
+            above.and_then(|it| self.spills(location, it, &rules, locations, &common.denied));
+        spilled.map_or(Some(()), |shut| self.deny_neighbours(location, routes, &shut, &what))?;
         let folder = location.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let falls_back = !location.path.ends_with('/') && exactly(&location.path).is_some();
         if let Some(above) = nearest_mut(routes, folder).filter(|_| falls_back) {
@@ -108,6 +107,7 @@ impl Writer<'_> {
         }
         if let Some(rule) = rules.first().filter(|it| it.leads_out_of(prefix)) {
             common.rules.push(rule.clone());
+            common.yielding.extend(location.yields.then(|| rule.clone()));
             return Some(());
         }
         if !has_root(&location.scope) {
@@ -122,7 +122,11 @@ impl Writer<'_> {
         let above = nearest(routes, prefix);
         let is_ruled = common.ruling.iter().all(|block| location.scope.yields_to(block))
             && !common.denied.iter().any(|it| location.scope.has_within_server(it.block));
-        if is_ruled && above.is_some_and(|above| above.says_the_same(&route)) {
+        let is_same = |above: &Route| above.says_the_same(&route);
+        let is_met_alike =
+            |above: &Route| !location::is_met_by_more(location, &above.prefix, locations);
+        let is_said = above.is_some_and(|above| is_same(above) && is_met_alike(above));
+        if is_ruled && is_said && spilled.is_none() {
             return Some(());
         }
         self.tell_of_names(location);
@@ -352,6 +356,8 @@ impl Writer<'_> {
         location: &Location<'t>,
         above: &Route,
         rules: &[Rule],
+        locations: &[Location<'t>],
+        denied: &[Denied<'_>],
     ) -> Option<Shut<'t>> {
         if above.is_closed || !self.has_neighbours(above, location) {
             return None;
@@ -366,8 +372,30 @@ impl Writer<'_> {
             .or_else(|| unguarded(location))
             .or_else(|| asked_for(location, above))
             .or_else(|| laxer_files(location, above))
-            .or_else(|| more().map(|directive| Shut { directive, why: WHOLE_NAMES }));
+            .or_else(|| more().map(|directive| Shut { directive, why: WHOLE_NAMES }))
+            .or_else(|| self.stricter_inside(location, above, locations, denied));
         stricter.map(|shut| Shut { why: WHOLE_NAMES, ..shut }).or(moved)
+    }
+
+    /// What an expression within such a location refuses.
+    fn stricter_inside<'t>(
+        &self,
+        location: &Location<'t>,
+        above: &Route,
+        locations: &[Location<'t>],
+        denied: &[Denied<'_>],
+    ) -> Option<Shut<'t>> {
+        let inside = locations.iter().filter(|it| {
+            let block = location.directive.inner();
+            it.kind == LocationKind::Pattern && std::ptr::eq(it.scope.around(), block)
+        });
+        let says_more = |it: &&Location<'t>| {
+            denied.iter().any(|denied| denied.is_of(it))
+                || self.stricter(it, above).is_some()
+                || laxer_files(it, above).is_some()
+        };
+        let directive = inside.filter(says_more).map(|it| it.directive).next()?;
+        Some(Shut { directive, why: WHOLE_NAMES })
     }
 
     /// What says that all that begins like a location lies elsewhere than where the route above looks for it.

@@ -156,6 +156,17 @@ impl Writer<'_> {
             rules.append(&mut route.rules);
             route.rules = rules;
         }
+        let is_strayed = |route: &Route, rule: &Rule| {
+            let home = rule.target().and_then(|target| nearest(routes, target));
+            let is_fixed = !rule.is_redirect() && !rule.to.contains('{') && route.alone.is_none();
+            is_fixed && home.is_some_and(|home| home.prefix != route.prefix)
+        };
+        let mut all = routes.iter().flat_map(|it| it.rules.iter().map(move |rule| (it, rule)));
+        if let Some((_, rule)) = all.find(|(route, rule)| is_strayed(route, rule)) {
+            let message = "the server is left out: a rewrite of it cannot be said";
+            self.draft.warn(&rule.origin, message, OUTSIDE);
+            return None;
+        }
         if let Some(first) = homeless.first()
             && !routes.iter().any(|route| route.prefix.is_empty())
         {
@@ -202,12 +213,13 @@ impl Writer<'_> {
     }
 
     /// nginx goes on from a folder to its index, and from there where a rule leads. A page stays an index all the same where clients
-    /// are led to it; a program does not.
+    /// are led to another name of it; a program does not. A folder that has lost its index is not listed.
     pub(super) fn mend_indexes(&mut self, routes: &mut [Route]) {
         for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
             let is_led = |name: &String| {
                 let is_page = [".html", ".htm"].iter().any(|it| name.ends_with(it));
-                let may_lead = |rule: &&Rule| !(is_page && rule.is_redirect());
+                let is_renamed = |rule: &Rule| rule.is_redirect() && rule.to.contains('{');
+                let may_lead = |rule: &&Rule| !(is_page && is_renamed(rule));
                 route
                     .rules
                     .iter()
@@ -220,7 +232,7 @@ impl Writer<'_> {
             let message = format!("{first} answers for no folder: a rule leads away from it");
             let help = "nginx follows that rule from the folder, too";
             self.draft.lose(&route.origin, message, help);
-            route.settings.retain(|(key, ..)| *key != "index");
+            route.settings.retain(|(key, ..)| !["index", "listing"].contains(key));
             let left = list(left.iter().map(String::as_str));
             route.settings.push(("index", left, route.origin.clone()));
         }

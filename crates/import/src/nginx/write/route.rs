@@ -201,6 +201,8 @@ pub(super) struct Common<'t> {
     pub(super) denied: Vec<Denied<'t>>,
     /// Of the server, and of places whose paths belong to several routes or to a part of one.
     pub(super) rules: Vec<Rule>,
+    /// Those among them of locations that expressions come before.
+    pub(super) yielding: Vec<Rule>,
     /// Where expressions stand that send clients elsewhere, or refuse them.
     pub(super) ruling: Vec<&'t [Directive]>,
 }

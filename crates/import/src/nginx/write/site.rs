@@ -354,11 +354,13 @@ impl Writer<'_> {
     }
 }
 
-/// Where nginx tells `//` from `/`, a path with it is no other location's, and here it is.
+/// Where nginx tells `//` from `/`, a path with it is no other location's and no rewrite's, and here it is.
 fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let directive = scope.find("merge_slashes").filter(|it| it.word(0) == "off")?;
-    let is_alone = scope.own().iter().filter(|it| it.name == "location").count() < 2;
-    (!is_alone).then_some(Shut { directive, why: SLASHES })
+    let locations = || scope.own().iter().filter(|it| it.name == "location");
+    let inside = locations().flat_map(|it| it.inner());
+    let is_rewritten = scope.own().iter().chain(inside).any(|it| it.name == "rewrite");
+    (is_rewritten || locations().count() > 1).then_some(Shut { directive, why: SLASHES })
 }
 
 const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
