@@ -157,6 +157,17 @@ impl Index {
         })
     }
 
+    /// Forgets the oldest variant of a key, if it has more than [`VARIANTS_MAX`], and says which that was.
+    pub(crate) fn take_surplus(&self, key: Name) -> Option<Name> {
+        self.read(key, |shard| shard.surplus_variant(key))?;
+        self.change(self.part(key), |shard| {
+            let name = shard.surplus_variant(key)?;
+            shard.remove(name);
+            self.changed();
+            Some(name)
+        })
+    }
+
     /// Forgets the object that is needed least, and says which it was and how much it took. Goes from old to new, takes marks away, and
     /// takes the first object without one. Work is bounded: after [`STEPS_MAX`] marks the next object goes whether it has one or not.
     pub(crate) fn evict(&self) -> Option<(Name, u64)> {
@@ -259,6 +270,9 @@ fn blocks(bytes: u64) -> u32 {
 
 /// What file systems give out at a time.
 pub(crate) const BLOCK_BYTES: u64 = 4_096;
+
+/// Variants of one key, which share a shard: a table of it that grows must not hold up whoever looks into it for long.
+pub(crate) const VARIANTS_MAX: usize = 4_096;
 
 /// With a million objects, four thousand in each.
 const SHARDS: usize = 256;

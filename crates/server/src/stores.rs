@@ -51,8 +51,19 @@ pub struct KeptStore {
     broke_off: Mutex<Option<Instant>>,
     passed: Mutex<PassedKeys>,
     errors: AtomicU64,
+    unwritten: AtomicU64,
     fill_times: Durations,
     responses: By<CacheOutcome, { CacheOutcome::WORDS.len() }>,
+}
+
+/// An object that its clients have, and that waits to be written.
+#[derive(Debug)]
+pub(crate) struct UnwrittenObject(Arc<KeptStore>);
+
+impl Drop for UnwrittenObject {
+    fn drop(&mut self) {
+        self.0.unwritten.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What was written to while a store could not be opened: its objects are older.
@@ -156,6 +167,20 @@ impl Stores {
         self.stores.iter().map(|(store, _)| store)
     }
 
+    /// Says how much of what clients were told is stored is lost, where the process ends before it is written.
+    pub fn tell_unwritten(&self) {
+        for store in self.iter() {
+            let objects = store.unwritten.load(Ordering::Relaxed);
+            if objects > 0 {
+                let directory = store.directory.display();
+                tracing::warn!(
+                    cache = %store.name, %directory, objects,
+                    "what still waits to be written is lost: the disk is behind"
+                );
+            }
+        }
+    }
+
     /// Those of earlier configurations that are in use all the same, and would be found again.
     #[must_use]
     pub fn left_out(&self) -> Vec<Arc<Store>> {
@@ -182,6 +207,7 @@ impl KeptStore {
             broke_off: Mutex::default(),
             passed: Mutex::default(),
             errors: AtomicU64::new(0),
+            unwritten: AtomicU64::new(0),
             fill_times: Durations::default(),
             responses: By::default(),
         }
@@ -295,6 +321,12 @@ impl KeptStore {
             let directory = self.directory.display();
             tracing::warn!(cache = %self.name, %directory, %error, "a response is not kept");
         }
+    }
+
+    /// Counts an object among those that wait to be written, until what this returns is dropped.
+    pub(crate) fn count_unwritten(self: &Arc<Self>) -> UnwrittenObject {
+        self.unwritten.fetch_add(1, Ordering::Relaxed);
+        UnwrittenObject(Arc::clone(self))
     }
 
     /// Counts an object that the store has now, so long after it was asked for.

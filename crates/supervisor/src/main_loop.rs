@@ -65,14 +65,14 @@ pub(super) async fn run(
     notify(State::Ready);
     main_loop.supervisor.workers.serve();
     ready(&main_loop.supervisor);
-    loop {
+    let code = loop {
         let cut_off = main_loop.cut_off();
         let MainLoop { reloads, supervisor, .. } = &mut main_loop;
         reloads.begin(|scope| supervisor.live.candidate(scope, RELOAD_TIME_MAX));
         tokio::select! {
             event = signals.next() => {
                 if let Some(code) = main_loop.on_signal(event) {
-                    return Ok(code);
+                    break code;
                 }
             }
             Some(Asked { request, reply }) = asked.recv() => main_loop.on_request(request, reply),
@@ -90,20 +90,22 @@ pub(super) async fn run(
                     for _ in 0..FLUSH_TURNS {
                         yield_now().await;
                     }
-                    return Ok(code);
+                    break code;
                 }
             }
             () = cut_off => {
                 let open = main_loop.supervisor.metrics.total().connections.now();
                 tracing::warn!("{open} connections did not finish in time and are cut off");
-                return Ok(ExitCode::SUCCESS);
+                break ExitCode::SUCCESS;
             }
             _ = minute.tick() => main_loop.on_minute(),
             _ = looking.tick() => memory.give_back(),
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }
-    }
+    };
+    main_loop.supervisor.live.prepared().stores.tell_unwritten();
+    Ok(code)
 }
 
 struct MainLoop {

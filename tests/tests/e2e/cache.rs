@@ -20,6 +20,7 @@ mod room;
 mod rules;
 mod shared;
 mod slow;
+mod stopped;
 mod validations;
 mod writes;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{BLOCK_BYTES, Entry};
+use super::{BLOCK_BYTES, Entry, VARIANTS_MAX};
 use crate::name::{HASH_BYTES, Name};
 
 /// Objects that share a lock.
@@ -47,8 +47,11 @@ pub(super) struct Slot {
     blocks: u32,
     newer: Option<Place>,
     older: Option<Place>,
+    /// Of a key's newest variant the oldest: they are in a ring.
     newer_variant: Option<Place>,
     older_variant: Option<Place>,
+    /// Of a key's newest variant: how many it has.
+    variants: u16,
     is_used: AtomicBool,
     /// Whether its body was compared with its sum.
     is_checked: AtomicBool,
@@ -97,8 +100,6 @@ impl Shard {
             // More than four billion: it is found on the disk as it was before the first scan, and counts for nothing.
             return serial;
         };
-        let [key, _] = name.parts();
-        let older_variant = if name.is_first() { None } else { self.variants.insert(key, at) };
         let slot = Slot {
             name,
             serial,
@@ -106,7 +107,8 @@ impl Shard {
             newer: None,
             older: self.newest,
             newer_variant: None,
-            older_variant,
+            older_variant: None,
+            variants: 0,
             is_used: AtomicBool::new(false),
             is_checked: AtomicBool::new(false),
         };
@@ -114,8 +116,8 @@ impl Shard {
             Some(free) => *free = slot,
             None => self.slots.push(slot),
         }
-        if let Some(older) = self.slot_mut(older_variant) {
-            older.newer_variant = Some(at);
+        if !name.is_first() {
+            self.link_variant(name, at);
         }
         match self.slot_mut(self.newest) {
             Some(newest) => newest.newer = Some(at),
@@ -150,7 +152,6 @@ impl Shard {
         let Some(at) = self.by_name.remove(&name) else { return false };
         let Some(slot) = self.slot(at) else { return false };
         let (newer, older, blocks) = (slot.newer, slot.older, slot.blocks);
-        let (newer_variant, older_variant) = (slot.newer_variant, slot.older_variant);
         match self.slot_mut(newer) {
             Some(newer) => newer.older = older,
             None => self.newest = older,
@@ -163,22 +164,66 @@ impl Shard {
             self.hand = newer;
         }
         if !name.is_first() {
-            self.unlink_variant(name, newer_variant, older_variant);
+            self.unlink_variant(name, at);
         }
         self.blocks -= u64::from(blocks);
         self.free.push(at);
         true
     }
 
-    fn unlink_variant(&mut self, name: Name, newer: Option<Place>, older: Option<Place>) {
+    /// The oldest variant of a key that has more than it may.
+    pub(super) fn surplus_variant(&self, key: Name) -> Option<Name> {
+        let [key, _] = key.parts();
+        let newest = self.slot(*self.variants.get(&key)?)?;
+        let oldest = self.slot(newest.newer_variant?)?;
+        (usize::from(newest.variants) > VARIANTS_MAX).then_some(oldest.name)
+    }
+
+    fn link_variant(&mut self, name: Name, at: Place) {
         let [key, _] = name.parts();
+        let older = self.variants.insert(key, at);
+        let (oldest, variants) = match self.slot_mut(older) {
+            Some(older) => (older.newer_variant.replace(at), older.variants),
+            None => (Some(at), 0),
+        };
+        if let Some(slot) = self.slot_mut(Some(at)) {
+            slot.newer_variant = oldest;
+            slot.older_variant = older;
+            slot.variants = variants.saturating_add(1);
+        }
+    }
+
+    fn unlink_variant(&mut self, name: Name, at: Place) {
+        let [key, _] = name.parts();
+        let Some(slot) = self.slot(at) else { return };
+        let (newer, older) = (slot.newer_variant, slot.older_variant);
+        let newest = self.variants.get(&key).copied();
+        let Some(variants) = self.slot_mut(newest).map(|newest| newest.variants) else { return };
         if let Some(older) = self.slot_mut(older) {
             older.newer_variant = newer;
         }
-        match (self.slot_mut(newer), older) {
-            (Some(newer), _) => newer.older_variant = older,
-            (None, Some(older)) => _ = self.variants.insert(key, older),
-            (None, None) => _ = self.variants.remove(&key),
+        let newest = match (newest == Some(at), older) {
+            (true, None) => {
+                self.variants.remove(&key);
+                return;
+            }
+            (true, Some(older)) => {
+                self.variants.insert(key, older);
+                Some(older)
+            }
+            (false, older) => {
+                if let Some(newer) = self.slot_mut(newer) {
+                    newer.older_variant = older;
+                }
+                newest
+            }
+        };
+        let has_oldest = older.is_none();
+        if let Some(newest) = self.slot_mut(newest) {
+            newest.variants = variants.saturating_sub(1);
+            if has_oldest {
+                newest.newer_variant = newer;
+            }
         }
     }
 

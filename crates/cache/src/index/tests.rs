@@ -102,6 +102,32 @@ fn a_variant_that_is_evicted_leaves_its_list() {
     assert_eq!(index.take_variants(name(1), 9), left);
 }
 
+#[test]
+fn of_a_key_with_too_many_variants_the_oldest_go() {
+    let index = Index::default();
+    index.insert(name(1), 1);
+    for number in 0..10_000 {
+        index.insert(variant(1, number), 1);
+        index.insert(variant(2, 0), 1);
+        let surplus = number.checked_sub(VARIANTS_MAX).map(|oldest| variant(1, oldest));
+        assert_eq!(index.take_surplus(variant(1, number)), surplus);
+        assert_eq!(index.take_surplus(variant(2, 0)), None);
+    }
+    assert_eq!(index.len(), VARIANTS_MAX + 2);
+    // Those that go by themselves are counted, at either end and between.
+    for number in [9_999, 10_000 - VARIANTS_MAX, 9_000] {
+        assert!(index.remove(variant(1, number), None));
+    }
+    for number in 0..3 {
+        index.insert(variant(1, number), 1);
+        assert_eq!(index.take_surplus(name(1)), None);
+    }
+    index.insert(variant(1, 3), 1);
+    assert_eq!(index.take_surplus(name(1)), Some(variant(1, 10_001 - VARIANTS_MAX)));
+    let all = index.take_variants(name(1), usize::MAX);
+    assert_eq!((all.len(), all[0], index.len()), (VARIANTS_MAX, variant(1, 3), 2));
+}
+
 /// Growing vectors and maps are counted by the capacity they reach.
 #[test]
 fn an_entry_takes_at_most_200_bytes() {

@@ -112,7 +112,8 @@ impl Store {
             return Err(StoreError::Purged);
         }
         self.evict();
-        if name != name.first() {
+        if !name.is_first() {
+            self.remove_surplus(name);
             self.mark(head)?;
         }
         Ok(Reference { name, serial, marker: None })

@@ -10,6 +10,7 @@ use super::Store;
 use super::naming::Claim;
 use crate::error::StoreError;
 use crate::index::bytes_on_disk;
+use crate::name::Name;
 
 impl Store {
     /// Reserves room that is free, or that [`make_room`](Claim::make_room) can make. What had begun before the store became smaller
@@ -53,6 +54,14 @@ impl Store {
         self.evictions.fetch_add(1, Ordering::Relaxed);
         self.remove_left(name);
         Some(bytes)
+    }
+
+    /// Removes what a key has of variants beyond those that one may have. Touches the disk.
+    pub(super) fn remove_surplus(&self, key: Name) {
+        while let Some(oldest) = self.index.take_surplus(key) {
+            self.evictions.fetch_add(1, Ordering::Relaxed);
+            self.remove_left(oldest);
+        }
     }
 
     /// Does what takes this much of the disk. Where the disk is full before the store is, objects go as if the store were. The

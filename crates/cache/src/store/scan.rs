@@ -80,6 +80,7 @@ impl Store {
             FileType::RegularFile => {
                 let bytes = u64::try_from(stat.st_size).unwrap_or_default();
                 let _ = self.index.insert_found(name, bytes);
+                self.remove_surplus(name);
             }
             _ => _ = self.remove_left(name),
         }

@@ -74,6 +74,7 @@ impl Fetching {
             return self.route.failed(&StoreError::Crowded);
         }
         let Self { route, open, device, arriving, reservation, begun, .. } = self;
+        let unwritten = route.store.count_unwritten();
         device.run_later(held_bytes, move || {
             match open.store.keep(&whole.0, &bytes) {
                 Ok(_) => route.store.filled(begun.elapsed()),
@@ -87,7 +88,7 @@ impl Fetching {
                 }
             }
             // From here on the store has it.
-            drop(arriving);
+            drop((arriving, unwritten));
         });
         if let Some(reservation) = reservation {
             reservation.used(held_bytes);

@@ -82,8 +82,9 @@ impl Disks {
     /// Waits until all calls were made that nobody waits for, where a thread can be had for them.
     pub async fn have_run_all(&self) {
         let devices: Vec<_> = self.devices.borrow().values().map(Arc::clone).collect();
+        // All of them first: one that hangs holds up no other.
+        devices.iter().for_each(Device::run_queue);
         for device in devices {
-            device.run_queue();
             device.later.has_run_all().await;
         }
     }

@@ -31,6 +31,8 @@ impl NamedCounters for Stores {
                 self.by_status(|it| it.damaged);
             counters "cache_store_errors", "Responses that the disk did not let a store keep or give back" by "store" =
                 self.by_store(|it| it.errors.load(Ordering::Relaxed));
+            gauges "cache_unwritten_objects", "Objects whose clients were answered, and which wait to be written" by "store" =
+                self.by_store(|it| it.unwritten.load(Ordering::Relaxed));
             durations_by "cache_fill_seconds", "Time from asking a backend for an object until a store has it" by "store" =
                 self.iter().map(|it| {
                     let times = it.fill_times.read();

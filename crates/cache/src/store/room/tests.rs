@@ -6,6 +6,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::fill::FillState;
 use crate::head::ObjectHead;
+use crate::index::VARIANTS_MAX;
 use crate::store::StoreSettings;
 
 fn settings(folder: &Path, bytes_max: u64, object_bytes_max: u64) -> StoreSettings {
@@ -88,4 +89,22 @@ fn what_is_announced_and_does_not_come_lets_little_go() {
     assert_eq!((status.objects, status.bytes <= 64 * MIB), (24, true), "{status:?}");
     assert_eq!(store.room_bytes.load(Ordering::Relaxed), 0);
     assert_eq!(store.arriving_bytes.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_file_of_a_variant_too_many_goes() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(settings(folder.path(), 1 << 30, 1 << 20));
+    let store = Arc::new(store.unwrap());
+    let keep = |number: usize| {
+        let vary = vec![("accept".to_owned(), number.to_string().into_bytes())];
+        store.keep(&ObjectHead { vary, ..head(&store, "a") }, b"body").unwrap();
+    };
+    let finds = |number: usize| store.find("a", &|_| number.to_string().into_bytes()).unwrap();
+    (0..VARIANTS_MAX + 2).for_each(keep);
+    // With what leads to them.
+    let status = store.status();
+    assert_eq!((status.objects, status.evictions), (VARIANTS_MAX as u64 + 1, 2));
+    assert!(finds(0).is_none() && finds(1).is_none() && finds(2).is_some());
+    assert!(finds(VARIANTS_MAX + 1).is_some());
 }
