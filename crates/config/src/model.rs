@@ -8,6 +8,7 @@ mod backend;
 mod cache;
 mod listener;
 mod process;
+mod reach;
 mod route;
 mod site;
 mod tls;
@@ -24,6 +25,7 @@ pub use listener::{
     UnknownNames,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
+pub use reach::Reach;
 pub use route::{Coding, EarlyHints, Redirect, RequestBuffering, Rewrite, Route, Symlinks};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
