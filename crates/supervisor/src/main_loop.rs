@@ -99,7 +99,10 @@ pub(super) async fn run(
                 return Ok(ExitCode::SUCCESS);
             }
             _ = minute.tick() => main_loop.on_minute(),
-            _ = looking.tick() => memory.give_back(),
+            _ = looking.tick() => {
+                main_loop.supervisor.live.drop_retired();
+                memory.give_back();
+            }
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }

@@ -444,3 +444,19 @@ fn an_address_may_come_back_before_workers_have_left_it() {
     }
     drop(old);
 }
+
+#[test]
+fn a_worker_is_never_the_last_to_let_go_of_a_configuration() {
+    let mut fixture = Fixture::new();
+    let before = Arc::clone(&*fixture.seen.borrow_and_update());
+    let served = Arc::downgrade(&before.served);
+    fixture.reload().unwrap();
+    fixture.live.drop_retired();
+    // The last connection of before.
+    drop(before);
+    assert!(served.strong_count() == 1, "it was dropped where it was let go of");
+    fixture.live.drop_retired();
+    while served.strong_count() > 0 {
+        std::thread::yield_now();
+    }
+}
