@@ -96,6 +96,20 @@ impl Config {
         self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
     }
 
+    /// The settings of the process itself, without those of which there may be ten thousand.
+    #[must_use]
+    pub fn of_process(&self) -> Self {
+        Self {
+            server: self.server.clone(),
+            tls: self.tls.clone(),
+            log: self.log.clone(),
+            admin: self.admin.clone(),
+            metrics: self.metrics.clone(),
+            limits: self.limits.clone(),
+            ..Self::default()
+        }
+    }
+
     /// A mistake found after parsing, in the value at `at`: a certificate that does not fit its
     /// key, a file that is missing. It is shown like the mistakes the parser finds, with the
     /// text that stands at `at`; `offending` is for values that were not written in the file.

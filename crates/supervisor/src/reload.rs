@@ -31,7 +31,7 @@ use kettle_server::setup::{Listening, Served, Snapshot};
 pub struct Live {
     prepared: Arc<Prepared>,
     /// What the process was started with: some settings stay as they are in it.
-    started: Arc<Config>,
+    started: Config,
     bound: Vec<BoundAddress>,
     resources: Resources,
     /// What was in force: connections may not have left it yet.
@@ -86,7 +86,7 @@ impl Live {
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
         Self {
-            started: Arc::clone(&prepared.config),
+            started: prepared.config.of_process(),
             prepared: Arc::new(prepared),
             bound,
             retired: Retired::default(),
