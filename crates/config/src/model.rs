@@ -44,7 +44,7 @@ use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Position};
 use crate::origin::Origins;
 use crate::setting::{ANY_NAME, section, sections, settings};
-use crate::source::{Places, Source};
+use crate::source::{Beginnings, Source};
 
 settings! {
     /// The whole configuration.
@@ -77,7 +77,7 @@ settings! {
         /// The text of that file, kept to show the line of a mistake found later.
         pub(crate) source: Source,
         /// Where each setting is written, by its keys: `site.0.default`.
-        pub(crate) places: Places,
+        pub(crate) places: Beginnings,
         /// Where its text came from, if it was made from another file.
         pub(crate) origins: Origins,
         /// What that file says and this configuration does not.
@@ -136,7 +136,7 @@ impl Config {
     /// from 0: `"server.user"`, `"site.0.default"`.
     pub fn position_of(&self, setting: &str) -> Position {
         let place = self.places.get(setting);
-        place.map_or(Position::NOT_WRITTEN, |place| self.source.position(place.start))
+        place.map_or(Position::NOT_WRITTEN, |start| self.source.position(start))
     }
 
     /// Where access logs go, those of sites and routes too, each with the keys of its setting.

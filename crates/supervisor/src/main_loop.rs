@@ -52,7 +52,7 @@ pub(super) async fn run(
     let keeper_watch = keeper::watch();
     tokio::pin!(control, scrapes, keeper_watch);
     let mut minute = interval(MINUTE);
-    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::default());
+    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::after_start());
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop::new(supervisor, files);
