@@ -56,7 +56,6 @@ pub(super) async fn run(
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop::new(supervisor, files);
-
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);
     main_loop.log_warnings(&[]);
