@@ -1,12 +1,14 @@
 //! What works as it is written, and should be looked at all the same.
 
-use crate::check::named_backends;
+use std::collections::{HashMap, HashSet};
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
 use crate::foreign::spelling::{about_variable, variable};
-use crate::model::{Config, FieldTemplate, ListenerKind, PathPattern, TxPathChoice};
+use crate::model::{Config, FieldTemplate, ListenerKind, PathPattern, Reach, TxPathChoice};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -15,23 +17,56 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         return diagnostics;
     }
     about_variables(config, &mut diagnostics);
+    let seen = Seen::of(config);
     for listener in 0..config.listeners.len() {
         for setting in ["accept_proxy", "trusted_proxies"] {
             diagnostics.extend(about_strangers(config, listener, setting));
         }
-        diagnostics.extend(about_http2(config, listener));
+        diagnostics.extend(about_http2(config, &seen, listener));
         diagnostics.extend(about_sendfile(config, listener));
-        diagnostics.extend(about_redirect_port(config, listener));
+        diagnostics.extend(about_redirect_port(config, &seen, listener));
     }
     for site in 0..config.sites.len() {
         about_patterns(config, site, &mut diagnostics);
         about_certificates(config, site, &mut diagnostics);
     }
     for backend in 0..config.backends.len() {
-        diagnostics.extend(about_use(config, backend));
+        diagnostics.extend(about_use(config, &seen, backend));
         diagnostics.extend(about_pins(config, backend));
     }
     diagnostics
+}
+
+/// What is asked of all sites, listeners or backends for each listener or backend: looked for once.
+struct Seen<'c> {
+    reach: Reach<'c>,
+    /// Those that a listener, a site or a route names.
+    named: HashSet<&'c str>,
+    /// Those that routes name, in the order of the routes.
+    asked: HashMap<&'c str, usize>,
+    /// Where TLS is spoken: the first port, and all.
+    tls_port: Option<u16>,
+    tls_ports: HashSet<u16>,
+}
+
+impl<'c> Seen<'c> {
+    fn of(config: &'c Config) -> Self {
+        let routes = config.sites.iter().flat_map(|site| &site.routes);
+        let mut asked = HashMap::new();
+        for (order, backend) in routes.filter_map(|route| route.backend.as_ref()).enumerate() {
+            asked.entry(backend.value.as_str()).or_insert(order);
+        }
+        let spoken = config.listeners.iter().filter(|it| speaks_tls(&it.kind));
+        let mut ports = spoken.map(|it| it.address.port());
+        let tls_port = ports.next();
+        Self {
+            reach: Reach::of(config),
+            named: named_backends(config).map(|name| name.value.as_str()).collect(),
+            asked,
+            tls_port,
+            tls_ports: ports.chain(tls_port).collect(),
+        }
+    }
 }
 
 /// Texts that name a variable, which stands for itself.
@@ -79,22 +114,19 @@ fn about_strangers(config: &Config, index: usize, setting: &str) -> Option<Diagn
 }
 
 /// Tunnels carry what was agreed on as it is, and routes speak HTTP/1.1.
-fn about_http2(config: &Config, index: usize) -> Option<Diagnostic> {
+fn about_http2(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     let spoken = &listener.tls()?.alpn;
     if !spoken.iter().any(|protocol| protocol == HTTP2) {
         return None;
     }
-    let reached = config.sites.iter().filter(|site| site.is_reached(listener)).map(Some);
+    let reached = seen.reach.sites(listener).map(|(_, site)| Some(site));
     let carried = reached.chain([None]).filter_map(|site| {
         let ways = listener.ways(site);
         let is_own = ways.by_alpn.iter().any(|(protocol, _)| *protocol == HTTP2);
         ways.others.filter(|_| !is_own)
     });
-    let carried: Vec<&str> = carried.collect();
-    let asked = config.sites.iter().flat_map(|site| &site.routes);
-    let mut asked = asked.filter_map(|route| route.backend.as_ref());
-    let both = asked.find(|backend| carried.contains(&backend.value.as_str()))?;
+    let (_, both) = carried.filter_map(|name| Some((*seen.asked.get(name)?, name))).min()?;
     let message = format!("\"{both}\" gets HTTP/2 from here, and HTTP/1.1 from a route");
     let help = "leave it if its servers take both; else remove \"h2\", or give the route another [[backend]]";
     Some(at(config, &format!("listener.{index}.alpn"), &message, help))
@@ -114,15 +146,13 @@ fn about_sendfile(config: &Config, index: usize) -> Option<Diagnostic> {
 }
 
 /// Clients are sent to 443 unless the listener says otherwise, wherever HTTPS is spoken here.
-fn about_redirect_port(config: &Config, index: usize) -> Option<Diagnostic> {
+fn about_redirect_port(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
     let ListenerKind::Redirect(redirect) = &config.listeners.get(index)?.kind else { return None };
     let setting = format!("listener.{index}.redirect_port");
     if config.position_of(&setting).is_written() {
         return None;
     }
-    let spoken = config.listeners.iter().filter(|it| speaks_tls(&it.kind));
-    let ports: Vec<u16> = spoken.map(|it| it.address.port()).collect();
-    let port = *ports.first().filter(|_| !ports.contains(&redirect.redirect_port))?;
+    let port = seen.tls_port.filter(|_| !seen.tls_ports.contains(&redirect.redirect_port))?;
     let sent = redirect.redirect_port;
     let message = format!("clients are sent to port {sent}, and HTTPS is spoken on port {port}");
     let help = format!("write redirect_port = {port}, or {sent} if that is where clients find it");
@@ -179,9 +209,9 @@ fn may_fit_below(pattern: &PathPattern, prefix: &str) -> bool {
 }
 
 /// Its names are looked up and its servers checked for as long as it stands there.
-fn about_use(config: &Config, index: usize) -> Option<Diagnostic> {
+fn about_use(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
     let name = &config.backends.get(index)?.name;
-    if named_backends(config).any(|named| named == name) {
+    if seen.named.contains(name.value.as_str()) {
         return None;
     }
     let message = format!("no listener, site or route names \"{name}\"");

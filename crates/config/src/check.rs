@@ -6,6 +6,7 @@
 mod backends;
 mod caches;
 mod listeners;
+mod names;
 mod proxies;
 mod sites;
 mod tls;
@@ -13,11 +14,11 @@ mod tls;
 use std::ops::Range;
 
 use crate::diagnostic::Help;
-use crate::model::Config;
+use crate::model::{Config, Reach};
 use crate::read::Reader;
 use crate::setting::quoted_size;
 pub(crate) use backends::named_backends;
-pub use listeners::{collide, leads_back};
+pub use listeners::{Addresses, collide, leads_back};
 pub use tls::do_protocols_fit;
 
 /// Records every contradiction in a configuration.
@@ -25,9 +26,10 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     tls::check(&config.tls, reader);
     tls::check_protocols(config, reader);
     check_limits(config, reader);
-    listeners::check(config, reader);
-    sites::check(config, reader);
-    backends::check(config, reader);
+    let reach = Reach::of(config);
+    listeners::check(config, &reach, reader);
+    sites::check(config, &reach, reader);
+    backends::check(config, &reach, reader);
     proxies::check(config, reader);
     caches::check(config, reader);
 }

@@ -28,7 +28,7 @@ mod syntax;
 mod word;
 
 pub use advice::advice;
-pub use check::{collide, do_protocols_fit, leads_back};
+pub use check::{Addresses, collide, do_protocols_fit, leads_back};
 pub use check_files::{ERROR_PAGE_BYTES_MAX, check_files, is_to_be_made};
 pub use diagnostic::Diagnostic;
 pub use foreign::not_here;
@@ -40,7 +40,7 @@ pub use model::{
     Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, EarlyHints,
     FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, Listener, ListenerCertificate,
     ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PathPattern,
-    Piece, PlainHttp, ProxyTlv, RateLimit, Redirect, RedirectListener, RequestBuffering,
+    Piece, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering,
     RequestWord, Rewrite, Roots, Route, RouteCache, Sandboxing, SendProxy, ServerAddress,
     ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls,
     TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,

@@ -8,6 +8,7 @@ mod backend;
 mod cache;
 mod listener;
 mod process;
+mod reach;
 mod route;
 mod site;
 mod tls;
@@ -24,6 +25,7 @@ pub use listener::{
     UnknownNames,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
+pub use reach::Reach;
 pub use route::{Coding, EarlyHints, Redirect, RequestBuffering, Rewrite, Route, Symlinks};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
@@ -42,7 +44,7 @@ use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Position};
 use crate::origin::Origins;
 use crate::setting::{ANY_NAME, section, sections, settings};
-use crate::source::{Places, Source};
+use crate::source::{Beginnings, Source};
 
 settings! {
     /// The whole configuration.
@@ -75,7 +77,7 @@ settings! {
         /// The text of that file, kept to show the line of a mistake found later.
         pub(crate) source: Source,
         /// Where each setting is written, by its keys: `site.0.default`.
-        pub(crate) places: Places,
+        pub(crate) places: Beginnings,
         /// Where its text came from, if it was made from another file.
         pub(crate) origins: Origins,
         /// What that file says and this configuration does not.
@@ -92,6 +94,20 @@ impl Config {
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
         self.sites.iter().flat_map(|site| &site.routes).any(Route::stores_bodies)
+    }
+
+    /// The settings of the process itself, without those of which there may be ten thousand.
+    #[must_use]
+    pub fn of_process(&self) -> Self {
+        Self {
+            server: self.server.clone(),
+            tls: self.tls.clone(),
+            log: self.log.clone(),
+            admin: self.admin.clone(),
+            metrics: self.metrics.clone(),
+            limits: self.limits.clone(),
+            ..Self::default()
+        }
     }
 
     /// A mistake found after parsing, in the value at `at`: a certificate that does not fit its
@@ -120,7 +136,7 @@ impl Config {
     /// from 0: `"server.user"`, `"site.0.default"`.
     pub fn position_of(&self, setting: &str) -> Position {
         let place = self.places.get(setting);
-        place.map_or(Position::NOT_WRITTEN, |place| self.source.position(place.start))
+        place.map_or(Position::NOT_WRITTEN, |start| self.source.position(start))
     }
 
     /// Where access logs go, those of sites and routes too, each with the keys of its setting.

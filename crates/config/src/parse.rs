@@ -81,6 +81,6 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     }
     let hinted =
         |found: Vec<Diagnostic>| found.into_iter().map(spelling::with_hint).collect::<Vec<_>>();
-    let places = reader.finish().map_err(hinted)?;
+    let places = reader.finish().map_err(hinted)?.into();
     Ok(Config { path: path.to_path_buf(), source: source.clone(), places, ..config })
 }

@@ -3,6 +3,7 @@
 //! They are made from the configuration, at the start and at each reload. What is known of a server is kept over a reload
 //! for as long as its backend's name and its address stay ([`ServerState`]); connections keep what they need of it alive.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
@@ -47,6 +48,8 @@ use upstream_counts::UpstreamCounts;
 #[derive(Debug, Default)]
 pub struct Backends {
     backends: Vec<Arc<Backend>>,
+    /// Their numbers.
+    by_name: HashMap<Arc<str>, usize>,
 }
 
 /// A service, and the servers that offer it.
@@ -108,7 +111,9 @@ impl Backends {
             let before = before.and_then(|before| before.find(&settings.name));
             Arc::new(Backend::new(settings, before.map(Arc::as_ref)))
         };
-        Self { backends: config.iter().map(backend).collect() }
+        let backends: Vec<_> = config.iter().map(backend).collect();
+        let named = backends.iter().enumerate().map(|(at, it)| (Arc::clone(&it.name), at));
+        Self { by_name: named.collect(), backends }
     }
 
     /// Takes the place of those they were made from. Requests that wait there go on here, or, where nothing leads here any
@@ -125,7 +130,7 @@ impl Backends {
     /// The backend of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Backend>> {
-        self.iter().find(|backend| *backend.name == *name)
+        self.backends.get(*self.by_name.get(name)?)
     }
 
     /// All of them, in the order of the configuration.
@@ -137,28 +142,40 @@ impl Backends {
 impl Backend {
     fn new(settings: &kettle_config::Backend, before: Option<&Self>) -> Self {
         let shared = before.map_or_else(Arc::default, |before| Arc::clone(&before.shared));
-        let mut known: Vec<_> = before.map_or_else(Vec::new, |before| before.servers.clone());
-        let mut take = |is_same: &dyn Fn(&Server) -> bool| {
-            let index = known.iter().position(|known| is_same(known))?;
-            Some(known.remove(index))
-        };
-        let is_at = |known: &Server, it: &BackendServer| known.address == it.address.value;
+        let known = before.map_or(&[][..], |before| &before.servers);
         // Several may have one address: those keep their states by their names, and new ones get what is left.
-        let has_both = |known: &Server, it| is_at(known, it) && *known.name == *name_of(it);
-        let same = settings.servers.iter().map(|it| take(&|known| has_both(known, it)));
-        let same: Vec<_> = same.collect();
-        let server = |(it, same): (&BackendServer, Option<Arc<Server>>)| {
-            let same = same.or_else(|| take(&|known| is_at(known, it)));
-            let at_its_address =
-                settings.servers.iter().filter(|other| other.address == it.address);
-            // What clients know by its address alone stays theirs; of two with one key, one would have all.
-            let key = match at_its_address.count() {
-                1 => it.address.value.to_string(),
-                _ => format!("{} {}", it.address.value, name_of(it)),
-            };
-            Arc::new(Server::new(it, &key, same.as_deref(), settings.check.is_some()))
+        let names: Vec<_> = settings.servers.iter().map(name_of).collect();
+        let mut left: HashMap<(&ServerAddress, Option<&str>), VecDeque<usize>> = HashMap::new();
+        for (number, server) in known.iter().enumerate() {
+            for name in [Some(&*server.name), None] {
+                left.entry((&server.address, name)).or_default().push_back(number);
+            }
+        }
+        let mut taken = HashSet::new();
+        let mut take = |key| {
+            let left = left.get_mut(&key)?;
+            std::iter::from_fn(|| left.pop_front()).find(|number| taken.insert(*number))
         };
-        let servers: Vec<_> = settings.servers.iter().zip(same).map(server).collect();
+        let all = || settings.servers.iter().zip(&names);
+        let same: Vec<_> =
+            all().map(|(it, name)| take((&it.address.value, Some(name.as_str())))).collect();
+        let rest =
+            all().zip(same).map(|((it, _), same)| same.or_else(|| take((&it.address.value, None))));
+        let same: Vec<_> = rest.collect();
+        let mut at_address: HashMap<&ServerAddress, usize> = HashMap::new();
+        for it in &settings.servers {
+            *at_address.entry(&it.address.value).or_default() += 1;
+        }
+        let server = |((it, name), same): ((&BackendServer, &String), Option<usize>)| {
+            let same = same.and_then(|number| known.get(number));
+            // What clients know by its address alone stays theirs; of two with one key, one would have all.
+            let key = match at_address.get(&it.address.value) {
+                Some(1) => it.address.value.to_string(),
+                _ => format!("{} {name}", it.address.value),
+            };
+            Arc::new(Server::new(it, &key, same.map(Arc::as_ref), settings.check.is_some()))
+        };
+        let servers: Vec<_> = all().zip(same).map(server).collect();
         Self {
             name: settings.name.value.as_str().into(),
             settings: settings.clone(),

@@ -378,11 +378,7 @@ impl Rules {
 /// For each site that asks clients for certificates, the first site that asks for the same.
 #[must_use]
 pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
-    first_alike(config.sites.iter().map(|site| {
-        let client_auth = site.client_auth.as_ref()?;
-        let crl = client_auth.crl.as_ref().map(|crl| &crl.value);
-        Some((client_auth.mode, &client_auth.roots.value, crl))
-    }))
+    first_alike(config.sites.iter().map(|site| Some(site.client_auth.as_ref()?.key())))
 }
 
 /// For each site that has certificates, the first site that shows the same. All that have a generated one share it, so they are those
@@ -412,8 +408,13 @@ fn build_routes(
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     let all = SiteRoutes::of(site);
+    let mut by_prefix: HashMap<&str, &Route> = HashMap::new();
+    for route in open {
+        by_prefix.entry(&route.prefix).or_insert(route);
+    }
     for route in &site.routes {
         let prefix = route.prefix.trim_end_matches('/').to_owned();
+        let same = by_prefix.get(prefix.as_str());
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
         let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
         let handler = match &route.root {
@@ -427,7 +428,7 @@ fn build_routes(
             None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
             Some(root) => match FileRoute::open(&all, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),
-                Err(_) if let Some(files) = files_of(open, &prefix, &root.value) => {
+                Err(_) if let Some(files) = same.and_then(|it| files_of(it, &root.value)) => {
                     Handler::Files(files)
                 }
                 Err(error) => {
@@ -436,8 +437,7 @@ fn build_routes(
                 }
             },
         };
-        let same = open.iter().find(|it| it.prefix == prefix).and_then(|it| it.rules.as_deref());
-        match Rules::load(route, same) {
+        match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
                 routes.push(Route { prefix, rules, handler, log });
@@ -454,14 +454,10 @@ fn by_prefix(routes: &[Route]) -> RuleIndex {
     RuleIndex::new(routes.iter().map(|route| PathKey::begins(&route.prefix)))
 }
 
-/// The files of a route that is open.
-fn files_of(routes: &[Route], prefix: &str, root: &Path) -> Option<Arc<FileRoute>> {
-    routes.iter().find_map(|route| match &route.handler {
-        Handler::Files(files) if route.prefix == prefix && files.root.path() == root => {
-            Some(Arc::clone(files))
-        }
-        _ => None,
-    })
+/// The files of a route that is open, if they are those of this root.
+fn files_of(route: &Route, root: &Path) -> Option<Arc<FileRoute>> {
+    let Handler::Files(files) = &route.handler else { return None };
+    (files.root.path() == root).then(|| Arc::clone(files))
 }
 
 fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {

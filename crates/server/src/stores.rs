@@ -27,13 +27,15 @@ pub use open_store::OpenStore;
 pub struct Stores {
     /// Each with what it is to be from the moment on that they are in force.
     stores: Vec<(Arc<KeptStore>, StoreSettings)>,
+    /// Their numbers.
+    by_name: HashMap<Arc<str>, usize>,
 }
 
 /// One store, by its name.
 #[derive(Debug)]
 pub struct KeptStore {
     /// What routes call it.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// Where it is opened: nothing is known of its device before, and few of the requests that wait for it hold a thread.
     pub(crate) opening: Arc<Device>,
     directory: PathBuf,
@@ -137,7 +139,9 @@ impl Stores {
             let store = || Arc::new(KeptStore::new(&cache.name.value, settings.clone()));
             (known.map_or_else(store, Arc::clone), settings)
         };
-        Self { stores: caches.iter().map(store).collect() }
+        let stores: Vec<_> = caches.iter().map(store).collect();
+        let named = stores.iter().enumerate().map(|(at, (it, _))| (Arc::clone(&it.name), at));
+        Self { by_name: named.collect(), stores }
     }
 
     /// Has those that go on follow their settings.
@@ -159,7 +163,7 @@ impl Stores {
     /// The one of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<KeptStore>> {
-        self.iter().find(|store| &*store.name == name)
+        self.stores.get(*self.by_name.get(name)?).map(|(store, _)| store)
     }
 
     /// All, in the order of the configuration.
@@ -184,11 +188,10 @@ impl Stores {
     /// Those of earlier configurations that are in use all the same, and would be found again.
     #[must_use]
     pub fn left_out(&self) -> Vec<Arc<Store>> {
-        let is_here = |it: &Arc<Store>| {
-            let mut open = self.iter().filter_map(|store| store.get());
-            open.any(|open| Arc::ptr_eq(&open.store, it))
-        };
-        open_store::in_use().into_iter().filter(|it| !is_here(it)).collect()
+        let open = self.iter().filter_map(|store| store.get());
+        let here: HashSet<_> = open.map(|open| Arc::as_ptr(&open.store)).collect();
+        let in_use = open_store::in_use().into_iter();
+        in_use.filter(|it| !here.contains(&Arc::as_ptr(it))).collect()
     }
 }
 

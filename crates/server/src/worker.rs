@@ -1,5 +1,6 @@
 //! A worker: one thread, one runtime, its own listening sockets, and the connections it accepts.
 
+use std::collections::HashMap;
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
@@ -89,7 +90,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
     // Where nobody is left to say so, the loop below ends at once.
     let _ = shutdown.wait_for(|state| *state != Shutdown::Starting).await;
     let mut accepting = Listeners::default();
-    accepting.follow(&worker, &first, &mut duties)?;
+    accepting.follow(&worker, &first, &mut duties).await?;
     drop(first);
     loop {
         tokio::select! {
@@ -102,7 +103,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 }
                 let next = Arc::clone(&snapshot.borrow_and_update());
                 worker.adopt(Arc::clone(&next));
-                if let Err(error) = accepting.follow(&worker, &next, &mut duties) {
+                if let Err(error) = accepting.follow(&worker, &next, &mut duties).await {
                     tracing::error!(%error, "a listening socket cannot be used");
                 }
             }
@@ -174,22 +175,26 @@ type ListeningSocket = AsyncFd<Arc<std::net::TcpListener>>;
 
 impl Listeners {
     /// Accepts from a snapshot's listeners, and from no others, by tasks among these. One that cannot be used keeps none of the
-    /// others from following.
+    /// others from following. There may be ten thousand, and connections go on meanwhile.
     ///
     /// # Errors
     /// If a new listener cannot be registered with the runtime.
-    pub(crate) fn follow(
+    pub(crate) async fn follow(
         &mut self,
         worker: &Rc<WorkerState>,
         snapshot: &Arc<Snapshot>,
         tasks: &mut JoinSet<()>,
     ) -> io::Result<()> {
         let mut outcome = Ok(());
-        let mut before = std::mem::take(&mut self.sources);
-        for listening in &snapshot.listeners {
-            let is_same = |it: &AcceptLoop| Arc::ptr_eq(&it.listening.socket, &listening.socket);
+        let key = |it: &Listening| Arc::as_ptr(&it.socket);
+        let before = std::mem::take(&mut self.sources).into_iter();
+        let mut before: HashMap<_, _> = before.map(|it| (key(&it.listening), it)).collect();
+        for (number, listening) in snapshot.listeners.iter().enumerate() {
+            if number % FOLLOWED_A_TURN == FOLLOWED_A_TURN - 1 {
+                yield_now().await;
+            }
             // A socket that stays keeps the connections that wait in it; only its settings may have changed.
-            let socket = match before.iter().position(is_same).map(|at| before.swap_remove(at)) {
+            let socket = match before.remove(&key(listening)) {
                 Some(kept) => {
                     kept.task.abort();
                     Ok(kept.socket)
@@ -207,7 +212,7 @@ impl Listeners {
                 }
             }
         }
-        for gone in before {
+        for gone in before.into_values() {
             gone.retire(worker);
         }
         outcome
@@ -340,6 +345,9 @@ fn begin(
 
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
 const BACKLOG_TAKEN_MAX: usize = 65_535;
+
+/// Listeners that a worker follows before others have a turn: a tenth of a millisecond.
+const FOLLOWED_A_TURN: usize = 128;
 
 /// That workers stay unpinned is said once: what hinders one hinders all.
 static UNPINNED: Once = Once::new();

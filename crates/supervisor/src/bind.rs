@@ -2,13 +2,14 @@
 //!
 //! A reload keeps the sockets of the addresses that stay: no connection waiting in one is lost.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::{Config, Diagnostic, Listener, ListenerKind, collide};
+use kettle_config::{Addresses, Config, Diagnostic, Listener, ListenerKind};
 use kettle_kernel::{keeper, socket};
 use socket2::{Domain, Socket, Type};
 
@@ -22,6 +23,14 @@ pub struct BoundAddress {
     pub actual: SocketAddr,
     /// One for each worker.
     pub sockets: Vec<Arc<TcpListener>>,
+}
+
+#[cfg(test)]
+impl BoundAddress {
+    /// One that no worker listens on.
+    pub fn without_sockets(address: SocketAddr) -> Self {
+        Self { configured: address, actual: address, sockets: Vec::new() }
+    }
 }
 
 /// Binds every address of the configuration that is not held already. The result is in the order
@@ -38,20 +47,23 @@ pub fn bind(
 ) -> Result<Vec<BoundAddress>, Vec<Diagnostic>> {
     let mut bound = Vec::with_capacity(config.listeners.len());
     let mut diagnostics = Vec::new();
+    let kept: HashMap<SocketAddr, &BoundAddress> =
+        held.iter().rev().map(|held| (held.configured, held)).collect();
+    // An address that our own sockets give up is not tested: they still hold it. One that stays is tested against, since both must
+    // fit at the next start.
+    let stay: HashSet<SocketAddr> = config.listeners.iter().map(|it| it.address.value).collect();
+    let given_up = held.iter().filter(|held| !stay.contains(&held.configured));
+    let mut own = Addresses::default();
+    for address in given_up.map(|held| &held.actual).chain(leaving) {
+        own.add(*address, ());
+    }
     for listener in &config.listeners {
         let address = listener.address.value;
-        if let Some(kept) = held.iter().find(|held| held.configured == address) {
-            bound.push(kept.clone());
+        if let Some(kept) = kept.get(&address) {
+            bound.push(BoundAddress::clone(kept));
             continue;
         }
-        // An address that our own sockets give up is not tested: they still hold it. One that stays is tested against, since both
-        // must fit at the next start.
-        let stays = |held: &BoundAddress| {
-            config.listeners.iter().any(|it| it.address.value == held.configured)
-        };
-        let given_up = held.iter().filter(|held| !stays(held)).map(|held| &held.actual);
-        let mut own = given_up.chain(leaving);
-        let is_own = own.any(|own| collide(*own, address));
+        let is_own = own.colliding(address).is_some();
         let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
         match is_free.and_then(|()| bind_address(address, listener.backlog, workers)) {
             Ok(sockets) => bound.push(sockets),

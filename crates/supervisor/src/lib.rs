@@ -44,6 +44,7 @@ mod port_owner;
 pub mod prepare;
 mod reload;
 mod resources;
+mod retired;
 mod sandbox;
 mod text_format;
 mod workers;

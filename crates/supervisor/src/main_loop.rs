@@ -52,11 +52,10 @@ pub(super) async fn run(
     let keeper_watch = keeper::watch();
     tokio::pin!(control, scrapes, keeper_watch);
     let mut minute = interval(MINUTE);
-    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::default());
+    let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::after_start());
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop::new(supervisor, files);
-
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);
     main_loop.log_warnings(&[]);
@@ -99,7 +98,10 @@ pub(super) async fn run(
                 break ExitCode::SUCCESS;
             }
             _ = minute.tick() => main_loop.on_minute(),
-            _ = looking.tick() => memory.give_back(),
+            _ = looking.tick() => {
+                main_loop.supervisor.live.drop_retired();
+                memory.give_back();
+            }
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }

@@ -28,6 +28,12 @@ struct Look {
 }
 
 impl IdleMemory {
+    /// Gives back what reading a configuration left, before it is taken for what can never be given back, and while nobody waits.
+    pub(super) fn after_start() -> Self {
+        process::release_free_memory();
+        Self::default()
+    }
+
     /// Gives back what has been idle for a while, if that is much.
     pub(super) fn give_back(&mut self) {
         let now = Instant::now();

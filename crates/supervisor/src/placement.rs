@@ -1,5 +1,6 @@
 //! Where records are encrypted on this machine, in one line for the operator.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use kettle_config::{Config, Listener, ListenerKind, TunnelPathChoice, TxPathChoice};
@@ -18,7 +19,9 @@ pub(super) fn line(
     obstacle: Option<&str>,
     position: SwitchPosition,
 ) -> String {
-    let ways: Vec<_> = config.listeners.iter().filter_map(|it| way(config, it)).collect();
+    let speaking = config.backends.iter().filter(|backend| backend.tls.is_some());
+    let speaking: HashSet<&str> = speaking.map(|backend| backend.name.value.as_str()).collect();
+    let ways: Vec<_> = config.listeners.iter().filter_map(|it| way(&speaking, it)).collect();
     let ours: Vec<_> = ways.iter().filter(|way| way.speaks_tls).collect();
     if ours.is_empty() {
         return match joined(&ways) {
@@ -57,8 +60,8 @@ struct Way {
     how: String,
 }
 
-/// The way of a listener that carries or answers more than redirects.
-fn way(config: &Config, listener: &Listener) -> Option<Way> {
+/// The way of a listener that carries or answers more than redirects. TLS is spoken to the backends `speaking`.
+fn way(speaking: &HashSet<&str>, listener: &Listener) -> Option<Way> {
     let from =
         |path, kernel_call, crossover| format!("{path}{kernel_call} from {}", size(crossover));
     let of_tunnel = |path, crossover| match path {
@@ -80,8 +83,7 @@ fn way(config: &Config, listener: &Listener) -> Option<Way> {
         }
         ListenerKind::Tls(tls) => ("tls", true, of_tunnel(tls.path, tls.crossover)),
         ListenerKind::Tcp(tcp) => {
-            let mut backends = config.backends.iter();
-            let speaks_tls = backends.any(|it| it.name == tcp.backend && it.tls.is_some());
+            let speaks_tls = speaking.contains(tcp.backend.value.as_str());
             ("tcp", speaks_tls, of_tunnel(tcp.path, tcp.crossover))
         }
         ListenerKind::Passthrough(_) => {

@@ -3,17 +3,18 @@
 //! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
 //! question and get the same answer: ready, or every mistake with its place.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kettle_config::{Config, Diagnostic, Located, Position, advice, check_files};
+use kettle_config::{Config, Diagnostic, Located, Position, Reach, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
+use kettle_tls::trust::{RevocationLists, Roots};
 
 use crate::admin;
 use crate::ends::CertificateEnds;
@@ -37,7 +38,9 @@ mod tunnels;
 pub use access::account;
 pub(crate) use access::{Act, Need, files_read, needs};
 pub use identities::MadeCertificate;
-use identities::{Generated, KnownIdentities, LoadedIdentities, load_generated, load_identities};
+use identities::{
+    Generated, KnownFiles, KnownIdentities, LoadedIdentities, load_generated, load_identities,
+};
 pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
@@ -56,6 +59,7 @@ pub struct Prepared {
     pub(crate) certificate_ends: Arc<CertificateEnds>,
     /// Files of revocation lists, and when the first list of each runs out.
     lists_until: Vec<(PathBuf, SystemTime)>,
+    trusted: Trusted,
     /// The files to watch, as they were before they were read: what changes later shows.
     pub file_states: FileStates,
     generated: Option<Generated>,
@@ -126,8 +130,9 @@ pub(crate) fn prepare(
     purpose: &Purpose<'_>,
 ) -> Result<Prepared, Vec<Diagnostic>> {
     config.fill_in_http2();
+    let reach = Reach::of(&config);
     let file_states = FileStates::of(&config);
-    let (loaded, mut diagnostics) = load(&config, resumption, purpose);
+    let (loaded, mut diagnostics) = load(&config, &reach, resumption, purpose);
     let Loaded { router: Some(router), acceptors: Some(acceptors), .. } = loaded else {
         return Err(diagnostics.into_mistakes(&config));
     };
@@ -137,7 +142,7 @@ pub(crate) fn prepare(
     let mut warnings = std::mem::take(&mut diagnostics.serious);
     warnings.append(&mut diagnostics.warnings);
     let (tls, tls_with_http2, of_tunnels) = acceptors;
-    let tunnels = tunnels::routes(&config, of_tunnels, &loaded.upstreams);
+    let tunnels = tunnels::routes(&config, &reach, of_tunnels, &loaded.upstreams);
     Ok(Prepared {
         warnings: all_warnings(&config, warnings),
         served: Arc::new(Served {
@@ -155,6 +160,7 @@ pub(crate) fn prepare(
         loaded: loaded.identities,
         ticket_secret: loaded.ticket_secret,
         lists_until: loaded.lists_until,
+        trusted: loaded.trusted,
         file_states,
         generated: loaded.generated,
     })
@@ -168,7 +174,8 @@ pub fn check(config: &Config) -> Report {
         Ok(resumption) => resumption,
         Err(mistakes) => return Report { mistakes, ..Report::default() },
     };
-    let (loaded, mut diagnostics) = load(config, &resumption, &Purpose::Check);
+    let reach = Reach::of(config);
+    let (loaded, mut diagnostics) = load(config, &reach, &resumption, &Purpose::Check);
     diagnostics.mistakes.append(&mut diagnostics.serious);
     let mut warnings = all_warnings(config, std::mem::take(&mut diagnostics.warnings));
     warnings.sort_by_key(Diagnostic::position);
@@ -218,11 +225,19 @@ struct Loaded {
     stores: Stores,
     ticket_secret: Option<TicketSecret>,
     lists_until: Vec<(PathBuf, SystemTime)>,
+    trusted: Trusted,
+}
+
+/// Authorities and revocation lists by their files: those that have not changed are not read again.
+struct Trusted {
+    roots: HashMap<PathBuf, Roots>,
+    lists: HashMap<PathBuf, RevocationLists>,
 }
 
 /// The steps of a start, a reload and a check. A step that fails leaves a mistake, and the next one finds more.
 fn load(
     config: &Config,
+    reach: &Reach<'_>,
     resumption: &SharedResumption,
     purpose: &Purpose<'_>,
 ) -> (Loaded, Diagnostics) {
@@ -237,7 +252,7 @@ fn load(
     if renewed.is_some() {
         diagnostics.leave_to_reloads(config);
     }
-    diagnostics.warnings.extend(open_doors::warnings(config));
+    diagnostics.warnings.extend(open_doors::warnings(config, reach));
     if is_check {
         access::check_by_anybody(config, &mut diagnostics);
     } else if in_force.is_none() && config.server.user.is_some() {
@@ -246,7 +261,7 @@ fn load(
     let mut known = in_force.map_or_else(KnownIdentities::default, |prepared| {
         KnownIdentities::in_force(&prepared.served.config, &prepared.loaded)
     });
-    let mut identities = load_identities(config, &mut known, &mut diagnostics);
+    let mut identities = load_identities(config, reach, &mut known, &mut diagnostics);
     let mut generated = None;
     if !is_check {
         let kept = in_force.and_then(|prepared| prepared.generated.clone());
@@ -254,20 +269,24 @@ fn load(
     }
     let policy = policy::of(&config.tls);
     let shown = &mut identities.of_backends;
-    let connectors = tunnels::load(config, &mut known, shown, &mut diagnostics);
+    let trusted = in_force.map(|prepared| &prepared.trusted);
+    let mut roots = KnownFiles::in_force(trusted.map(|trusted| &trusted.roots));
+    let mut lists = KnownFiles::in_force(trusted.map(|trusted| &trusted.lists));
+    let connectors = tunnels::load(config, &mut known, &mut roots, shown, &mut diagnostics);
     let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
     let same = renewed.map(|prepared| &*prepared.router);
     let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
-    let client_auth = client_auth::load(config, &mut diagnostics);
+    let client_auth = client_auth::load(config, &mut roots, &mut lists, &mut diagnostics);
     let alike =
         AlikeSites { certificates: identities.alike(), client_auth: client_auth.alike(config) };
     let router = router.map(|router| router.with_alike(&alike));
     let acceptors = make_acceptors(
         &AcceptorSource {
             config,
+            reach,
             policy: &policy,
             loaded: &identities,
             client_auth: &client_auth,
@@ -285,7 +304,8 @@ fn load(
         upstreams,
         stores,
         ticket_secret,
-        lists_until: client_auth.lists_until(config),
+        lists_until: client_auth.lists_until(),
+        trusted: Trusted { roots: roots.into_loaded(), lists: lists.into_loaded() },
     };
     (loaded, diagnostics)
 }
@@ -334,6 +354,9 @@ struct Diagnostics {
     warnings: Vec<Diagnostic>,
     /// What was said of certificates. Sites may share one.
     of_certificates: HashSet<String>,
+    /// Mistakes by their places, as far as they were looked at: ten thousand files are each asked about.
+    by_place: HashMap<Position, Vec<usize>>,
+    looked_at: usize,
 }
 
 impl Diagnostics {
@@ -353,8 +376,9 @@ impl Diagnostics {
     /// Forgets what has nothing to do with the files that are read again: a folder that is away for an hour must not keep a
     /// renewed certificate out.
     fn leave_to_reloads(&mut self, config: &Config) {
-        let read = config.files_of_reloads();
-        self.mistakes.retain(|it| read.iter().any(|file| file.at == it.position()));
+        let read: HashSet<Position> =
+            config.files_of_reloads().into_iter().map(|file| file.at).collect();
+        self.mistakes.retain(|it| read.contains(&it.position()));
     }
 
     /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.
@@ -378,13 +402,23 @@ impl Diagnostics {
     }
 
     /// Whether the file system has already said what is wrong with this file.
-    fn have_named(&self, config: &Config, path: &Located<PathBuf>) -> bool {
+    fn have_named(&mut self, config: &Config, path: &Located<PathBuf>) -> bool {
+        for (number, mistake) in self.mistakes.iter().enumerate().skip(self.looked_at) {
+            self.by_place.entry(mistake.position()).or_default().push(number);
+        }
+        self.looked_at = self.mistakes.len();
+        if path.at.is_written() && !config.is_made() {
+            return self.by_place.contains_key(&path.at);
+        }
+        // Where the file was made from another program's, one line may name many files: the message tells which.
         let name = path.value.display().to_string();
-        self.mistakes.iter().any(|mistake| match path.at.is_written() {
-            // Where the file was made from another program's, one line may name many files: the message tells which.
-            true if config.is_made() => names(&mistake.message, &name),
-            true => mistake.position() == path.at,
-            false => mistake.offending == name,
+        let at = config.diagnostic(path.at, "", "", None).position();
+        let here = self.by_place.get(&at).into_iter().flatten().take(OF_A_PLACE_MAX);
+        here.filter_map(|number| self.mistakes.get(*number)).any(|mistake| {
+            match path.at.is_written() {
+                true => names(&mistake.message, &name),
+                false => mistake.offending == name,
+            }
         })
     }
 
@@ -400,6 +434,9 @@ impl Diagnostics {
         self.mistakes
     }
 }
+
+/// Mistakes of one place that are looked at to learn whether one is of a file: of more it is said twice, at the worst.
+const OF_A_PLACE_MAX: usize = 100;
 
 /// Reads a file of certificates or lists; what is wrong with it becomes a diagnostic at its place.
 fn load_named_file<T>(

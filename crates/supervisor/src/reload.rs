@@ -3,6 +3,7 @@
 //!
 //! Whatever may wait for a disk happens on other threads; the commit itself waits for nothing.
 
+use std::collections::HashSet;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,19 +20,22 @@ use super::admin::STOPPING;
 use super::bind::{BoundAddress, bind, configure};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::resources::Resources;
+use super::retired::Retired;
 use super::sandbox::Sandbox;
 use kettle_server::access_log::{AccessLog, LogError};
 use kettle_server::files::compressed::EncoderPlaces;
 use kettle_server::metrics::Metrics;
-use kettle_server::setup::{Listening, Snapshot};
+use kettle_server::setup::{Listening, Served, Snapshot};
 
 /// What is in force, and the way to the workers.
 pub struct Live {
     prepared: Arc<Prepared>,
     /// What the process was started with: some settings stay as they are in it.
-    started: Arc<Config>,
+    started: Config,
     bound: Vec<BoundAddress>,
     resources: Resources,
+    /// What was in force: connections may not have left it yet.
+    retired: Retired<Served>,
     /// Sockets that reloads have given up: workers may not have left them yet.
     leaving: Vec<Weak<TcpListener>>,
     sandbox: Arc<Sandbox>,
@@ -82,9 +86,10 @@ impl Live {
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
         Self {
-            started: Arc::clone(&prepared.config),
+            started: prepared.config.of_process(),
             prepared: Arc::new(prepared),
             bound,
+            retired: Retired::default(),
             leaving: Vec::new(),
             resources,
             sandbox: Arc::default(),
@@ -131,6 +136,11 @@ impl Live {
     /// The access log.
     pub fn log(&self) -> &Arc<AccessLog> {
         &self.log
+    }
+
+    /// Has what was in force before dropped, once no connection has it any more.
+    pub fn drop_retired(&mut self) {
+        self.retired.drop_unused();
     }
 
     /// Lets ticket keys change when their time is over, even if nobody connects.
@@ -245,10 +255,12 @@ impl Live {
         }
         prepared.backends.put_in_force();
         prepared.stores.put_in_force();
-        self.prepared = Arc::new(prepared);
+        let before = std::mem::replace(&mut self.prepared, Arc::new(prepared));
+        self.retired.add(Arc::clone(&before.served));
         let before = std::mem::replace(&mut self.bound, bound);
-        let stays = |old: &BoundAddress| self.bound.iter().any(|now| now.actual == old.actual);
-        let gone = before.into_iter().filter(|old| !stays(old)).flat_map(|old| old.sockets);
+        let stay: HashSet<SocketAddr> = self.bound.iter().map(|now| now.actual).collect();
+        let gone = before.into_iter().filter(|old| !stay.contains(&old.actual));
+        let gone = gone.flat_map(|old| old.sockets);
         self.leaving.extend(gone.map(|socket| Arc::downgrade(&socket)));
         self.leaving.retain(|it| it.strong_count() > 0);
         Ok(())

@@ -2,12 +2,13 @@
 //! what is wrong with them.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use kettle_kernel::file_stamp::FileStamp;
 use rustls::{CertificateError, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use x509_parser::certificate::X509Certificate;
@@ -16,8 +17,9 @@ use x509_parser::prelude::{FromDer, X509Version};
 use x509_parser::revocation_list::CertificateRevocationList;
 
 use crate::error::{FileRole, IdentityError};
+use crate::identity::IdentityWarning;
 use crate::identity::inspect::{decode, moment};
-use crate::identity::{IdentityWarning, pem};
+use crate::identity::pem::{self, OpenedFile};
 use crate::peer_identity::sha256;
 use crate::pin::Pin;
 
@@ -26,6 +28,17 @@ use crate::pin::Pin;
 pub struct Roots {
     pub(crate) store: Arc<RootCertStore>,
     pub(crate) digests: Vec<[u8; 32]>,
+    file: Arc<RootsFile>,
+}
+
+/// What is to be said of the file that they come from, and how it was when it was read.
+#[derive(Default)]
+struct RootsFile {
+    stamp: Option<FileStamp>,
+    /// The pin of the only certificate, where it is perhaps shown itself.
+    lone: Option<String>,
+    /// When each certificate ends.
+    ends: Vec<SystemTime>,
 }
 
 impl Roots {
@@ -34,15 +47,29 @@ impl Roots {
     /// # Errors
     /// [`IdentityError`] if the file cannot be read, or has something else in it.
     pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        Self::load_at(path, SystemTime::now())
+        Self::load_again(path, None)
+    }
+
+    /// The same of a file that was loaded before: if it has not changed since, it is opened and not read.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_again(
+        path: &Path,
+        before: Option<&Self>,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        Self::load_at(path, before, SystemTime::now())
     }
 
     /// The same for authorities whose names clients are told when they are asked for a certificate.
     ///
     /// # Errors
     /// As [`load`](Self::load), and if there is no room for the names.
-    pub fn load_for_clients(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let (roots, mut warnings) = Self::load(path)?;
+    pub fn load_for_clients(
+        path: &Path,
+        before: Option<&Self>,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let (roots, mut warnings) = Self::load_again(path, before)?;
         for warning in &mut warnings {
             if let IdentityWarning::LoneSelfSigned { pin, .. } = warning {
                 *pin = None;
@@ -56,14 +83,35 @@ impl Roots {
         }
     }
 
-    /// [`load`](Self::load), checking validity at a given moment.
+    /// [`load_again`](Self::load_again), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
+        before: Option<&Self>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let certificates = pem::read_certificates(path, FileRole::Roots)?;
-        let mut roots = Self { store: Arc::new(RootCertStore::empty()), digests: Vec::new() };
-        let mut warnings = Vec::new();
+        let file = pem::open(path, FileRole::Roots)?;
+        let roots = match before.filter(|before| file.is_still(before.file.stamp)) {
+            Some(known) => known.clone(),
+            None => Self::read(&file, path)?,
+        };
+        let RootsFile { lone, ends, .. } = &*roots.file;
+        let lone = lone
+            .clone()
+            .map(|pin| IdentityWarning::LoneSelfSigned { path: path.into(), pin: Some(pin) });
+        let ended = ends.iter().enumerate().filter(|(_, not_after)| now > **not_after);
+        let ended = ended.map(|(index, not_after)| IdentityWarning::AuthorityExpired {
+            path: path.into(),
+            position: index + 1,
+            not_after: *not_after,
+        });
+        let warnings = lone.into_iter().chain(ended).collect();
+        Ok((roots, warnings))
+    }
+
+    fn read(file: &OpenedFile<'_>, path: &Path) -> Result<Self, IdentityError> {
+        let certificates = pem::parse_certificates(&file.read()?, path, FileRole::Roots)?;
+        let mut roots = Self::none();
+        let mut about = RootsFile { stamp: file.stamp(), ..RootsFile::default() };
         let is_alone = certificates.len() == 1;
         for (index, der) in certificates.into_iter().enumerate() {
             let position = index + 1;
@@ -73,21 +121,22 @@ impl Roots {
                 return Err(IdentityError::NotAuthority { path: path.into(), position });
             }
             if is_alone && is_perhaps_shown(&certificate) {
-                let pin = Some(Pin(sha256(certificate.public_key().raw)).to_string());
-                warnings.push(IdentityWarning::LoneSelfSigned { path: path.into(), pin });
+                about.lone = Some(Pin(sha256(certificate.public_key().raw)).to_string());
             }
-            let not_after = moment(certificate.validity().not_after.timestamp());
-            if now > not_after {
-                let path = path.into();
-                warnings.push(IdentityWarning::AuthorityExpired { path, position, not_after });
-            }
+            about.ends.push(moment(certificate.validity().not_after.timestamp()));
             roots.add(der).map_err(|error| IdentityError::BadCertificate {
                 path: path.into(),
                 position,
                 detail: error.to_string(),
             })?;
         }
-        Ok((roots, warnings))
+        roots.file = Arc::new(about);
+        Ok(roots)
+    }
+
+    fn none() -> Self {
+        let store = Arc::new(RootCertStore::empty());
+        Self { store, digests: Vec::new(), file: Arc::default() }
     }
 
     /// Takes the authorities of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`, as far as they can be read.
@@ -97,7 +146,7 @@ impl Roots {
     pub fn system() -> Result<Self, IdentityError> {
         let rustls_native_certs::CertificateResult { certs, errors, .. } =
             rustls_native_certs::load_native_certs();
-        let mut roots = Self { store: Arc::new(RootCertStore::empty()), digests: Vec::new() };
+        let mut roots = Self::none();
         for certificate in certs {
             // There is always one that is too old for anything.
             let _ = roots.add(certificate);
@@ -189,10 +238,20 @@ pub(crate) fn may_sign(end_entity: &CertificateDer<'_>) -> Result<(), Error> {
 /// Lists of revoked certificates: of those with one issuer, the newest.
 #[derive(Clone)]
 pub struct RevocationLists {
-    pub(crate) lists: Vec<CertificateRevocationListDer<'static>>,
+    pub(crate) lists: Arc<[CertificateRevocationListDer<'static>]>,
     pub(crate) digests: Vec<[u8; 32]>,
     /// The first of them runs out then, in seconds since 1970.
     pub(crate) until: u64,
+    file: Arc<ListsFile>,
+}
+
+/// What is to be said of the file that they come from, and how it was when it was read.
+struct ListsFile {
+    stamp: Option<FileStamp>,
+    /// When each list runs out.
+    ends: Vec<SystemTime>,
+    /// Issuers with a list of another key besides, and when that runs out.
+    of_another_key: Vec<(String, SystemTime)>,
 }
 
 impl RevocationLists {
@@ -201,45 +260,67 @@ impl RevocationLists {
     /// # Errors
     /// [`IdentityError`] if the file cannot be read, or has something else in it.
     pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        Self::load_at(path, SystemTime::now())
+        Self::load_again(path, None)
     }
 
-    /// [`load`](Self::load), checking validity at a given moment.
+    /// The same of a file that was loaded before: if it has not changed since, it is opened and not read.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_again(
+        path: &Path,
+        before: Option<&Self>,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        Self::load_at(path, before, SystemTime::now())
+    }
+
+    /// [`load_again`](Self::load_again), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
+        before: Option<&Self>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let file = pem::open(path, FileRole::RevocationList)?;
+        let lists = match before.filter(|before| file.is_still(before.file.stamp)) {
+            Some(known) => known.clone(),
+            None => Self::read(&file, path)?,
+        };
+        let mut warnings = Vec::new();
+        let mut issuers = HashSet::new();
+        for (issuer, next_update) in &lists.file.of_another_key {
+            if *next_update > now && issuers.insert(issuer) {
+                let (path, issuer) = (path.into(), issuer.clone());
+                warnings.push(IdentityWarning::RevocationListOfAnotherKey { path, issuer });
+            }
+        }
+        for &next_update in lists.file.ends.iter().filter(|next_update| **next_update <= now) {
+            let path = path.into();
+            warnings.push(IdentityWarning::RevocationListExpired { path, next_update });
+        }
+        Ok((lists, warnings))
+    }
+
+    fn read(file: &OpenedFile<'_>, path: &Path) -> Result<Self, IdentityError> {
         let mut lists = Vec::new();
-        for (index, der) in pem::read_revocation_lists(path)?.into_iter().enumerate() {
+        for (index, der) in pem::read_revocation_lists(file)?.into_iter().enumerate() {
             let position = index + 1;
             let bad =
                 |detail| IdentityError::BadRevocationList { path: path.into(), position, detail };
             lists.push(List::decode(der).map_err(bad)?);
         }
         let (lists, superseded) = newest(lists);
-        let mut warnings = Vec::new();
-        for old in superseded.iter().filter(|old| old.next_update > now) {
-            let warning = IdentityWarning::RevocationListOfAnotherKey {
-                path: path.into(),
-                issuer: old.issuer.clone(),
-            };
-            let is_of_another_key =
-                |list: &List| list.scope == old.scope && list.is_of_another_key(old);
-            if lists.iter().any(is_of_another_key) && !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
-        for &List { next_update, .. } in &lists {
-            if next_update <= now {
-                let path = path.into();
-                warnings.push(IdentityWarning::RevocationListExpired { path, next_update });
-            }
-        }
+        let by_scope: HashMap<_, _> = lists.iter().map(|list| (&list.scope, list)).collect();
+        let is_of_another_key =
+            |old: &List| by_scope.get(&old.scope).is_some_and(|list| list.is_of_another_key(old));
+        let of_another_key = superseded.into_iter().filter(is_of_another_key);
+        let of_another_key = of_another_key.map(|old| (old.issuer, old.next_update)).collect();
         let digests = lists.iter().map(|list| list.digest).collect();
         let seconds = |list: &List| list.next_update.duration_since(UNIX_EPOCH).ok();
         let until = lists.iter().filter_map(seconds).min().map_or(0, |least| least.as_secs());
+        let ends = lists.iter().map(|list| list.next_update).collect();
+        let about = ListsFile { stamp: file.stamp(), ends, of_another_key };
         let lists = lists.into_iter().map(|list| list.der).collect();
-        Ok((Self { lists, digests, until }, warnings))
+        Ok(Self { lists, digests, until, file: Arc::new(about) })
     }
 
     /// When the first of them runs out.

@@ -13,7 +13,7 @@ use super::MeasureArguments;
 use crate::checkout;
 use crate::vm::cache::remove_folder;
 use bed::{GrowthBed, Pair};
-use load::LoadTarget;
+use load::{Beside, LoadTarget};
 use record::{GrowthRecord, Sample};
 use server::Program;
 
@@ -205,7 +205,7 @@ fn keep(
         let before = pair.requests_at_origin()?;
         bed.client.run(LoadTarget { port, host: "localhost", path: &path }, &all)?;
         let lacked = pair.requests_at_origin()? - before - 1;
-        if let Some(waited) = watch.map(load::Begun::end).transpose()? {
+        if let Some(waited) = watch.map(|it| it.end(Beside::Nothing)).transpose()? {
             let sample = Sample::new(row.name, number, (program, 0)).part(part);
             record.push(sample.with("p999_us", waited.p999_us).with("max_us", waited.max_us));
         }
@@ -270,20 +270,22 @@ fn sites(bed: &GrowthBed, row: &Row, record: &mut GrowthRecord) -> Result<(), St
                 let watch = bed.client.begin(localhost, "--rate 1000")?;
                 let (begun, busy) = (Instant::now(), server.cpu_us());
                 server.reload(&bed.reloaded(row, number, program, &server))?;
-                while bed.client.run(target, "-n 1 -c 1")?.body_bytes == before {
+                let is_new = |answers: load::Answers| answers.body_bytes != before;
+                while !bed.client.ask_in_reload(target)?.is_some_and(is_new) {
                     if begun.elapsed() > RELOAD_TIME_MAX {
                         return Err(format!("{program:?}: a reload does not show"));
                     }
                 }
                 let (reload, busy) = (begun.elapsed(), server.cpu_us() - busy);
-                let waited = watch.end()?;
+                let waited = watch.end(Beside::Reload)?;
                 let sample = Sample::new(row.name, number, (program, round))
                     .with("cpu_us_per_transaction", cpu)
                     .with("memory_bytes", memory)
                     .with("start_ms", start.as_secs_f64() * 1e3)
                     .with("reload_ms", reload.as_secs_f64() * 1e3)
                     .with("reload_cpu_ms", busy / 1e3)
-                    .with("max_us", waited.max_us);
+                    .with("max_us", waited.max_us)
+                    .with("closed", waited.closed);
                 record.push(sample);
             }
         }

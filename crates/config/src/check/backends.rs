@@ -1,32 +1,43 @@
 //! Backends that nobody has, and servers that could not be reached as written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::model::{
-    Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, ServerAddress,
-    Site, Truncation,
+    Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, Reach,
+    ServerAddress, Site, Truncation,
 };
-use crate::nearest::closest;
 use crate::read::Reader;
 
 /// Records every mistake between backends and those that name them.
-pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
+    let mut names = Names::of("backend", config.backends.iter().map(|backend| &backend.name));
     for named in named_backends(config) {
-        check_name(named, &config.backends, reader);
+        names.check(named, reader);
     }
     find_repeated(config.backends.iter().map(|backend| &backend.name), "backend", reader);
     for (index, backend) in config.backends.iter().enumerate() {
         check_servers(index, backend, reader);
         check_tls(index, backend, reader);
     }
+    let mut sites = Names::of("site", config.sites.iter().flat_map(|site| &site.names));
     for (index, listener) in config.listeners.iter().enumerate() {
-        check_listener(index, listener, config, reader);
-        check_protocols(index, listener, config, reader);
+        for name in listener.tls().iter().flat_map(|tls| &tls.sites) {
+            check_taken(name, listener, (reach, &mut sites), reader);
+        }
+        check_listener(index, listener, reach, reader);
+        check_resets(index, listener, (config, reach, &names), reader);
+        check_protocols(index, listener, reach, reader);
     }
-    for site in &config.sites {
-        check_site(site, config, reader);
+    check_open_doors(config, reach, reader);
+    let reached = reach.of_any(config.listeners.iter());
+    let in_tls = reach.of_any(config.listeners.iter().filter(|it| it.tls().is_some()));
+    let serves = config.listeners.iter().any(|listener| listener.https().is_some());
+    for (number, site) in config.sites.iter().enumerate().filter(|_| !config.listeners.is_empty()) {
+        let ends_tls = in_tls.contains(&number) || (serves && !site.routes.is_empty());
+        check_site(site, reached.contains(&number), ends_tls, reader);
     }
 }
 
@@ -36,41 +47,6 @@ pub(crate) fn named_backends(config: &Config) -> impl Iterator<Item = &Located<S
     let of_routes = config.sites.iter().flat_map(|site| &site.routes);
     let of_routes = of_routes.filter_map(|route| route.backend.as_ref());
     of_listeners.chain(config.sites.iter().flat_map(Site::backends)).chain(of_routes)
-}
-
-fn check_name(named: &Located<String>, backends: &[Backend], reader: &mut Reader<'_>) {
-    if backends.iter().any(|backend| backend.name == *named) || !named.at.is_written() {
-        return;
-    }
-    let known: Vec<&str> = backends.iter().map(|backend| backend.name.value.as_str()).collect();
-    let message = format!("no [[backend]] is named \"{named}\"");
-    let help = match closest(named, &known) {
-        Some(closest) => Help::write(format!("\"{closest}\"")),
-        None => Help::act(format!("add [[backend]] with name = \"{named}\"")),
-    };
-    reader.report_located(named, message, help);
-}
-
-fn find_repeated<'n>(
-    names: impl Iterator<Item = &'n Located<String>>,
-    what: &str,
-    reader: &mut Reader<'_>,
-) {
-    let mut first: HashMap<&str, usize> = HashMap::new();
-    for name in names.filter(|name| name.at.is_written()) {
-        match first.get(name.value.as_str()) {
-            Some(line) => {
-                let message =
-                    format!("the {what} on {} is named \"{name}\" already", reader.line(*line));
-                reader.report_located(
-                    name,
-                    message,
-                    Help::act("write another name for one of both"),
-                );
-            }
-            None => _ = first.insert(&name.value, name.at.line),
-        }
-    }
 }
 
 fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
@@ -156,17 +132,12 @@ fn check_trust(index: usize, tls: &BackendTls, reader: &mut Reader<'_>) {
 }
 
 /// A listener must be able to carry somebody somewhere, and to show somebody's certificate.
-fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
-    if let Some(tls) = listener.tls() {
-        for name in &tls.sites {
-            check_taken(name, listener, config, reader);
-        }
-        check_open_door(listener, config, reader);
+fn check_listener(index: usize, listener: &Listener, reach: &Reach<'_>, reader: &mut Reader<'_>) {
+    if listener.tls().is_some() {
         check_own_certificates(index, listener, reader);
     }
-    check_resets(index, listener, config, reader);
     let names_backend = listener.backends().next().is_some();
-    let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
+    let is_carried = reach.sites(listener).next().is_some();
     let address = &listener.address;
     let (message, help) = match &listener.kind {
         ListenerKind::Tls(tls) if !is_carried && names_backend && tls.certificates.is_empty() => (
@@ -182,16 +153,22 @@ fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &m
 }
 
 /// Who asks for resets must be able to have them.
-fn check_resets(index: usize, listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+fn check_resets(
+    index: usize,
+    listener: &Listener,
+    (config, reach, names): (&Config, &Reach<'_>, &Names<'_>),
+    reader: &mut Reader<'_>,
+) {
     let resets = listener.tls().is_some_and(|tls| tls.truncation == Truncation::Reset);
     let Some(place) = reader.place(&format!("listener.{index}.truncation")).filter(|_| resets)
     else {
         return;
     };
-    let reached = config.sites.iter().filter(|site| site.is_reached(listener));
-    let named: Vec<_> = listener.backends().chain(reached.flat_map(Site::backends)).collect();
+    let reached = reach.sites(listener).flat_map(|(_, site)| site.backends());
+    let named: BTreeSet<usize> =
+        listener.backends().chain(reached).filter_map(|name| names.find(name)).collect();
     let is_unix = |it: &BackendServer| matches!(it.address.value, ServerAddress::Unix(_));
-    let mut backends = config.backends.iter().filter(|it| named.contains(&&it.name));
+    let mut backends = named.into_iter().filter_map(|number| config.backends.get(number));
     if let Some(backend) = backends.find(|it| it.servers.iter().any(is_unix)) {
         let message = format!(
             "a Unix socket cannot be reset: a server of \"{}\" would take the cut for an end",
@@ -203,17 +180,18 @@ fn check_resets(index: usize, listener: &Listener, config: &Config, reader: &mut
 }
 
 /// A protocol that is agreed on must be somebody's.
-fn check_protocols(index: usize, listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+fn check_protocols(index: usize, listener: &Listener, reach: &Reach<'_>, reader: &mut Reader<'_>) {
     let Some(tls) = listener.tls() else { return };
-    let reached = config.sites.iter().filter(|site| site.is_reached(listener)).map(Some);
-    let ways: Vec<_> = reached.chain([None]).map(|site| listener.ways(site)).collect();
+    let ways = || {
+        let sites = reach.sites(listener).map(|(_, site)| Some(site));
+        sites.chain([None]).map(|site| listener.ways(site))
+    };
     for protocol in &tls.alpn {
         let own = protocol.as_str();
-        let is_carried =
-            ways.iter().any(|ways| ways.protocols(std::iter::once(own)).contains(&own));
+        let is_carried = ways().any(|ways| ways.protocols(std::iter::once(own)).contains(&own));
         if let Some(place) = reader.place(&format!("listener.{index}.alpn"))
             && !is_carried
-            && ways.iter().any(|ways| !ways.by_alpn.is_empty())
+            && ways().any(|ways| !ways.by_alpn.is_empty())
         {
             let message = format!("no backend takes connections that speak \"{protocol}\"");
             let help = "remove it, or give it one in `backend_by_alpn`";
@@ -239,47 +217,54 @@ fn check_own_certificates(index: usize, listener: &Listener, reader: &mut Reader
 }
 
 /// Who asks for a name that no site has must not come, without a certificate, to a backend that others need one for.
-fn check_open_door(listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
-    let others = config.default_site().and_then(|site| config.sites.get(site));
-    let others = others.filter(|site| site.is_reached(listener));
-    let demanded = others.and_then(|site| site.client_auth.as_ref());
-    let needs_more =
-        |site: &&Site| site.client_auth.is_some() && site.client_auth.as_ref() != demanded;
-    for backend in listener.backends() {
-        let leads_there = |site: &&Site| {
-            // Where TLS only passes through, nobody is asked for a certificate here.
-            let ends_tls = config.listeners.iter().filter(|it| it.tls().is_some());
-            let of_listeners = ends_tls.filter(|it| site.is_reached(it));
-            let mut all = site.backends().chain(
-                of_listeners.filter(|_| site.backend.is_none()).flat_map(Listener::backends),
+fn check_open_doors(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
+    // Where TLS only passes through, nobody is asked for a certificate here.
+    let listeners = || config.listeners.iter().filter(|listener| listener.tls().is_some());
+    let mut carriers: HashMap<usize, Vec<&Listener>> = HashMap::new();
+    for listener in listeners() {
+        let led = |site: &Site| site.client_auth.is_some() && site.backend.is_none();
+        for (number, _) in reach.sites(listener).filter(|(_, site)| led(site)) {
+            carriers.entry(number).or_default().push(listener);
+        }
+    }
+    // The first that asks, and the first that asks for something else: one of both asks for what another site does not.
+    let mut asking: HashMap<&str, Vec<&Site>> = HashMap::new();
+    for (number, site) in config.sites.iter().enumerate().filter(|(_, it)| it.client_auth.is_some())
+    {
+        let of_listeners = carriers.get(&number).into_iter().flatten();
+        for backend in site.backends().chain(of_listeners.flat_map(|it| it.backends())) {
+            let known = asking.entry(backend).or_default();
+            if known.len() < 2 && known.iter().all(|it| it.client_auth != site.client_auth) {
+                known.push(site);
+            }
+        }
+    }
+    for listener in listeners() {
+        let demanded = reach.default_site(listener).and_then(|site| site.client_auth.as_ref());
+        for backend in listener.backends() {
+            let mut known = asking.get(backend.value.as_str()).into_iter().flatten();
+            let Some(site) = known.find(|it| it.client_auth.as_ref() != demanded) else { continue };
+            let name = site.names.first().map_or("a site", |name| name.value.as_str());
+            let message = format!(
+                "clients that ask for another name, or none, would reach \"{backend}\" without the certificate that \
+                 \"{name}\" demands"
             );
-            all.any(|it| it == backend)
-        };
-        let Some(site) = config.sites.iter().filter(leads_there).find(needs_more) else { continue };
-        let name = site.names.first().map_or("a site", |name| name.value.as_str());
-        let message = format!(
-            "clients that ask for another name, or none, would reach \"{backend}\" without the certificate that \
-             \"{name}\" demands"
-        );
-        let help = format!("remove it here and write `backend` in the site \"{name}\"");
-        reader.report_located(backend, message, Help::act(help));
+            let help = format!("remove it here and write `backend` in the site \"{name}\"");
+            reader.report_located(backend, message, Help::act(help));
+        }
     }
 }
 
 fn check_taken(
     name: &Located<String>,
     listener: &Listener,
-    config: &Config,
+    (reach, sites): (&Reach<'_>, &mut Names<'_>),
     reader: &mut Reader<'_>,
 ) {
-    let Some(site) = config.sites.iter().find(|site| site.names.contains(name)) else {
+    let Some(site) = reach.named(name) else {
         let message = format!("no site is named \"{name}\"");
-        let names = config.sites.iter().flat_map(|site| &site.names);
-        let names: Vec<&str> = names.map(|name| name.value.as_str()).collect();
-        let help = match closest(name, &names) {
-            Some(closest) => Help::write(format!("\"{closest}\"")),
-            None => Help::act(format!("add [[site]] with names = [\"{name}\"]")),
-        };
+        let add = || Help::act(format!("add [[site]] with names = [\"{name}\"]"));
+        let help = sites.guess(name).unwrap_or_else(add);
         return reader.report_located(name, message, help);
     };
     if !site.names_backend() && listener.backends().next().is_none() {
@@ -288,24 +273,15 @@ fn check_taken(
     }
 }
 
-fn check_site(site: &Site, config: &Config, reader: &mut Reader<'_>) {
+fn check_site(site: &Site, is_reached: bool, ends_tls: bool, reader: &mut Reader<'_>) {
     let Some(backend) = site.backends().next() else { return };
-    let ends_tls = |listener: &&Listener| {
-        listener.https().is_some_and(|_| !site.routes.is_empty())
-            || listener.tls().is_some_and(|_| site.is_reached(listener))
-    };
-    if let Some(client_auth) = &site.client_auth
-        && !config.listeners.is_empty()
-        && !config.listeners.iter().any(|listener| ends_tls(&listener))
-    {
+    if let Some(client_auth) = site.client_auth.as_ref().filter(|_| !ends_tls) {
         let message =
             "no listener ends TLS for this site, so nobody is asked for a certificate".to_owned();
         let help = Help::act("remove client_auth, or write a [[listener]] with kind = \"tls\"");
         reader.report_located(&client_auth.roots, message, help);
     }
-    if !config.listeners.is_empty()
-        && !config.listeners.iter().any(|listener| site.is_reached(listener))
-    {
+    if !is_reached {
         let message = "no listener carries connections for this site to a backend".to_owned();
         let help = "[[listener]] with kind = \"tls\", or remove `backend`";
         reader.report_located(backend, message, Help::write(help));

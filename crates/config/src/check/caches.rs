@@ -1,15 +1,19 @@
 //! Stores that no route has or two have the folder of, and routes whose store nobody declared.
 
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
 use crate::model::{Cache, Config, RouteCache};
-use crate::nearest::closest;
 use crate::read::Reader;
 use crate::setting::is_own_request_header;
 
 /// Records every mistake between stores and the routes that name them.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    find_repeated(config.caches.iter().map(|cache| &cache.name), "cache", reader);
+    check_folders(&config.caches, reader);
     for (index, cache) in config.caches.iter().enumerate() {
-        check_unlike(index, cache, config, reader);
         if cache.max_object > cache.size
             && let Some(place) = reader.place(&format!("cache.{index}.max_object"))
         {
@@ -21,6 +25,10 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         let trail = move |route| format!("site.{site}.route.{route}.cache");
         it.routes.iter().enumerate().map(move |(number, route)| (trail(number), route))
     });
+    let mut names = Names::of("cache", config.caches.iter().map(|cache| &cache.name));
+    let believing = config.listeners.iter().filter(|it| !it.trusted_proxies.is_empty());
+    let of_clients: HashSet<String> =
+        believing.map(|it| it.client_ip_header.to_ascii_lowercase()).collect();
     for (trail, route) in routes {
         let Some(cache) = &route.cache else { continue };
         if route.backend.is_none()
@@ -29,26 +37,18 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             let message = "only responses of a backend are kept, and the route has none".to_owned();
             reader.report_at(&place, message, Help::act("remove it: files need no cache"));
         }
-        check_vary(&trail, cache, config, reader);
-        let store = &cache.store;
-        if config.caches.iter().any(|it| it.name == *store) || !store.at.is_written() {
-            continue;
-        }
-        let known: Vec<&str> = config.caches.iter().map(|it| it.name.value.as_str()).collect();
-        let help = match closest(store, &known) {
-            Some(closest) => Help::write(format!("\"{closest}\"")),
-            None => Help::act(format!("add [[cache]] with name = \"{store}\"")),
-        };
-        reader.report_located(store, format!("no [[cache]] is named \"{store}\""), help);
+        check_vary(&trail, cache, &of_clients, reader);
+        names.check(&cache.store, reader);
     }
 }
 
 /// A response can differ only by what its server sees, and by what stands for the same in all requests for it.
-fn check_vary(trail: &str, cache: &RouteCache, config: &Config, reader: &mut Reader<'_>) {
-    let names_clients = |name: &str| {
-        let mut listeners = config.listeners.iter().filter(|it| !it.trusted_proxies.is_empty());
-        listeners.any(|it| it.client_ip_header.eq_ignore_ascii_case(name))
-    };
+fn check_vary(
+    trail: &str,
+    cache: &RouteCache,
+    of_clients: &HashSet<String>,
+    reader: &mut Reader<'_>,
+) {
     let Some(place) = reader.place(&format!("{trail}.vary")) else { return };
     for name in &cache.vary {
         let lower = name.to_ascii_lowercase();
@@ -56,7 +56,7 @@ fn check_vary(trail: &str, cache: &RouteCache, config: &Config, reader: &mut Rea
             || OF_PROXIES.contains(&&*lower)
             || lower.contains(|it: char| !it.is_ascii_alphanumeric() && it != '-')
             || lower.starts_with("x-forwarded-")
-            || names_clients(&lower)
+            || of_clients.contains(&lower)
         {
             format!("no server sees the `{name}` of a client, so no response differs by it")
         } else if lower == "range" || lower.starts_with("if-") {
@@ -68,23 +68,25 @@ fn check_vary(trail: &str, cache: &RouteCache, config: &Config, reader: &mut Rea
     }
 }
 
-fn check_unlike(index: usize, cache: &Cache, config: &Config, reader: &mut Reader<'_>) {
-    let earlier = config.caches.get(..index).unwrap_or_default();
-    if cache.name.at.is_written() && earlier.iter().any(|it| it.name == cache.name) {
-        let message = format!("another [[cache]] is named \"{}\"", cache.name);
-        reader.report_located(&cache.name, message, Help::act("give it another name"));
-    }
-    let same = |other: &Cache| {
-        let (own, other) = (&cache.directory.value, &other.directory.value);
-        own.starts_with(other) || other.starts_with(own)
-    };
-    if cache.directory.at.is_written()
-        && let Some(other) = earlier.iter().find(|other| same(other))
-    {
-        let message = format!("the [[cache]] \"{}\" has this folder", other.name);
-        let place = format!("cache.{index}.directory");
-        if let Some(place) = reader.place(&place) {
+/// No folder is another's, nor lies in it.
+fn check_folders(caches: &[Cache], reader: &mut Reader<'_>) {
+    let mut folders: HashMap<&Path, usize> = HashMap::new();
+    // What lies in each folder, and the first that does.
+    let mut above: HashMap<&Path, usize> = HashMap::new();
+    for (index, cache) in caches.iter().enumerate() {
+        let own = cache.directory.value.as_path();
+        let outer = own.ancestors().filter_map(|folder| folders.get(folder));
+        let first = outer.chain(above.get(own)).min().and_then(|number| caches.get(*number));
+        if cache.directory.at.is_written()
+            && let Some(other) = first
+            && let Some(place) = reader.place(&format!("cache.{index}.directory"))
+        {
+            let message = format!("the [[cache]] \"{}\" has this folder", other.name);
             reader.report_at(&place, message, Help::act("give each a folder of its own"));
+        }
+        folders.entry(own).or_insert(index);
+        for folder in own.ancestors() {
+            above.entry(folder).or_insert(index);
         }
     }
 }

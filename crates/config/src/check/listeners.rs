@@ -1,54 +1,61 @@
 //! Addresses that collide, and servers of backends that are listeners' own.
 
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::diagnostic::Help;
-use crate::model::{Config, Listener, ListenerKind, ServerAddress, Site};
+use crate::located::Located;
+use crate::model::{Backend, BackendServer, Config, Listener, ListenerKind, Reach, ServerAddress};
 use crate::read::Reader;
 
 /// The advice about an address that is taken.
 const REMOVE_OR_MOVE: &str = "remove one of both, or write another port";
 
 /// Records missing and repeated listeners.
-pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
     if config.listeners.is_empty() && !reader.is_written("listener") {
         let message = "no listener is declared, so nothing could connect".to_owned();
         let help = "[[listener]] with address = \"0.0.0.0:443\"";
         reader.report_missing(message, Help::write(help));
     }
-    let written = config.listeners.iter().filter(|listener| listener.address.at.is_written());
-    let mut earlier: Vec<&Listener> = Vec::new();
-    for listener in written {
+    let mut taken = Addresses::default();
+    for listener in config.listeners.iter().filter(|listener| listener.address.at.is_written()) {
         let address = &listener.address;
-        match earlier.iter().find(|other| collide(other.address.value, address.value)) {
+        match taken.colliding(address.value) {
             Some(other) => {
-                let line = reader.line(other.address.at.line);
-                let message = format!("{line} listens on {} already", other.address);
+                let message = is_taken(other, reader);
                 reader.report_located(address, message, Help::act(REMOVE_OR_MOVE));
             }
-            None => earlier.push(listener),
+            None => taken.add(address.value, address),
         }
     }
     for (index, listener) in config.listeners.iter().enumerate() {
-        check_ways_out(listener, config, reader);
         check_trust(index, listener, reader);
     }
+    check_ways_out(config, reach, reader);
     check_metrics(config, reader);
 }
 
 /// What a listener carries must not come in at it again, for ever. Where TLS ends and begins anew it could be for another site.
-fn check_ways_out(listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
-    if !listener.address.at.is_written() {
-        return;
-    }
-    let reached = config.sites.iter().filter(|site| site.is_reached(listener));
-    let named: Vec<_> = listener.backends().chain(reached.flat_map(Site::backends)).collect();
-    for backend in config.backends.iter().filter(|it| named.contains(&&it.name)) {
-        if matches!(listener.kind, ListenerKind::Tls(_)) && backend.tls.is_some() {
-            continue;
+fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
+    let mut back: HashMap<SocketAddr, Vec<(&Backend, &BackendServer)>> = HashMap::new();
+    for backend in &config.backends {
+        for server in backend.servers.iter().filter(|server| server.address.at.is_written()) {
+            for address in ways_in(&server.address) {
+                back.entry(address).or_default().push((backend, server));
+            }
         }
-        let written = backend.servers.iter().filter(|server| server.address.at.is_written());
-        for server in written.filter(|it| leads_back(listener.address.value, &it.address)) {
+    }
+    for listener in config.listeners.iter().filter(|listener| listener.address.at.is_written()) {
+        let Some(back) = back.get(&plain(listener.address.value)) else { continue };
+        let reached = reach.sites(listener).flat_map(|(_, site)| site.backends());
+        let named: HashSet<_> =
+            listener.backends().chain(reached).map(|name| name.value.as_str()).collect();
+        let is_tls = matches!(listener.kind, ListenerKind::Tls(_));
+        let carried = back.iter().filter(|(backend, _)| {
+            named.contains(backend.name.value.as_str()) && !(is_tls && backend.tls.is_some())
+        });
+        for (_, server) in carried {
             let line = reader.line(listener.address.at.line);
             let message = format!(
                 "{line} listens on {} and carries connections to this server: they would come back",
@@ -92,42 +99,90 @@ fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
         let help = format!("\"127.0.0.1:{}\"", listen.port());
         reader.report_at(&place, message, Help::write(help));
     }
-    let mut listeners = config.listeners.iter();
-    if let Some(other) = listeners.find(|other| collide(other.address.value, listen)) {
-        let line = reader.line(other.address.at.line);
-        let message = format!("{line} listens on {} already", other.address);
-        reader.report_at(&place, message, Help::act(REMOVE_OR_MOVE));
+    let mut taken = Addresses::default();
+    for listener in &config.listeners {
+        taken.add(listener.address.value, &listener.address);
     }
+    if let Some(other) = taken.colliding(listen) {
+        reader.report_at(&place, is_taken(other, reader), Help::act(REMOVE_OR_MOVE));
+    }
+}
+
+fn is_taken(other: &Located<SocketAddr>, reader: &Reader<'_>) -> String {
+    format!("{} listens on {other} already", reader.line(other.at.line))
 }
 
 /// Whether only one of two addresses can be listened on: they are the same, or one is the other's port on all addresses of the
 /// machine. IPv6 sockets take IPv6 only.
 #[must_use]
 pub fn collide(one: SocketAddr, other: SocketAddr) -> bool {
-    one.port() == other.port()
-        && one.is_ipv4() == other.is_ipv4()
-        && (one == other || one.ip().is_unspecified() || other.ip().is_unspecified())
+    let mut addresses = Addresses::default();
+    addresses.add(one, ());
+    addresses.colliding(other).is_some()
+}
+
+/// Addresses among which those are found that [`collide`] with another: there may be ten thousand. Of several the first is found.
+pub struct Addresses<T> {
+    each: HashMap<SocketAddr, T>,
+    /// By port and family: the first, and the first that is all addresses of the machine.
+    of_port: HashMap<(u16, bool), (T, Option<T>)>,
+}
+
+impl<T> Default for Addresses<T> {
+    fn default() -> Self {
+        Self { each: HashMap::new(), of_port: HashMap::new() }
+    }
+}
+
+impl<T: Copy> Addresses<T> {
+    /// Adds one.
+    pub fn add(&mut self, address: SocketAddr, value: T) {
+        self.each.entry(address).or_insert(value);
+        let of_port = (address.port(), address.is_ipv4());
+        let (_, all) = self.of_port.entry(of_port).or_insert((value, None));
+        if address.ip().is_unspecified() {
+            all.get_or_insert(value);
+        }
+    }
+
+    /// What one has that collides with this address.
+    pub fn colliding(&self, address: SocketAddr) -> Option<T> {
+        let (first, all) = self.of_port.get(&(address.port(), address.is_ipv4()))?;
+        match address.ip().is_unspecified() {
+            true => Some(*first),
+            false => self.each.get(&address).copied().or(*all),
+        }
+    }
 }
 
 /// Whether connections to a server would come in at this address of ours, as far as the addresses alone tell.
 #[must_use]
 pub fn leads_back(listen: SocketAddr, to: &ServerAddress) -> bool {
+    ways_in(to).contains(&plain(listen))
+}
+
+/// The addresses at which connections to a server would come in if they were ours.
+fn ways_in(to: &ServerAddress) -> Vec<SocketAddr> {
     let (ips, port) = match to {
         ServerAddress::Socket(address) => (vec![address.ip().to_canonical()], address.port()),
         ServerAddress::Name(name, port) if name.eq_ignore_ascii_case("localhost") => {
             (vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()], *port)
         }
-        ServerAddress::Name(..) | ServerAddress::Unix(_) => return false,
+        ServerAddress::Name(..) | ServerAddress::Unix(_) => return Vec::new(),
     };
-    let is_own = |ip: IpAddr| {
-        // Linux takes "all addresses" for this machine where a connection is made.
-        let ip = match ip {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
+    let ways = ips.into_iter().flat_map(|ip| {
+        let (all, loopback): (IpAddr, IpAddr) = match ip {
+            IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::LOCALHOST.into()),
         };
-        let is_all = listen.ip().is_unspecified() && listen.is_ipv4() == ip.is_ipv4();
-        ip == listen.ip() || (is_all && ip.is_loopback())
-    };
-    port == listen.port() && ips.into_iter().any(is_own)
+        // Linux takes "all addresses" for this machine where a connection is made.
+        let ip = if ip.is_unspecified() { loopback } else { ip };
+        std::iter::once(ip).chain(ip.is_loopback().then_some(all))
+    });
+    ways.map(|ip| SocketAddr::new(ip, port)).collect()
+}
+
+/// Without what only an IPv6 address has besides.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip(), address.port())
 }

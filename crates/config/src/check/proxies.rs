@@ -1,5 +1,7 @@
 //! Routes that pass requests to a backend: settings that are about files, and backends that do not speak HTTP.
 
+use std::collections::HashSet;
+
 use crate::diagnostic::Help;
 use crate::model::{Backend, Config, FieldTemplate, Route, SendProxy, StartTls};
 use crate::read::Reader;
@@ -16,12 +18,13 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         check_prefix(&trail, route, reader);
         check_headers(&trail, route, reader);
     }
-    let is_asked = |backend: &Backend| {
-        let mut named = config.sites.iter().flat_map(|site| &site.routes);
-        named.any(|route| route.backend.as_ref() == Some(&backend.name))
-    };
-    for (index, backend) in config.backends.iter().enumerate().filter(|(_, it)| is_asked(it)) {
-        check_backend(&format!("backend.{index}"), backend, reader);
+    let named = config.sites.iter().flat_map(|site| &site.routes);
+    let named = named.filter_map(|route| Some(route.backend.as_ref()?.value.as_str()));
+    let named: HashSet<&str> = named.collect();
+    for (index, backend) in config.backends.iter().enumerate() {
+        if named.contains(backend.name.value.as_str()) {
+            check_backend(&format!("backend.{index}"), backend, reader);
+        }
     }
 }
 

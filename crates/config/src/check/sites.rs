@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::diagnostic::Help;
 use crate::glob::{CacheControl, DenyPatterns};
 use crate::located::Position;
-use crate::model::{Config, Listener, PathPattern, Piece, Route, Site, Template};
+use crate::model::{Config, PathPattern, Piece, Reach, Route, Site, Template};
 use crate::read::Reader;
 use crate::rule_index::{PathKey, RuleIndex};
 use crate::setting::ANY_NAME;
@@ -18,17 +18,12 @@ const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 const CROWD_MAX: usize = 1_000;
 
 /// Records every mistake between the settings of the sites.
-pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
     let serves = config.listeners.iter().any(|listener| listener.https().is_some());
-    let ends_tls = |site: &Site| {
-        let is_reached =
-            |listener: &&Listener| listener.tls().is_some() && site.is_reached(listener);
-        let is_served = serves && site.is_served();
-        match config.listeners.iter().find(is_reached) {
-            _ if is_served => Some("an https listener"),
-            Some(_) => Some("a tls listener"),
-            None => None,
-        }
+    let in_tunnels = reach.of_any(config.listeners.iter().filter(|it| it.tls().is_some()));
+    let ends_tls = |number: usize, site: &Site| match serves && site.is_served() {
+        true => Some("an https listener"),
+        false => in_tunnels.contains(&number).then_some("a tls listener"),
     };
     if serves && config.sites.is_empty() && !reader.is_written("site") {
         let message = "no site is declared, so no request could be answered".to_owned();
@@ -38,7 +33,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     find_repeated_names(&config.sites, reader);
     find_second_default(&config.sites, reader);
     for (index, site) in config.sites.iter().enumerate() {
-        check_certificates(index, site, ends_tls(site), reader);
+        check_certificates(index, site, ends_tls(index, site), reader);
         check_routes(index, site, serves && !site.names_backend(), reader);
         check_hsts(index, site, reader);
     }

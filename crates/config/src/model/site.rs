@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::listener::{Listener, TlsListener, TxPathChoice};
+use super::listener::TxPathChoice;
 use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
@@ -61,16 +61,6 @@ impl Site {
     /// Whether `https` listeners have it: a site that only names a backend is for others.
     pub fn is_served(&self) -> bool {
         !self.routes.is_empty() || !self.names_backend()
-    }
-
-    /// Whether a listener carries connections for its names to a backend.
-    pub fn is_reached(&self, listener: &Listener) -> bool {
-        let has_backend = self.names_backend() || listener.backends().next().is_some();
-        let is_taken = |tls: &TlsListener| {
-            tls.sites.is_empty() || tls.sites.iter().any(|name| self.names.contains(name))
-        };
-        let takes_sites = |tls: &TlsListener| tls.certificates.is_empty() && is_taken(tls);
-        has_backend && listener.tls().is_none_or(takes_sites) && listener.reaches_sites_backends()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `[tls]`: what kettle offers in the handshake, and how sessions are resumed. Besides, what all ends of TLS have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::located::Located;
@@ -116,6 +116,13 @@ settings! {
         /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
         /// or the client is refused.
         pub crl: Option<Located<PathBuf>> = optional(located_path(), "revocation is not checked"),
+    }
+}
+
+impl ClientAuth {
+    /// All of it without its places: two that are alike have the same.
+    pub fn key(&self) -> (ClientAuthMode, &Path, Option<&Path>) {
+        (self.mode, &self.roots.value, self.crl.as_ref().map(|crl| crl.value.as_path()))
     }
 }
 

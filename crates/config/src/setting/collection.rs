@@ -1,6 +1,6 @@
 //! Tables whose keys the operator chooses: headers, error pages, cache rules, MIME types, backends by protocol.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use super::field_template::{FIELD_TEMPLATE, FieldTemplate, field_template};
@@ -76,14 +76,15 @@ impl<T> ValueType for Headers<T> {
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
         let mut headers: Self::Value = Vec::new();
+        let mut first: HashMap<String, String> = HashMap::new();
         for (name, key, value) in read_entries(&rules::HEADER_NAME, item, reader)? {
-            let same = headers.iter().find(|(earlier, _)| earlier.eq_ignore_ascii_case(&name));
-            if let Some((earlier, _)) = same {
+            if let Some(earlier) = first.get(&name.to_ascii_lowercase()) {
                 let message = format!("`{name}` and `{earlier}` are the same header");
                 let help = format!("{earlier} = [\"…\", \"…\"]");
                 reader.report_at(&key.span, message, Help::write(help));
                 continue;
             }
+            first.insert(name.to_ascii_lowercase(), name.clone());
             reader.remember(&value);
             let mut values = Vec::new();
             for element in value.elements().unwrap_or_else(|| vec![value]) {

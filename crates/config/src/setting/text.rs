@@ -1,5 +1,7 @@
 //! Texts that follow a rule, alone and in lists.
 
+use std::collections::HashSet;
+
 use super::quote::quoted;
 use super::rules::TextRule;
 use super::{DefaultText, ValueShape, ValueType};
@@ -210,11 +212,12 @@ fn read_list(
         return None;
     };
     let mut texts: Vec<Located<String>> = Vec::new();
+    let mut seen = HashSet::new();
     for element in &elements {
         let Some(text) = read_text(rule, element, reader) else {
             continue;
         };
-        if texts.iter().any(|earlier| earlier.value == text) {
+        if !seen.insert(text.clone()) {
             let message = format!("{} stands twice in `{}`", quoted(&text), item.name());
             reader.report(element, message, Help::act("remove one of both"));
             continue;

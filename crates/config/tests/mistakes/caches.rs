@@ -33,7 +33,7 @@ fn stores_have_names_and_folders_of_their_own() {
     let store = |name: &str, folder: &str| format!("name = \"{name}\"\ndirectory = \"{folder}\"");
     for (name, folder, expected) in [
         ("other", "/srv/ab", "nothing"),
-        ("main", "/srv/b", "kettle.toml:15:8: another [[cache]] is named \"main\""),
+        ("main", "/srv/b", "kettle.toml:15:8: the cache on line 12 is named \"main\" already"),
         ("other", "/srv/a", "kettle.toml:16:13: the [[cache]] \"main\" has this folder"),
         ("other", "/srv/a/b", "kettle.toml:16:13: the [[cache]] \"main\" has this folder"),
         ("other", "/srv", "kettle.toml:16:13: the [[cache]] \"main\" has this folder"),

@@ -2,6 +2,7 @@
 //! reload does not change goes on, a check or a lookup under way among it.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -29,7 +30,7 @@ struct Duty<H> {
 }
 
 /// What is to be done.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Work {
     LookUp,
     Check,
@@ -45,19 +46,19 @@ impl<H: Handshake + 'static> BackendTasks<H> {
     /// Looks after these from here on, and after no others. Names are looked up by the blocking threads of the runtime.
     pub fn adopt(&mut self, backends: &Backends, handshake: H) {
         let handshake = Rc::new(handshake);
-        let mut before = std::mem::take(&mut self.duties);
+        let before = std::mem::take(&mut self.duties).into_iter();
+        let mut before: HashMap<_, _> = before.map(|duty| (duty.key(), duty)).collect();
         for backend in backends.iter() {
             for server in &backend.servers {
                 for work in works(backend, server) {
                     let (backend, server) = (Arc::clone(backend), Arc::clone(server));
                     let watched = Watched { backend, server, handshake: Rc::clone(&handshake) };
-                    let known = before.iter().position(|duty| duty.is_same(work, &watched));
-                    let duty = match known.map(|index| before.swap_remove(index)) {
-                        Some(duty) => {
+                    let duty = match before.remove(&key(work, &watched)) {
+                        Some(duty) if duty.is_same(work, &watched) => {
                             duty.watched.replace(watched);
                             duty
                         }
-                        None => self.begin(work, watched),
+                        _ => self.begin(work, watched),
                     };
                     self.duties.push(duty);
                 }
@@ -105,8 +106,17 @@ fn works(backend: &Backend, server: &Server) -> impl Iterator<Item = Work> {
     look_up.into_iter().chain(check)
 }
 
+/// What is done, and the state of the server for which it is, which no other has.
+fn key<H>(work: Work, watched: &Watched<H>) -> (Work, usize) {
+    (work, Arc::as_ptr(&watched.server.state).addr())
+}
+
 impl<H> Duty<H> {
-    /// Whether it is done for the same server in the same way.
+    fn key(&self) -> (Work, usize) {
+        key(self.work, &self.watched.borrow())
+    }
+
+    /// Whether it is done in the same way, for the same server.
     fn is_same(&self, work: Work, watched: &Watched<H>) -> bool {
         let known = self.watched.borrow();
         let (old, new) = (&known.backend.settings, &watched.backend.settings);
@@ -116,10 +126,8 @@ impl<H> Duty<H> {
                 (&old.check, old.send_proxy, &old.tls) != (&new.check, new.send_proxy, &new.tls)
             }
         };
-        self.work == work
-            && !has_changed
+        !has_changed
             && !self.task.is_finished()
-            && Arc::ptr_eq(&known.server.state, &watched.server.state)
             && Arc::ptr_eq(&known.backend.shared, &watched.backend.shared)
     }
 }

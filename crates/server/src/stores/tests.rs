@@ -113,7 +113,7 @@ fn other_settings_are_a_reason_to_try_again_what_went_past_the_store() {
     let larger = StoreSettings { object_bytes_max: same.bytes_max, ..same.clone() };
     for (settings, expected) in [(same, Some("too large")), (larger, None)] {
         store.pass("key", Duration::from_mins(10), "too large");
-        Stores { stores: vec![(Arc::clone(&store), settings)] }.put_in_force();
+        Stores { stores: vec![(Arc::clone(&store), settings)], ..Stores::default() }.put_in_force();
         assert_eq!(store.passes("key"), expected);
     }
 }

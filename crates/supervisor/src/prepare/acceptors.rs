@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kettle_config::{ClientAuth as ConfigClientAuth, Config, Listener, Located, Site};
-use kettle_config::{TlsListener, UnknownNames};
-use kettle_server::route::client_auth_groups;
+use kettle_config::{
+    ClientAuth, Config, Listener, Located, Reach, Site, TlsListener, UnknownNames,
+};
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::policy::{HTTP1, HTTP2_AND_1, HTTPS_SERVICE, Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
@@ -19,9 +19,10 @@ use super::policy;
 /// What all acceptors are made of.
 pub(super) struct AcceptorSource<'a> {
     pub(super) config: &'a Config,
+    pub(super) reach: &'a Reach<'a>,
     pub(super) policy: &'a Policy,
     pub(super) loaded: &'a LoadedIdentities,
-    pub(super) client_auth: &'a LoadedClientAuth,
+    pub(super) client_auth: &'a LoadedClientAuth<'a>,
     pub(super) resumption: &'a SharedResumption,
 }
 
@@ -56,7 +57,12 @@ impl AcceptorSource<'_> {
     /// Those of all https listeners that speak these protocols. Sessions are good for any of them. They have the names that
     /// requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
     pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
-        self.acceptors(self.policy, HTTPS_SERVICE, Site::is_served, |_| (alpn.to_vec(), false))
+        let sites = self.config.sites.iter().enumerate();
+        let served: Vec<_> = sites.filter(|(_, site)| site.is_served()).collect();
+        let default = self.config.default_site().and_then(|site| self.config.sites.get(site));
+        let default = default.filter(|site| site.is_served());
+        let protocols = |_: Option<&Site>| (alpn.to_vec(), false);
+        self.acceptors(self.policy, HTTPS_SERVICE, (&served, default), protocols)
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
@@ -82,11 +88,11 @@ impl AcceptorSource<'_> {
             let identities = self.loaded.of_listeners.get(index).map_or(&[][..], Vec::as_slice);
             return self.own(&policy, &service, tls, identities, &protocols(None));
         }
-        let is_reached = |site: &Site| site.is_reached(listener);
-        let mut acceptors = self.acceptors(&policy, &service, is_reached, protocols)?;
-        let default = self.config.default_site().and_then(|site| self.config.sites.get(site));
+        let reached: Vec<_> = self.reach.sites(listener).collect();
+        let default = self.reach.default_site(listener);
+        let mut acceptors = self.acceptors(&policy, &service, (&reached, default), protocols)?;
         let names_backend = listener.backends().next().is_some();
-        if !names_backend && !default.is_some_and(|site| site.is_reached(listener)) {
+        if !names_backend && default.is_none() {
             acceptors.refuse_others();
         }
         Ok(acceptors)
@@ -110,15 +116,14 @@ impl AcceptorSource<'_> {
             by_name.add_site(&identity.asked_names(), false, vec![Arc::clone(identity)]);
         }
         let by_name = Arc::new(by_name);
-        let mut made: Vec<(Option<&ConfigClientAuth>, Acceptor)> = Vec::new();
+        let mut made = HashMap::new();
         let mut acceptors: Option<Acceptors> = None;
         for (certificate, identity) in tls.certificates.iter().zip(identities) {
             let asked = certificate.client_auth.as_ref();
-            let known = made.iter().find(|(settings, _)| *settings == asked);
-            let acceptor = match known {
-                Some((_, acceptor)) => acceptor.clone(),
+            let acceptor = match made.get(&asked.map(ClientAuth::key)) {
+                Some(acceptor) => Acceptor::clone(acceptor),
                 None => {
-                    let client_auth = asked.map(|asked| self.client_auth.of_listener(asked));
+                    let client_auth = asked.map(|asked| self.client_auth.of(asked));
                     // A client that cannot be asked is not let in.
                     let client_auth =
                         client_auth.map(|loaded| loaded.ok_or_else(|| unread("roots")));
@@ -130,7 +135,7 @@ impl AcceptorSource<'_> {
             };
             let all = acceptors.get_or_insert_with(|| Acceptors::new(acceptor.clone()));
             all.add(identity.asked_names().iter().map(String::as_str), &acceptor);
-            made.push((asked, acceptor));
+            made.insert(asked.map(ClientAuth::key), acceptor);
         }
         let mut acceptors = acceptors.ok_or_else(|| unread("certificates"))?;
         if tls.unknown_names == UnknownNames::Refuse {
@@ -143,28 +148,25 @@ impl AcceptorSource<'_> {
         &'p self,
         policy: &Policy,
         service: &str,
-        is_reached: impl Fn(&Site) -> bool,
+        (sites, default): (&[(usize, &'p Site)], Option<&'p Site>),
         protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
     ) -> Result<Acceptors, PolicyError> {
-        let groups = client_auth_groups(self.config);
-        let identities = self.loaded.shown_by(self.config, &is_reached);
+        let identities = self.loaded.shown_by(sites);
         // One for all sites that want the same.
-        let mut known: HashMap<(Option<usize>, Protocols<'p>), Acceptor> = HashMap::new();
-        let mut of = |site: Option<usize>| {
-            let group = site.and_then(|site| groups.get(site).copied().flatten());
-            let key = (group, protocols(site.and_then(|site| self.config.sites.get(site))));
+        let mut known = HashMap::new();
+        let mut of = |site: Option<&'p Site>| {
+            let asked = site.and_then(|site| site.client_auth.as_ref());
+            let key = (asked.map(ClientAuth::key), protocols(site));
             if let Some(acceptor) = known.get(&key) {
-                return Ok(acceptor.clone());
+                return Ok(Acceptor::clone(acceptor));
             }
-            let acceptor = self.acceptor(policy, service, &identities, group, &key.1)?;
+            let acceptor = self.acceptor(policy, service, &identities, asked, &key.1)?;
             known.insert(key, acceptor.clone());
             Ok(acceptor)
         };
-        let reached = |number: &usize| self.config.sites.get(*number).is_some_and(&is_reached);
-        let mut acceptors = Acceptors::new(of(self.config.default_site().filter(reached))?);
-        for (number, site) in self.config.sites.iter().enumerate().filter(|(_, it)| is_reached(it))
-        {
-            acceptors.add(site.names.iter().map(|name| name.value.as_str()), &of(Some(number))?);
+        let mut acceptors = Acceptors::new(of(default)?);
+        for (_, site) in sites {
+            acceptors.add(site.names.iter().map(|name| name.value.as_str()), &of(Some(site))?);
         }
         Ok(acceptors)
     }
@@ -174,17 +176,12 @@ impl AcceptorSource<'_> {
         policy: &Policy,
         service: &str,
         identities: &Arc<Identities>,
-        group: Option<usize>,
+        asked: Option<&ClientAuth>,
         (alpn, is_alpn_required): &Protocols<'_>,
     ) -> Result<Acceptor, PolicyError> {
-        let client_auth = match group {
-            None => None,
-            Some(group) => {
-                let known = self.client_auth.by_site.get(&group);
-                // A client that cannot be asked is not let in.
-                Some(known.ok_or_else(|| unread("roots"))?)
-            }
-        };
+        // A client that cannot be asked is not let in.
+        let client_auth = asked.map(|asked| self.client_auth.of(asked));
+        let client_auth = client_auth.map(|it| it.ok_or_else(|| unread("roots"))).transpose()?;
         let group = SiteGroup { service, client_auth, alpn, is_alpn_required: *is_alpn_required };
         Acceptor::for_group(policy, Arc::clone(identities), self.resumption, &group)
     }

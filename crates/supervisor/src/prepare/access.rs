@@ -81,7 +81,8 @@ pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mu
         needs.retain(|need| !is_the_keepers(need));
     }
     if account.is_some_and(|account| !account.is_current()) {
-        needs.retain(|need| !cache_folders::is_made_by_root(config, need.path));
+        let is_made_by_root = cache_folders::are_made_by_root(config);
+        needs.retain(|need| !is_made_by_root(need.path));
     }
     for need in needs.iter().filter(|need| need.is_pipe_without_reader()) {
         let written = need.path.display().to_string();

@@ -1,6 +1,7 @@
 //! The folders of caches. A start makes those that are missing, before root is given up; a check makes nothing, and neither does a reload,
 //! whose process may be confined to what was there at the start.
 
+use std::collections::HashSet;
 use std::fs::{DirBuilder, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -52,12 +53,12 @@ pub(super) fn make_missing(
     }
 }
 
-/// True if a start as root, which this process would be, makes this folder where the user that serves could not.
-pub(super) fn is_made_by_root(config: &Config, folder: &Path) -> bool {
-    process::is_root()
-        && config.caches.iter().any(|cache| cache.directory.value == folder)
-        && is_to_be_made(folder)
-        && is_roots(parent(folder))
+/// Tells of which folders it is true that a start as root, which this process would be, makes them where the user that serves could
+/// not.
+pub(super) fn are_made_by_root(config: &Config) -> impl Fn(&Path) -> bool {
+    let caches = config.caches.iter().filter(|_| process::is_root());
+    let folders: HashSet<&Path> = caches.map(|it| it.directory.value.as_path()).collect();
+    move |folder| folders.contains(folder) && is_to_be_made(folder) && is_roots(parent(folder))
 }
 
 /// Makes a folder that this account has. Only where it may not do so itself, and nobody but root could have put something else on the

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kettle_config::{ANY_NAME, Config, Position, Site};
+use kettle_config::{ANY_NAME, Config, Position, Reach, Site};
 use kettle_kernel::process;
 use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
@@ -17,7 +17,7 @@ use crate::ends::CertificateEnds;
 mod addresses;
 mod known;
 
-pub(super) use known::{Files, KnownIdentities};
+pub(super) use known::{Files, KnownFiles, KnownIdentities};
 
 /// A generated certificate and the names it was asked for.
 #[derive(Clone)]
@@ -76,14 +76,10 @@ impl LoadedIdentities {
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
     /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
-    pub(super) fn shown_by(
-        &self,
-        config: &Config,
-        is_shown: impl Fn(&Site) -> bool,
-    ) -> Arc<Identities> {
+    pub(super) fn shown_by(&self, sites: &[(usize, &Site)]) -> Arc<Identities> {
         let mut shown = Identities::new();
-        let sites = config.sites.iter().zip(&self.of_sites);
-        for (site, identities) in sites.filter(|(site, _)| is_shown(site)) {
+        let own = |(number, site)| Some((site, self.of_sites.get(number)?));
+        for (site, identities) in sites.iter().copied().filter_map(own) {
             let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
             shown.add_site(&names, site.default, identities.clone());
         }
@@ -94,6 +90,7 @@ impl LoadedIdentities {
 /// Loads the certificates of every site that names some.
 pub(super) fn load_identities<'c>(
     config: &'c Config,
+    reach: &Reach<'_>,
     known: &mut KnownIdentities<'c>,
     diagnostics: &mut Diagnostics,
 ) -> LoadedIdentities {
@@ -108,7 +105,7 @@ pub(super) fn load_identities<'c>(
         }
         loaded.of_sites.push(identities);
     }
-    addresses::check(config, &loaded.of_sites, diagnostics);
+    addresses::check(config, reach, &loaded.of_sites, diagnostics);
     for listener in &config.listeners {
         let certificates = listener.tls().map_or(&[][..], |tls| &tls.certificates);
         let mut identities = Vec::with_capacity(certificates.len());

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use kettle_config::{ClientAuth, ClientAuthMode, Config, Diagnostic, ListenerKind, Position, Site};
+use kettle_config::{
+    ClientAuth, ClientAuthMode, Config, Diagnostic, ListenerKind, Position, Reach, Site,
+};
 
 /// What leads to a backend.
 #[derive(Clone)]
@@ -27,13 +29,13 @@ struct Doors<'c> {
     https_default: Option<Door<'c>>,
 }
 
-/// Mode, authorities and lists of revoked certificates.
-type Asked<'c> = (bool, &'c Path, Option<&'c Path>);
+/// As [`ClientAuth::key`] gives it.
+type Asked<'c> = (ClientAuthMode, &'c Path, Option<&'c Path>);
 
 /// A warning for each pair of doors to one backend of which one asks for what the other does not.
-pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
+pub(super) fn warnings(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
     let mut backends: BTreeMap<&str, Doors<'_>> = BTreeMap::new();
-    add_listeners(config, &mut backends);
+    add_listeners(config, reach, &mut backends);
     add_routes(config, &mut backends);
     let pairs = backends.iter().flat_map(|(backend, doors)| {
         let pairs = doors.pairs().into_iter().take(PAIRS_MAX);
@@ -54,8 +56,12 @@ fn diagnostic(config: &Config, backend: &str, asking: &Door<'_>, open: &Door<'_>
     config.diagnostic(asking.at, "", message, Some(help))
 }
 
-fn add_listeners<'c>(config: &'c Config, backends: &mut BTreeMap<&'c str, Doors<'c>>) {
-    let default = config.default_site().and_then(|site| config.sites.get(site));
+fn add_listeners<'c>(
+    config: &'c Config,
+    reach: &Reach<'c>,
+    backends: &mut BTreeMap<&'c str, Doors<'c>>,
+) {
+    let is_told_apart = has_https(config);
     for listener in &config.listeners {
         let of_listener = |client_auth| Door {
             name: format!("the listener {}", *listener.address),
@@ -78,15 +84,15 @@ fn add_listeners<'c>(config: &'c Config, backends: &mut BTreeMap<&'c str, Doors<
                 }
             }
             ListenerKind::Tls(_) => {
-                let asked = default.filter(|site| site.is_reached(listener));
+                let asked = reach.default_site(listener);
                 let asked = asked.and_then(|site| site.client_auth.as_ref());
                 for backend in listener.backends() {
                     backends.entry(backend).or_default().add_opaque(of_listener(asked));
                 }
-                for site in config.sites.iter().filter(|site| site.is_reached(listener)) {
+                for (_, site) in reach.sites(listener) {
                     let ways = listener.ways(Some(site));
                     for backend in ways.by_alpn.iter().map(|(_, to)| *to).chain(ways.others) {
-                        let door = of_site(config, site);
+                        let door = of_site(site, is_told_apart);
                         backends.entry(backend).or_default().add_opaque(door);
                     }
                 }
@@ -102,26 +108,27 @@ fn add_routes<'c>(config: &'c Config, backends: &mut BTreeMap<&'c str, Doors<'c>
     if !has_https(config) {
         return;
     }
+    let default = config.default_site();
     for (number, site) in config.sites.iter().enumerate().filter(|(_, site)| site.is_served()) {
         for backend in site.routes.iter().filter_map(|route| route.backend.as_ref()) {
-            let door = of_site(config, site);
+            let door = of_site(site, true);
             let doors = backends.entry(backend).or_default();
             doors.add_asking(&door, false);
-            if config.default_site() == Some(number) {
+            if default == Some(number) {
                 doors.https_default = Some(door);
             }
         }
     }
 }
 
-fn of_site<'c>(config: &'c Config, site: &'c Site) -> Door<'c> {
+fn of_site(site: &Site, has_https: bool) -> Door<'_> {
     let first = site.names.first();
     let client_auth = site.client_auth.as_ref();
     Door {
         name: first.map_or_else(|| "a site".to_owned(), |name| format!("the site \"{name}\"")),
         client_auth,
         at: client_auth.map_or(Position::NOT_WRITTEN, |asked| asked.roots.at),
-        is_told_apart: site.is_served() && has_https(config),
+        is_told_apart: site.is_served() && has_https,
     }
 }
 
@@ -168,9 +175,7 @@ impl<'c> Doors<'c> {
 
 impl<'c> Door<'c> {
     fn asked(&self) -> Option<Asked<'c>> {
-        let asked = self.client_auth?;
-        let crl = asked.crl.as_ref().map(|crl| crl.value.as_path());
-        Some((asked.mode == ClientAuthMode::Required, &asked.roots.value, crl))
+        self.client_auth.map(ClientAuth::key)
     }
 
     fn asks_as(&self, other: &Self) -> bool {

@@ -6,6 +6,8 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
 
+mod growth;
+
 /// A folder with a certificate for `localhost` and this machine, and what a configuration needs.
 struct Fixture {
     directory: tempfile::TempDir,
@@ -180,7 +182,7 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
              [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
         );
         let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
-        places(&open_doors::warnings(&config))
+        places(&open_doors::warnings(&config, &Reach::of(&config)))
     };
     assert_eq!(found(asking), []);
     assert_eq!(found(""), [(6, 9)]);
@@ -191,7 +193,7 @@ fn open_doors_of(statements: &[&str]) -> Vec<(usize, String)> {
     let backend = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
     let text = statements.concat() + backend;
     let config = kettle_config::parse(&text, Path::new("kettle.toml")).unwrap();
-    let warnings = open_doors::warnings(&config);
+    let warnings = open_doors::warnings(&config, &Reach::of(&config));
     warnings.into_iter().map(|warning| (warning.line, warning.message)).collect()
 }
 
@@ -282,7 +284,12 @@ fn a_name_that_one_type_of_key_lacks_is_told_of() {
         let text = [HTTPS, &names, &certificates.concat(), FILES].concat();
         let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
         let mut diagnostics = Diagnostics::default();
-        load_identities(&config, &mut KnownIdentities::default(), &mut diagnostics);
+        load_identities(
+            &config,
+            &Reach::of(&config),
+            &mut KnownIdentities::default(),
+            &mut diagnostics,
+        );
         let is_told = |it: &Diagnostic| it.message.contains("type of key");
         diagnostics.warnings.retain(is_told);
         places(&diagnostics.warnings)
@@ -301,7 +308,12 @@ fn a_site_named_by_an_address_is_the_one_that_clients_by_address_meet() {
         let text = statements.concat();
         let config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
         let mut diagnostics = Diagnostics::default();
-        load_identities(&config, &mut KnownIdentities::default(), &mut diagnostics);
+        load_identities(
+            &config,
+            &Reach::of(&config),
+            &mut KnownIdentities::default(),
+            &mut diagnostics,
+        );
         let told = diagnostics.serious.into_iter();
         told.map(|it| (it.line, it.message)).collect::<Vec<_>>()
     };
@@ -326,9 +338,14 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
     let mut config = kettle_config::parse(&text, &folder.path().join("kettle.toml")).unwrap();
     config.server.state_directory = folder.path().join("state");
     let mut diagnostics = Diagnostics::default();
-    let mut loaded = load_identities(&config, &mut KnownIdentities::default(), &mut diagnostics);
+    let mut loaded = load_identities(
+        &config,
+        &Reach::of(&config),
+        &mut KnownIdentities::default(),
+        &mut diagnostics,
+    );
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
-    let shown = loaded.shown_by(&config, |_| true);
+    let shown = loaded.shown_by(&config.sites.iter().enumerate().collect::<Vec<_>>());
     let shown = shown.choose(None, &[], true).unwrap();
     assert!(shown.covers("a.example"), "{shown:?}");
     assert_eq!(loaded.all().len(), 2);

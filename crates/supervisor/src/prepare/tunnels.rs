@@ -1,10 +1,11 @@
 //! Where listeners carry their connections, and whom kettle trusts as a client of its backends.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use kettle_config::{
-    Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, LogTarget,
+    Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, LogTarget, Reach,
     Roots as ConfigRoots, ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
 };
 use kettle_server::access_log::Destination;
@@ -15,24 +16,26 @@ use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::identity::Identity;
 use kettle_tls::trust::Roots;
 
-use super::identities::{KnownIdentities, load_identity};
+use super::identities::{KnownFiles, KnownIdentities, load_identity};
 use super::{Diagnostics, load_named_file, policy};
 
 /// Reads how TLS is spoken to the servers of each backend that speaks it, by its name. What kettle shows them goes into `shown`.
 pub(super) fn load<'c>(
     config: &'c Config,
     known: &mut KnownIdentities<'c>,
+    roots: &mut KnownFiles<'_, Roots>,
     shown: &mut Vec<Arc<Identity>>,
     diagnostics: &mut Diagnostics,
 ) -> HashMap<String, Arc<[Connector]>> {
     let mut loaded = HashMap::new();
+    let mut system = None;
     for (index, backend) in config.backends.iter().enumerate() {
         let Some(tls) = &backend.tls else { continue };
         let identity = match &tls.certificate {
             None => Some(None),
             Some(it) => load_identity(config, it.into(), known, diagnostics).map(Some),
         };
-        let trust = load_trust(config, index, tls, diagnostics);
+        let trust = load_trust((config, index), tls, (&mut *roots, &mut system), diagnostics);
         let (Some(identity), Some(trust)) = (identity, trust) else { continue };
         let shows = (trust, identity.as_deref());
         let connectors = load_backend(config, backend, tls, shows, diagnostics);
@@ -75,10 +78,11 @@ fn load_backend(
     Some(connectors.into())
 }
 
+/// `system` are the authorities of the system, once they are read.
 fn load_trust(
-    config: &Config,
-    index: usize,
+    (config, index): (&Config, usize),
     tls: &BackendTls,
+    (roots, system): (&mut KnownFiles<'_, Roots>, &mut Option<Roots>),
     diagnostics: &mut Diagnostics,
 ) -> Option<Trust> {
     let at = |setting: &str| {
@@ -96,10 +100,14 @@ fn load_trust(
         }
         return (pins.len() == tls.pins.len()).then(|| Trust::pins(&pins));
     }
-    let roots = match &tls.roots {
-        ConfigRoots::File(file) => load_named_file(config, file, diagnostics, Roots::load)?,
-        ConfigRoots::System => match Roots::system() {
-            Ok(roots) => roots,
+    let roots = match (&tls.roots, &*system) {
+        (ConfigRoots::File(file), _) => {
+            let load = |path: &Path| roots.load(path, Roots::load_again);
+            load_named_file(config, file, diagnostics, load)?
+        }
+        (ConfigRoots::System, Some(known)) => known.clone(),
+        (ConfigRoots::System, None) => match Roots::system() {
+            Ok(roots) => system.insert(roots).clone(),
             Err(error) => {
                 diagnostics.mistake(config, at("roots"), "system", error.to_string());
                 return None;
@@ -121,19 +129,20 @@ fn own_name(server: &BackendServer) -> Option<String> {
 /// Where the connections of each listener go; nothing for those that serve.
 pub(super) fn routes(
     config: &Config,
+    reach: &Reach<'_>,
     acceptors: Vec<Option<Acceptors>>,
     upstreams: &Upstreams,
 ) -> Vec<Option<Arc<TunnelRoutes>>> {
     let each = config.listeners.iter().zip(acceptors);
     each.map(|(listener, acceptors)| {
-        let routes = routes_of(config, listener, acceptors, upstreams)?;
+        let routes = routes_of((config, reach), listener, acceptors, upstreams)?;
         Some(Arc::new(routes))
     })
     .collect()
 }
 
 fn routes_of<'c>(
-    config: &'c Config,
+    (config, reach): (&'c Config, &Reach<'c>),
     listener: &Listener,
     acceptors: Option<Acceptors>,
     upstreams: &Upstreams,
@@ -176,10 +185,9 @@ fn routes_of<'c>(
         let others = ways.others.and_then(|name| settings(name, own_log));
         TunnelWays { by_alpn, others }
     };
-    let default = config.default_site().and_then(|site| config.sites.get(site));
-    let others = ways(default.filter(|site| site.is_reached(listener)));
+    let others = ways(reach.default_site(listener));
     let mut routes = TunnelRoutes::new(listener.address.value, start, others);
-    for site in config.sites.iter().filter(|site| site.is_reached(listener)) {
+    for (_, site) in reach.sites(listener) {
         routes.add(site.names.iter().map(|name| name.value.as_str()), ways(Some(site)));
     }
     Some(routes)

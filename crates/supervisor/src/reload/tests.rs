@@ -451,3 +451,21 @@ fn an_address_may_come_back_before_workers_have_left_it() {
     }
     drop(old);
 }
+
+#[test]
+fn nothing_of_an_old_configuration_stays_and_no_worker_is_the_last_to_have_it() {
+    let mut fixture = Fixture::new();
+    let before = Arc::clone(&*fixture.seen.borrow_and_update());
+    let (served, config) = (Arc::downgrade(&before.served), Arc::downgrade(&before.config));
+    fixture.reload().unwrap();
+    fixture.live.drop_retired();
+    // The last connection of before.
+    drop(before);
+    assert!(served.strong_count() == 1, "it was dropped where it was let go of");
+    fixture.live.drop_retired();
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while served.strong_count() + config.strong_count() > 0 {
+        assert!(std::time::Instant::now() < deadline, "somebody keeps what was in force");
+        std::thread::yield_now();
+    }
+}

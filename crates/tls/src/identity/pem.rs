@@ -22,14 +22,6 @@ pub(super) struct ChainFile {
     pub(super) text: Zeroizing<Vec<u8>>,
 }
 
-/// Reads the certificates of a file in the file's order; there is at least one.
-pub(crate) fn read_certificates(
-    path: &Path,
-    role: FileRole,
-) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-    parse_certificates(&open(path, role)?.read()?, path, role)
-}
-
 /// Reads a server's chain.
 pub(super) fn read_chain(file: &OpenedFile<'_>) -> Result<ChainFile, IdentityError> {
     let text = file.read()?;
@@ -38,8 +30,8 @@ pub(super) fn read_chain(file: &OpenedFile<'_>) -> Result<ChainFile, IdentityErr
     Ok(ChainFile { chain, has_dh_parameters, text })
 }
 
-/// Takes the certificates from the text of `path`.
-pub(super) fn parse_certificates(
+/// Takes the certificates from the text of `path`, in its order; there is at least one.
+pub(crate) fn parse_certificates(
     text: &[u8],
     path: &Path,
     role: FileRole,
@@ -65,10 +57,10 @@ pub(super) fn parse_certificates(
 
 /// Reads revocation lists: any number of them in PEM, or one in DER.
 pub(crate) fn read_revocation_lists(
-    path: &Path,
+    file: &OpenedFile<'_>,
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, IdentityError> {
-    let role = FileRole::RevocationList;
-    let text = open(path, role)?.read()?;
+    let OpenedFile { path, role, .. } = *file;
+    let text = file.read()?;
     if text.first() == Some(&DER_SEQUENCE) {
         return Ok(vec![text.to_vec().into()]);
     }

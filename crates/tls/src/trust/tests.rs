@@ -3,12 +3,13 @@
 use rcgen::{IsCa, KeyPair, PublicKeyData};
 
 use super::*;
+use crate::identity::pem::{AHEAD, READ};
 use crate::test_identity::{Authority, Files, now, parameters};
 
 fn lists(pem: &str) -> (RevocationLists, Vec<IdentityWarning>) {
     let files = Files::new();
     let path = files.write("crl.pem", pem);
-    RevocationLists::load_at(&path, now()).expect("lists")
+    RevocationLists::load_at(&path, None, now()).expect("lists")
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn roots_later(pem: &str) -> Result<(Roots, Vec<IdentityWarning>), String> {
     let files = Files::new();
     let path = files.write("roots.pem", pem);
     let year = Duration::from_secs(365 * 86_400);
-    let loaded = Roots::load_at(&path, now() + year);
+    let loaded = Roots::load_at(&path, None, now() + year);
     loaded.map_err(|error| error.to_string().replace(&*path.to_string_lossy(), "roots.pem"))
 }
 
@@ -80,7 +81,7 @@ fn certificate_of_no_authority_is_no_root() {
 fn expired_root_is_warned_of_and_taken() {
     let pem = Authority::new("ca.example").own_pem();
     let files = Files::new();
-    let loaded = Roots::load_at(&files.write("roots.pem", &pem), now());
+    let loaded = Roots::load_at(&files.write("roots.pem", &pem), None, now());
     assert_eq!(loaded.expect("roots").1, []);
     let (roots, warnings) = roots_later(&pem).expect("roots");
     assert_eq!(roots.store.len(), 1);
@@ -130,11 +131,11 @@ fn names_of_authorities_fit_into_a_message_to_clients() {
     let files = Files::new();
     let four: String = (0..4).map(|_| authority()).collect();
     let path = files.write("roots.pem", &four);
-    assert_eq!(Roots::load_for_clients(&path).expect("roots").0.digests.len(), 4);
+    assert_eq!(Roots::load_for_clients(&path, None).expect("roots").0.digests.len(), 4);
     let path = files.write("roots.pem", four + &authority());
     // Whom a backend may be certified by is told to nobody.
     assert_eq!(Roots::load(&path).expect("roots").0.digests.len(), 5);
-    let error = Roots::load_for_clients(&path).expect_err("too long");
+    let error = Roots::load_for_clients(&path, None).expect_err("too long");
     assert!(matches!(error, IdentityError::NamesTooLong { bytes: 75_000.., .. }), "{error}");
 }
 
@@ -148,13 +149,13 @@ fn a_lone_authority_that_may_be_meant_to_be_shown_itself_is_a_warning() {
     let plain = plain.self_signed(&key).expect("a certificate").pem();
     let authority = Authority::new("ca.example").own_pem();
     let alone = files.write("alone.pem", &plain);
-    let (_, warnings) = Roots::load_at(&alone, now()).expect("roots");
+    let (_, warnings) = Roots::load_at(&alone, None, now()).expect("roots");
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     let text = warning.to_string();
     let pin = text.split(['[', ']']).nth(1).expect("a pin").trim_matches('"');
     assert_eq!(pin.parse(), Ok(Pin(sha256(&key.subject_public_key_info()))), "{text}");
     assert!(text.contains("in place of `roots`") && !warning.is_serious(), "{text}");
-    let (_, warnings) = Roots::load_for_clients(&alone).expect("roots");
+    let (_, warnings) = Roots::load_for_clients(&alone, None).expect("roots");
     let of_clients = warnings.iter().map(ToString::to_string);
     assert_eq!(
         of_clients.filter(|it| it.contains("clients must show one that it signed")).count(),
@@ -162,6 +163,62 @@ fn a_lone_authority_that_may_be_meant_to_be_shown_itself_is_a_warning() {
     );
     for quiet in [authority.clone(), plain + &authority] {
         let path = files.write("quiet.pem", quiet);
-        assert_eq!(Roots::load_at(&path, now()).expect("roots").1, []);
+        assert_eq!(Roots::load_at(&path, None, now()).expect("roots").1, []);
     }
+}
+
+/// Loads a file again as it is, and says whether it was read.
+fn is_read<T>(load: impl FnOnce() -> T) -> (T, bool) {
+    READ.take();
+    let loaded = load();
+    (loaded, !READ.take().is_empty())
+}
+
+#[test]
+fn authorities_that_did_not_change_are_not_read_again() {
+    AHEAD.set(Duration::from_secs(60));
+    let files = Files::new();
+    let [one, other] = [Authority::new("ca.example"), Authority::new("other.example")];
+    let path = files.write("roots.pem", one.own_pem());
+    let (before, said) = Roots::load_at(&path, None, now()).expect("roots");
+    let ((same, said_again), read) =
+        is_read(|| Roots::load_at(&path, Some(&before), now()).expect("roots"));
+    assert!(!read && Arc::ptr_eq(&same.store, &before.store));
+    assert_eq!(said_again, said);
+    // What is said of them is of this moment.
+    let century = Duration::from_secs(100 * 365 * 86_400);
+    let ((_, said), read) =
+        is_read(|| Roots::load_at(&path, Some(&same), now() + century).expect("roots"));
+    assert!(!read && matches!(said.last(), Some(IdentityWarning::AuthorityExpired { .. })));
+    let path = files.write("roots.pem", other.own_pem());
+    let ((renewed, _), read) =
+        is_read(|| Roots::load_at(&path, Some(&same), now()).expect("roots"));
+    assert!(read && renewed.digests != before.digests);
+    // What changed just now may change again within the same tick of the clock.
+    AHEAD.set(Duration::ZERO);
+    let path = files.write("new.pem", one.own_pem());
+    let (fresh, _) = Roots::load_at(&path, None, now()).expect("roots");
+    assert!(is_read(|| Roots::load_at(&path, Some(&fresh), now())).1);
+}
+
+#[test]
+fn revocation_lists_that_did_not_change_are_not_read_again() {
+    AHEAD.set(Duration::from_secs(60));
+    let files = Files::new();
+    let [old, new] = [Authority::new("ca.example"), Authority::new("ca.example")];
+    let path = files.write("crl.pem", new.revoke(&[7], 2126) + &old.superseded_list(2126));
+    let (before, said) = RevocationLists::load_at(&path, None, now()).expect("lists");
+    assert_eq!(said.len(), 1, "{said:?}");
+    let ((same, said_again), read) =
+        is_read(|| RevocationLists::load_at(&path, Some(&before), now()).expect("lists"));
+    assert!(!read && Arc::ptr_eq(&same.lists, &before.lists));
+    assert_eq!(said_again, said);
+    let later = before.until() + Duration::from_secs(1);
+    let ((_, said), read) =
+        is_read(|| RevocationLists::load_at(&path, Some(&same), later).expect("lists"));
+    assert!(!read && matches!(said.as_slice(), [IdentityWarning::RevocationListExpired { .. }]));
+    let path = files.write("crl.pem", new.revoke(&[7, 8], 2126));
+    let ((renewed, _), read) =
+        is_read(|| RevocationLists::load_at(&path, Some(&same), now()).expect("lists"));
+    assert!(read && renewed.digests != before.digests);
 }

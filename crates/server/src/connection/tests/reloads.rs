@@ -114,8 +114,8 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
         let bad = listening(OwnedFd::from(file).into());
         let (first, second) = (with(vec![good.clone()]), with(vec![bad, good]));
         let (mut accepting, mut tasks) = (Listeners::default(), JoinSet::new());
-        accepting.follow(&stage.worker, &first, &mut tasks).unwrap();
-        accepting.follow(&stage.worker, &second, &mut tasks).unwrap_err();
+        accepting.follow(&stage.worker, &first, &mut tasks).await.unwrap();
+        accepting.follow(&stage.worker, &second, &mut tasks).await.unwrap_err();
         settle().await;
         assert_eq!(Arc::strong_count(&first), 1, "somebody accepts under the old configuration");
         assert!(Arc::strong_count(&second) > 1, "nobody accepts any more");

@@ -1,10 +1,11 @@
 //! Sites named by an IP address: clients that connect by one ask for no name (RFC 6066 §3), so they meet the site that is for
 //! those.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use kettle_config::{Config, Located, Site};
+use kettle_config::{Config, Diagnostic, Located, Reach, Site};
 use kettle_tls::identity::Identity;
 
 use super::Diagnostics;
@@ -12,20 +13,23 @@ use super::Diagnostics;
 /// Finds addresses by which clients would refuse what they are shown, or be refused.
 pub(super) fn check(
     config: &Config,
+    reach: &Reach<'_>,
     identities: &[Vec<Arc<Identity>>],
     diagnostics: &mut Diagnostics,
 ) {
+    let mut known: HashSet<Diagnostic> = diagnostics.serious.iter().cloned().collect();
     let all = || config.sites.iter().zip(identities);
     if !all().any(|(site, _)| addresses(site).next().is_some()) {
         return;
     }
     if config.listeners.iter().any(|listener| listener.https().is_some()) {
         let shown: Vec<_> = all().filter(|(site, _)| site.is_served()).collect();
-        check_shown(config, &shown, diagnostics);
+        check_shown(config, &shown, &mut known, diagnostics);
     }
     for listener in config.listeners.iter().filter(|it| it.tls().is_some()) {
-        let shown: Vec<_> = all().filter(|(site, _)| site.is_reached(listener)).collect();
-        check_shown(config, &shown, diagnostics);
+        let own = |(number, site)| Some((site, identities.get(number)?));
+        let shown: Vec<_> = reach.sites(listener).filter_map(own).collect();
+        check_shown(config, &shown, &mut known, diagnostics);
     }
 }
 
@@ -33,6 +37,7 @@ pub(super) fn check(
 fn check_shown(
     config: &Config,
     shown: &[(&Site, &Vec<Arc<Identity>>)],
+    known: &mut HashSet<Diagnostic>,
     diagnostics: &mut Diagnostics,
 ) {
     let has_some =
@@ -62,7 +67,7 @@ fn check_shown(
             };
             let help = Some("make this the default site: default = true".to_owned());
             let finding = config.diagnostic(name.at, &name.value, message, help);
-            if !diagnostics.serious.contains(&finding) {
+            if known.insert(finding.clone()) {
                 diagnostics.serious.push(finding);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kettle_config::{Certificate, Config, ListenerCertificate, Located};
@@ -86,5 +86,34 @@ impl<'c> From<&'c Certificate> for Files<'c> {
 impl<'c> From<&'c ListenerCertificate> for Files<'c> {
     fn from(own: &'c ListenerCertificate) -> Self {
         Self { chain: &own.chain, key: &own.key, ocsp: own.ocsp.as_ref() }
+    }
+}
+
+/// Values by the paths of the files that they come from: those in force, and those that this load has.
+pub(in crate::prepare) struct KnownFiles<'c, T> {
+    in_force: Option<&'c HashMap<PathBuf, T>>,
+    loaded: HashMap<PathBuf, T>,
+}
+
+impl<'c, T: Clone> KnownFiles<'c, T> {
+    pub(in crate::prepare) fn in_force(in_force: Option<&'c HashMap<PathBuf, T>>) -> Self {
+        Self { in_force, loaded: HashMap::new() }
+    }
+
+    /// Loads a file by `load`, which is given what the same file had before, if it was loaded before.
+    pub(in crate::prepare) fn load<W, E>(
+        &mut self,
+        path: &Path,
+        load: impl FnOnce(&Path, Option<&T>) -> Result<(T, W), E>,
+    ) -> Result<(T, W), E> {
+        let in_force = || self.in_force?.get(path);
+        let (value, warnings) = load(path, self.loaded.get(path).or_else(in_force))?;
+        self.loaded.insert(path.to_owned(), value.clone());
+        Ok((value, warnings))
+    }
+
+    /// All that was loaded.
+    pub(in crate::prepare) fn into_loaded(self) -> HashMap<PathBuf, T> {
+        self.loaded
     }
 }
