@@ -14,6 +14,7 @@ use super::find::{Found, find};
 use super::nginx_stream::NginxStream;
 use super::subject::{Program, Role, Setup, Subject, SubjectPath};
 use super::varnish;
+use crate::word::Word;
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
 pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
@@ -59,6 +60,9 @@ fn role(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
         (Role::Cache, Program::Haproxy | Program::Stunnel) => {
             Some(format!("{} is not run as a cache", subject.program))
         }
+        (Role::Proxy, Program::Hitch | Program::Stunnel) => {
+            Some(format!("{} relays bytes and reads no requests", subject.program))
+        }
         (Role::Files, Program::Hitch | Program::Stunnel) => {
             Some(format!("{} has no bodies of its own; it only ends TLS", subject.program))
         }
@@ -95,9 +99,11 @@ fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
             Some("kernel-splice is for what comes from a backend, not for files".to_owned())
         }
         SubjectPath::KernelWrite | SubjectPath::KernelSendfile
-            if program == Program::Kettle && subject.role == Role::Terminator =>
+            if program == Program::Kettle
+                && matches!(subject.role, Role::Terminator | Role::Proxy) =>
         {
-            Some("as a terminator kettle encrypts by user, kernel-splice or auto".to_owned())
+            let role = subject.role.word();
+            Some(format!("as a {role} kettle encrypts by user, kernel-splice or auto"))
         }
         SubjectPath::KernelWrite | SubjectPath::KernelSendfile | SubjectPath::KernelSplice => {
             kernel_tls(program, found).or_else(|| kernel_lacks(&setup.offer))
