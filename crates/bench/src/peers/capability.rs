@@ -14,7 +14,6 @@ use super::find::{Found, find};
 use super::nginx_stream::NginxStream;
 use super::subject::{Program, Role, Setup, Subject, SubjectPath};
 use super::varnish;
-use crate::word::Word;
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
 pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
@@ -95,15 +94,16 @@ fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
         },
         SubjectPath::Auto if program == Program::Kettle => None,
         SubjectPath::Auto => Some(format!("{program} does not choose where it encrypts")),
-        SubjectPath::KernelSplice if subject.role == Role::Files => {
-            Some("kernel-splice is for what comes from a backend, not for files".to_owned())
+        SubjectPath::KernelSplice if subject.role != Role::Terminator => {
+            Some("kernel-splice is for a tunnel's bytes from a backend".to_owned())
         }
         SubjectPath::KernelWrite | SubjectPath::KernelSendfile
-            if program == Program::Kettle
-                && matches!(subject.role, Role::Terminator | Role::Proxy) =>
+            if program == Program::Kettle && subject.role == Role::Terminator =>
         {
-            let role = subject.role.word();
-            Some(format!("as a {role} kettle encrypts by user, kernel-splice or auto"))
+            Some("as a terminator kettle encrypts by user, kernel-splice or auto".to_owned())
+        }
+        SubjectPath::KernelSendfile if subject.role == Role::Proxy => {
+            Some("kernel-sendfile is for files, not for what comes from a backend".to_owned())
         }
         SubjectPath::KernelWrite | SubjectPath::KernelSendfile | SubjectPath::KernelSplice => {
             kernel_tls(program, found).or_else(|| kernel_lacks(&setup.offer))

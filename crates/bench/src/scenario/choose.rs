@@ -100,8 +100,14 @@ fn all() -> impl Iterator<Item = Subject> {
 fn is_possible(subject: &Subject) -> bool {
     let Subject { program, path, role } = subject;
     match role {
-        Role::Proxy if matches!(program, Program::Hitch | Program::Stunnel) => false,
-        Role::Terminator | Role::Proxy => match program {
+        Role::Proxy => match program {
+            Program::Kettle => {
+                matches!(path, SubjectPath::User | SubjectPath::KernelWrite | SubjectPath::Auto)
+            }
+            Program::Nginx | Program::Haproxy => *path == SubjectPath::User,
+            Program::Hitch | Program::Stunnel => false,
+        },
+        Role::Terminator => match program {
             Program::Kettle => {
                 matches!(path, SubjectPath::User | SubjectPath::KernelSplice | SubjectPath::Auto)
             }
