@@ -6,8 +6,10 @@ mod configs;
 mod estimate;
 mod growth;
 mod native;
+mod page;
 mod programs;
 mod reference;
+mod rounds;
 pub mod work;
 
 use std::path::PathBuf;
@@ -123,7 +125,8 @@ const CROSS_CHECK_ROUNDS: usize = 5;
 const CROSS_CHECK_SECONDS: u64 = 4;
 
 const USAGE: &str = "\
-cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx
+cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx; `--only proxy` beside HAProxy too
+cargo xtask measure native --only proxy --bless   the same, and what was measured goes into docs/
 cargo xtask measure growth [OPTIONS]   the same, the more files, kept responses, routes, redirects and sites there are
 cargo xtask measure growth --bless     the same, and what was measured goes into docs/
 cargo xtask measure work [OPTIONS]     the work of a request by every path, on Linux 7 under QEMU, beside nginx
@@ -131,8 +134,8 @@ cargo xtask measure work --check       kettle's work, held against docs/results/
 cargo xtask measure work --bless       the same, and what was measured becomes the baseline
 cargo xtask measure cross-check [OPTIONS]   the load generator beside wrk, h2load and openssl s_time
 
-  --rounds N       rounds of each scenario (native 9, growth 7, cross-check 5, work 2)
-  --seconds N      how long each client runs (growth 2, cross-check 4)
+  --rounds N       rounds of each scenario (native 9, of proxies 7, growth 7, cross-check 5, work 2)
+  --seconds N      how long each client runs (native as the bench does, growth 2, cross-check 4)
   --most N         at most so many of each (growth only)
   --kettle PATH    this kettle, instead of a new release build
   --only A,B       only what has one of these words in its name

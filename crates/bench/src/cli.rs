@@ -222,7 +222,7 @@ pub(crate) struct ConfigArguments {
     /// nginx, haproxy, hitch, stunnel or kettle
     #[arg(value_name = "PROGRAM", value_parser = Program::from_word)]
     pub(crate) program: Program,
-    /// What it does: files, terminator or cache; matters for nginx alone
+    /// What it does: files, terminator, cache or proxy; matters for nginx alone
     #[arg(long, default_value = "files", value_name = "ROLE", value_parser = Role::from_word)]
     pub(crate) role: Role,
 }

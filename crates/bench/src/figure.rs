@@ -187,6 +187,7 @@ pub const AXES: &[PointAxis] = &[
     PointAxis { name: "resumption", label: "Resumption", unit: "" },
     PointAxis { name: "role", label: "Role", unit: "" },
     PointAxis { name: "cache", label: "Asked for", unit: "" },
+    PointAxis { name: "traffic", label: "Traffic", unit: "" },
     PointAxis { name: "flood", label: "Handshakes beside it", unit: "1/s" },
     PointAxis { name: "what", label: "What there is", unit: "" },
     PointAxis { name: "number", label: "Number", unit: "" },

@@ -21,6 +21,7 @@ mod mixed;
 mod nginx_1g;
 pub mod options;
 pub mod plan;
+mod proxy;
 pub mod rules;
 pub mod run;
 pub mod server;
@@ -64,6 +65,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ktls_setup::SCENARIO,
     ciphers::SCENARIO,
     cached::SCENARIO,
+    proxy::SCENARIO,
 ];
 
 pub fn find(name: &str) -> Option<&'static Scenario> {

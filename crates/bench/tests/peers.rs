@@ -54,7 +54,9 @@ impl Place {
     fn sha256(&self, subject: &Subject) -> [u8; 32] {
         match subject.role {
             Role::Files => self.site.sha256(BODY_BYTES).unwrap(),
-            Role::Terminator | Role::Cache => self.backend.sha256(BODY_BYTES).unwrap(),
+            Role::Terminator | Role::Cache | Role::Proxy => {
+                self.backend.sha256(BODY_BYTES).unwrap()
+            }
         }
     }
 }
@@ -253,6 +255,13 @@ fn file_servers_agree_to_exactly_what_is_offered() {
 fn terminators_agree_to_exactly_what_is_offered() {
     for program in TERMINATORS {
         agrees_to_exactly_what_is_offered(program, Role::Terminator);
+    }
+}
+
+#[test]
+fn proxies_agree_to_exactly_what_is_offered() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        agrees_to_exactly_what_is_offered(program, Role::Proxy);
     }
 }
 

@@ -20,6 +20,7 @@ mod schedule;
 mod thread;
 mod transport;
 mod virtual_user;
+mod websocket;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

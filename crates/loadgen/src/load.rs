@@ -112,7 +112,7 @@ pub struct Expect {
     pub body_sha256: Option<[u8; 32]>,
 }
 
-/// How a body is received.
+/// How a body is received, if a transaction has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyUse {
     /// Every record is opened, nothing is copied out.
@@ -122,4 +122,6 @@ pub enum BodyUse {
         /// At least 1.
         hash_one_in: u32,
     },
+    /// There is none: a connection becomes a WebSocket, and a transaction is a message of the expected length there and back.
+    Message,
 }

@@ -37,6 +37,13 @@ impl ConfigInput<'_> {
         self.fill(CACHED).replace("@PATH@", path).replace("@HOT_FILE@", hot_file)
     }
 
+    /// kettle.toml for responses of the same plain server that are passed on: the same without a store.
+    pub fn proxied(&self, path: &str) -> String {
+        let text = self.cached(path, "64 KiB");
+        let tables = text.split("\n\n").filter(|table| !table.contains("cache]"));
+        tables.collect::<Vec<_>>().join("\n\n") + "\n"
+    }
+
     /// nginx.conf with or without kTLS and sendfile.
     pub fn nginx(&self, has_ktls: bool, has_sendfile: bool) -> String {
         self.fill(NGINX)

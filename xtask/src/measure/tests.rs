@@ -24,9 +24,11 @@ fn nonsense_is_refused() {
 fn no_word_of_a_configuration_stays_unfilled() {
     let input =
         ConfigInput { folder: "/f", site: "/s", port: 8443, has_http2: true, is_confined: true };
-    for text in [input.kettle("auto", "0 B"), input.nginx(true, false)] {
+    for text in [input.kettle("auto", "0 B"), input.nginx(true, false), input.proxied("user")] {
         let settings = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         assert!(settings.clone().count() > 10);
         assert!(settings.into_iter().all(|line| !line.contains('@')), "{text}");
     }
+    let proxied = input.proxied("user");
+    assert!(proxied.contains("[[site.route]]\nbackend = \"plain\"") && !proxied.contains("cache"));
 }

@@ -1,5 +1,5 @@
-//! The plain HTTP server behind terminators, the same for all: one response of each size, from memory. It runs in a thread of this
-//! process on a processor of the client's, so that its work never counts as the server's.
+//! The plain HTTP server behind terminators, the same for all: one response of each size, from memory; and each message of a WebSocket.
+//! It runs in a thread of this process on a processor of the client's, so that its work never counts as the server's.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -159,14 +159,52 @@ async fn serve(mut stream: TcpStream, responses: &Responses) -> io::Result<()> {
         };
         let request = buffer.get(..head).unwrap_or_default();
         responses.asked.fetch_add(1, Ordering::Relaxed);
+        let fields = String::from_utf8_lossy(request).to_ascii_lowercase();
+        if has_option(&fields, "upgrade:", "websocket") {
+            stream.write_all(CHANGED).await?;
+            buffer.copy_within(head..filled, 0);
+            return return_messages(stream, buffer, filled - head).await;
+        }
         let (closes, (response, is_paced)) =
-            (asks_to_close(request), asked_for(request, &responses.ready));
+            (asks_to_close(&fields), asked_for(request, &responses.ready));
         send(&mut stream, response, is_paced).await?;
         if closes {
             return stream.shutdown().await;
         }
         buffer.copy_within(head..filled, 0);
         filled -= head;
+    }
+}
+
+/// Sends each message back as it came, until the peer closes or falls silent. Messages are short (RFC 6455 §5.2).
+async fn return_messages(
+    mut stream: TcpStream,
+    mut buffer: Vec<u8>,
+    mut filled: usize,
+) -> io::Result<()> {
+    loop {
+        let bytes = usize::from(buffer.get(1).copied().unwrap_or_default() & 0x7f);
+        let end = FRAME_HEAD_BYTES + bytes;
+        if filled < FRAME_HEAD_BYTES || filled < end {
+            let room = buffer.get_mut(filled..).unwrap_or_default();
+            match time::timeout(SILENCE_MAX, stream.read(room)).await?? {
+                0 => return Ok(()),
+                more => filled += more,
+            }
+            continue;
+        }
+        let (head, rest) = buffer.split_at_mut(FRAME_HEAD_BYTES);
+        let [kind, _, mask @ ..] = head else { return Ok(()) };
+        let masked = rest.iter_mut().take(bytes).zip(mask.iter().cycle());
+        masked.for_each(|(byte, mask)| *byte ^= *mask);
+        // Its head has no mask, so it is shorter.
+        let returned = [*kind, u8::try_from(bytes).unwrap_or_default()];
+        let (at, text) = (FRAME_HEAD_BYTES - returned.len(), FRAME_HEAD_BYTES..end);
+        buffer.get_mut(at..text.start).unwrap_or_default().copy_from_slice(&returned);
+        let frame = buffer.get(at..text.end).unwrap_or_default();
+        time::timeout(SILENCE_MAX, stream.write_all(frame)).await??;
+        buffer.copy_within(end..filled, 0);
+        filled -= end;
     }
 }
 
@@ -177,20 +215,26 @@ fn head_end(received: &[u8]) -> Option<usize> {
 }
 
 /// Whether the connection ends after this request: `Connection: close`, or HTTP/1.0, which terminators speak by default.
-fn asks_to_close(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
-    let mut lines = head.lines();
-    let is_old = lines.next().is_some_and(|line| line.ends_with("http/1.0"));
-    let asks = lines.any(|line| {
-        line.strip_prefix("connection:").is_some_and(|options| options.contains("close"))
-    });
-    is_old || asks
+fn asks_to_close(head: &str) -> bool {
+    let is_old = head.lines().next().is_some_and(|line| line.ends_with("http/1.0"));
+    is_old || has_option(head, "connection:", "close")
+}
+
+/// Whether a field names an option; all are in small letters.
+fn has_option(head: &str, field: &str, option: &str) -> bool {
+    head.lines().any(|line| line.strip_prefix(field).is_some_and(|it| it.contains(option)))
 }
 
 /// How long a paced response takes, and in how many pieces.
 pub const PACED_TIME: Duration = Duration::from_secs(2);
 const PIECES: usize = 40;
 
+/// The answer to the key that our client sends (RFC 6455 §1.3).
+const CHANGED: &[u8] =
+    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                         Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+/// Of a short message that is masked, as all of a client's are.
+const FRAME_HEAD_BYTES: usize = 6;
 const END: &[u8] = b"\r\n\r\n";
 const BACKLOG: u32 = 65_535;
 const HEAD_BYTES_MAX: usize = 4096;

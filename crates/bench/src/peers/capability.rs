@@ -59,6 +59,9 @@ fn role(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
         (Role::Cache, Program::Haproxy | Program::Stunnel) => {
             Some(format!("{} is not run as a cache", subject.program))
         }
+        (Role::Proxy, Program::Hitch | Program::Stunnel) => {
+            Some(format!("{} relays bytes and reads no requests", subject.program))
+        }
         (Role::Files, Program::Hitch | Program::Stunnel) => {
             Some(format!("{} has no bodies of its own; it only ends TLS", subject.program))
         }
@@ -91,13 +94,16 @@ fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
         },
         SubjectPath::Auto if program == Program::Kettle => None,
         SubjectPath::Auto => Some(format!("{program} does not choose where it encrypts")),
-        SubjectPath::KernelSplice if subject.role == Role::Files => {
-            Some("kernel-splice is for what comes from a backend, not for files".to_owned())
+        SubjectPath::KernelSplice if subject.role != Role::Terminator => {
+            Some("kernel-splice is for a tunnel's bytes from a backend".to_owned())
         }
         SubjectPath::KernelWrite | SubjectPath::KernelSendfile
             if program == Program::Kettle && subject.role == Role::Terminator =>
         {
             Some("as a terminator kettle encrypts by user, kernel-splice or auto".to_owned())
+        }
+        SubjectPath::KernelSendfile if subject.role == Role::Proxy => {
+            Some("kernel-sendfile is for files, not for what comes from a backend".to_owned())
         }
         SubjectPath::KernelWrite | SubjectPath::KernelSendfile | SubjectPath::KernelSplice => {
             kernel_tls(program, found).or_else(|| kernel_lacks(&setup.offer))

@@ -31,7 +31,9 @@ pub struct ConfigInput<'p> {
 pub fn template(program: Program, role: Role) -> &'static str {
     match (program, role) {
         (Program::Kettle, _) => include_str!("configs/kettle.toml"),
-        (Program::Nginx, Role::Files | Role::Cache) => include_str!("configs/nginx.conf"),
+        (Program::Nginx, Role::Files | Role::Cache | Role::Proxy) => {
+            include_str!("configs/nginx.conf")
+        }
         (Program::Nginx, Role::Terminator) => include_str!("configs/nginx-stream.conf"),
         (Program::Haproxy, _) => include_str!("configs/haproxy.cfg"),
         (Program::Hitch, _) => include_str!("configs/hitch.conf"),

@@ -45,7 +45,8 @@ pub struct Running {
 pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running, PeerError> {
     let backend = match setup.backend {
         None if subject.role.has_backend() => {
-            let why = "a terminator or a cache needs a backend, and none was started; write --roles files";
+            let why =
+                "what is no file server needs a backend, and none was started; write --roles files";
             return Err(PeerError::Unprepared(why.to_owned()));
         }
         backend => backend,

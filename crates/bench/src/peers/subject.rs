@@ -11,7 +11,7 @@ use crate::word::Word;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     pub program: Program,
-    /// Where it encrypts; of terminators only kettle has more than `User`.
+    /// Where it encrypts; of terminators and proxies only kettle has more than `User`.
     pub path: SubjectPath,
     pub role: Role,
 }
@@ -52,6 +52,8 @@ pub enum Role {
     Terminator,
     /// It keeps the responses of that backend on the disk, and answers from there.
     Cache,
+    /// It passes requests to a backend and its responses back, over connections that stay.
+    Proxy,
 }
 
 /// How a server is to be run. The same for all subjects of a comparison, but for the port.
@@ -67,7 +69,7 @@ pub struct Setup {
     /// Whether sessions can be resumed at all.
     pub resumes: bool,
     pub site: PathBuf,
-    /// The plain HTTP backend of terminators and caches.
+    /// The plain HTTP backend of all that are no file servers.
     pub backend: Option<SocketAddr>,
     /// An empty folder for configuration, certificate, logs and sockets.
     pub folder: PathBuf,
@@ -101,6 +103,8 @@ pub const OURS: &[&str] = &[
     "kettle user",
     "kettle terminator auto",
     "kettle terminator user",
+    "kettle proxy auto",
+    "kettle proxy user",
 ];
 
 /// The key of a certificate.
@@ -133,20 +137,22 @@ impl SubjectPath {
 impl Role {
     /// Whether its bodies are those of the plain backend.
     pub fn has_backend(self) -> bool {
-        matches!(self, Role::Terminator | Role::Cache)
+        self != Role::Files
     }
 }
 
 /// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`, `nginx cache user`,
-/// `hitch and Varnish`.
+/// `hitch and Varnish`, `kettle proxy user`, `haproxy proxy`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.program.word())?;
         match (self.role, self.program) {
             // These do nothing else, so it goes without saying.
             (Role::Terminator, Program::Hitch | Program::Stunnel) => Ok(()),
-            (Role::Terminator, Program::Kettle) => write!(f, " terminator {}", self.path.word()),
-            (Role::Terminator, _) => f.write_str(" terminator"),
+            (Role::Terminator | Role::Proxy, Program::Kettle) => {
+                write!(f, " {} {}", self.role.word(), self.path.word())
+            }
+            (Role::Terminator | Role::Proxy, _) => write!(f, " {}", self.role.word()),
             (Role::Cache, Program::Hitch) => f.write_str(" and Varnish"),
             (Role::Cache, _) => write!(f, " cache {}", self.path.word()),
             (Role::Files, _) => write!(f, " {}", self.path.word()),
@@ -186,6 +192,10 @@ impl Word for SubjectPath {
 }
 
 impl Word for Role {
-    const ALL: &'static [(Self, &'static str)] =
-        &[(Role::Files, "files"), (Role::Terminator, "terminator"), (Role::Cache, "cache")];
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Role::Files, "files"),
+        (Role::Terminator, "terminator"),
+        (Role::Cache, "cache"),
+        (Role::Proxy, "proxy"),
+    ];
 }

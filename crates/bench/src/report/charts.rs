@@ -42,6 +42,7 @@ const CHARTED: &[Charted] = &[
     ),
     ("ciphers", "What does a byte cost, by cipher suite and path?", single::ciphers),
     ("cached", "What does a kept response cost, and who waits for one?", single::cached),
+    ("proxy", "What does it cost to pass a backend's answers on?", single::proxy),
     ("growth", "What does a request cost the more there is?", single::growth),
     ("work", "How much work is done for a request?", single::work),
 ];

@@ -36,7 +36,8 @@ impl Style {
             "stunnel" => "c-stunnel",
             _ => "c-other",
         };
-        let (stroke, marker) = match rest.strip_prefix("terminator ").unwrap_or(rest) {
+        let path = ["terminator ", "proxy "].iter().find_map(|role| rest.strip_prefix(role));
+        let (stroke, marker) = match path.unwrap_or(rest) {
             "auto" => ("p-auto", Marker::Circle),
             "kernel-write" => ("p-write", Marker::Square),
             "kernel-sendfile" | "kernel-splice" => ("p-sendfile", Marker::Triangle),

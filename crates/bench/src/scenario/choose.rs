@@ -75,6 +75,11 @@ pub const fn terminator(program: Program) -> Subject {
     Subject { program, path: SubjectPath::User, role: Role::Terminator }
 }
 
+/// A subject that passes a backend's responses on.
+pub const fn proxy(program: Program, path: SubjectPath) -> Subject {
+    Subject { program, path, role: Role::Proxy }
+}
+
 /// A subject that keeps a backend's responses.
 pub const fn cache(program: Program, path: SubjectPath) -> Subject {
     Subject { program, path, role: Role::Cache }
@@ -95,6 +100,13 @@ fn all() -> impl Iterator<Item = Subject> {
 fn is_possible(subject: &Subject) -> bool {
     let Subject { program, path, role } = subject;
     match role {
+        Role::Proxy => match program {
+            Program::Kettle => {
+                matches!(path, SubjectPath::User | SubjectPath::KernelWrite | SubjectPath::Auto)
+            }
+            Program::Nginx | Program::Haproxy => *path == SubjectPath::User,
+            Program::Hitch | Program::Stunnel => false,
+        },
         Role::Terminator => match program {
             Program::Kettle => {
                 matches!(path, SubjectPath::User | SubjectPath::KernelSplice | SubjectPath::Auto)

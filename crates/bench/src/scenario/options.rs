@@ -26,7 +26,7 @@ pub struct Options {
     /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = SubjectPath::from_word)]
     pub paths: Option<Vec<SubjectPath>>,
-    /// What they do: files, terminator, cache
+    /// What they do: files, terminator, cache, proxy
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Role::from_word)]
     pub roles: Option<Vec<Role>>,
     /// Sizes of bodies, such as 1k,64k,10M

@@ -133,6 +133,21 @@ impl Bench<'_> {
         Ok(Some(StartedServer { subject, name, point: point.clone(), setup, running }))
     }
 
+    /// Starts a server once more, beside the one that runs: its processes have done nothing yet but to answer once.
+    ///
+    /// # Errors
+    /// [`BenchError::Server`] if it does not start this time.
+    pub fn start_anew(&self, server: &StartedServer) -> Result<StartedServer, BenchError> {
+        let StartedServer { subject, name, point, setup, .. } = server;
+        let failed = |why: &dyn std::fmt::Display| BenchError::server(name, why);
+        let found = peers::find(subject.program).map_err(|why| failed(&why))?;
+        let folder = setup.folder.with_added_extension("anew");
+        let setup = Setup { folder, ..setup.clone() };
+        let running = peers::start(subject, &found, &setup).map_err(|why| failed(&why))?;
+        let (name, point) = (name.clone(), point.clone());
+        Ok(StartedServer { subject: *subject, name, point, setup, running })
+    }
+
     /// A load for this server unless a scenario says more: one connection that asks for the file of this size for ever.
     pub fn load_on(&self, server: &StartedServer, body_bytes: u64) -> Load {
         let is_plain = server.subject.path == SubjectPath::Plain;

@@ -21,10 +21,15 @@ pub(super) struct Head {
 }
 
 impl HeadReader {
-    /// Takes bytes from the front of `input`. Returns the head, once it is whole, with how many bytes of `input` were its.
-    pub(super) fn take(&mut self, input: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
+    /// Takes bytes from the front of `input`. Returns the head, once it is whole, with how many bytes of `input` were its. The
+    /// right response has the status 200, or 101 where the connection is to change its protocol.
+    pub(super) fn take(
+        &mut self,
+        input: &[u8],
+        changes: bool,
+    ) -> Result<Option<(Head, usize)>, Failure> {
         if self.partial.is_empty() {
-            let parsed = parse(input)?;
+            let parsed = parse(input, changes)?;
             if parsed.is_none() {
                 self.partial.extend_from_slice(input);
             }
@@ -32,7 +37,7 @@ impl HeadReader {
         }
         let earlier_bytes = self.partial.len();
         self.partial.extend_from_slice(input);
-        let parsed = parse(&self.partial)?;
+        let parsed = parse(&self.partial, changes)?;
         if parsed.is_some() {
             self.partial = Vec::new();
         }
@@ -51,7 +56,7 @@ impl HeadReader {
 }
 
 /// The final response's head at the front of `input`; interim responses (RFC 9110 §15.2) before it are passed over.
-fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
+fn parse(input: &[u8], changes: bool) -> Result<Option<(Head, usize)>, Failure> {
     let bounded = input.get(..HEAD_BYTES_MAX).unwrap_or(input);
     let mut passed_bytes = 0;
     loop {
@@ -70,7 +75,10 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         };
         passed_bytes += bytes;
         match response.code {
-            Some(200) => return Ok(Some((head_of(&response)?, passed_bytes))),
+            Some(101) if changes => {
+                return Ok(Some((Head { body_bytes: 0, is_last: false }, passed_bytes)));
+            }
+            Some(200) if !changes => return Ok(Some((head_of(&response)?, passed_bytes))),
             Some(100..=199) => {}
             status => return Err(Failure::WrongStatus(status.unwrap_or(0))),
         }

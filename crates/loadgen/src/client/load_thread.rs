@@ -18,6 +18,7 @@ use super::pacer::Pacer;
 use super::recorder::Recorder;
 use super::response::Expected;
 use super::schedule;
+use super::websocket::{Message, UPGRADE};
 use crate::load::{BodyUse, End, Load, LoadModel};
 use crate::offer::{Offer, ResumeBy};
 
@@ -49,6 +50,8 @@ pub(super) struct LoadThread {
     started: Notify,
     request: Box<[u8]>,
     last_request: Box<[u8]>,
+    /// What a transaction is, where it is no request.
+    pub(super) message: Option<Message>,
     number: Option<Number>,
     next_source: Cell<u8>,
     answers: Cell<u64>,
@@ -140,6 +143,7 @@ impl LoadThread {
         // Asked early and told to close, servers do so before the handshake is over, and give no ticket.
         let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);
         let last = if is_early { "" } else { "Connection: close\r\n" };
+        let message = Message::of(load).map_err(LoadError::Senseless)?;
         let mut recorder =
             Recorder::new(load.timeout).map_err(|_| LoadError::Senseless("its timeout"))?;
         if matches!(load.model, LoadModel::Idle { .. }) {
@@ -155,8 +159,9 @@ impl LoadThread {
             all_opened: Notify::new(),
             start: Cell::new(None),
             started: Notify::new(),
-            request: text(""),
+            request: text(if message.is_some() { UPGRADE } else { "" }),
             last_request: text(last),
+            message,
             number: Number::of(&load.path),
             next_source: Cell::new(0),
             answers: Cell::new(0),
@@ -319,7 +324,7 @@ impl LoadThread {
         let answer = self.answers.get();
         self.answers.set(answer.wrapping_add(1));
         let (one_in, discards) = match self.load().body {
-            BodyUse::Open => (HASH_ONE_IN, false),
+            BodyUse::Open | BodyUse::Message => (HASH_ONE_IN, false),
             BodyUse::Discard { hash_one_in } => (u64::from(hash_one_in.max(1)), true),
         };
         let hash = self.load().expect.body_sha256;
@@ -329,6 +334,7 @@ impl LoadThread {
             body_bytes: self.shared.body_bytes.get().copied(),
             sha256: hash.filter(|_| is_sample),
             may_discard: discards && !is_sample,
+            changes: false,
         }
     }
 

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use super::failure::Failure;
 use super::head::HeadReader;
 use super::http2::Http2;
+use super::websocket::Message;
 
 /// The response to one request.
 pub(super) struct Response {
@@ -30,6 +31,8 @@ pub(super) struct Expected {
     pub(super) sha256: Option<[u8; 32]>,
     /// Whether the body may be dropped before it is read.
     pub(super) may_discard: bool,
+    /// Whether there is none, since the connection changes its protocol.
+    pub(super) changes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,13 @@ impl Response {
         self.expected = expected;
     }
 
+    /// Begins with the frame in which a message comes back.
+    pub(super) fn expect_message(&mut self, message: &Message) {
+        self.expect(Expected { sha256: Some(message.frame_sha256), ..Expected::default() });
+        self.body_bytes = message.bytes;
+        self.state = State::Body(message.frame_bytes);
+    }
+
     /// Takes what has arrived, all of it.
     pub(super) fn take(&mut self, mut input: &[u8]) -> Result<(), Failure> {
         if self.first_byte.is_none() && !input.is_empty() {
@@ -86,7 +96,9 @@ impl Response {
             return taken;
         }
         if self.state == State::Head {
-            let Some((head, bytes)) = self.head.take(input)? else { return Ok(()) };
+            let Some((head, bytes)) = self.head.take(input, self.expected.changes)? else {
+                return Ok(());
+            };
             if self.expected.body_bytes.is_some_and(|expected| expected != head.body_bytes) {
                 return Err(Failure::WrongLength);
             }

@@ -9,7 +9,7 @@ use super::deadline::Deadline;
 use super::failure::Failure;
 use super::load_thread::{Counted, LoadThread};
 use super::recorder::{Handshaken, Success};
-use super::response::Response;
+use super::response::{Expected, Response};
 use super::transport::{self, Transport};
 use crate::offer::ResumeBy;
 
@@ -32,6 +32,7 @@ struct Connection {
     transport: Transport,
     /// Requests that may still be sent on it.
     requests_left: u32,
+    is_websocket: bool,
     _counted: Counted,
 }
 
@@ -128,6 +129,23 @@ impl VirtualUser {
     }
 }
 
+impl Connection {
+    /// Makes it a WebSocket, unless it is one.
+    async fn change(
+        &mut self,
+        thread: &LoadThread,
+        response: &mut Response,
+    ) -> Result<(), Failure> {
+        if !self.is_websocket {
+            response.expect(Expected { changes: true, ..Expected::default() });
+            self.transport.send(&thread.request(false)).await?;
+            self.transport.receive(response).await?;
+            self.is_websocket = true;
+        }
+        Ok(())
+    }
+}
+
 impl Conversation {
     async fn exchange(&mut self, due: Instant) -> Result<Success, Failure> {
         let thread = Rc::clone(&self.thread);
@@ -147,14 +165,20 @@ impl Conversation {
             }
         };
         let is_last = connection.requests_left == 1;
-        if let (Some(http2), Some(requests)) = (self.response.http2(), thread.http2()) {
+        if let Some(message) = &thread.message {
+            connection.change(&thread, &mut self.response).await?;
+            connection.transport.send(&message.sent).await?;
+        } else if let (Some(http2), Some(requests)) = (self.response.http2(), thread.http2()) {
             let targets = (0..requests).map(|_| thread.target());
             connection.transport.send(&http2.ask(&thread.load().host, targets)).await?;
         } else if !is_sent {
             connection.transport.send(&thread.request(is_last)).await?;
         }
         let expected = thread.expected();
-        self.response.expect(expected);
+        match &thread.message {
+            Some(message) => self.response.expect_message(message),
+            None => self.response.expect(expected),
+        }
         connection.transport.receive(&mut self.response).await?;
         let end = Instant::now();
         let body_bytes = self.response.body_bytes();
@@ -221,7 +245,8 @@ async fn connect(
         }
     };
     let requests_left = load.reuse.requests_per_connection.unwrap_or(u32::MAX);
-    Ok((Connection { transport, requests_left, _counted: thread.count_connection() }, is_sent))
+    let (is_websocket, _counted) = (false, thread.count_connection());
+    Ok((Connection { transport, requests_left, is_websocket, _counted }, is_sent))
 }
 
 impl Session {

@@ -103,6 +103,41 @@ fn both_servers_are_measured_by_an_nginx_conf_as_it_is() {
     assert_eq!(subjects[0]["name"], path);
 }
 
+/// What was measured of a server as a proxy, each with figures and without a failure.
+fn traffic<'l>(lines: &'l [Value], server: &str) -> Vec<&'l str> {
+    let samples = samples(lines).into_iter().filter(|sample| sample["subject"] == server);
+    let each = samples.map(|sample| {
+        let cpu = sample["figures"]["cpu_us_per_transaction"].as_f64();
+        assert!(cpu.is_some_and(|cpu| cpu > 0.0), "{sample}");
+        assert!(sample["failures"].as_object().is_none_or(|it| it.is_empty()), "{sample}");
+        sample["point"]["traffic"].as_str().unwrap()
+    });
+    each.collect()
+}
+
+#[test]
+fn proxies_are_measured_fresh_and_warm_by_connections_and_by_messages() {
+    if !has_two_processors() {
+        return;
+    }
+    let short = ["bench", "run", "proxy", "--paths=user", "--seconds=0.2", "--rounds=1"];
+    let folder = TempDir::new().unwrap();
+    let said = Tool::kettle(short).args(["--sizes=1k", "--output"]).args([folder.path()]).succeed();
+    let written = lines(folder.path());
+    let absent: Vec<_> = of_kind(&written, "absent").iter().map(|it| it["what"].clone()).collect();
+    for server in ["kettle proxy user", "nginx proxy", "haproxy proxy"] {
+        let is_there = !absent.iter().any(|what| what == server);
+        let all = ["fresh", "warm", "connection", "message"];
+        assert_eq!(traffic(&written, server), all[..if is_there { 4 } else { 0 }], "{said}");
+    }
+    assert!(!absent.iter().any(|what| what == "kettle proxy user"), "{absent:?}");
+
+    let folder = TempDir::new().unwrap();
+    let http2 = ["--servers=kettle", "--sizes=16k", "--http=2", "--at-once=5", "--output"];
+    let said = Tool::kettle(short).args(http2).args([folder.path()]).succeed();
+    assert_eq!(traffic(&lines(folder.path()), "kettle proxy user"), ["fresh", "warm"], "{said}");
+}
+
 #[test]
 fn the_command_of_the_readme_ends_in_a_verdict() {
     if !has_two_processors() {

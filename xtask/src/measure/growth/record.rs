@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::{MeasureArguments, PROCESSOR_FLAGS, commit, configs};
+use super::super::{MeasureArguments, PROCESSOR_FLAGS, commit, configs, page};
 use super::bed::GrowthBed;
 use super::server::Program;
 use crate::vm::cache::{at, create_folder, remove_folder};
@@ -84,22 +84,6 @@ impl GrowthRecord {
         self.samples.retain(|sample| sample.point.what != what);
     }
 
-    /// Where it was measured.
-    fn said(&self) -> String {
-        let run = self.head.first().unwrap_or(&Value::Null);
-        let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
-        let machine = &run["machine"];
-        format!(
-            "kettle at {}, on {} processors ({}, Linux {}), with a load of {} when it began: medians, with a 95 % interval in brackets (for \
-             fewer than nine rounds the least and the most). The ratio is the median of each round's own.",
-            word(&run["commit"]),
-            machine["cpus"],
-            word(&machine["processor"]),
-            word(&machine["kernel"]),
-            machine["load_average"],
-        )
-    }
-
     /// What was measured, as far as it is.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
@@ -145,21 +129,10 @@ impl GrowthRecord {
         if arguments.is_blessing {
             copy(&self.path, &committed())?;
             copy(&picture, &checkout::workspace().join("docs/performance/growth.svg"))?;
-            let page = checkout::workspace().join("docs/performance.md");
-            let text = fs::read_to_string(&page).map_err(|error| at(&page, &error))?;
-            let table = format!("{}\n\n{table}", self.said());
-            let text = placed(&text, &table).ok_or("docs/performance.md has no place for it")?;
-            configs::write(&page, &text)?;
+            page::bless(SCENARIO, self.head.first().unwrap_or(&Value::Null), table)?;
         }
         remove_folder(&charts)
     }
-}
-
-/// The table in place of what stands between the marks of a page.
-pub fn placed(page: &str, table: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{table}\n{END}{after}"))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
@@ -231,5 +204,3 @@ fn committed() -> PathBuf {
 }
 
 const SCENARIO: &str = "growth";
-const BEGIN: &str = "<!-- `cargo xtask measure growth --bless` writes from here -->";
-const END: &str = "<!-- to here -->";

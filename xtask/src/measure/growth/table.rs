@@ -1,8 +1,6 @@
 //! The table of docs/performance.md.
 
-use std::collections::BTreeMap;
-
-use super::super::estimate::Estimate;
+use super::super::rounds::{Rounds, estimate, judged, ratio, shown};
 use super::record::Sample;
 use super::server::Program;
 use super::{ROWS, Row};
@@ -54,8 +52,6 @@ pub fn render(samples: &[Sample]) -> String {
     lines.join("\n") + "\n"
 }
 
-type Rounds = BTreeMap<usize, f64>;
-
 fn values(
     samples: &[Sample],
     (row, number): (&Row, u64),
@@ -73,12 +69,11 @@ fn values(
 }
 
 fn line(what: &str, told: &str, [kettle, nginx]: [Rounds; 2], aim: Option<f64>) -> Option<String> {
-    let ratios = quotients(&kettle, &nginx);
-    let [first, second] = [kettle, nginx].map(|it| shown(&it));
-    let aim = judged(aim, ratios);
-    let ratio = ratios.map(|it| it.to_string()).unwrap_or_default();
-    let is_empty = first.is_empty() && second.is_empty();
-    (!is_empty).then(|| format!("| {what} | {told} | {first} | {second} | {ratio} | {aim} |"))
+    let both = ratio(&kettle, &nginx);
+    let is_empty = kettle.is_empty() && nginx.is_empty();
+    let [first, second] = [kettle, nginx].map(|it| shown(estimate(&it)));
+    let (both, aim) = (shown(both), judged(aim, both, ""));
+    (!is_empty).then(|| format!("| {what} | {told} | {first} | {second} | {both} | {aim} |"))
 }
 
 /// How many times as much a request costs at the second number as at the first.
@@ -86,28 +81,11 @@ fn grown(samples: &[Sample], row: &Row, (from, to, most): (u64, u64, f64)) -> Op
     let told = TOLD.first()?;
     let [kettle, nginx] = [Program::Kettle, Program::Nginx].map(|program| {
         let [few, many] = [from, to].map(|number| values(samples, (row, number), program, told));
-        quotients(&many, &few)
+        ratio(&many, &few)
     });
-    let [first, second] = [kettle, nginx].map(|it| it.map(|it| it.to_string()).unwrap_or_default());
-    let (what, aim) = (row.name, judged(Some(most), kettle));
-    let [from, to] = [from, to].map(grouped);
+    let (what, aim) = (row.name, judged(Some(most), kettle, ""));
+    let ([first, second], [from, to]) = ([kettle, nginx].map(shown), [from, to].map(grouped));
     kettle.map(|_| format!("| {what} | {to} ÷ {from} | {first} | {second} | | {aim} |"))
-}
-
-fn quotients(these: &Rounds, those: &Rounds) -> Option<Estimate> {
-    let each = these.iter().filter_map(|(round, value)| Some(value / those.get(round)?));
-    Estimate::of(each.filter(|ratio| ratio.is_finite()))
-}
-
-fn shown(rounds: &Rounds) -> String {
-    let estimate = Estimate::of(rounds.values().copied());
-    estimate.map(|it| it.to_string()).unwrap_or_default()
-}
-
-fn judged(aim: Option<f64>, ratio: Option<Estimate>) -> String {
-    let (Some(aim), Some(ratio)) = (aim, ratio) else { return String::new() };
-    let mark = if ratio.median > aim { " missed" } else { "" };
-    format!("≤ {aim:.2}{mark}")
 }
 
 /// `1,000,000`.

@@ -67,15 +67,6 @@ fn the_table_compares_rounds_and_numbers() {
 }
 
 #[test]
-fn the_page_has_a_place_for_the_table() {
-    let page = include_str!("../../../../docs/performance.md");
-    let placed = record::placed(page, "| table |\n").unwrap();
-    assert!(placed.contains("\n\n| table |\n\n"));
-    assert_eq!(record::placed(&placed, "| table |\n").unwrap(), placed);
-    assert_eq!(record::placed("no marks", ""), None);
-}
-
-#[test]
 fn a_list_of_processors_is_read() {
     assert_eq!(parse_cpus("0-2,5\n"), [0, 1, 2, 5]);
 }

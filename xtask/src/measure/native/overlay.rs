@@ -1,11 +1,10 @@
 //! The overlay row of `measure native`: what a file costs kettle from overlayfs, which is what containers have, beside the same
 //! from the file system that the overlay's own files lie on.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Programs, Run};
+use super::{FILES, Programs, Rounds, Run};
 use crate::process;
 use crate::vm::cache::create_folder;
 
@@ -22,18 +21,18 @@ pub fn rows(
     for round in 0..rounds {
         for (number, (place, taken)) in places.iter().zip(&mut taken).enumerate() {
             let output = folder.join(format!("{round}-{number}"));
-            taken.push(run.samples(programs, SUBJECT, place, &output)?);
+            taken.push(run.lines(programs, SUBJECT, place, &output)?);
         }
     }
     let row = |target: &super::Target| {
-        let [above, below] = taken.each_ref().map(|taken| -> BTreeMap<u64, f64> {
-            let of_round = |samples| target.values(samples, "kettle user").into_values().next();
+        let [above, below] = taken.each_ref().map(|taken| -> Rounds {
+            let of_round = |lines| target.values(lines, FILES.ours).into_values().next();
             (0..)
                 .zip(taken.iter().map(Vec::as_slice))
                 .filter_map(|(round, it)| Some((round, of_round(it)?)))
                 .collect()
         });
-        target.compared(&above, &below)
+        target.compared(&above, &[below])
     };
     run.target.iter().map(row).collect()
 }

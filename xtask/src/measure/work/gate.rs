@@ -215,6 +215,8 @@ const CHECKED: &[&str] = &[
     "kettle-tunnel-user",
     "kettle-tunnel-kernel-splice",
     "kettle-tunnel-to-backend",
+    "kettle-proxy-user",
+    "kettle-proxy-kernel-write",
 ];
 const PLANS: &str = "1:20:220 64:10:50 1024:2:10";
 const ROUNDS: usize = 2;

@@ -102,6 +102,7 @@ count_work() {
         IFS=: read -r size few many <<END
 $plan
 END
+        case $server:$size in *-proxy-*:1) ;; *-proxy-*) continue ;; esac
         warm "$size" "$many"
         round=0
         while [ $round -lt "$KETTLE_ROUNDS" ]; do
@@ -122,6 +123,7 @@ count_calls() {
         IFS=: read -r size few many <<END
 $plan
 END
+        case $server:$size in *-proxy-*:1) ;; *-proxy-*) continue ;; esac
         warm "$size" "$many"
         for requests in "$few" "$many"; do
             strace -c -f -U calls,name -o /run/calls -p "$2" 2>/run/strace &

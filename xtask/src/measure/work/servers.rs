@@ -15,6 +15,7 @@ enum Config {
     Kettle { path: &'static str, hot_file: &'static str },
     Tunnel { path: &'static str },
     Cached { path: &'static str, hot_file: &'static str },
+    Proxied { path: &'static str },
     Nginx { has_ktls: bool, has_sendfile: bool },
 }
 
@@ -44,6 +45,7 @@ impl MeasuredServer {
             Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
             Config::Tunnel { path } => (input.tunnel(path), "toml"),
             Config::Cached { path, hot_file } => (input.cached(path, hot_file), "toml"),
+            Config::Proxied { path } => (input.proxied(path), "toml"),
             Config::Nginx { has_ktls, has_sendfile } => {
                 (input.nginx(has_ktls, has_sendfile), "conf")
             }
@@ -134,6 +136,17 @@ pub const SERVERS: &[MeasuredServer] = &[
         name: "kettle-cached-cold-user",
         is_offloaded: Some(false),
         config: Config::Cached { path: "user", hot_file: "64 KiB" },
+    },
+    MeasuredServer {
+        // Of 1 KiB alone: how much of a longer body is there when its turn comes is a matter of ticks.
+        name: "kettle-proxy-user",
+        is_offloaded: Some(false),
+        config: Config::Proxied { path: "user" },
+    },
+    MeasuredServer {
+        name: "kettle-proxy-kernel-write",
+        is_offloaded: Some(true),
+        config: Config::Proxied { path: "kernel-write" },
     },
     MeasuredServer {
         name: "nginx-user",

@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::net::TcpStream as Blocking;
 
+use kettle_loadgen::client;
+use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -78,4 +81,36 @@ fn a_path_says_how_many_bytes() {
     for head in ["GET / HTTP/1.1\r\n\r\n", "GET /30 HTTP/1.1\r\n\r\n", "GET\r\n\r\n", "\r\n\r\n"] {
         assert_eq!(body(head), 10, "{head:?}");
     }
+}
+
+/// A load of messages on it, without TLS.
+fn messages(backend: &Backend, bytes: u64) -> Load {
+    Load {
+        target: backend.address,
+        host: "localhost".to_owned(),
+        path: "/message".to_owned(),
+        tls: None,
+        reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
+        model: LoadModel::Closed { connections: 3 },
+        end: End::Requests { count: 50, at_most: PATIENCE },
+        warm_up: Duration::ZERO,
+        expect: Expect { body_bytes: Some(bytes), body_sha256: None },
+        body: BodyUse::Message,
+        cpus: process::cpus_allowed().into_iter().take(1).collect(),
+        sources: 1,
+        timeout: PATIENCE,
+    }
+}
+
+#[test]
+fn messages_of_a_websocket_come_back() {
+    let backend = backend(10);
+    for bytes in [0, 1, 100, 125] {
+        let outcome = client::run(&messages(&backend, bytes), &mut |_| {}).unwrap();
+        assert_eq!((outcome.succeeded, outcome.body_bytes), (50, 50 * bytes), "{bytes}");
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    }
+    // A connection asks once.
+    assert_eq!(backend.requests(), 4 * 3);
+    assert!(client::run(&messages(&backend, 126), &mut |_| {}).is_err());
 }

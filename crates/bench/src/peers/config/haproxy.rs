@@ -11,6 +11,11 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     let setup = input.setup;
     let resume_by = resume_by(setup);
     let is_terminator = input.subject.role == Role::Terminator;
+    let serves = match input.subject.role {
+        Role::Terminator => backend(input),
+        Role::Proxy => format!("http-reuse always\n{}", backend(input)),
+        Role::Files | Role::Cache => responses(input),
+    };
     let sessions = match resume_by {
         ResumeBy::SessionId | ResumeBy::EarlyData => SESSIONS_MAX,
         ResumeBy::Nothing | ResumeBy::Ticket => 0,
@@ -28,7 +33,7 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         ("MODE", if is_terminator { "tcp" } else { "http" }.to_owned()),
         ("TIMEOUTS", if is_terminator { "" } else { HTTP_TIMEOUTS }.to_owned()),
         ("LISTEN", listen(input, resume_by)),
-        ("SERVES", if is_terminator { backend(input) } else { responses(input) }),
+        ("SERVES", serves),
     ]
 }
 

@@ -19,6 +19,7 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         Role::Files => ("kind = \"https\"", route(input)),
         Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(input)),
         Role::Cache => ("kind = \"https\"", cache(input) + &backend(input)),
+        Role::Proxy => ("kind = \"https\"", PROXIED.to_owned() + &backend(input)),
     };
     vec![
         ("VERSION", format!("tls{}", offer.version.word())),
@@ -35,6 +36,8 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
 
 /// Of an https listener; a terminator is refused before.
 const HTTP2: &str = "\nhttp2 = true";
+
+const PROXIED: &str = "[[site.route]]\nbackend = \"plain\"\nwebsocket = true\n\n";
 
 fn route(input: &ConfigInput<'_>) -> String {
     format!("[[site.route]]\nroot = \"{}\"", input.setup.site.display())

@@ -11,14 +11,19 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     let is_plain = path == SubjectPath::Plain;
     let load_module =
         input.stream_module.map(|module| format!("load_module {};", module.display()));
+    let (cache, serves) = match input.subject.role {
+        Role::Cache => (cache() + &upstream(input), PASSED.to_owned() + CACHED),
+        Role::Proxy => (upstream(input), PASSED.to_owned() + MESSAGES),
+        Role::Files | Role::Terminator => (String::new(), root(input)),
+    };
     vec![
         ("LOAD_MODULE", load_module.unwrap_or_default()),
         ("AFFINITY", affinity(&setup.cpus, setup.workers)),
         ("SENDFILE", if path == SubjectPath::KernelWrite { "off" } else { "on" }.to_owned()),
         ("LISTEN", listen(is_plain, setup.offer.http2.is_some()).to_owned()),
         ("TLS", if is_plain { String::new() } else { tls(input) }),
-        ("CACHE", if input.subject.role == Role::Cache { cache(input) } else { String::new() }),
-        ("SERVES", if input.subject.role == Role::Cache { CACHED.to_owned() } else { root(input) }),
+        ("CACHE", cache),
+        ("SERVES", serves),
     ]
 }
 
@@ -35,13 +40,17 @@ fn root(input: &ConfigInput<'_>) -> String {
     format!("root {};", input.setup.site.display())
 }
 
-/// Where responses are kept, and whose.
-fn cache(input: &ConfigInput<'_>) -> String {
-    let backend = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+/// Where responses are kept.
+fn cache() -> String {
     format!(
-        "proxy_cache_path {CACHE_FOLDER} levels=1:2 keys_zone=main:64m max_size={CACHE_GIB}g inactive=1d use_temp_path=off;\n\
-         upstream plain {{\n    server {backend};\n    keepalive 64;\n}}"
+        "proxy_cache_path {CACHE_FOLDER} levels=1:2 keys_zone=main:64m max_size={CACHE_GIB}g inactive=1d use_temp_path=off;\n"
     )
+}
+
+/// Whose responses they are, and over how many connections that stay.
+fn upstream(input: &ConfigInput<'_>) -> String {
+    let backend = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    format!("upstream plain {{\n    server {backend};\n    keepalive 64;\n}}")
 }
 
 fn tls(input: &ConfigInput<'_>) -> String {
@@ -90,11 +99,19 @@ fn affinity(cpus: &[usize], workers: usize) -> String {
     format!("auto {mask}")
 }
 
-/// One request for all who ask for the same; the others wait for its end.
-const CACHED: &str = "proxy_pass http://plain;
+/// To the backend, over connections that stay.
+const PASSED: &str = "proxy_pass http://plain;
 proxy_http_version 1.1;
 proxy_set_header Connection \"\";
-proxy_cache main;
+";
+/// Connections that become a WebSocket.
+const MESSAGES: &str = "location /message {
+    proxy_pass http://plain;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection upgrade;
+}";
+/// One request for all who ask for the same; the others wait for its end.
+const CACHED: &str = "proxy_cache main;
 proxy_cache_lock on;
 proxy_cache_lock_timeout 1m;
 proxy_cache_lock_age 1m;";

@@ -174,6 +174,19 @@ fn caches_keep_what_the_backend_says() {
 }
 
 #[test]
+fn proxies_keep_their_connections_to_the_backend() {
+    let proxy = |program| filled(subject(program, SubjectPath::User, Role::Proxy), &setup());
+    let nginx = ["server 127.0.0.1:8080;", "keepalive 64;", "proxy_set_header Connection \"\";"];
+    assert_lines(&proxy(Program::Nginx), &nginx);
+    assert_absent(&proxy(Program::Nginx), &["proxy_cache", "root /site"]);
+    let haproxy = ["mode http", "http-reuse always", "server backend 127.0.0.1:8080"];
+    assert_lines(&proxy(Program::Haproxy), &haproxy);
+    let kettle = ["kind = \"https\"", "websocket = true", "address = \"127.0.0.1:8080\""];
+    assert_lines(&proxy(Program::Kettle), &kettle);
+    assert_absent(&proxy(Program::Kettle), &["cache]", "root ="]);
+}
+
+#[test]
 fn nginx_loads_no_module_to_serve_files() {
     let text = filled(subject(Program::Nginx, SubjectPath::User, Role::Files), &setup());
     assert_lines(&text, &["ssl_buffer_size 16k;"]);

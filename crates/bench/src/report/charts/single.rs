@@ -1,4 +1,4 @@
-//! `ktls-setup`, `ciphers`, `cached` and `work`: one question each.
+//! `ktls-setup`, `ciphers`, `cached`, `proxy`, `growth` and `work`: one question each.
 
 use super::{bars, over, web_sizes};
 use crate::figure;
@@ -42,6 +42,21 @@ pub(super) fn cached(scenario: &ScenarioResults) -> Vec<Chart> {
         over(&asked_for("hit"), hit, "size", &Axis::of_figure(cpu).by_ratios(), cpu),
         bars(&asked_for("miss"), miss, &[(cpu, "")]),
         bars(&asked_for("late"), late, &waits),
+    ]
+}
+
+/// A backend's answers, passed on.
+pub(super) fn proxy(scenario: &ScenarioResults) -> Vec<Chart> {
+    let of = |traffic: &str| scenario.samples.at("traffic", &Value::Word(traffic.to_owned()));
+    let cpu = figure::CPU_US_PER_TRANSACTION.name;
+    let fresh = ("proxy-fresh", "What does an answer cost a process that was just started?");
+    let warm = ("proxy-warm", "What does it cost after other traffic?");
+    let axis = Axis::of_figure(cpu).by_ratios();
+    vec![
+        over(&of("fresh"), fresh, "size", &axis, cpu),
+        over(&of("warm"), warm, "size", &axis, cpu),
+        bars(&of("connection"), ("proxy-connection", "And on a new connection?"), &[(cpu, "")]),
+        bars(&of("message"), ("proxy-message", "And a message of a WebSocket?"), &[(cpu, "")]),
     ]
 }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
-    HeadReader::default().take(bytes)
+    HeadReader::default().take(bytes, false)
 }
 
 /// What a reader makes of the pieces, with the bytes of the head counted over all of them.
@@ -11,7 +11,7 @@ fn read_pieces(pieces: &[&[u8]]) -> Result<Option<(Head, usize)>, Failure> {
     let mut reader = HeadReader::default();
     let mut earlier_bytes = 0;
     for piece in pieces {
-        if let Some((head, bytes)) = reader.take(piece)? {
+        if let Some((head, bytes)) = reader.take(piece, false)? {
             assert!(!reader.has_begun());
             return Ok(Some((head, earlier_bytes + bytes)));
         }
@@ -130,4 +130,15 @@ fn cut<'b>(bytes: &'b [u8], lengths: &[usize]) -> Vec<&'b [u8]> {
         }
     }
     pieces
+}
+
+#[test]
+fn a_connection_that_is_to_change_its_protocol_wants_101() {
+    let changed = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x82\x01a";
+    let whole = HeadReader::default().take(changed, true).unwrap().unwrap();
+    assert_eq!(whole, (Head { body_bytes: 0, is_last: false }, changed.len() - 3));
+    // Elsewhere it is an interim response, and 200 is no change.
+    assert_eq!(HeadReader::default().take(&changed[..changed.len() - 3], false), Ok(None));
+    let refused = HeadReader::default().take(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true);
+    assert_eq!(refused, Err(Failure::WrongStatus(200)));
 }

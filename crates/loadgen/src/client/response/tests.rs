@@ -6,7 +6,7 @@ const TEXT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
 
 fn expecting(body: &[u8]) -> Expected {
     let sha256 = Some(Sha256::digest(body).into());
-    Expected { body_bytes: Some(body.len() as u64), sha256, may_discard: false }
+    Expected { body_bytes: Some(body.len() as u64), sha256, ..Expected::default() }
 }
 
 #[test]
