@@ -105,8 +105,8 @@ settings! {
         /// How long they wait before they are closed.
         pub queue_timeout: Duration = duration(
             Duration::from_secs(2), Duration::from_millis(1), Duration::from_mins(10)),
-        /// Connections that a worker keeps for the next request to a server, where routes pass requests on. 0: each request
-        /// has a connection of its own.
+        /// Connections that a worker keeps for the next request to a server, where routes pass requests on. After a burst up to
+        /// eight times as many stay for another second. 0: each request has a connection of its own.
         pub keep_alive: usize = number(32, 0, 65_536, "connections"),
         /// How long it keeps one. Less than the servers keep theirs: what they close as a request comes has to be sent again.
         pub keep_alive_timeout: Duration = duration(

@@ -1,8 +1,10 @@
 //! The connections to servers that a worker keeps for the next request, bounded for each server by number and by time.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kettle_config::ServerAddress;
 use kettle_tls::connector::Connector;
@@ -15,8 +17,8 @@ use crate::backend::{Backend, PeerAddress, Server, ServerState, Slot, UseCount};
 /// A worker's idle connections.
 #[derive(Default)]
 pub struct Pool {
-    /// The oldest of a server first.
-    idle: RefCell<Vec<Idle>>,
+    /// By where they lead to, the one that was used longest ago first.
+    idle: RefCell<HashMap<Place, VecDeque<Idle>>>,
     /// Those of the configuration in force, after the first reload.
     upstreams: RefCell<Option<Arc<Upstreams>>>,
     /// Requests whose response is for more than the one who asked.
@@ -64,6 +66,9 @@ pub(super) struct Lease {
     pub(super) count: UseCount,
 }
 
+/// Where a key's addresses lie in memory: as long as one of its connections is kept, no other key has the same.
+type Place = (usize, usize);
+
 struct Idle {
     link: Link,
     destination: LinkKey,
@@ -88,8 +93,9 @@ impl LinkKey {
         self.peer.as_mut().is_none_or(|peer| self.server.is_at(peer))
     }
 
-    fn is(&self, other: &Self) -> bool {
-        self.goes_by(other.connectors.as_ref()) && Arc::ptr_eq(&self.server, &other.server)
+    fn place(&self) -> Place {
+        let connectors = self.connectors.as_ref().map_or(0, |it| Arc::as_ptr(it).addr());
+        (Arc::as_ptr(&self.server).addr(), connectors)
     }
 
     /// Whether requests to this backend may take the connection.
@@ -191,34 +197,38 @@ impl Pool {
     /// The connection that was used last, of those that are still good.
     pub(super) fn take(&self, destination: &LinkKey) -> Option<(Link, LinkKey)> {
         let mut idle = self.idle.borrow_mut();
+        let kept = idle.get_mut(&destination.place())?;
         let now = Instant::now();
         loop {
-            let index = idle.iter().rposition(|it| it.destination.is(destination))?;
-            let mut found = idle.remove(index);
-            if found.is_good(now) {
-                return Some((found.link, found.destination));
+            let mut last = kept.pop_back()?;
+            if last.is_good(now) {
+                return Some((last.link, last.destination));
             }
-            found.link.say_goodbye();
+            last.link.say_goodbye();
         }
     }
 
-    /// Keeps a connection, in place of the oldest one where there are as many as may be.
+    /// Keeps a connection for the next request. Those of a burst that are too many to be kept stay for a moment: the next burst takes
+    /// them, and needs no new ones.
     pub(super) fn give(&self, mut link: Link, destination: LinkKey, backend: &Arc<Backend>) {
         let in_force = self.in_force(&destination, backend).filter(|_| !self.is_draining.get());
         let Some(backend) = in_force.filter(|backend| backend.settings.keep_alive > 0) else {
             return link.say_goodbye();
         };
-        let settings = &backend.settings;
+        let (settings, now) = (&backend.settings, Instant::now());
+        let (until, count) = (now + settings.keep_alive_timeout, UseCount::idle(&backend));
         let mut idle = self.idle.borrow_mut();
-        let mut same = idle.iter().enumerate().filter(|(_, it)| it.destination.is(&destination));
-        let oldest = same.next().map(|(index, _)| index);
-        let count = usize::from(oldest.is_some()) + same.count();
-        if let Some(oldest) = oldest.filter(|_| count >= settings.keep_alive) {
-            idle.remove(oldest).link.say_goodbye();
+        let kept = idle.entry(destination.place()).or_default();
+        kept.push_back(Idle { link, destination, until, _count: count });
+        let beyond = kept.len().checked_sub(settings.keep_alive + 1);
+        if let Some(beyond) = beyond.and_then(|at| kept.get_mut(at)) {
+            beyond.until = beyond.until.min(now + BURST_STAYS);
         }
-        let until = Instant::now() + settings.keep_alive_timeout;
-        let count = UseCount::idle(&backend);
-        idle.push(Idle { link, destination, until, _count: count });
+        if kept.len() > settings.keep_alive.saturating_mul(BURST_FACTOR)
+            && let Some(mut oldest) = kept.pop_front()
+        {
+            oldest.link.say_goodbye();
+        }
     }
 
     /// Drops those whose time is over, and those whose server has closed them.
@@ -237,12 +247,15 @@ impl Pool {
 
     /// Takes leave of all connections but these.
     fn retain(&self, stays: impl Fn(&mut Idle) -> bool) {
-        self.idle.borrow_mut().retain_mut(|idle| {
-            let stays = stays(idle);
-            if !stays {
-                idle.link.say_goodbye();
-            }
-            stays
+        self.idle.borrow_mut().retain(|_, kept| {
+            kept.retain_mut(|idle| {
+                let stays = stays(idle);
+                if !stays {
+                    idle.link.say_goodbye();
+                }
+                stays
+            });
+            !kept.is_empty()
         });
     }
 }
@@ -252,6 +265,11 @@ impl Idle {
         self.until > now && self.destination.leads_there_still() && self.link.is_quiet()
     }
 }
+
+/// How long connections stay that are too many to be kept,
+const BURST_STAYS: Duration = Duration::from_secs(1);
+/// and how many of a server, as a multiple of those that are kept.
+const BURST_FACTOR: usize = 8;
 
 #[cfg(test)]
 mod tests;

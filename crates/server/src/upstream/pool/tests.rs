@@ -106,15 +106,43 @@ async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
     };
     let second = Duration::from_secs(1);
     reload(kettle_config::Backend { keep_alive_timeout: second, ..Default::default() });
-    assert!(pool.idle.borrow()[0].until <= Instant::now() + second);
+    assert!(untils(&pool)[0] <= Instant::now() + second);
     // One that was in use meanwhile.
     let (link, destination) = pool.take(&LinkKey::new(app, &app.backend.servers[0])).unwrap();
     pool.give(link, destination, &app.backend);
-    assert!(pool.idle.borrow()[0].until <= Instant::now() + second);
+    assert!(untils(&pool)[0] <= Instant::now() + second);
     reload(kettle_config::Backend { keep_alive: 0, ..Default::default() });
     assert!(pool.idle.borrow().is_empty());
     let _far = keep_one(&pool, app, &listener).await;
     assert!(pool.idle.borrow().is_empty());
+}
+
+/// Until when connections are kept.
+fn untils(pool: &Pool) -> Vec<Instant> {
+    pool.idle.borrow().values().flatten().map(|idle| idle.until).collect()
+}
+
+#[tokio::test]
+async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let settings = kettle_config::Backend { keep_alive: 2, ..Default::default() };
+    let upstreams = in_force_with(listener.local_addr().unwrap(), None, settings).1;
+    let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
+    let destination = LinkKey::new(app, &app.backend.servers[0]);
+    let (mut under_way, mut far) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        far.push(keep_one(&pool, app, &listener).await);
+        under_way.push(pool.take(&destination).unwrap());
+    }
+    for (link, destination) in under_way.drain(..) {
+        pool.give(link, destination, &app.backend);
+    }
+    let moment = Instant::now() + BURST_STAYS;
+    let is_kept: Vec<_> = untils(&pool).into_iter().map(|until| until > moment).collect();
+    assert_eq!(is_kept, [[false; 14].as_slice(), &[true; 2]].concat());
+    // The next burst needs no new ones.
+    assert_eq!(std::iter::from_fn(|| pool.take(&destination)).count(), 16);
+    assert!(untils(&pool).is_empty());
 }
 
 #[test]
