@@ -1,5 +1,6 @@
 //! From a request to a server's response, with an eye on the client: for one that has gone nobody is kept busy.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -153,10 +154,13 @@ async fn ask(
     let is_bound = request.head.header_values("authorization").any(binds_connection);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
-        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
-        let mut in_flight = request.body.while_there(pool.until_drained(begin)).await??;
-        let conversation = converse(route, &mut in_flight, outgoing, stored.as_mut(), request);
-        let (head, sent) = match conversation.await {
+        // Pinned where they are: each wait that they go through would have a copy of them.
+        let mut in_flight = {
+            let begin = pin!(InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace));
+            request.body.while_there(pool.until_drained(begin)).await??
+        };
+        let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
+        let (head, sent) = match conversed {
             Ok(answered) => answered,
             Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
                 attempts.keep(in_flight.into_slot());
@@ -208,11 +212,11 @@ async fn converse(
     stored: Option<&mut Spooled>,
     request: &mut Request<'_>,
 ) -> Result<(ResponseHead<Bytes>, Sent), PassError> {
-    request.body.while_there(in_flight.send_head(outgoing)).await??;
+    request.body.while_there(pin!(in_flight.send_head(outgoing))).await??;
     if !request.body.framing().is_empty() {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let uploaded = if let Some(stored) = stored {
-            request.body.while_there(upload_stored(in_flight, stored)).await?
+            request.body.while_there(pin!(upload_stored(in_flight, stored))).await?
         } else {
             let trailers = route.request_trailers(&request.head, &request.client);
             let taken_back = request.body.taken_back();
@@ -236,7 +240,7 @@ async fn converse(
         }
     }
     loop {
-        let head = request.body.while_there(in_flight.next_head()).await??;
+        let head = request.body.while_there(pin!(in_flight.next_head())).await??;
         match head.status() {
             100 => {}
             102..=199 if route.passes_interim(request.head.version()) => {

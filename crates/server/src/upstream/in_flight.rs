@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use kettle_http::h1::response::{ParseResponse, ResponseHead, ResponseProgress};
+use kettle_tls::buffers;
 use kettle_tls::stream::TlsStream;
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::error::tls_failure;
@@ -235,8 +236,13 @@ impl InFlight {
     /// # Errors
     /// What the connection says.
     pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.received.reserve(RECEIVE_BYTES);
-        let received = pin!(self.link.read_buf(&mut self.received)).poll(context);
+        let received = match self.answered {
+            None => self.poll_receive_first(context),
+            Some(_) => {
+                self.received.reserve(RECEIVE_BYTES);
+                pin!(self.link.read_buf(&mut self.received)).poll(context)
+            }
+        };
         match &received {
             Poll::Ready(Ok(1..)) => {
                 self.answered.get_or_insert_with(Instant::now);
@@ -246,6 +252,19 @@ impl InFlight {
             Poll::Pending if self.received.is_empty() => self.received = BytesMut::new(),
             _ => {}
         }
+        received
+    }
+
+    /// What comes first is short, most often, and copied out of memory that the worker has at hand.
+    fn poll_receive_first(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = buffers::take(RECEIVE_BYTES);
+        let mut read = ReadBuf::new(&mut buffer);
+        let polled = Pin::new(&mut self.link).poll_read(context, &mut read);
+        let received = polled.map_ok(|()| {
+            self.received.extend_from_slice(read.filled());
+            read.filled().len()
+        });
+        buffers::give(buffer);
         received
     }
 
