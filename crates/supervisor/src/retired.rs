@@ -15,8 +15,9 @@ impl<T> Default for Retired<T> {
 }
 
 impl<T: Send + Sync + 'static> Retired<T> {
-    /// Holds this one.
+    /// Holds this one. Those that nobody has any more go first: of reloads in a row there are not many at a time.
     pub fn add(&mut self, value: Arc<T>) {
+        self.drop_unused();
         self.0.push(value);
     }
 
