@@ -12,6 +12,7 @@ mod kernel;
 mod leaves;
 mod lenient;
 mod lost;
+mod memory;
 mod pass;
 mod reuse;
 mod servers;
