@@ -6,7 +6,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
 use kettle_config::Diagnostic;
@@ -16,7 +15,6 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
-use crate::admin::status::{Counts, ListenerStatus, SpoolStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
@@ -28,13 +26,13 @@ use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::SwitchPosition;
-use kettle_server::metrics::Numbers;
 use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
 
 mod reloads;
 mod signals;
+mod status;
 
 use reloads::{Asker, Reloads};
 pub(crate) use signals::terminal_in_front;
@@ -423,41 +421,6 @@ impl MainLoop {
             SwitchPosition::Auto => "connections move into the kernel as the configuration says",
         };
         Reply::done(message)
-    }
-
-    fn status(&self) -> Status {
-        let Supervisor { live, metrics, spool, kill_switch, started, .. } = &self.supervisor;
-        let config = &live.prepared().config;
-        let listeners = live.bound().iter().zip(&config.listeners);
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            process: std::process::id(),
-            uptime_seconds: started.elapsed().as_secs(),
-            config: config.path.display().to_string(),
-            listeners: listeners
-                .map(|(bound, listener)| ListenerStatus {
-                    address: bound.actual.to_string(),
-                    kind: listener.kind.as_str().to_owned(),
-                    path: listener.path().map(str::to_owned),
-                })
-                .collect(),
-            placement: kill_switch.position(),
-            tls: self.supervisor.placement_line(),
-            sandbox: live.sandbox().to_string(),
-            keeper: keeper::line(),
-            reloads_done: metrics.reloads_done.load(Relaxed),
-            reloads_refused: metrics.reloads_refused.load(Relaxed),
-            log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
-            certificates: live.prepared().certificate_ends.status(SystemTime::now()),
-            backends: self.backends().into(),
-            spool: SpoolStatus::of(spool),
-            total: Counts::from(&metrics.total()),
-            workers: metrics
-                .workers()
-                .iter()
-                .map(|worker| Counts::from(&Numbers::of(worker)))
-                .collect(),
-        }
     }
 }
 
