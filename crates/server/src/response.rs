@@ -96,9 +96,19 @@ impl ResponseFields {
     /// Adds a field; [`write_field`] says which are left out.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        write_field(&mut self.own, name, value.as_ref());
-        self.is_dated |= name == "date";
+        self.add(name, value.as_ref());
         self
+    }
+
+    /// The same, in place.
+    pub fn add(&mut self, name: &str, value: &[u8]) {
+        write_field(&mut self.own, name, value);
+        self.is_dated |= name == "date";
+    }
+
+    /// Makes room for lines of so many bytes, and for some that may follow.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.own.reserve(bytes + SPARE_BYTES);
     }
 
     /// Adds a field that only this response can say, in place of the operator's of that name.
@@ -140,7 +150,7 @@ impl ResponseFields {
     /// Adds lines that were written by [`write_field`] before.
     #[must_use]
     pub fn with_lines(mut self, lines: &[u8]) -> Self {
-        self.own.reserve(lines.len() + SPARE_BYTES);
+        self.reserve(lines.len());
         self.own.extend_from_slice(lines);
         self.is_dated |= has_line(lines, "date");
         self

@@ -25,9 +25,8 @@ impl ProxyRoute {
             _ => self.configured.all(),
         };
         let mut fields = ResponseFields::ready(configured.clone());
-        for (name, value) in self.passed_on(head) {
-            fields = fields.with(&name, value);
-        }
+        fields.reserve(head.headers().map(|(name, value)| name.len() + value.len() + 4).sum());
+        self.pass_on(head, |name, value| fields.add(name, value));
         fields
     }
 
@@ -39,28 +38,31 @@ impl ProxyRoute {
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
         write_status_line(&mut bytes, head.status());
-        // Nobody's cookie is everybody's.
-        for (name, value) in self.passed_on(head).filter(|it| !is_shared || it.0 != "set-cookie") {
-            write_field(&mut bytes, &name, value);
-        }
+        self.pass_on(head, |name, value| {
+            // Nobody's cookie is everybody's.
+            if !is_shared || name != "set-cookie" {
+                write_field(&mut bytes, name, value);
+            }
+        });
         bytes.extend_from_slice(b"\r\n");
         bytes
     }
 
-    /// The server's fields, by names in lower case, that are neither the operator's, nor ours, nor for one hop only.
-    fn passed_on<'h>(
-        &self,
-        head: &'h ResponseHead<impl AsRef<[u8]>>,
-    ) -> impl Iterator<Item = (String, &'h [u8])> {
-        let configured = self.replacing(head.status());
-        head.headers().filter_map(move |(name, value)| {
-            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    /// Passes on the server's fields, by names in lower case, that are neither the operator's, nor ours, nor for one hop only.
+    fn pass_on(&self, head: &ResponseHead<impl AsRef<[u8]>>, mut pass: impl FnMut(&str, &[u8])) {
+        let (configured, mut name) = (self.replacing(head.status()), String::new());
+        for (sent, value) in head.headers() {
+            name.clear();
+            name.push_str(&String::from_utf8_lossy(sent));
+            name.make_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
                 || name.starts_with(FOR_NGINX)
                 || (name == "date" && !is_date(head, value))
                 || self.has_own(&name, configured);
-            (!is_own && !head.is_hop_by_hop(name.as_bytes())).then_some((name, value))
-        })
+            if !is_own && !head.is_hop_by_hop(name.as_bytes()) {
+                pass(&name, value);
+            }
+        }
     }
 
     /// Which of the server's trailers a client gets: none of a name that the operator or we have in the head.

@@ -1,6 +1,7 @@
 //! The request that a server gets for a client's, written from its parsed parts. Nothing that a client says about itself or
 //! about this connection reaches a server.
 
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
@@ -136,35 +137,44 @@ impl ProxyRoute {
     /// operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
         let (scheme, address) = (client.scheme.as_str(), client.ip());
-        let host_part = host.map(|host| format!(";host=\"{host}\"")).unwrap_or_default();
-        let mut forwarded = format!("for={};proto={scheme}{host_part}", node(address));
-        let mut addresses = address.to_string();
-        for proxy in &client.proxies {
-            forwarded.push_str(&format!(", for={}", node(*proxy)));
-            addresses.push_str(&format!(", {proxy}"));
-        }
-        let naming = client.naming_field().map(|name| (name, Some(address.to_string())));
-        let fields = [
-            ("x-forwarded-host", host.map(str::to_owned)),
-            ("forwarded", Some(forwarded)),
-            ("x-forwarded-for", Some(addresses)),
-            ("x-forwarded-proto", Some(scheme.to_owned())),
-        ];
-        for (name, value) in fields.into_iter().chain(naming) {
-            if let Some(value) = value.filter(|_| !self.is_own(name.as_bytes())) {
+        let mut add = |name: &str, value: &str| {
+            if !self.is_own(name.as_bytes()) {
                 outgoing.field(name, value);
             }
+        };
+        host.into_iter().for_each(|host| add("x-forwarded-host", host));
+        let mut text = String::with_capacity(FORWARDED_BYTES_USUAL);
+        add_node(&mut text, address);
+        let _ = write!(text, ";proto={scheme}");
+        if let Some(host) = host {
+            let _ = write!(text, ";host=\"{host}\"");
         }
+        for proxy in &client.proxies {
+            text.push_str(", ");
+            add_node(&mut text, *proxy);
+        }
+        add("forwarded", &text);
+        text.clear();
+        let _ = write!(text, "{address}");
+        for proxy in &client.proxies {
+            let _ = write!(text, ", {proxy}");
+        }
+        add("x-forwarded-for", &text);
+        add("x-forwarded-proto", scheme);
+        client.naming_field().into_iter().for_each(|name| add(name, &address.to_string()));
     }
 }
 
-/// An address as `Forwarded` has it (RFC 7239 §6).
-fn node(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("\"[{address}]\""),
-    }
+/// Adds an address as `Forwarded` has it (RFC 7239 §6).
+fn add_node(text: &mut String, address: IpAddr) {
+    let _ = match address {
+        IpAddr::V4(address) => write!(text, "for={address}"),
+        IpAddr::V6(address) => write!(text, "for=\"[{address}]\""),
+    };
 }
+
+/// Room that most find enough.
+const FORWARDED_BYTES_USUAL: usize = 128;
 
 /// Whether a field of a client's is not passed on, because we say it ourselves or because it is none of a client's.
 fn is_ours(name: &[u8]) -> bool {

@@ -130,8 +130,7 @@ impl InFlight {
     /// [`UpstreamError`].
     pub async fn send_head(&mut self, request: &OutgoingRequest) -> Result<(), UpstreamError> {
         (self.timeout, self.started) = (request.timeout, Instant::now());
-        let head = request.head();
-        let mut left = head.as_slice();
+        let mut left = request.head();
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
         let sent = timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
         let Err(UpstreamError::Ended(error)) = sent else { return sent };

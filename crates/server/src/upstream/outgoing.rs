@@ -9,6 +9,7 @@ use kettle_http::h1::write::{write_content_length, write_field};
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
 pub struct OutgoingRequest {
+    /// With the empty line at its end.
     bytes: Vec<u8>,
     is_head: bool,
     is_idempotent: bool,
@@ -54,6 +55,7 @@ impl OutgoingRequest {
             bytes.extend_from_slice(part.as_bytes());
         }
         write_field(&mut bytes, "host", host.as_bytes());
+        bytes.extend_from_slice(END);
         let is_idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
         let says_no_content = matches!(method, "POST" | "PUT" | "PATCH");
         let is_head = method == "HEAD";
@@ -63,15 +65,24 @@ impl OutgoingRequest {
 
     /// Adds a field. One whose name or value could not stand in a message is left out.
     pub fn field(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        write_field(&mut self.bytes, name, value.as_ref());
+        self.write(|bytes| write_field(bytes, name, value.as_ref()));
+    }
+
+    /// Writes in front of the empty line.
+    fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.truncate(self.bytes.len().saturating_sub(END.len()));
+        write(&mut self.bytes);
+        self.bytes.extend_from_slice(END);
     }
 
     /// Announces a body, which the sender of the request sends behind it.
     pub fn announce_body(&mut self, framing: BodyFraming) {
         match framing {
-            BodyFraming::None if self.says_no_content => write_content_length(&mut self.bytes, 0),
+            BodyFraming::None if self.says_no_content => {
+                self.write(|bytes| write_content_length(bytes, 0));
+            }
             BodyFraming::None => {}
-            BodyFraming::Length(bytes) => write_content_length(&mut self.bytes, bytes),
+            BodyFraming::Length(length) => self.write(|bytes| write_content_length(bytes, length)),
             BodyFraming::Chunked => self.field("transfer-encoding", "chunked"),
         }
         // What was given away once may not be there a second time.
@@ -94,8 +105,8 @@ impl OutgoingRequest {
     }
 
     /// The bytes of the whole head.
-    pub(crate) fn head(&self) -> Vec<u8> {
-        [self.bytes.as_slice(), b"\r\n"].concat()
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -114,6 +125,9 @@ const BINDING: [&str; 3] = ["ntlm", "negotiate", "kerberos"];
 
 /// Members of `Connection` in a message that is passed on.
 pub(crate) const CONNECTION_OPTIONS_MAX: usize = 32;
+
+/// The empty line that ends a head.
+const END: &[u8] = b"\r\n";
 
 /// Room that most heads find enough.
 const HEAD_BYTES_USUAL: usize = 1_024;

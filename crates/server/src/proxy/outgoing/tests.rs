@@ -62,7 +62,7 @@ fn written_for(
     let mut request = Request::without_body(head, Some("sni.example"));
     request.client = client;
     let outgoing = route.outgoing(&path, &request, upgrade.is_some(), false)?;
-    Some(String::from_utf8(outgoing.head()).unwrap())
+    Some(String::from_utf8(outgoing.head().to_vec()).unwrap())
 }
 
 fn target_of(target: &str) -> Option<String> {

@@ -31,7 +31,7 @@ fn what_has_no_body_says_so_where_its_method_could_have_one() {
         let mut request =
             OutgoingRequest::new(method, "/", "a", client, Duration::from_secs(1)).unwrap();
         request.announce_body(framing);
-        let head = String::from_utf8(request.head()).unwrap();
+        let head = String::from_utf8(request.head().to_vec()).unwrap();
         let said: Vec<_> =
             head.lines().filter_map(|line| line.strip_prefix("content-length: ")).collect();
         assert_eq!(said, length.into_iter().collect::<Vec<_>>(), "{method} {framing:?}");

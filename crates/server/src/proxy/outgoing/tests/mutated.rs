@@ -30,7 +30,7 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let route = route(|_| {});
     let trailers = route.request_trailers(&request.head, &request.client).passed_on(&trailers);
     let outgoing = route.outgoing(&path, &request, false, false)?;
-    let mut sent = outgoing.head();
+    let mut sent = outgoing.head().to_vec();
     let mut writer = BodyWriter::new(framing == BodyFraming::Chunked);
     // In two pieces, as they may come.
     for piece in [&body[..body.len() / 2], &body[body.len() / 2..]] {
