@@ -60,12 +60,16 @@ pub fn receive_vectored(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> i
 pub fn discard(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<usize> {
     let bytes = bytes.min(CALL_BYTES_MAX);
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel checks every address it writes to: nothing is written at the null pointer, TCP drops the
+    // bytes and other sockets answer EFAULT.
+    called(|| unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), bytes, flags) })
+}
+
+/// How many bytes a call of the C library moved. One that a signal interrupted is made again.
+fn called(call: impl Fn() -> libc::ssize_t) -> io::Result<usize> {
     loop {
-        // SAFETY: the kernel checks every address it writes to: nothing is written at the null pointer, TCP drops the
-        // bytes and other sockets answer EFAULT.
-        let dropped = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), bytes, flags) };
-        match usize::try_from(dropped) {
-            Ok(dropped) => return Ok(dropped),
+        match usize::try_from(call()) {
+            Ok(bytes) => return Ok(bytes),
             Err(_) => match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::Interrupted => {}
                 error => return Err(error),
@@ -154,17 +158,9 @@ pub fn read_beginning(
     let pieces = [(buffer.as_mut_ptr(), buffer.len()), (more.as_mut_ptr(), more_bytes)];
     let pieces = pieces.map(|(at, bytes)| libc::iovec { iov_base: at.cast(), iov_len: bytes });
     let flags = if wait == Wait::Never { libc::RWF_NOWAIT } else { 0 };
-    let read_bytes = loop {
-        // SAFETY: both pieces are valid for writes of their lengths: a borrowed slice, and the room that was reserved.
-        let read = unsafe { libc::preadv2(file.as_raw_fd(), pieces.as_ptr(), 2, 0, flags) };
-        match usize::try_from(read) {
-            Ok(read_bytes) => break read_bytes,
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error => return Err(error),
-            },
-        }
-    };
+    // SAFETY: both pieces are valid for writes of their lengths: a borrowed slice, and the room that was reserved.
+    let read = || unsafe { libc::preadv2(file.as_raw_fd(), pieces.as_ptr(), 2, 0, flags) };
+    let read_bytes = called(read)?;
     let filled_bytes = read_bytes.min(buffer.len());
     // SAFETY: the kernel filled the buffer first, and then so many bytes of the room.
     unsafe { more.set_len((read_bytes - filled_bytes).min(more_bytes)) };
