@@ -52,8 +52,7 @@ use crate::request::Request;
 use crate::response::{Notes, Response};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
-pub use at_hand::Begun;
-pub use at_hand::ready;
+pub use at_hand::{Begun, ready};
 use kept::Kept;
 use looking::{CacheAnswer, Looking};
 

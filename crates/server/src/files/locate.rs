@@ -36,6 +36,21 @@ pub struct Sought<'s> {
     pub purpose: Purpose,
 }
 
+#[cfg(test)]
+impl<'s> Sought<'s> {
+    /// A file to be read, for a client that takes no coding.
+    pub(super) fn file(relative: &'s str) -> Self {
+        Self {
+            relative,
+            index: &[],
+            foreign: &[],
+            denied: None,
+            preference: CodingPreference::NONE,
+            purpose: Purpose::Read,
+        }
+    }
+}
+
 /// What a file is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 use kettle_config::{CacheRule, Coding, Route, Site};
 
 use super::super::file_route::SiteRoutes;
-use super::super::locate::{self, Purpose, Sought, locate};
+use super::super::locate::{self, Sought, locate};
 use super::super::precompressed::CodingPreference;
 use super::super::root::Reach;
 use super::*;
@@ -27,14 +27,7 @@ fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
 }
 
 fn facts(route: &FileRoute, name: &str, preference: CodingPreference) -> Facts {
-    let sought = Sought {
-        relative: name,
-        index: &[],
-        foreign: &[],
-        denied: None,
-        preference,
-        purpose: Purpose::Read,
-    };
+    let sought = Sought { preference, ..Sought::file(name) };
     match locate(&route.root, sought, Reach::Anywhere) {
         locate::LocateOutcome::File(found) => found.facts,
         other => panic!("no file: {other:?}"),

@@ -13,18 +13,7 @@ use crate::files::root::Dotfiles;
 fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference) -> LocateOutcome {
     let root = Root::open(folder, Symlinks::Beneath, Dotfiles::Hidden).unwrap();
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
-    locate(
-        &root,
-        Sought {
-            relative: path,
-            index: &index,
-            foreign: &[],
-            denied: None,
-            preference,
-            purpose: Purpose::Read,
-        },
-        Reach::Anywhere,
-    )
+    locate(&root, Sought { index: &index, preference, ..Sought::file(path) }, Reach::Anywhere)
 }
 
 fn found(located: LocateOutcome) -> Found {
@@ -235,16 +224,8 @@ fn no_worse_index_answers_in_place_of_another_route_s() {
         let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
         let index = ["a.txt", "index.html"].map(str::to_owned);
         let foreign = [foreign.to_owned()];
-        let preference = CodingPreference::NONE;
         let (index, foreign) = (&index[..], &foreign[..]);
-        let sought = Sought {
-            relative: "sub/",
-            index,
-            foreign,
-            denied: None,
-            preference,
-            purpose: Purpose::Read,
-        };
+        let sought = Sought { index, foreign, ..Sought::file("sub/") };
         let answering = match locate(&root, sought, Reach::Anywhere) {
             LocateOutcome::File(found) => Some(found.facts.path.to_string()),
             LocateOutcome::Directory => None,
@@ -259,14 +240,7 @@ fn what_is_only_compared_is_looked_at_without_being_opened() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "x").unwrap();
     let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
-    let sought = Sought {
-        relative: "file",
-        index: &[],
-        foreign: &[],
-        denied: None,
-        preference: CodingPreference::NONE,
-        purpose: Purpose::Compare,
-    };
+    let sought = Sought { purpose: Purpose::Compare, ..Sought::file("file") };
     let read = |found: &Found| rustix::io::read(&found.fd, &mut [0]);
     let opened = found(locate(&root, sought, Reach::Anywhere));
     assert_eq!((opened.is_readable, read(&opened)), (true, Ok(1)));

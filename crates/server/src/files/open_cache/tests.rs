@@ -7,7 +7,7 @@ use kettle_config::{Route, Site, Symlinks};
 use super::super::OpenFile;
 use super::super::entry::{Look, Mark};
 use super::super::file_route::{FileRoute, SiteRoutes};
-use super::super::locate::{self, Purpose, Sought, locate};
+use super::super::locate::{self, Sought, locate};
 use super::super::root::{Dotfiles, Reach, Root};
 use super::*;
 use crate::disk::Device;
@@ -31,15 +31,7 @@ impl Maker {
     }
 
     fn found(&self) -> locate::Found {
-        let sought = Sought {
-            relative: "file",
-            index: &[],
-            foreign: &[],
-            denied: None,
-            preference: CodingPreference::NONE,
-            purpose: Purpose::Read,
-        };
-        match locate(&self.root, sought, Reach::Anywhere) {
+        match locate(&self.root, Sought::file("file"), Reach::Anywhere) {
             locate::LocateOutcome::File(found) => found,
             other => panic!("no file: {other:?}"),
         }
