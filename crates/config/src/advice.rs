@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
 use crate::foreign::spelling::{about_variable, variable};
-use crate::model::{Config, FieldTemplate, ListenerKind, PathPattern, Reach, TxPathChoice};
+use crate::model::{Config, FieldTemplate, ListenerKind, PathPattern, Reach, Site};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -23,8 +23,9 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
             diagnostics.extend(about_strangers(config, listener, setting));
         }
         diagnostics.extend(about_http2(config, &seen, listener));
-        diagnostics.extend(about_sendfile(config, listener));
+        diagnostics.extend(about_sendfile(config, &seen, listener));
         diagnostics.extend(about_redirect_port(config, &seen, listener));
+        diagnostics.extend(about_plain(config, &seen, listener));
     }
     for site in 0..config.sites.len() {
         about_patterns(config, site, &mut diagnostics);
@@ -47,6 +48,8 @@ struct Seen<'c> {
     /// Where TLS is spoken: the first port, and all.
     tls_port: Option<u16>,
     tls_ports: HashSet<u16>,
+    /// For each listener.
+    asks_for_sendfile: Vec<bool>,
 }
 
 impl<'c> Seen<'c> {
@@ -65,6 +68,7 @@ impl<'c> Seen<'c> {
             asked,
             tls_port,
             tls_ports: ports.chain(tls_port).collect(),
+            asks_for_sendfile: config.asks_for_sendfile(),
         }
     }
 }
@@ -133,11 +137,9 @@ fn about_http2(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnos
 }
 
 /// HTTP/2 is written to the kernel in frames.
-fn about_sendfile(config: &Config, index: usize) -> Option<Diagnostic> {
+fn about_sendfile(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
     let https = config.listeners.get(index)?.https()?;
-    let does_ask =
-        https.path == TxPathChoice::KernelSendfile || config.does_site_ask_for_sendfile();
-    if !does_ask || https.http2 != Some(true) {
+    if !*seen.asks_for_sendfile.get(index)? || https.http2 != Some(true) {
         return None;
     }
     let message = "a \"path\" asks for sendfile, by which nothing goes over HTTP/2";
@@ -147,16 +149,46 @@ fn about_sendfile(config: &Config, index: usize) -> Option<Diagnostic> {
 
 /// Clients are sent to 443 unless the listener says otherwise, wherever HTTPS is spoken here.
 fn about_redirect_port(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
-    let ListenerKind::Redirect(redirect) = &config.listeners.get(index)?.kind else { return None };
+    let redirect_port = match &config.listeners.get(index)?.kind {
+        ListenerKind::Redirect(redirect) => redirect.redirect_port,
+        ListenerKind::Http(http) => http.redirect_port,
+        _ => return None,
+    };
     let setting = format!("listener.{index}.redirect_port");
     if config.position_of(&setting).is_written() {
         return None;
     }
-    let port = seen.tls_port.filter(|_| !seen.tls_ports.contains(&redirect.redirect_port))?;
-    let sent = redirect.redirect_port;
+    let port = seen.tls_port.filter(|_| !seen.tls_ports.contains(&redirect_port))?;
+    let sent = redirect_port;
     let message = format!("clients are sent to port {sent}, and HTTPS is spoken on port {port}");
     let help = format!("write redirect_port = {port}, or {sent} if that is where clients find it");
     Some(at(config, &format!("listener.{index}.kind"), &message, &help))
+}
+
+/// Without TLS all that goes over a network can be read and changed there.
+fn about_plain(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
+    let listener = config.listeners.get(index)?;
+    listener.http()?;
+    if listener.address.ip().is_loopback() {
+        return None;
+    }
+    let served = seen.reach.served(listener);
+    let has_secret = |site: &Site| {
+        let mut routes = site.routes.iter();
+        routes.any(|route| route.basic_auth.is_some() || route.signed_urls.is_some())
+    };
+    let secret = served.iter().find(|(_, site)| has_secret(site));
+    let (message, help) = match secret.and_then(|(_, site)| site.names.first()) {
+        Some(name) => (
+            format!("passwords and signed URLs of \"{name}\" go over this address without TLS"),
+            "serve the site by https only, or listen on an address that only this machine reaches",
+        ),
+        None => (
+            "other machines reach this address, and what goes over it can be read and changed on the way".to_owned(),
+            "leave it if that is meant; else listen on 127.0.0.1, or write kind = \"https\"",
+        ),
+    };
+    Some(at(config, &format!("listener.{index}.kind"), &message, help))
 }
 
 fn speaks_tls(kind: &ListenerKind) -> bool {

@@ -8,6 +8,7 @@ mod caches;
 mod listeners;
 mod names;
 mod proxies;
+mod served;
 mod sites;
 mod tls;
 

@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Position};
 use crate::origin::Origins;
-use crate::setting::{ANY_NAME, section, sections, settings};
+use crate::setting::{section, sections, settings};
 use crate::source::{Beginnings, Source};
 
 settings! {
@@ -217,35 +217,44 @@ impl Config {
 
     /// The number of the site for names that no other has: the last one that claims to be.
     pub fn default_site(&self) -> Option<usize> {
-        let is_any =
-            |site: &Site| site.default || site.names.iter().any(|name| name.value == ANY_NAME);
-        self.sites.iter().rposition(is_any)
+        self.sites.iter().rposition(Site::is_default)
     }
 
     /// False if there is an https listener, and a name that no site has finds no site that answers.
     #[must_use]
     pub fn is_any_name_answered(&self) -> bool {
-        let default = self.default_site().and_then(|site| self.sites.get(site));
         let serves = self.listeners.iter().any(|listener| listener.https().is_some());
-        !serves || default.is_some_and(Site::is_served)
+        let answers = |site: &Site| site.is_default() && site.is_served() && site.has_certificate();
+        !serves || self.sites.iter().any(answers)
     }
 
-    /// Fills in `http2` where a listener leaves it open: on, unless sendfile is asked for, which HTTP/2 would take away. All sites
-    /// with routes are on each https listener, so one that asks for sendfile decides for all.
+    /// Fills in `http2` where a listener leaves it open: on, unless the listener or one of its sites asks for sendfile, which
+    /// HTTP/2 would take away.
     pub fn fill_in_http2(&mut self) {
-        let does_site_ask = self.does_site_ask_for_sendfile();
-        for listener in &mut self.listeners {
+        let asks = self.asks_for_sendfile();
+        for (listener, asks) in self.listeners.iter_mut().zip(asks) {
             if let ListenerKind::Https(https) = &mut listener.kind {
-                let does_ask = does_site_ask || https.path == TxPathChoice::KernelSendfile;
-                https.http2.get_or_insert(!does_ask);
+                https.http2.get_or_insert(!asks);
             }
         }
     }
 
-    /// Whether a site with routes asks for sendfile.
-    pub(crate) fn does_site_ask_for_sendfile(&self) -> bool {
-        let mut served = self.sites.iter().filter(|site| site.is_served());
-        served.any(|site| site.path == Some(TxPathChoice::KernelSendfile))
+    /// For each listener true if it is an https listener that asks for sendfile, or one of its sites does.
+    pub(crate) fn asks_for_sendfile(&self) -> Vec<bool> {
+        let reach = Reach::of(self);
+        let is_asking = |site: &Site| site.path == Some(TxPathChoice::KernelSendfile);
+        let site_asks = |it: &Listener| reach.served(it).iter().any(|(_, site)| is_asking(site));
+        // Those that name no sites have the same.
+        let mut of_all = None;
+        let asks = |listener: &Listener| match listener.https() {
+            None => false,
+            Some(https) if https.path == TxPathChoice::KernelSendfile => true,
+            Some(https) if https.sites.is_empty() => {
+                *of_all.get_or_insert_with(|| site_asks(listener))
+            }
+            Some(_) => site_asks(listener),
+        };
+        self.listeners.iter().map(asks).collect()
     }
 
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from

@@ -37,7 +37,6 @@ use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{self, Defaults, FieldLines, invalidates};
 use kettle_http::conditional::SelectionError;
-use kettle_http::forwarded::Scheme;
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
@@ -136,9 +135,6 @@ pub async fn respond(
             looking.answer(asked, sought, request, notes).await
         }
         (_, None) => CacheAnswer::Pass("bypass; detail=store", None),
-        _ if request.client.scheme == Scheme::Http => {
-            CacheAnswer::Pass("bypass; detail=scheme", None)
-        }
         _ => CacheAnswer::Pass("method", None),
     };
     match answer {
@@ -182,10 +178,9 @@ pub async fn respond(
     }
 }
 
-/// Whether a store may answer it at all. What is kept was asked for by `https`.
+/// Whether a store may answer it at all.
 fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
-    request.client.scheme == Scheme::Https
-        && matches!(request.head.method(), Method::Get | Method::Head)
+    matches!(request.head.method(), Method::Get | Method::Head)
         && request.body.framing().is_empty()
         && !route.proxy.is_asked_to_upgrade(request)
         // Its client would take what is kept for the server's side of a tunnel.

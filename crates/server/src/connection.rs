@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 use kettle_config::{Listener, ListenerKind};
 use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
-use kettle_tls::stream::{Accepting, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
 use crate::deadlines::{Deadline, Interrupt, Stage};
@@ -137,18 +137,21 @@ impl Connection {
         match self.listener().map(|listener| &listener.kind) {
             Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
+                let Some(acceptors) = self.snapshot.acceptors(self.listener) else { return };
                 let stage = self.stage(&received);
-                let handshake = self.handshake(socket, received, self.acceptors(), stage);
-                if let Some(mut stream) = Box::pin(handshake).await {
-                    if stream.session().alpn.as_ref().is_some_and(|it| it.as_bytes() == b"h2") {
-                        return Box::pin(self.http2(stream, peer)).await;
-                    }
-                    match self.requests(&mut stream).await {
-                        End::Upgraded(upgraded) => {
-                            Box::pin(self.upgraded(stream, *upgraded, peer)).await;
-                        }
-                        end => Box::pin(self.finish(stream, end)).await,
-                    }
+                let handshake = self.handshake(socket, received, acceptors, stage);
+                let Some(stream) = Box::pin(handshake).await else { return };
+                let alpn = stream.session().and_then(|session| session.alpn.as_ref());
+                match alpn.is_some_and(|it| it.as_bytes() == b"h2") {
+                    true => Box::pin(self.http2(stream, peer)).await,
+                    false => self.http1(stream, peer).await,
+                }
+            }
+            Some(ListenerKind::Http(http)) => {
+                let mut stream = Box::new(TlsStream::plain(socket, received));
+                match http.http2 && Box::pin(self.begins_http2(&mut stream)).await {
+                    true => Box::pin(self.http2(stream, peer)).await,
+                    false => self.http1(stream, peer).await,
                 }
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
@@ -161,14 +164,6 @@ impl Connection {
 
     fn listener(&self) -> Option<&Listener> {
         self.snapshot.config.listeners.get(self.listener)
-    }
-
-    /// What the listener offers.
-    fn acceptors(&self) -> &Acceptors {
-        match self.listener().and_then(Listener::https) {
-            Some(https) if https.http2 == Some(true) => &self.snapshot.tls_with_http2,
-            _ => &self.snapshot.tls,
-        }
     }
 
     /// What is left of the time from connecting to the end of the handshake, with all that comes before it.
@@ -197,10 +192,11 @@ impl Connection {
         let metrics = &self.worker.metrics;
         match self.negotiate(socket, received, acceptors, stage).await {
             Ok(stream) => {
-                let session = stream.session();
-                metrics.handshake_finished(session, self.accepted.elapsed());
-                if session.peer.is_none() && session.is_certificate_asked {
-                    metrics.client_certificate("none");
+                if let Some(session) = stream.session() {
+                    metrics.handshake_finished(session, self.accepted.elapsed());
+                    if session.peer.is_none() && session.is_certificate_asked {
+                        metrics.client_certificate("none");
+                    }
                 }
                 return Some(stream);
             }
@@ -267,6 +263,32 @@ impl Connection {
         self.say_last(socket, &tunnel::UNEXPECTED_MESSAGE, LINGER).await;
     }
 
+    /// True if a plain client begins with the preface of HTTP/2 (RFC 9113 §3.4). What it said stays to be read.
+    async fn begins_http2(&self, stream: &mut TlsStream) -> bool {
+        self.deadline.extend(self.snapshot.config.limits.request_timeout);
+        loop {
+            let received = stream.received().bytes();
+            match PREFACE.strip_prefix(received) {
+                _ if received.starts_with(PREFACE) => return true,
+                None => return false,
+                Some(_) => {}
+            }
+            let stage = if received.is_empty() { Stage::Due } else { Stage::Begun };
+            let filled = self.deadline.wait(stage, |context| stream.poll_fill(context)).await;
+            if !matches!(filled, Ok(Ok(Filled::Data))) {
+                return false;
+            }
+        }
+    }
+
+    /// Serves HTTP/1.1 to its end.
+    async fn http1(mut self, mut stream: Box<TlsStream>, peer: SocketAddr) {
+        match self.requests(&mut stream).await {
+            End::Upgraded(upgraded) => Box::pin(self.upgraded(stream, *upgraded, peer)).await,
+            end => Box::pin(self.finish(stream, end)).await,
+        }
+    }
+
     /// One request after the other, until there is a reason to end.
     async fn requests(&mut self, stream: &mut TlsStream) -> End {
         let mut state = CycleState::default();
@@ -285,6 +307,8 @@ impl Connection {
         }
     }
 }
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How long a peer may take to receive our last words and to close its side.
 const LINGER: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! The life of a response's bytes: where they are encrypted, and how they get to the socket.
 //!
-//! `placement` decides where, `user` and `kernel` do it. [`Delivery::send`] looks into a [`Body`] for HTTP/1.1, `Outgoing::send`
+//! `placement` decides where, `user` and `kernel` do it. A plain connection takes the ways of `kernel`, which encrypts nothing
+//! there. [`Delivery::send`] looks into a [`Body`] for HTTP/1.1, `Outgoing::send`
 //! in `connection::http2::body` for HTTP/2.
 
 mod beside;
@@ -70,6 +71,17 @@ impl Delivered {
     /// Nothing of a response, so far.
     pub const NOTHING: Self =
         Self { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+
+    /// The same over a plain connection: what moved the bytes is the reason.
+    #[must_use]
+    pub fn in_plain(self) -> Self {
+        let reason = match self.path {
+            TxPath::KernelSendfile => Some(Reason::Sendfile),
+            TxPath::KernelSplice => Some(Reason::Splice),
+            TxPath::User | TxPath::KernelWrite | TxPath::Plain => self.reason,
+        };
+        Self { path: TxPath::Plain, reason, ..self }
+    }
 }
 
 /// Why a response could not be delivered.
@@ -123,7 +135,10 @@ impl<'d> Delivery<'d> {
     /// How far it got.
     #[must_use]
     pub fn delivered(&self) -> Delivered {
-        self.delivered
+        match self.stream.is_plain() {
+            true => self.delivered.in_plain(),
+            false => self.delivered,
+        }
     }
 
     /// Whether TCP or kernel TLS has some of the head.
@@ -169,8 +184,8 @@ impl<'d> Delivery<'d> {
         let bytes = body.length().unwrap_or_default();
         let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
         self.choose_tx_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
-        // The kernel sends record by record; corked, TCP joins them to full segments.
-        let is_corked = self.delivered.path != TxPath::User && bytes >= CORKED_BYTES_MIN;
+        // Kernel TLS sends record by record; corked, TCP joins them to full segments.
+        let is_corked = self.stream.is_offloaded() && bytes >= CORKED_BYTES_MIN;
         if is_corked {
             socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
         }
@@ -270,9 +285,10 @@ impl<'d> Delivery<'d> {
             (Piece::File(file, span), TxPath::KernelSendfile) => {
                 self.kernel_sendfile(head, file, span).await
             }
-            (Piece::File(file, span), TxPath::KernelWrite | TxPath::KernelSplice) => {
-                self.kernel_file(head, file, span).await
-            }
+            (
+                Piece::File(file, span),
+                TxPath::KernelWrite | TxPath::KernelSplice | TxPath::Plain,
+            ) => self.kernel_file(head, file, span).await,
         }
     }
 }

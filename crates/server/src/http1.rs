@@ -4,7 +4,7 @@ use kettle_http::HttpVersion;
 use kettle_http::h1::write::{write_content_length, write_status_line};
 
 use crate::clock::DATE_LINE_BYTES;
-use crate::response::{Body, Response};
+use crate::response::{Body, Response, has_line, lines_without};
 
 /// What a head says beyond its response.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,8 @@ pub struct Edge {
 impl Edge {
     /// For a head that is made a stream's fields.
     #[must_use]
-    pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool) -> Self {
-        Self { date_line, version: None, is_head, is_tls: true, closes: false }
+    pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool, is_tls: bool) -> Self {
+        Self { date_line, version: None, is_head, is_tls, closes: false }
     }
 
     /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
@@ -43,7 +43,11 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
     write_status_line(head, response.status);
     let fields = std::mem::take(&mut response.fields);
     for lines in fields.lines() {
-        head.extend_from_slice(lines);
+        match edge.is_tls || !has_line(lines, HSTS.trim_end_matches(':')) {
+            true => head.extend_from_slice(lines),
+            // Over plain HTTP it must not be sent, whoever wrote it (RFC 6797 §7.2).
+            false => head.extend_from_slice(&lines_without(lines, HSTS)),
+        }
     }
     let is_tunnel = matches!(response.body, Body::Upgraded(_));
     let has_length = !is_tunnel && !matches!(response.status, 100..=199 | 204 | 304);
@@ -72,6 +76,8 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
         response.body = Body::Empty;
     }
 }
+
+const HSTS: &str = "strict-transport-security:";
 
 #[cfg(test)]
 mod tests;

@@ -65,6 +65,7 @@ impl Label for TxPath {
         TxPath::KernelWrite.as_str(),
         TxPath::KernelSendfile.as_str(),
         TxPath::KernelSplice.as_str(),
+        TxPath::Plain.as_str(),
     ];
 
     fn index(self) -> usize {

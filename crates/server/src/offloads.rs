@@ -28,24 +28,25 @@ impl Offloads {
         Self { capabilities, kill_switch, metrics }
     }
 
-    /// Why a connection had better not try.
-    pub(crate) fn obstacle(&self, session: &Session) -> Option<Reason> {
+    /// Why a connection had better not try. A plain connection has no session, and nothing in its way.
+    pub(crate) fn obstacle(&self, session: Option<&Session>) -> Option<Reason> {
+        let session = session?;
         if self.kill_switch.is_user_only() {
             return Some(Reason::KillSwitch);
         }
         if !self.capabilities.carries_tx(session.version, session.cipher) {
             return Some(Reason::KernelLacksSuite);
         }
-        if OPEN_CIRCUITS.load(Ordering::Relaxed) & suite_bit(session) != 0 {
+        if OPEN_CIRCUITS.load(Ordering::Relaxed) & suite_bit(Some(session)) != 0 {
             return Some(Reason::CircuitOpen);
         }
         None
     }
 
     /// As [`obstacle`](Self::obstacle), for what comes through a pipe.
-    pub(crate) fn splice_obstacle(&self, session: &Session) -> Option<Reason> {
-        self.obstacle(session)
-            .or_else(|| self.capabilities.splice.is_err().then_some(Reason::KernelLacksSplice))
+    pub(crate) fn splice_obstacle(&self, session: Option<&Session>) -> Option<Reason> {
+        let lacks_splice = session.is_some() && self.capabilities.splice.is_err();
+        self.obstacle(session).or_else(|| lacks_splice.then_some(Reason::KernelLacksSplice))
     }
 
     /// Whether this kernel changes keys (Linux 6.14).
@@ -59,12 +60,14 @@ impl Offloads {
     /// The connection has ended.
     pub(crate) fn conclude(
         &self,
-        session: &Session,
+        session: Option<&Session>,
         outcome: Result<(), OffloadError>,
     ) -> Result<Option<Reason>, StreamError> {
         match outcome {
             Ok(()) => {
-                self.metrics.switched();
+                if session.is_some() {
+                    self.metrics.switched();
+                }
                 Ok(None)
             }
             Err(OffloadError::Refused(refusal)) => {
@@ -85,7 +88,7 @@ impl Offloads {
 
     /// Counts how often the keys of a connection that has ended had changed. What the kernel refused there ends connections as
     /// at the switch, and is tried no more either.
-    pub(crate) fn keys_changed(&self, session: &Session, changes: KeyChanges) {
+    pub(crate) fn keys_changed(&self, session: Option<&Session>, changes: KeyChanges) {
         self.metrics.keys_changed(changes);
         if let Some(reason) = changes.refused {
             self.metrics.refused(reason);
@@ -113,7 +116,8 @@ fn open_circuit(suite: u8, reason: &'static str) {
 /// Suites whose offload failed half-way in this process, one bit each.
 static OPEN_CIRCUITS: AtomicU8 = AtomicU8::new(0);
 
-fn suite_bit(session: &Session) -> u8 {
+fn suite_bit(session: Option<&Session>) -> u8 {
+    let Some(session) = session else { return 0 };
     let version = match session.version {
         Version::Tls12 => 0,
         Version::Tls13 => 3,

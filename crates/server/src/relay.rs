@@ -344,7 +344,7 @@ impl Relay {
 
     /// What went to the backend, and what to the client.
     pub(crate) fn flows(&self) -> [Flow; 2] {
-        [self.to_backend.flow, self.to_client.flow]
+        [self.to_backend.flow(), self.to_client.flow()]
     }
 }
 

@@ -51,10 +51,13 @@ pub struct Presented<'c> {
     pub is_verified: bool,
 }
 
-impl<'c> From<&'c Session> for Presented<'c> {
-    fn from(session: &'c Session) -> Self {
-        let server_name = session.server_name.as_deref();
-        Self { server_name, is_verified: session.peer.is_some() }
+/// Over a plain connection it presents nothing.
+impl<'c> From<Option<&'c Session>> for Presented<'c> {
+    fn from(session: Option<&'c Session>) -> Self {
+        Self {
+            server_name: session.and_then(|session| session.server_name.as_deref()),
+            is_verified: session.is_some_and(|session| session.peer.is_some()),
+        }
     }
 }
 
@@ -136,7 +139,7 @@ impl<'c> Request<'c> {
             BodySource::Tls(source) => source.stream.session(),
             BodySource::Stream(source) => source.session,
         };
-        session.peer.as_deref()
+        session?.peer.as_deref()
     }
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.

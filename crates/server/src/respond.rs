@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_http::RequestError;
+use kettle_http::forwarded::Scheme;
 use kettle_http::target::{Form, Target};
 
 use crate::access_log::RequestId;
@@ -46,8 +47,14 @@ pub async fn respond(
     let presented = request.presented();
     let site = router.site(head.host_bytes(), presented);
     let (Ok(target), Some(site)) = (head.target(), site) else {
-        let status = head.target().err().map_or(421, |error| error.status());
         let id = &request.client.request_id;
+        // A client that came by HTTPS to a proxy in front would come back for ever.
+        let is_plain = request.client.scheme == Scheme::Http;
+        if let Some(redirect) = router.https_for(head).filter(|_| is_plain && head.has_target()) {
+            let response = redirect.respond(head, id);
+            return response.unwrap_or_else(|error| error_page::plain(&error, id));
+        }
+        let status = head.target().err().map_or(421, |error| error.status());
         return Box::pin(refuse(files, router, Some(head), presented, status, id)).await;
     };
     let route = site.route(target.path);

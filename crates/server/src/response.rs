@@ -274,7 +274,7 @@ pub(crate) fn has_line(lines: &[u8], name: &str) -> bool {
 }
 
 /// Ready lines but those that begin so.
-fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
+pub(crate) fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
     let lines = lines.split_inclusive(|byte| *byte == b'\n');
     lines.filter(|line| !line.starts_with(beginning.as_bytes())).collect::<Vec<_>>().concat()
 }

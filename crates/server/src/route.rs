@@ -3,45 +3,53 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
+mod listener;
 mod mistake;
+mod names;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
-use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use kettle_config::{ANY_NAME, Config, Diagnostic, LogTarget, PathKey, RuleIndex, TxPathChoice};
+use kettle_config::{Config, Diagnostic, LogTarget, PathKey, RuleIndex, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
-use kettle_tls::names::NAME_BYTES_MAX;
 
 use crate::access_log::Destination;
 use crate::cached::CachedRoute;
 use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::guard::{Guard, UsersMistake};
-use crate::proxy::{ProxyRoute, asked_name};
+use crate::proxy::ProxyRoute;
 use crate::redirect::pattern::Paths;
 use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
 use mistake::{root_diagnostic, users_diagnostic};
+use names::SiteNames;
 
-/// All sites of a configuration.
+use listener::HttpsSites;
+pub use listener::KnownNames;
+
+/// The sites that are reached at a listener.
 #[derive(Debug)]
 pub struct Router {
-    sites: Vec<Site>,
-    /// Site numbers by whole name, in lower case. Trees: to compare a few names costs less than a
-    /// keyed hash of one.
-    exact: BTreeMap<Box<[u8]>, usize>,
-    /// Site numbers by what follows the star of `*.example.org`, in lower case.
-    below: BTreeMap<Box<[u8]>, usize>,
+    /// All of the configuration.
+    sites: Arc<Vec<Site>>,
+    /// The names of those that are reached here.
+    names: SiteNames,
+    /// Those of all sites, where these are more.
+    all_names: Option<Arc<SiteNames>>,
     default: Option<usize>,
     /// The site whose certificate is shown for names that no site has.
     shown_to_others: Option<usize>,
+    /// Where clients are sent that ask for a site which https listeners have, and this one has not.
+    https: Option<HttpsSites>,
+    /// True if nothing is encrypted, and nobody could show a certificate.
+    is_plain: bool,
     /// Whether it was said lately that a name has no site.
     unknown_name: OnceAMinute,
 }
@@ -148,7 +156,8 @@ impl Handler {
 }
 
 impl Router {
-    /// The router of a configuration. Opens all roots, and reads the files of users. Where a router of the same configuration is
+    /// The router of a configuration's https listeners, as far as they name no sites: all that have a certificate are reached there.
+    /// Opens all roots, and reads the files of users. Where a router of the same configuration is
     /// given, its folders stay open if they are not there any more, and its limits of rates go on.
     ///
     /// # Errors
@@ -159,38 +168,15 @@ impl Router {
         stores: &Stores,
         same: Option<&Self>,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let mut router = Self {
-            sites: Vec::with_capacity(config.sites.len()),
-            exact: BTreeMap::new(),
-            below: BTreeMap::new(),
-            default: config
-                .default_site()
-                .filter(|site| config.sites.get(*site).is_some_and(kettle_config::Site::is_served)),
-            shown_to_others: None,
-            unknown_name: OnceAMinute::default(),
-        };
-        // As `Identities::add_site` has it.
-        let first_served = config.sites.iter().position(kettle_config::Site::is_served);
-        router.shown_to_others = router.default.or(first_served);
         let client_auth = client_auth_groups(config);
         let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
+        let mut sites = Vec::with_capacity(config.sites.len());
         for (number, site) in config.sites.iter().enumerate() {
-            for name in site.names.iter().filter(|_| site.is_served()) {
-                let name = asked_name(&name.value);
-                if name == ANY_NAME {
-                    continue;
-                }
-                if let Some(below) = name.strip_prefix('*') {
-                    router.below.entry(below.as_bytes().into()).or_insert(number);
-                } else {
-                    router.exact.entry(name.into_bytes().into()).or_insert(number);
-                }
-            }
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
             let routes = build_routes(config, site, (upstreams, stores), open, &mut diagnostics);
-            router.sites.push(Site {
+            sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
                     format!("strict-transport-security: {}\r\n", hsts.header_value()).into()
@@ -211,13 +197,51 @@ impl Router {
                 }),
             });
         }
-        if diagnostics.is_empty() { Ok(router) } else { Err(diagnostics) }
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
+        }
+        let numbered = config.sites.iter().enumerate();
+        let all: Vec<_> = numbered.filter(|(_, site)| site.is_served()).collect();
+        let reached: Vec<_> = all.iter().copied().filter(|(_, it)| it.has_certificate()).collect();
+        let base = Self {
+            sites: Arc::new(sites),
+            names: SiteNames::default(),
+            all_names: (reached.len() < all.len())
+                .then(|| Arc::new(SiteNames::of(all.into_iter()))),
+            default: None,
+            shown_to_others: None,
+            https: None,
+            is_plain: false,
+            unknown_name: OnceAMinute::default(),
+        };
+        Ok(base.reaching(&reached, reached.iter().rfind(|(_, it)| it.is_default())))
     }
 
-    /// Tells which sites are alike by what their files hold, where two files may be copies of one.
+    /// The same sites, of which these are reached, and this one by names that no site has.
+    fn reaching(
+        &self,
+        reached: &[(usize, &kettle_config::Site)],
+        default: Option<&(usize, &kettle_config::Site)>,
+    ) -> Self {
+        let default = default.map(|(number, _)| *number);
+        Self {
+            sites: Arc::clone(&self.sites),
+            names: SiteNames::of(reached.iter().copied()),
+            all_names: self.all_names.clone(),
+            default,
+            // As `Identities::add_site` has it.
+            shown_to_others: default.or(reached.first().map(|(number, _)| *number)),
+            https: None,
+            is_plain: false,
+            unknown_name: OnceAMinute::default(),
+        }
+    }
+
+    /// Tells which sites are alike by what their files hold, where two files may be copies of one. Before others share them.
     #[must_use]
     pub fn with_alike(mut self, alike: &AlikeSites) -> Self {
-        for (number, site) in self.sites.iter_mut().enumerate() {
+        let sites = Arc::get_mut(&mut self.sites).map_or(&mut [][..], |sites| sites);
+        for (number, site) in sites.iter_mut().enumerate() {
             let of = |groups: &[Option<usize>]| groups.get(number).copied().flatten();
             site.certificates = of(&alike.certificates).unwrap_or(site.certificates);
             site.client_auth = site.client_auth.and(of(&alike.client_auth).or(site.client_auth));
@@ -228,7 +252,7 @@ impl Router {
     /// A router whose sites answer with what they were sent.
     #[cfg(test)]
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
-        for site in &mut self.sites {
+        for site in Arc::get_mut(&mut self.sites).unwrap() {
             let prefix = String::new();
             let handler = Handler::Echo(echo);
             site.routes.insert(0, Route { prefix, rules: None, handler, log: None });
@@ -278,13 +302,16 @@ impl Router {
     #[must_use]
     pub fn site(&self, host: Option<&[u8]>, presented: Presented<'_>) -> Option<&Site> {
         let server_name = presented.server_name.map(str::as_bytes);
-        let shown = || self.number_of(server_name).or(self.shown_to_others);
+        let shown = || self.shown_to(server_name);
         let number = match (host, server_name) {
             (None, Some(_)) => shown()?,
             _ => self.number_of(host)?,
         };
         let site = &self.sites[number];
         if site.client_auth.is_some() {
+            if self.is_plain {
+                return None;
+            }
             // A client that the acceptor asked for one has shown it. This does not rely on that.
             let is_let_in = presented.is_verified || site.is_certificate_optional;
             if !is_let_in || self.client_auth_of(server_name) != site.client_auth {
@@ -304,7 +331,8 @@ impl Router {
     /// True if no site has this name, nor stands for all others. It is said once a minute.
     #[must_use]
     pub fn is_unknown(&self, host: &str) -> bool {
-        let is_unknown = self.number_of(Some(host.as_bytes())).is_none();
+        let all = self.all_names.as_deref().unwrap_or(&self.names);
+        let is_unknown = self.default.is_none() && all.find(host.as_bytes()).is_none();
         if is_unknown && self.unknown_name.is_due(Instant::now()) {
             tracing::warn!(
                 ?host,
@@ -317,31 +345,31 @@ impl Router {
 
     /// Which certificates clients of connections with this name were asked for.
     fn client_auth_of(&self, server_name: Option<&[u8]>) -> Option<usize> {
-        self.sites.get(self.number_of(server_name)?)?.client_auth
+        let own = server_name.and_then(|name| self.names.find(name)).map(|own| own.site);
+        self.sites.get(own.or(self.default)?)?.client_auth
     }
 
-    /// Exact name, then one level below a star, then the default.
+    /// The site for a name: its own, one with a star, or the default. Where a site that is not reached here has the name more
+    /// exactly, there is none: what it asks of its clients must not be got around by another listener.
     fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
-        let address = one_spelling(name);
-        let name = address.as_deref().map_or(name, str::as_bytes);
-        let name = name.strip_suffix(b".").unwrap_or(name);
-        // No site has a longer name.
-        let mut lower = [0; NAME_BYTES_MAX];
-        let Some(lower) = lower.get_mut(..name.len()) else { return self.default };
-        lower.copy_from_slice(name);
-        lower.make_ascii_lowercase();
-        let dot = || lower.iter().position(|byte| *byte == b'.');
-        let below = || dot().and_then(|dot| self.below.get(&lower[dot..]));
-        self.exact.get(&*lower).or_else(below).copied().or(self.default)
+        let own = self.names.find(name);
+        if own.is_some_and(|own| own.is_exact) {
+            return own.map(|own| own.site);
+        }
+        let elsewhere = self.all_names.as_ref().and_then(|all| all.find(name));
+        match (own, elsewhere) {
+            (Some(_), Some(elsewhere)) if elsewhere.is_exact => None,
+            (None, Some(_)) => None,
+            (own, _) => own.map(|own| own.site).or(self.default),
+        }
     }
-}
 
-/// An IPv6 address in brackets, as [`asked_name`] spells it; `None` for everything else.
-fn one_spelling(host: &[u8]) -> Option<String> {
-    let address = host.strip_prefix(b"[")?.strip_suffix(b"]")?;
-    let address = std::str::from_utf8(address).ok()?.parse::<Ipv6Addr>().ok()?;
-    Some(format!("[{address}]"))
+    /// The site whose certificate a connection with this name is shown.
+    fn shown_to(&self, server_name: Option<&[u8]>) -> Option<usize> {
+        let own = server_name.and_then(|name| self.names.find(name));
+        own.map(|own| own.site).or(self.shown_to_others)
+    }
 }
 
 impl Site {

@@ -66,18 +66,51 @@ pub struct Budgets {
 pub struct Served {
     /// The settings.
     pub config: Arc<Config>,
-    /// Which site and handler answer.
+    /// Which site and handler answer at https listeners that name no sites.
     pub router: Arc<Router>,
-    /// Certificates and TLS settings.
+    /// Certificates and TLS settings of these listeners.
     pub tls: Acceptors,
-    /// The same for listeners that offer HTTP/2.
+    /// The same for those that offer HTTP/2.
     pub tls_with_http2: Acceptors,
+    /// For each listener that names its sites: what is reached there.
+    pub own_sites: Vec<Option<Arc<OwnSites>>>,
     /// For each listener that carries connections on: where they go.
     pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
     /// The services that connections are carried to.
     pub backends: Arc<Backends>,
     /// The same for routes that pass requests.
     pub upstreams: Arc<Upstreams>,
+}
+
+/// What is reached at a listener that names its sites.
+pub struct OwnSites {
+    /// Which site and handler answer.
+    pub router: Arc<Router>,
+    /// Certificates and TLS settings; plain HTTP has none.
+    pub tls: Option<Acceptors>,
+}
+
+impl Served {
+    /// Which site and handler answer at this listener.
+    #[must_use]
+    pub fn router(&self, listener: usize) -> &Arc<Router> {
+        self.own_sites_of(listener).map_or(&self.router, |own| &own.router)
+    }
+
+    /// What this listener offers, if it speaks HTTPS.
+    #[must_use]
+    pub fn acceptors(&self, listener: usize) -> Option<&Acceptors> {
+        let https = self.config.listeners.get(listener)?.https()?;
+        match self.own_sites_of(listener) {
+            Some(own) => own.tls.as_ref(),
+            None if https.http2 == Some(true) => Some(&self.tls_with_http2),
+            None => Some(&self.tls),
+        }
+    }
+
+    fn own_sites_of(&self, listener: usize) -> Option<&OwnSites> {
+        self.own_sites.get(listener)?.as_deref()
+    }
 }
 
 /// One configuration in force. The newest one answers each request, or there is a 421. A connection whose listener or limits
@@ -115,6 +148,21 @@ pub struct Listening {
     pub socket: Arc<std::net::TcpListener>,
     /// Its settings: an index into `config.listeners` of the same snapshot.
     pub index: usize,
+}
+
+/// The configuration that answers a request, and what of it its connection reaches.
+pub(crate) struct Answering {
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// Its listener; `None` if that is gone, and was one of those that name no sites.
+    pub(crate) listener: Option<usize>,
+}
+
+impl Answering {
+    /// Which site and handler answer.
+    pub(crate) fn router(&self) -> &Router {
+        let served = &self.snapshot.served;
+        self.listener.map_or(&served.router, |listener| served.router(listener))
+    }
 }
 
 /// Whether the server is to go on.

@@ -428,8 +428,8 @@ impl WrittenTo {
     }
 }
 
-/// How all keys begin.
-const EVERY_KEY: &str = "https://";
+/// How all keys begin, of either scheme.
+const EVERY_KEY: &str = "http";
 
 /// Keys that are told apart of those that were written to while a store could not be opened: for each of them the disk is waited for
 /// when it is.

@@ -11,14 +11,21 @@ pub enum TxPath {
     KernelWrite,
     /// Sent from the page cache, encrypted by the kernel.
     KernelSendfile,
-    /// Moved from another socket through a pipe, encrypted by the kernel where this end has TLS.
+    /// Moved from another socket through a pipe, encrypted by the kernel.
     KernelSplice,
+    /// Not encrypted. The reason says what moved the bytes, where that was not a write from this process's memory.
+    Plain,
 }
 
 impl TxPath {
     /// Every path, in the order the metrics list them.
-    pub const ALL: [TxPath; 4] =
-        [TxPath::User, TxPath::KernelWrite, TxPath::KernelSendfile, TxPath::KernelSplice];
+    pub const ALL: [TxPath; 5] = [
+        TxPath::User,
+        TxPath::KernelWrite,
+        TxPath::KernelSendfile,
+        TxPath::KernelSplice,
+        TxPath::Plain,
+    ];
 
     /// The word used in configuration, logs and metrics.
     #[must_use]
@@ -28,6 +35,7 @@ impl TxPath {
             TxPath::KernelWrite => "kernel-write",
             TxPath::KernelSendfile => "kernel-sendfile",
             TxPath::KernelSplice => "kernel-splice",
+            TxPath::Plain => "plain",
         }
     }
 }
@@ -43,7 +51,7 @@ pub struct Flow {
     pub reason: Option<Reason>,
 }
 
-/// Why a response did not take the path the configuration prefers.
+/// Why a response did not take the path the configuration prefers, or what moved the bytes of a plain one.
 ///
 /// A response that took its preferred path has no reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +80,10 @@ pub enum Reason {
     SmallTunnel,
     /// Opened on one side, sealed on the other: only this process has the bytes.
     TlsToTls,
+    /// Plain, and sent from the page cache.
+    Sendfile,
+    /// Plain, and moved from another socket through a pipe.
+    Splice,
 }
 
 impl Reason {
@@ -91,6 +103,8 @@ impl Reason {
             Reason::ReceivedHere => "received_here",
             Reason::SmallTunnel => "small_tunnel",
             Reason::TlsToTls => "tls_to_tls",
+            Reason::Sendfile => "sendfile",
+            Reason::Splice => "splice",
         }
     }
 }

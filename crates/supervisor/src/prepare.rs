@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use kettle_config::{Config, Diagnostic, Located, Position, Reach, advice, check_files};
 use kettle_kernel::file_system::Disclosure;
+use kettle_tls::Acceptors;
 use kettle_tls::identity::{Identity, IdentityError, IdentityWarning};
 use kettle_tls::self_signed;
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
@@ -21,8 +22,8 @@ use crate::ends::CertificateEnds;
 use crate::file_watch::FileStates;
 use acceptors::{AcceptorSource, LoadedAcceptors, make_acceptors};
 use kettle_server::backend::Backends;
-use kettle_server::route::{AlikeSites, Router};
-use kettle_server::setup::Served;
+use kettle_server::route::{AlikeSites, KnownNames, Router};
+use kettle_server::setup::{OwnSites, Served};
 use kettle_server::stores::Stores;
 use kettle_server::upstream::Upstreams;
 
@@ -141,15 +142,17 @@ pub(crate) fn prepare(
     }
     let mut warnings = std::mem::take(&mut diagnostics.serious);
     warnings.append(&mut diagnostics.warnings);
-    let (tls, tls_with_http2, of_tunnels) = acceptors;
+    let LoadedAcceptors { https, with_http2, of_sites, of_tunnels } = acceptors;
+    let own_sites = own_sites(&config, &reach, &router, of_sites);
     let tunnels = tunnels::routes(&config, &reach, of_tunnels, &loaded.upstreams);
     Ok(Prepared {
         warnings: all_warnings(&config, warnings),
         served: Arc::new(Served {
             config: Arc::new(config),
             router: Arc::new(router),
-            tls,
-            tls_with_http2,
+            tls: https,
+            tls_with_http2: with_http2,
+            own_sites,
             tunnels,
             backends: Arc::new(loaded.backends),
             upstreams: Arc::new(loaded.upstreams),
@@ -164,6 +167,21 @@ pub(crate) fn prepare(
         file_states,
         generated: loaded.generated,
     })
+}
+
+/// For each listener that names its sites: what is reached there.
+fn own_sites(
+    config: &Config,
+    reach: &Reach<'_>,
+    router: &Router,
+    acceptors: Vec<Option<Acceptors>>,
+) -> Vec<Option<Arc<OwnSites>>> {
+    let known = KnownNames::of(config, reach);
+    let own = |(listener, tls)| {
+        let router = Arc::new(router.of_listener(listener, reach, &known)?);
+        Some(Arc::new(OwnSites { router, tls }))
+    };
+    config.listeners.iter().zip(acceptors).map(own).collect()
 }
 
 /// Looks for everything that would go wrong, and for what clients would refuse. Unlike

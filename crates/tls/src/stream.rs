@@ -1,11 +1,12 @@
-//! A TLS connection over a TCP socket: what is sent may be encrypted here or by the kernel, what
-//! is received is always opened here.
+//! A connection over a TCP socket: TLS, of which what is sent may be encrypted here or by the kernel, and what is received is
+//! always opened here; or plain text, so that what serves requests need not know which.
 //!
 //! Nothing in here waits by itself or has a deadline: the `poll_` functions are for callers who watch
 //! one beside them.
 
 mod accept;
 mod bytes;
+mod calls;
 mod connect;
 mod discard;
 mod offload;
@@ -42,13 +43,14 @@ use crate::handshake::{Established, HandshakeError, KeptSession};
 use crate::records::RecordError;
 use crate::session::Session;
 pub use crate::ticket_reader::Tickets;
-use reader::TlsReader;
+use reader::{Opening, TlsReader};
 use writer::{Sending, TlsWriter};
 
-/// An established TLS connection: two halves over one socket, each of which makes progress alone.
+/// An established connection: two halves over one socket, each of which makes progress alone.
 pub struct TlsStream {
     socket: TcpStream,
-    session: Box<Session>,
+    /// A plain connection has none.
+    session: Option<Box<Session>>,
     /// Where it is kept, to be resumed.
     kept_session: Option<Arc<dyn KeptSession>>,
     reader: TlsReader,
@@ -192,20 +194,51 @@ impl TlsStream {
         } = established;
         let (tx, rx) = secrets.map(|secrets| (secrets.tx, secrets.rx)).unzip();
         let control = ControlReader::new(session.version, peer, Instant::now());
+        let protection = Opening { opener: Box::new(opener), secret: rx, tickets, control };
         let are_tickets = peer == Peer::Client && session.version == crate::Version::Tls13;
         Self {
             socket,
-            session: Box::new(session),
+            session: Some(Box::new(session)),
             kept_session,
-            reader: TlsReader::new(opener, rx, tickets, control, incoming),
+            reader: TlsReader::new(protection, incoming),
             writer: TlsWriter::new(sealer, tx, outgoing, are_tickets),
         }
     }
 
-    /// What the handshake agreed on.
+    /// A connection without TLS, of which `received` was received already.
     #[must_use]
-    pub fn session(&self) -> &Session {
-        &self.session
+    pub fn plain(socket: TcpStream, received: Vec<u8>) -> Self {
+        Self {
+            socket,
+            session: None,
+            kept_session: None,
+            reader: TlsReader::plain(received.into()),
+            writer: TlsWriter::plain(),
+        }
+    }
+
+    /// The socket of a plain connection that has nothing queued, and what was received and not consumed. A connection with TLS
+    /// comes back as it is.
+    ///
+    /// # Errors
+    /// The connection, if it has TLS or still has something to send.
+    pub fn into_plain(self: Box<Self>) -> Result<(TcpStream, Received), Box<Self>> {
+        if !self.is_plain() || self.queued_bytes() > 0 {
+            return Err(self);
+        }
+        Ok((self.socket, self.reader.received))
+    }
+
+    /// What the handshake agreed on; `None` if there was none.
+    #[must_use]
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_deref()
+    }
+
+    /// True if nothing is encrypted.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.session.is_none()
     }
 
     /// How often its keys changed.
@@ -229,7 +262,9 @@ impl TlsStream {
     /// Goes on as if this many records more had been sent and received, which is how a test gets near a key's limit. The peer must
     /// do the same the other way round, or nothing authenticates any more. What the kernel sends cannot be skipped.
     pub fn dangerous_skip_records(&mut self, sent: u64, received: u64) {
-        self.reader.opener.skip_records(received);
+        if let Some(protection) = &mut self.reader.protection {
+            protection.opener.skip_records(received);
+        }
         if let Sending::User(sealer) = &mut self.writer.sending {
             sealer.skip_records(sent);
         }

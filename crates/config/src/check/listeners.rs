@@ -69,7 +69,7 @@ fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
 
 /// Only what reads requests can read who they are for.
 fn check_trust(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
-    let reads = matches!(listener.kind, ListenerKind::Https(_) | ListenerKind::Redirect(_));
+    let reads = listener.serves() || matches!(listener.kind, ListenerKind::Redirect(_));
     for name in ["trusted_proxies", "client_ip_header"] {
         let Some(place) = reader.place(&format!("listener.{index}.{name}")) else { continue };
         let (message, help) = if !reads {

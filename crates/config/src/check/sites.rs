@@ -1,12 +1,14 @@
 //! Names and prefixes that repeat, sites that could not answer, and HSTS beyond its rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
+
+use super::served::{self, Groups};
 
 use crate::diagnostic::Help;
 use crate::glob::{CacheControl, DenyPatterns};
 use crate::located::Position;
-use crate::model::{Config, PathPattern, Piece, Reach, Route, Site, Template};
+use crate::model::{Config, Listener, PathPattern, Piece, Reach, Route, Site, Template};
 use crate::read::Reader;
 use crate::rule_index::{PathKey, RuleIndex};
 use crate::setting::ANY_NAME;
@@ -14,56 +16,102 @@ use crate::setting::ANY_NAME;
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
 const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 
+/// Sites with one name that another is held against: of more it is not said with which it collides, and the first of them do.
+const SAME_NAME_MAX: usize = 100;
+
 /// Rules of a site, or patterns of a route, that one path may have to be held against one after the other.
 const CROWD_MAX: usize = 1_000;
 
 /// Records every mistake between the settings of the sites.
 pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
-    let serves = config.listeners.iter().any(|listener| listener.https().is_some());
+    let serves = config.listeners.iter().any(Listener::serves);
+    let mut https = config.listeners.iter().filter_map(Listener::https);
+    let serves_all = https.any(|https| https.sites.is_empty());
+    let in_plain: HashSet<usize> = config
+        .listeners
+        .iter()
+        .filter(|it| it.http().is_some())
+        .flat_map(|listener| reach.served(listener))
+        .map(|(number, _)| number)
+        .collect();
     let in_tunnels = reach.of_any(config.listeners.iter().filter(|it| it.tls().is_some()));
-    let ends_tls = |number: usize, site: &Site| match serves && site.is_served() {
+    let ends_tls = |number: usize, site: &Site| match serves_all
+        && site.is_served()
+        && !in_plain.contains(&number)
+    {
         true => Some("an https listener"),
         false => in_tunnels.contains(&number).then_some("a tls listener"),
     };
+    served::check_names(config, reach, reader);
+    let groups = Groups::of(config, reach);
     if serves && config.sites.is_empty() && !reader.is_written("site") {
         let message = "no site is declared, so no request could be answered".to_owned();
         let help = "[[site]] with names = [\"example.org\"]";
         reader.report_missing(message, Help::write(help));
     }
-    find_repeated_names(&config.sites, reader);
-    find_second_default(&config.sites, reader);
+    find_repeated_names(&config.sites, &groups, reader);
+    find_second_default(&config.sites, &groups, reader);
     for (index, site) in config.sites.iter().enumerate() {
         check_certificates(index, site, ends_tls(index, site), reader);
         check_routes(index, site, serves && !site.names_backend(), reader);
         check_hsts(index, site, reader);
-    }
-}
-
-fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
-    let mut first: HashMap<&str, Position> = HashMap::new();
-    for name in sites.iter().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
-        match first.get(name.value.as_str()) {
-            Some(at) => {
-                let message =
-                    format!("the site on {} is named \"{name}\" already", reader.line(at.line));
-                reader.report_located(name, message, Help::act("remove one of both"));
-            }
-            None => {
-                first.insert(&name.value, name.at);
-            }
+        if serves && ends_tls(index, site).is_none() {
+            check_without_tls(index, site, reader);
         }
     }
 }
 
-fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
-    let mut first: Option<usize> = None;
-    for (index, site) in sites.iter().enumerate().filter(|(_, site)| site.default) {
+/// Two sites may have one name where no listener has both.
+fn find_repeated_names(sites: &[Site], groups: &Groups, reader: &mut Reader<'_>) {
+    let mut known: HashMap<&str, Vec<(usize, Position)>> = HashMap::new();
+    let names = sites
+        .iter()
+        .enumerate()
+        .flat_map(|(number, site)| site.names.iter().map(move |name| (number, name)));
+    for (number, name) in names.filter(|(_, name)| name.value != ANY_NAME) {
+        let earlier = known.entry(&name.value).or_default();
+        let is_beside = |(other, _): &&(usize, Position)| !groups.are_apart(*other, number);
+        if let Some((_, at)) = earlier.iter().take(SAME_NAME_MAX).find(is_beside) {
+            let message =
+                format!("the site on {} is named \"{name}\" already", reader.line(at.line));
+            let help = "remove one of both, or name each on listeners of its own, by `sites`";
+            reader.report_located(name, message, Help::act(help));
+        } else {
+            let store = earlier.iter().take(SAME_NAME_MAX).find_map(|(other, at)| {
+                Some((*at, served::shared_store(sites.get(*other)?, sites.get(number)?)?))
+            });
+            if let Some((at, store)) = store {
+                let message = format!(
+                    "\"{name}\" is also a name of the site on {}, and both keep responses in the cache \"{store}\" by their URLs",
+                    reader.line(at.line)
+                );
+                let help = "give the routes of one of both another [[cache]]";
+                reader.report_located(name, message, Help::act(help));
+            }
+            earlier.push((number, name.at));
+        }
+    }
+}
+
+fn find_second_default(sites: &[Site], groups: &Groups, reader: &mut Reader<'_>) {
+    let mut known: Vec<(usize, usize)> = Vec::new();
+    for (index, site) in sites.iter().enumerate().filter(|(_, site)| site.is_default()) {
         let by_name = site.names.iter().find(|name| name.value == ANY_NAME);
         let setting = reader.place(&format!("site.{index}.default"));
         let setting_line = setting.as_ref().map(|place| reader.source().position(place.start).line);
         let line = by_name.map(|name| name.at.line).or(setting_line);
-        let Some(earlier) = first else {
-            first = line;
+        let beside = known.iter().take(SAME_NAME_MAX).find(|it| !groups.are_apart(it.0, index));
+        let Some((_, earlier)) = beside.copied() else {
+            let others = known.iter().take(SAME_NAME_MAX).filter_map(|it| sites.get(it.0));
+            let store = others.filter_map(|other| served::shared_store(other, site)).next();
+            if let (Some(store), Some(name)) = (store, site.names.first()) {
+                let message = format!(
+                    "another default site keeps responses in the cache \"{store}\" too, by their URLs"
+                );
+                let help = "give the routes of one of both another [[cache]]";
+                reader.report_located(name, message, Help::act(help));
+            }
+            known.extend(line.map(|line| (index, line)));
             continue;
         };
         let message =
@@ -105,6 +153,21 @@ fn check_certificates(
             let message = format!("{} names this chain already", reader.line(line));
             let help = Help::act("remove one of both certificates");
             reader.report_located(chain, message, help);
+        }
+    }
+}
+
+/// What only clients that speak TLS can be asked or told.
+fn check_without_tls(index: usize, site: &Site, reader: &mut Reader<'_>) {
+    if !site.is_served() || reader.is_written(&format!("site.{index}.certificate")) {
+        return;
+    }
+    for name in ["client_auth", "hsts"] {
+        let place = reader.place(&format!("site.{index}.{name}"));
+        if let Some(place) = place.filter(|_| !site.self_signed) {
+            let message = format!("the site has no certificate, so `{name}` is for nobody");
+            let help = "give it a [[site.certificate]], or remove this";
+            reader.report_at(&place, message, Help::act(help));
         }
     }
 }

@@ -8,8 +8,9 @@ use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
     CLIENT_IP_HEADER, KIB, MIB, Network, backends_by_alpn, duration, flag, located_address,
-    located_path, located_text, located_texts_or_all, networks, number, one_number, optional,
-    required, rules, section, sections, settings, size, text, texts, variants, word, word_list,
+    located_path, located_text, located_texts, located_texts_or_all, networks, number, one_number,
+    optional, required, rules, section, sections, settings, size, text, texts, variants, word,
+    word_list,
 };
 use crate::word::words;
 
@@ -51,7 +52,7 @@ settings! {
         /// or 2). From there a connection must begin with one, within 3 seconds, and the client it
         /// names is the one in log and limits; from elsewhere a connection with one is closed.
         pub accept_proxy: Vec<Network> = networks(),
-        /// With `kind = "https"` and `"redirect"`: the networks of proxies that speak HTTP and whose word is believed. Where one
+        /// With `kind = "https"`, `"http"` and `"redirect"`: the networks of proxies that speak HTTP and whose word is believed. Where one
         /// connects, the client is whom `client_ip_header` names: in the log, for limits, networks and passwords, and towards
         /// backends. `X-Forwarded-Proto` and `X-Request-Id` are believed from there, too. Behind `accept_proxy` the client that
         /// a PROXY header names is taken for the one that connects.
@@ -77,6 +78,8 @@ variants! {
     pub enum ListenerKind by "kind" {
         /// HTTPS: serves the sites.
         Https(HttpsListener) = "https",
+        /// HTTP without TLS: serves the sites that it names, and sends clients that ask for others to HTTPS.
+        Http(HttpListener) = "http",
         /// Plain HTTP that answers every request with a redirect to the same address over HTTPS.
         Redirect(RedirectListener) = "redirect",
         /// TLS that ends here; what is inside goes to a backend.
@@ -92,6 +95,8 @@ variants! {
 settings! {
     /// A listener that serves the sites.
     pub struct HttpsListener {
+        /// The names of the sites that are served here, out of all that have a certificate. `"_"` names the default site.
+        pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
         /// What a client gets that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
         /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space with `path = "auto"`, and written to
@@ -104,6 +109,23 @@ settings! {
         /// With `path = "auto"`: the size of body from which the kernel takes over, over HTTP/1.1.
         /// `kettle calibrate` measures the best value for a machine.
         pub crossover: u64 = size(64 * KIB, 0, 1024 * MIB),
+    }
+}
+
+settings! {
+    /// A listener that serves sites without TLS: anybody on the way can read and change what goes over it.
+    pub struct HttpListener {
+        /// The names of the sites that are served here. Where two sites have one name, that is the one without a certificate.
+        /// `"_"` names the default site, which then also answers for all names that no other site here has, as in health checks
+        /// by address. A site with `client_auth` is never served here.
+        pub sites: Vec<Located<String>> = required(located_texts(&rules::SITE_NAME)),
+        /// Takes HTTP/2 from clients that begin with it, without asking (prior knowledge, RFC 9113 §3.3).
+        pub http2: bool = flag(false),
+        /// The HTTPS port that clients are sent to which ask for a name that is not served here, but by an `https` listener. For
+        /// any other name they get status 421.
+        pub redirect_port: u16 = number(443, 1, 65_535, ""),
+        /// The status of these redirects. 307 and 308 keep the method of the request; 301 and 308 are remembered by browsers.
+        pub redirect_status: u16 = one_number(308, &[301, 302, 307, 308]),
     }
 }
 
@@ -258,6 +280,19 @@ impl Listener {
         }
     }
 
+    /// The settings of a listener that serves sites without TLS, if it is one.
+    pub fn http(&self) -> Option<&HttpListener> {
+        match &self.kind {
+            ListenerKind::Http(http) => Some(http),
+            _ => None,
+        }
+    }
+
+    /// True if it serves sites.
+    pub fn serves(&self) -> bool {
+        self.https().is_some() || self.http().is_some()
+    }
+
     /// The settings of a listener that ends TLS in front of a backend, if it is one.
     pub fn tls(&self) -> Option<&TlsListener> {
         match &self.kind {
@@ -272,14 +307,16 @@ impl Listener {
             ListenerKind::Https(https) => Some(https.path.as_str()),
             ListenerKind::Tls(tls) => Some(tls.path.as_str()),
             ListenerKind::Tcp(tcp) => Some(tcp.path.as_str()),
-            ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => None,
+            ListenerKind::Http(_) | ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => {
+                None
+            }
         }
     }
 
     /// The backend it names itself.
     pub fn backend(&self) -> Option<&Located<String>> {
         match &self.kind {
-            ListenerKind::Https(_) | ListenerKind::Redirect(_) => None,
+            ListenerKind::Https(_) | ListenerKind::Http(_) | ListenerKind::Redirect(_) => None,
             ListenerKind::Tls(tls) => tls.backend.as_ref(),
             ListenerKind::Tcp(tcp) => Some(&tcp.backend),
             ListenerKind::Passthrough(passthrough) => passthrough.backend.as_ref(),

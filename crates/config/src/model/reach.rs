@@ -1,9 +1,10 @@
-//! Which sites a listener carries connections for. Sites are found by their names: there may be ten thousand, of listeners as well,
+//! Which sites a listener serves, or carries connections for. Sites are found by their names: there may be ten thousand, of listeners as well,
 //! and none is held against all others.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Config, Listener, Site};
+use super::{Config, Listener, ListenerKind, Located, Site};
+use crate::setting::ANY_NAME;
 
 /// The sites of a configuration as its listeners reach them.
 pub struct Reach<'c> {
@@ -11,6 +12,8 @@ pub struct Reach<'c> {
     default: Option<usize>,
     /// Most often one has a name.
     by_name: HashMap<&'c str, Vec<usize>>,
+    /// Those that claim to be the default, most often one.
+    defaults: Vec<usize>,
 }
 
 impl<'c> Reach<'c> {
@@ -23,7 +26,10 @@ impl<'c> Reach<'c> {
                 by_name.entry(&name.value).or_default().push(number);
             }
         }
-        Self { sites: &config.sites, default: config.default_site(), by_name }
+        let sites = config.sites.iter().enumerate();
+        let defaults = sites.filter(|(_, site)| site.is_default()).map(|(number, _)| number);
+        let (default, defaults) = (config.default_site(), defaults.collect());
+        Self { sites: &config.sites, default, by_name, defaults }
     }
 
     /// The sites whose connections a listener carries to a backend, with their numbers, in the order of the file.
@@ -48,6 +54,68 @@ impl<'c> Reach<'c> {
         Some(default).filter(|site| is_taken && is_carried(listener)(site))
     }
 
+    /// The sites that a listener serves, with their numbers, in the order of the file. Without written `sites` an https listener
+    /// serves all that have a certificate.
+    #[must_use]
+    pub fn served(&self, listener: &Listener) -> Vec<(usize, &'c Site)> {
+        let (names, in_tls) = match &listener.kind {
+            ListenerKind::Https(https) if https.sites.is_empty() => {
+                let all = self.sites.iter().enumerate();
+                return all
+                    .filter(|(_, site)| site.is_served() && site.has_certificate())
+                    .collect();
+            }
+            ListenerKind::Https(https) => (&https.sites, true),
+            ListenerKind::Http(http) => (&http.sites, false),
+            _ => return Vec::new(),
+        };
+        let numbers: BTreeSet<usize> =
+            names.iter().flat_map(|name| self.served_by_name(&name.value, in_tls)).collect();
+        numbers.into_iter().filter_map(|it| Some((it, self.sites.get(it)?))).collect()
+    }
+
+    /// The sites of this name that are served over TLS, or without it. Where one of two has no certificate, it is that for plain
+    /// HTTP.
+    fn served_by_name(&self, name: &str, in_tls: bool) -> Vec<usize> {
+        let named = match name {
+            ANY_NAME => &self.defaults,
+            name => match self.by_name.get(name) {
+                Some(numbers) => numbers,
+                None => return Vec::new(),
+            },
+        };
+        let of = |number: &usize| self.sites.get(*number).filter(|site| site.is_served());
+        let of_kind = |has_certificate: bool| {
+            let numbers = named.iter().copied();
+            numbers
+                .filter(move |it| of(it).is_some_and(|it| it.has_certificate() == has_certificate))
+        };
+        match in_tls {
+            true => of_kind(true).collect(),
+            false if of_kind(false).next().is_some() => of_kind(false).collect(),
+            false => of_kind(true)
+                .filter(|it| of(it).is_some_and(|it| it.client_auth.is_none()))
+                .collect(),
+        }
+    }
+
+    /// Of the sites that a listener serves the one for names that no other of them has.
+    #[must_use]
+    pub fn served_default(&self, listener: &Listener) -> Option<(usize, &'c Site)> {
+        let takes_any = listener.http().is_none_or(|http| names_any(&http.sites));
+        let mut served = self.served(listener).into_iter().filter(|_| takes_any);
+        served.rfind(|(_, site)| site.is_default())
+    }
+
+    /// All sites of this name; `"_"` names those that claim to be the default.
+    pub(crate) fn all_named(&self, name: &str) -> impl Iterator<Item = &'c Site> + use<'_, 'c> {
+        let numbers = match name {
+            ANY_NAME => Some(&self.defaults),
+            name => self.by_name.get(name),
+        };
+        numbers.into_iter().flatten().filter_map(|number| self.sites.get(*number))
+    }
+
     /// The first site of this name.
     pub(crate) fn named(&self, name: &str) -> Option<&'c Site> {
         self.sites.get(*self.by_name.get(name)?.first()?)
@@ -67,6 +135,10 @@ impl<'c> Reach<'c> {
         }
         reached
     }
+}
+
+fn names_any(names: &[Located<String>]) -> bool {
+    names.iter().any(|name| name.value == ANY_NAME)
 }
 
 /// The names of the sites that a listener takes, where it does not take all.

@@ -9,8 +9,8 @@ use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
-    LogTarget, backends_by_alpn, duration, error_pages, flag, headers, located_text, located_texts,
-    log_target, optional, required, rules, section, sections, settings, word,
+    ANY_NAME, LogTarget, backends_by_alpn, duration, error_pages, flag, headers, located_text,
+    located_texts, log_target, optional, required, rules, section, sections, settings, word,
 };
 
 settings! {
@@ -58,9 +58,19 @@ settings! {
 }
 
 impl Site {
-    /// Whether `https` listeners have it: a site that only names a backend is for others.
+    /// Whether `https` and `http` listeners may have it: a site that only names a backend is for others.
     pub fn is_served(&self) -> bool {
         !self.routes.is_empty() || !self.names_backend()
+    }
+
+    /// True if it has a certificate, if only a generated one.
+    pub fn has_certificate(&self) -> bool {
+        self.self_signed || !self.certificates.is_empty()
+    }
+
+    /// True if it is the default site of the listeners that have it.
+    pub fn is_default(&self) -> bool {
+        self.default || self.names.iter().any(|name| name.value == ANY_NAME)
     }
 }
 

@@ -11,6 +11,7 @@ mod order;
 mod proxies;
 mod routes;
 mod scalars;
+mod served;
 mod syntax;
 mod texts;
 mod together;

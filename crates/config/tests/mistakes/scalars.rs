@@ -269,11 +269,11 @@ help: write "kernel-sendfile""#,
     (
         r#"[[listener]]
 address = "0.0.0.0:443"
-kind = "http""#,
-        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect", "tls", "tcp", "passthrough"
- 3 | kind = "http"
+kind = "htps""#,
+        r#"kettle.toml:3:8: `kind` takes one of "https", "http", "redirect", "tls", "tcp", "passthrough"
+ 3 | kind = "htps"
    |        ^^^^^^
-help: write "redirect""#,
+help: write "https""#,
     ),
     (
         r#"[tls]

@@ -93,11 +93,11 @@ const LISTENER_SETTINGS_HAVE_AN_EFFECT: &[Row] = &[
 address = "0.0.0.0:443"
 redirect_port = 8443
 redirect_status = 301"#,
-        r#"kettle.toml:3:17: only a [[listener]] with kind = "redirect" uses `redirect_port`
+        r#"kettle.toml:3:17: only a [[listener]] with kind = "http" or "redirect" uses `redirect_port`
  3 | redirect_port = 8443
    |                 ^^^^
 help: remove it here
-kettle.toml:4:19: only a [[listener]] with kind = "redirect" uses `redirect_status`
+kettle.toml:4:19: only a [[listener]] with kind = "http" or "redirect" uses `redirect_status`
  4 | redirect_status = 301
    |                   ^^^
 help: remove it here"#,
@@ -122,7 +122,7 @@ help: remove it here"#,
 address = "0.0.0.0:80"
 kind = "redirct"
 redirect_port = 8443"#,
-        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect", "tls", "tcp", "passthrough"
+        r#"kettle.toml:3:8: `kind` takes one of "https", "http", "redirect", "tls", "tcp", "passthrough"
  3 | kind = "redirct"
    |        ^^^^^^^^^
 help: write "redirect""#,
@@ -174,7 +174,7 @@ root = "/srv"
         r#"kettle.toml:7:10: the site on line 2 is named "a" already
  7 | names = ["A"]
    |          ^^^
-help: remove one of both"#,
+help: remove one of both, or name each on listeners of its own, by `sites`"#,
     ),
     (
         r#"[[site]]

@@ -170,7 +170,8 @@ async fn shake(
     let started = Instant::now();
     let mut stream = TlsStream::connect(client, connector).await?;
     let duration = started.elapsed();
-    let overhead_bytes = overhead_bytes(stream.session());
+    let session = stream.session().cloned().ok_or(StreamError::Bug("TLS without a session"))?;
+    let overhead_bytes = overhead_bytes(&session);
     let mut data_bytes = 0;
     let told = async {
         loop {
@@ -191,7 +192,7 @@ async fn shake(
     stream.queue_close_notify();
     // It fits into any socket that is still good.
     let _ = timeout(patience, poll_fn(|context| stream.poll_close(context))).await;
-    let (session, tickets) = (stream.session().clone(), stream.tickets());
+    let tickets = stream.tickets();
     Ok(Done { session, duration, tickets, data_bytes, afterwards })
 }
 

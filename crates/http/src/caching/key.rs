@@ -5,21 +5,31 @@ use crate::host::Authority;
 use crate::target::split_absolute;
 
 /// The one spelling of a URL that people or backends write: its host in lower case without a final dot, without the usual port, with
-/// a path that leads nowhere back and has no slashes in a row, without a fragment. What is kept was asked for over TLS, whichever
-/// scheme is written. `None` if it is no URL of HTTP with a host.
+/// a path that leads nowhere back and has no slashes in a row, without a fragment. `None` if it is no URL of HTTP with a host.
 #[must_use]
 pub fn key_of(url: &str) -> Option<String> {
     let url = url.split('#').next()?;
     let (authority, reference) = split_absolute(url)?;
     let is_https = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
-    let usual_port = if is_https { 443 } else { 80 };
+    let (scheme, usual_port) = if is_https { (HTTPS, 443) } else { (HTTP, 80) };
     let Authority { host, port } = Authority::parse(authority.as_bytes()).ok()?;
     let port = port.filter(|port| *port != usual_port).map(|port| format!(":{port}"));
     let (host, port) = (host.to_ascii_lowercase(), port.unwrap_or_default());
-    Some(format!("https://{host}{port}{}", in_order(reference)))
+    Some(format!("{scheme}{host}{port}{}", in_order(reference)))
 }
 
-/// The URLs of the same host that a response to a write names, which become invalid with the one it was for (RFC 9111 §4.4).
+/// The same key by the other scheme: a write changes what both get.
+#[must_use]
+pub fn by_other_scheme(key: &str) -> Option<String> {
+    let https = || key.strip_prefix(HTTP).map(|rest| format!("{HTTPS}{rest}"));
+    key.strip_prefix(HTTPS).map(|rest| format!("{HTTP}{rest}")).or_else(https)
+}
+
+const HTTPS: &str = "https://";
+const HTTP: &str = "http://";
+
+/// The URLs of the same host that a response to a write names, by whichever scheme, which become invalid with the one it was for
+/// (RFC 9111 §4.4). They have the scheme of that one.
 /// `origin` is scheme and authority, `reference` path and query of the request.
 #[must_use]
 pub fn also_invalid(fields: FieldLines<'_>, origin: &str, reference: &str) -> Vec<String> {
@@ -31,15 +41,15 @@ pub fn also_invalid(fields: FieldLines<'_>, origin: &str, reference: &str) -> Ve
         let url = match value {
             // The one that the request was for.
             "" => return None,
-            _ if value.starts_with("//") => format!("https:{value}"),
+            _ if value.starts_with("//") => format!("{}:{value}", origin.split(':').next()?),
             _ if value.starts_with('/') => format!("{origin}{value}"),
             _ if value.starts_with('?') => format!("{origin}{path}{value}"),
             _ if first.contains(':') => value.to_owned(),
             _ => format!("{origin}{folder}/{value}"),
         };
         let key = key_of(&url)?;
-        let is_same_host = key.strip_prefix(origin).is_some_and(|rest| rest.starts_with('/'));
-        is_same_host.then_some(key)
+        let of_host = |key: &str| key.strip_prefix(origin).is_some_and(|it| it.starts_with('/'));
+        if of_host(&key) { Some(key) } else { by_other_scheme(&key).filter(|it| of_host(it)) }
     };
     let named = ["location", "content-location"].into_iter();
     named.flat_map(|name| values(fields, name)).filter_map(resolve).collect()

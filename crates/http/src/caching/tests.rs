@@ -424,7 +424,8 @@ fn a_url_has_one_spelling() {
     for (url, expected) in [
         ("https://a.test/x?y", Some("https://a.test/x?y")),
         ("HTTPS://A.Test.:443/x#z", Some("https://a.test/x")),
-        ("http://a.test:80", Some("https://a.test/")),
+        ("http://a.test:80", Some("http://a.test/")),
+        ("http://a.test:443/x", Some("http://a.test:443/x")),
         ("https://a.test?q", Some("https://a.test/?q")),
         ("https://a.test:8443/a/./b/../c", Some("https://a.test:8443/a/c")),
         ("https://a.test/a/..", Some("https://a.test/")),

@@ -56,7 +56,7 @@ impl Transport {
     pub(super) fn resumed(&self) -> Resumption {
         match self {
             Self::Plain(_) => Resumption::Full,
-            Self::Tls(stream) => stream.session().resumed,
+            Self::Tls(stream) => stream.session().map_or(Resumption::Full, |it| it.resumed),
         }
     }
 
@@ -65,7 +65,8 @@ impl Transport {
         match self {
             Self::Plain(_) => false,
             Self::Tls(stream) => {
-                stream.session().alpn.as_ref().is_some_and(|alpn| alpn.as_bytes() == b"h2")
+                let alpn = stream.session().and_then(|session| session.alpn.as_ref());
+                alpn.is_some_and(|alpn| alpn.as_bytes() == b"h2")
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use kettle_cache::{Name, Object, ObjectHead, Purge, Store, StoreError, Times};
 use kettle_http::caching::control::Control;
-use kettle_http::caching::key::also_invalid;
+use kettle_http::caching::key::{also_invalid, by_other_scheme};
 use kettle_http::caching::{self, FieldLines, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -121,13 +121,17 @@ impl CachedRoute {
     }
 }
 
-/// What a write leaves nothing of: its own URL, and those that its response names.
+/// What a write leaves nothing of: its own URL, and those that its response names, by either scheme.
 pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[Name]> {
     let [_, own] = response.fields.lines();
     let target = &asked.target;
     let also = also_invalid(&lines::fields(own), target.origin(), target.reference());
-    let also = also.iter().map(|key| Name::of_key(key));
-    std::iter::once(Name::of_key(asked.key())).chain(also).collect()
+    let keys = std::iter::once(asked.key()).chain(also.iter().map(String::as_str));
+    let names = |key| {
+        let other = by_other_scheme(key).map(|other| Name::of_key(&other));
+        std::iter::once(Name::of_key(key)).chain(other)
+    };
+    keys.flat_map(names).collect()
 }
 
 impl Validation {

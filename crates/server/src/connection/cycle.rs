@@ -9,6 +9,7 @@ use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
+use kettle_kernel::socket;
 use kettle_tls::Session;
 use kettle_tls::stream::{Filled, TlsStream};
 
@@ -22,7 +23,8 @@ use crate::proxy;
 use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, TlsSource};
 use crate::respond::{self, respond};
 use crate::response::{Body, Response};
-use crate::setup::Snapshot;
+use crate::setup::Answering;
+use crate::tx_path::TxPath;
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
@@ -94,7 +96,7 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, arrival.client.clone());
-        let mut response = respond(&self.worker.responder, &answering.router, &mut request).await;
+        let mut response = respond(&self.worker.responder, answering.router(), &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         if proxy::client_has_gone(&response) {
             // The client has gone, so its next requests need no answer either.
@@ -124,26 +126,45 @@ impl Connection {
     ///
     /// Returns the configuration that answers the next request. It is `None` if the newest one does not accept the session:
     /// the client was asked for no certificate, or its certificate is no longer accepted, so it has to connect again.
-    pub(super) fn adopt_for_request(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
+    pub(super) fn adopt_for_request(&mut self, session: Option<&Session>) -> Option<Answering> {
         let next = self.worker.snapshot();
         if Arc::ptr_eq(&next, &self.snapshot) {
-            return Some(next);
-        }
-        if !next.tls.takes(session) {
-            return None;
+            return Some(Answering { snapshot: next, listener: Some(self.listener) });
         }
         let (old, new) = (&*self.snapshot.config, &*next.config);
-        let stays = old.limits == new.limits && old.tls == new.tls;
-        let same = |listener: &Listener| self.listener() == Some(listener);
-        if let Some(listener) = new.listeners.iter().position(same).filter(|_| stays) {
-            (self.snapshot, self.listener) = (Arc::clone(&next), listener);
+        let now = self.listener()?;
+        let same = new.listeners.iter().position(|listener| listener == now);
+        // What it reaches is for its listener to say, also where that has other settings now.
+        let is_successor = |it: &Listener| {
+            it.address.value == now.address.value && it.kind.as_str() == now.kind.as_str()
+        };
+        let listener = same.or_else(|| new.listeners.iter().position(is_successor));
+        let names_none = now.https().is_some_and(|https| https.sites.is_empty());
+        let is_taken = match (session, listener) {
+            (None, listener) => listener.is_some() && now.http().is_some(),
+            (Some(session), Some(listener)) => {
+                next.acceptors(listener).is_some_and(|it| it.takes(session))
+            }
+            (Some(session), None) => names_none && next.tls.takes(session),
+        };
+        if !is_taken {
+            return None;
         }
-        Some(next)
+        let stays = old.limits == new.limits && old.tls == new.tls;
+        if let Some(same) = same.filter(|_| stays) {
+            (self.snapshot, self.listener) = (Arc::clone(&next), same);
+        }
+        Some(Answering { snapshot: next, listener })
+    }
+
+    /// The configuration that the connection has, with what it reaches.
+    pub(super) fn own(&self) -> Answering {
+        Answering { snapshot: Arc::clone(&self.snapshot), listener: Some(self.listener) }
     }
 
     /// Follows a reload, if there was one. Returns whether the connection has the newest configuration now; where the reload
     /// gave its listener other settings, it has not, and ends after the response under way.
-    pub(super) fn follow_reload(&mut self, session: &Session) -> bool {
+    pub(super) fn follow_reload(&mut self, session: Option<&Session>) -> bool {
         if !self.worker.is_current(&self.snapshot) {
             let _ = self.adopt_for_request(session);
         }
@@ -159,7 +180,7 @@ impl Connection {
         number: u64,
     ) -> End {
         let arrival = Arrival::now(number, self.client(head, number));
-        let (files, router) = (&self.worker.responder.files, &self.snapshot.router);
+        let (files, router) = (&self.worker.responder.files, self.snapshot.router(self.listener));
         let (presented, id) = (stream.session().into(), &arrival.client.request_id);
         let mut response = respond::refuse(files, router, head, presented, status, id).await;
         match self.deliver(stream, None, head, &mut response, true, &arrival).await {
@@ -247,7 +268,7 @@ impl Connection {
     pub(super) fn client(&self, head: Option<&Head>, number: u64) -> Client {
         let client = match head {
             Some(head) => Client::of(head, self.remote, self.listener()),
-            None => Client::connected(self.remote),
+            None => Client::connected(self.remote, self.listener()),
         };
         client.named(head, self.number, number)
     }
@@ -287,7 +308,7 @@ impl Connection {
                 Some(head) => head.method() == Method::Head,
                 None => is_head(stream.received().bytes()),
             },
-            is_tls: true,
+            is_tls: !stream.is_plain(),
             closes,
         };
         let mut head = self.worker.head_buffer();
@@ -300,6 +321,7 @@ impl Connection {
             upgraded.path = preference.choice;
         }
         let is_chunked = edge.is_chunked(&response.body);
+        let ends_with_connection = !is_chunked && response.body.length().is_none();
         let body = &mut response.body;
         let outcome = delivery.send(&head, body, is_chunked, preference).await;
         let delivered = delivery.delivered();
@@ -309,11 +331,15 @@ impl Connection {
         let has_begun = delivery.has_begun();
         let head_bytes = if has_begun { head.len() as u64 } else { 0 };
         let bytes_sent = head_bytes + delivered.body_bytes;
-        let session = Some(stream.session());
+        let session = stream.session();
         self.log(session, request, response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
+            if ends_with_connection && stream.is_plain() {
+                // FIN would be the end of the body, and nothing else tells that it was cut.
+                let _ = socket::reset_on_close(stream.socket());
+            }
             match stream.has_fatal_alert() {
                 // A client that broke TLS meanwhile is told. As little as a cut, the alert says that this was all.
                 true => End::Violation,
@@ -366,12 +392,12 @@ impl Connection {
     /// Logs a response that nobody was there for.
     pub(super) fn log_unsent(
         &self,
-        session: &Session,
+        session: Option<&Session>,
         head: &Head,
         response: &Response,
         arrival: &Arrival,
     ) {
-        self.log(Some(session), Some(head), response, 0, &Delivered::NOTHING, arrival);
+        self.log(session, Some(head), response, 0, &Delivered::NOTHING, arrival);
     }
 
     /// Counts a response, and writes its line; over plain HTTP there is no session.
@@ -387,7 +413,8 @@ impl Connection {
         let metrics = &self.worker.metrics;
         let duration = arrival.instant.elapsed();
         metrics.response(delivered.path, response.status, bytes_sent, duration);
-        if let Some(reason) = delivered.reason {
+        // A plain response has no preferred path.
+        if let Some(reason) = delivered.reason.filter(|_| delivered.path != TxPath::Plain) {
             metrics.not_preferred(reason);
         }
         if !delivered.completed {

@@ -41,7 +41,8 @@ use fresh::Fresh;
 /// What the streams of a connection share.
 struct Shared {
     connection: RefCell<Connection>,
-    session: Session,
+    /// A plain connection has none.
+    session: Option<Session>,
     /// Who connected.
     peer: SocketAddr,
     channel: Rc<Channel>,
@@ -99,7 +100,7 @@ struct Driver {
 impl Connection {
     /// Serves the connection to its end.
     pub(super) async fn http2(self, stream: Box<TlsStream>, peer: SocketAddr) {
-        let session = stream.session().clone();
+        let session = stream.session().cloned();
         let settings = Settings {
             streams_max: STREAMS_MAX,
             stream_window_bytes: STREAM_WINDOW_BYTES,
@@ -402,7 +403,7 @@ impl Driver {
         }
         let mut connection = self.shared.connection.borrow_mut();
         let is_due = connection.worker.deadlines.is_draining()
-            || !connection.follow_reload(&self.shared.session)
+            || !connection.follow_reload(self.shared.session.as_ref())
             || self.begun >= connection.snapshot.config.limits.requests_per_connection
             || self.shared.channel.must_close();
         if is_due {
@@ -420,14 +421,14 @@ impl Driver {
             self.shared.refused("late");
             return stream.reset(ErrorCode::REFUSED_STREAM);
         }
-        let snapshot = {
+        let answering = {
             let mut connection = self.shared.connection.borrow_mut();
             connection.worker.metrics.http2_stream();
-            connection.adopt_for_request(&self.shared.session)
+            connection.adopt_for_request(self.shared.session.as_ref())
         };
         self.served += 1;
         let progress = stream.progress();
-        let serve = Rc::clone(&self.shared).serve(request, stream, snapshot, self.begun);
+        let serve = Rc::clone(&self.shared).serve(request, stream, answering, self.begun);
         self.fresh.begin(serve, progress, &mut self.streams);
         self.leave_if_due(ticks);
     }

@@ -41,7 +41,7 @@ impl Connection {
         let said_bytes = self.say(&mut socket, &bytes, limit).await;
         let completed = said_bytes == bytes.len();
         let body_bytes = said_bytes.saturating_sub(head_bytes) as u64;
-        let delivered = Delivered { body_bytes, completed, ..Delivered::NOTHING };
+        let delivered = Delivered { body_bytes, completed, ..Delivered::NOTHING.in_plain() };
         self.log(None, head.as_ref(), &response, said_bytes as u64, &delivered, &arrival);
         drop((head, response, bytes));
         if completed {
@@ -125,9 +125,10 @@ impl Connection {
                     PlainHttp::Refuse => None,
                 },
             },
-            ListenerKind::Tls(_) | ListenerKind::Tcp(_) | ListenerKind::Passthrough(_) => {
-                return None;
-            }
+            ListenerKind::Http(_)
+            | ListenerKind::Tls(_)
+            | ListenerKind::Tcp(_)
+            | ListenerKind::Passthrough(_) => return None,
         })
     }
 }

@@ -112,6 +112,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
     let group = SiteGroup::default();
     let acceptor = Acceptor::for_group(&policy, identities.into(), &resumption, &group).unwrap();
     let served = Served {
+        own_sites: Vec::new(),
         config: Arc::new(config.clone()),
         router: Arc::new(change(
             Router::build(config, &Default::default(), &Default::default(), None).unwrap(),

@@ -68,7 +68,7 @@ impl Connection {
                     _ => Stage::Begun,
                 };
                 let stream = self.handshake(socket, received, acceptors, stage).await?;
-                let session = stream.session();
+                let session = stream.session()?;
                 let agreed = session.alpn.as_ref().map(|alpn| alpn.as_bytes());
                 let ways = routes.find(session.server_name.as_deref());
                 // The acceptor agrees on nothing that has no way.

@@ -34,13 +34,13 @@ impl TunnelEnds {
     /// Carries what both sides say from now on, to its end.
     pub(super) async fn carry(
         self,
-        client: Side,
+        (client, received): (Side, Vec<u8>),
         worker: (Rc<WorkerState>, Option<OpenConnection>),
         deadline: Rc<Deadline>,
         number: u64,
     ) {
         let Self { settings, peers, server, slot, in_use } = self;
-        let client = ClientSide { side: client, received: Vec::new(), server_name: None };
+        let client = ClientSide { side: client, received, server_name: None };
         // Its time begins here: how long its client had been connected says nothing.
         let began = Instant::now();
         let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, began);
@@ -64,7 +64,11 @@ impl Connection {
         // A tunnel may outlive many configurations.
         drop(snapshot);
         let worker = (worker.shared(), Some(worker));
-        ends.carry(Side::from(stream), worker, deadline, number).await;
+        let client = match stream.into_plain() {
+            Ok((socket, received)) => (Side::from(socket), received.bytes().to_vec()),
+            Err(stream) => (Side::from(stream), Vec::new()),
+        };
+        ends.carry(client, worker, deadline, number).await;
     }
 
     /// The server's side of a tunnel, and whom it is between.
@@ -76,7 +80,13 @@ impl Connection {
             _ => TunnelPathChoice::Auto,
         };
         let https = self.listener().and_then(Listener::https);
-        let crossover = https.map_or(u64::MAX, |https| https.crossover.max(CROSSOVER));
+        // Without TLS the kernel has nothing to do but to move the bytes.
+        let of_plain = if self.listener().is_some_and(|it| it.http().is_some()) {
+            CROSSOVER
+        } else {
+            u64::MAX
+        };
+        let crossover = https.map_or(of_plain, |https| https.crossover.max(CROSSOVER));
         let upstream = Arc::new(Upstream::new(backend, None));
         let settings =
             TunnelSettings::new(upstream, path, crossover, Truncation::Fin).logged_to(log);

@@ -164,7 +164,7 @@ impl Delivery<'_> {
             if let Some(error) = failed {
                 return Err(error);
             }
-            if self.stream.is_offloaded() {
+            if self.stream.takes_plaintext() {
                 self.note_taken(bytes);
             }
             if let Some(pace) = &mut self.pace {

@@ -1,4 +1,4 @@
-//! Responses whose records the kernel encrypts.
+//! Responses whose records the kernel encrypts, and those of plain connections.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -51,7 +51,11 @@ impl Delivery<'_> {
         }
         let mut offset = span.start;
         let end = span.start + span.bytes;
-        let mut call_end = end.min(offset + first_call_bytes(head.len(), span));
+        let first_bytes = match self.stream.is_plain() {
+            true => CALL_BYTES,
+            false => first_call_bytes(head.len(), span),
+        };
+        let mut call_end = end.min(offset + first_bytes);
         let mut head = head;
         let (mut resident_until, mut looked_at) = (offset, self.deadline.ticks());
         while offset < end {

@@ -59,6 +59,12 @@ impl Delivery<'_> {
         demand: Demand,
         preference: PathPreference,
     ) -> Result<(), DeliveryError> {
+        if self.stream.is_plain() {
+            let by_sendfile = demand.is_file && demand.bytes >= PLAIN_SENDFILE_BYTES_MIN;
+            self.delivered.path =
+                if by_sendfile { TxPath::KernelSendfile } else { TxPath::KernelWrite };
+            return Ok(());
+        }
         // While a backend was waited for, the peer may have asked for a key that the kernel cannot change to.
         if self.stream.is_key_refused() {
             return Err(StreamError::KeyExhausted.into());
@@ -97,3 +103,6 @@ impl Delivery<'_> {
         Ok(offloads.conclude(self.stream.session(), offloaded)?)
     }
 }
+
+/// Over a plain connection, less of a file than this is read and written with its head, by two calls.
+const PLAIN_SENDFILE_BYTES_MIN: u64 = 16 * 1_024;

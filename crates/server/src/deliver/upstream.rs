@@ -99,9 +99,11 @@ impl Delivery<'_> {
         preference: PathPreference,
     ) -> Result<bool, DeliveryError> {
         let length = body.length().filter(|_| body.is_spliceable()).unwrap_or_default();
-        let is_large = length >= preference.crossover_bytes.max(SPLICED_BYTES_MIN);
-        let takes_kernel =
-            matches!(preference.choice, TxPathChoice::Auto | TxPathChoice::KernelSendfile);
+        let is_plain = self.stream.is_plain();
+        let crossover_bytes = if is_plain { 0 } else { preference.crossover_bytes };
+        let is_large = length >= crossover_bytes.max(SPLICED_BYTES_MIN);
+        let takes_kernel = is_plain
+            || matches!(preference.choice, TxPathChoice::Auto | TxPathChoice::KernelSendfile);
         let is_wanted = is_large && takes_kernel;
         let obstacle = self.worker.offloads.splice_obstacle(self.stream.session());
         let obstacle = obstacle.filter(|_| is_wanted);
@@ -111,7 +113,7 @@ impl Delivery<'_> {
         if let Some(obstacle) = obstacle.filter(|_| self.delivered.reason.is_none()) {
             self.delivered.reason = Some(obstacle);
         }
-        Ok(is_wanted && obstacle.is_none() && self.stream.is_offloaded())
+        Ok(is_wanted && obstacle.is_none() && self.stream.takes_plaintext())
     }
 
     /// Sends what came, behind `prefix`, and what ends the body if this is its end, behind which come these trailers.
@@ -156,7 +158,7 @@ impl Delivery<'_> {
                     let held = Held { pipes, pipe: Some(pipe) };
                     self.splice(body, left_bytes, held).await?;
                 }
-                None if self.stream.is_offloaded() => {
+                None if self.stream.takes_plaintext() => {
                     self.delivered.path = TxPath::KernelWrite;
                     let piece = self
                         .unless_gone(body.timeout(), |context| body.poll_chunk(context))

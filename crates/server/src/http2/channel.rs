@@ -1,6 +1,8 @@
 //! A connection that speaks HTTP/2 over TLS, between its streams and its socket: frames that are due are gathered, sealed as
 //! full records, and sent together. Once a response has asked for it, the kernel makes the records.
 
+mod sealed_by;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
@@ -16,7 +18,8 @@ use tokio::sync::Semaphore;
 use super::priority::Line;
 use super::written::{StreamProgress, Written};
 use crate::offloads::Offloads;
-use crate::tx_path::{Reason, TxPath};
+use crate::tx_path::Reason;
+use sealed_by::SealedBy;
 
 /// What the connection and its streams share.
 pub(crate) struct Channel {
@@ -53,6 +56,7 @@ pub(crate) struct Channel {
     /// Whether it has ended the connection behind that.
     has_left: Cell<bool>,
     sealed_by: Cell<SealedBy>,
+    is_plain: bool,
     /// Why the kernel was last refused.
     refusal: Cell<Option<Reason>>,
     /// What went wrong where nobody could be told.
@@ -63,20 +67,12 @@ pub(crate) struct Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone;
 
-/// Who encrypts.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum SealedBy {
-    #[default]
-    User,
-    /// The kernel is to, from the next write on.
-    Moving,
-    Kernel,
-}
-
 impl Channel {
     /// One for these frames.
     pub(crate) fn new(tls: Box<TlsStream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
+        let sealed_by = if tls.takes_plaintext() { SealedBy::Kernel } else { SealedBy::User };
         Self {
+            is_plain: tls.is_plain(),
             tls: RefCell::new(tls),
             frames: RefCell::new(frames),
             written: RefCell::default(),
@@ -96,7 +92,7 @@ impl Channel {
             is_over: Cell::default(),
             is_input_over: Cell::default(),
             has_left: Cell::default(),
-            sealed_by: Cell::default(),
+            sealed_by: Cell::new(sealed_by),
             refusal: Cell::default(),
             failure: Cell::default(),
         }
@@ -157,11 +153,19 @@ impl Channel {
         }
         let (ticks, sent_bytes) = (self.ticks.get(), self.written.borrow().plaintext_bytes());
         let mut received_bytes = 0;
-        let visit = |plaintext: &[u8]| {
+        let mut visit = |plaintext: &[u8]| {
             received_bytes += plaintext.len();
             self.frames.borrow_mut().receive(plaintext, ticks, sent_bytes);
         };
-        let fill = ready!(self.tls.borrow_mut().poll_visit(context, visit))?;
+        let early = self.tls.borrow_mut().take_front(usize::MAX);
+        let fill = match early.bytes() {
+            [] => ready!(self.tls.borrow_mut().poll_visit(context, visit))?,
+            // What told that a plain connection speaks HTTP/2.
+            early => {
+                visit(early);
+                Filled::Data
+            }
+        };
         self.turn_bytes_left.set(self.turn_bytes_left.get().saturating_sub(received_bytes));
         match fill {
             Filled::Data => Poll::Ready(Ok(())),
@@ -443,23 +447,6 @@ impl Channel {
     /// Whether no more requests should be taken: the key cannot be changed.
     pub(crate) fn must_close(&self) -> bool {
         self.tls.borrow().must_close()
-    }
-
-    /// Has what is written from now on encrypted by the kernel, if it can.
-    pub(crate) fn ask_for_kernel(&self) {
-        if self.sealed_by.get() == SealedBy::User {
-            self.sealed_by.set(SealedBy::Moving);
-        }
-    }
-
-    /// Where what is written now is encrypted.
-    pub(crate) fn path(&self) -> TxPath {
-        if self.sealed_by.get() == SealedBy::Kernel { TxPath::KernelWrite } else { TxPath::User }
-    }
-
-    /// Why the kernel did not take the connection when that was last tried.
-    pub(crate) fn refusal(&self) -> Option<Reason> {
-        self.refusal.get()
     }
 
     /// The connection, once nobody serves its streams.

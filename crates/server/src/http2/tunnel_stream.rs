@@ -16,20 +16,20 @@ use crate::tx_path::TxPath;
 /// The client's side of a tunnel that is a stream.
 pub(crate) struct TunnelStream {
     stream: Stream,
-    session: Session,
+    session: Option<Session>,
     place: Option<InLine>,
     is_cut: bool,
 }
 
 impl TunnelStream {
     /// A stream whose response's head was sent.
-    pub(crate) fn new(stream: Stream, session: Session) -> Self {
+    pub(crate) fn new(stream: Stream, session: Option<Session>) -> Self {
         Self { stream, session, place: None, is_cut: false }
     }
 
     /// What its connection agreed on.
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
     }
 
     /// Where what is sent now is encrypted: its connection may move.

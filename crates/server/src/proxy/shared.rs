@@ -14,6 +14,7 @@ use crate::upstream::OutgoingRequest;
 /// What clients ask for, as far as they can ask for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedTarget {
+    scheme: Scheme,
     uri: String,
     /// Where the path begins in it.
     path: usize,
@@ -32,7 +33,7 @@ impl SharedTarget {
 
     /// The host, with its port where it was said.
     pub fn host(&self) -> &str {
-        self.origin().get(SCHEME.len()..).unwrap_or_default()
+        self.origin().split_once("://").map_or("", |(_, host)| host)
     }
 
     /// Path and query, as servers get them.
@@ -41,23 +42,25 @@ impl SharedTarget {
     }
 }
 
-/// What is kept was asked for by this.
-const SCHEME: &str = "https://";
-
 impl ProxyRoute {
     /// What a request asks for, with this path; `None` if it says no host.
     pub(crate) fn shared_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
         let head = &*request.head;
         let host = self.host_of(head, request.presented().server_name)?;
+        let scheme = request.client.scheme;
         // With the port that all mean who say none, it is the same host.
-        let host = host.strip_suffix(":443").unwrap_or(&host);
+        let usual_port = match scheme {
+            Scheme::Https => ":443",
+            Scheme::Http => ":80",
+        };
+        let host = host.strip_suffix(usual_port).unwrap_or(&host);
         let target = Target { path, ..head.target().ok()? };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         // There, the query is a signature that held: of one client and one time, and no part of what is asked for.
         let (path, _) =
             reference.split_once('?').filter(|_| self.is_signed).unwrap_or((&reference, ""));
-        let uri = [SCHEME, host, path].concat();
-        Some(SharedTarget { uri, path: SCHEME.len() + host.len() })
+        let uri = [scheme.as_str(), "://", host, path].concat();
+        Some(SharedTarget { scheme, path: uri.len() - path.len(), uri })
     }
 
     /// The request for it, with these fields and the operator's.
@@ -71,7 +74,7 @@ impl ProxyRoute {
         let words = Words {
             host: Some(target.host()),
             reference: target.reference(),
-            scheme: Scheme::Https,
+            scheme: target.scheme,
             client: None,
             certificate: None,
         };

@@ -25,6 +25,8 @@ pub(super) struct Direction {
     pub(super) stage: DirectionStage,
     pub(super) source: SourceState,
     pub(super) flow: Flow,
+    /// True if nothing is encrypted that goes this way.
+    is_plain: bool,
     pub(super) path: RelayPath,
     /// Received, not yet taken by the other side, and not sealed.
     pub(super) queue: Queue,
@@ -108,6 +110,17 @@ pub(super) struct RelayResources<'s> {
 }
 
 impl Direction {
+    /// What has gone this way. What moved the bytes of a plain one is the reason, where it was a pipe.
+    pub(super) fn flow(&self) -> Flow {
+        match (self.is_plain, self.flow.path) {
+            (false, _) => self.flow,
+            (true, TxPath::KernelSplice) => {
+                Flow { path: TxPath::Plain, reason: Some(Reason::Splice), ..self.flow }
+            }
+            (true, _) => Flow { path: TxPath::Plain, ..self.flow },
+        }
+    }
+
     /// From one side to the other; `received` is what came from there already.
     pub(super) fn new(from: &Side, to: &Side, received: Queue, settings: &RelaySettings) -> Self {
         let is_offloaded = matches!(to, Side::Tls(stream) if stream.is_offloaded());
@@ -131,6 +144,7 @@ impl Direction {
             stage: DirectionStage::Flowing,
             source: SourceState::Open,
             flow,
+            is_plain: matches!(to, Side::Plain(_)),
             path,
             queue: received,
             pipe: None,

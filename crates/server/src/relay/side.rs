@@ -31,8 +31,8 @@ impl Side {
     /// What its handshake agreed on; nothing without TLS.
     pub(crate) fn session(&self) -> Option<&Session> {
         match self {
-            Self::Tls(stream) => Some(stream.session()),
-            Self::Stream(stream) => Some(stream.session()),
+            Self::Tls(stream) => stream.session(),
+            Self::Stream(stream) => stream.session(),
             Self::Plain(_) | Self::Closed => None,
         }
     }
@@ -41,7 +41,9 @@ impl Side {
     pub(crate) fn poll_flush_handshake(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self {
             // A socket that fails is found out by who uses it.
-            Self::Tls(stream) if stream.session().version == Version::Tls12 => {
+            Self::Tls(stream)
+                if stream.session().is_some_and(|it| it.version == Version::Tls12) =>
+            {
                 stream.poll_flush(context).map(drop)
             }
             _ => Poll::Ready(()),

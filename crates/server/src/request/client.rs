@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use kettle_config::{Listener, Network};
+use kettle_config::{Listener, ListenerKind, Network};
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::forwarded::{Node, Scheme, forwarded, listed};
 
@@ -30,12 +30,14 @@ pub struct Client {
 }
 
 impl Client {
-    /// The client at the other end of a connection.
+    /// The client at the other end of a connection to this listener.
     #[must_use]
-    pub fn connected(address: SocketAddr) -> Self {
+    pub fn connected(address: SocketAddr, listener: Option<&Listener>) -> Self {
+        let is_plain =
+            |it: &Listener| matches!(it.kind, ListenerKind::Http(_) | ListenerKind::Redirect(_));
         Self {
             address,
-            scheme: Scheme::Https,
+            scheme: if listener.is_some_and(is_plain) { Scheme::Http } else { Scheme::Https },
             proxies: Vec::new(),
             is_vouched_for: false,
             request_id: RequestId::default(),
@@ -47,7 +49,7 @@ impl Client {
     /// came with one.
     #[must_use]
     pub fn of(head: &Head, peer: SocketAddr, listener: Option<&Listener>) -> Self {
-        let mut client = Self::connected(peer);
+        let mut client = Self::connected(peer, listener);
         let Some(listener) = listener.filter(|it| !it.trusted_proxies.is_empty()) else {
             return client;
         };
@@ -69,7 +71,7 @@ impl Client {
                 }
                 _ => None,
             };
-            client.scheme = said_with_it.or(said).unwrap_or_default();
+            client.scheme = said_with_it.or(said).unwrap_or(client.scheme);
         }
         client.naming_field = (!is_of_proxies(header.as_bytes())).then(|| header.into());
         client
@@ -138,7 +140,7 @@ impl Client {
 
 impl From<IpAddr> for Client {
     fn from(address: IpAddr) -> Self {
-        Self::connected(SocketAddr::new(address, 0))
+        Self::connected(SocketAddr::new(address, 0), None)
     }
 }
 

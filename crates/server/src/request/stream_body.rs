@@ -15,7 +15,7 @@ use crate::http2::{Gone, Stream};
 pub struct StreamSource<'c> {
     pub(super) stream: &'c Stream,
     /// What its connection agreed on.
-    pub(super) session: &'c Session,
+    pub(super) session: Option<&'c Session>,
     /// The stream's own deadline.
     deadline: &'c LazyDeadline<'c>,
     /// How long the client may send nothing.
@@ -35,7 +35,7 @@ impl<'c> StreamSource<'c> {
     /// read only to be thrown away.
     pub(crate) fn new(
         stream: &'c Stream,
-        session: &'c Session,
+        session: Option<&'c Session>,
         deadline: &'c LazyDeadline<'c>,
         timeout: Duration,
         discard_bytes_max: u64,

@@ -33,7 +33,7 @@ impl TlsSource<'_> {
 
     pub(super) async fn send(&mut self, head: &[u8]) -> Result<(), BodyError> {
         let stream = &mut *self.stream;
-        let sent = if stream.is_offloaded() {
+        let sent = if stream.takes_plaintext() {
             let mut left = head;
             self.deadline
                 .within(self.timeout, |context| {

@@ -17,12 +17,14 @@ fn site(names: &[&str], prefixes: &[&str], folder: &Path) -> SiteConfig {
     SiteConfig {
         names: names.iter().map(|name| Located::not_written((*name).to_owned())).collect(),
         routes: prefixes.iter().map(route).collect(),
+        self_signed: true,
         ..SiteConfig::default()
     }
 }
 
 fn with_certificate(mut site: SiteConfig, chain: &str) -> SiteConfig {
     let path = || Located::not_written(PathBuf::from(chain));
+    site.self_signed = false;
     site.certificates = vec![Certificate { chain: path(), key: path(), ocsp: None }];
     site
 }
@@ -209,13 +211,15 @@ fn a_generated_certificate_stands_for_all_sites_that_have_one() {
         generated("a.example"),
         with_certificate(site(&["own.example"], &["/"], folder.path()), "a.pem"),
         generated("b.example"),
-        site(&["none.example"], &["/"], folder.path()),
+        SiteConfig { self_signed: false, ..site(&["none.example"], &["/"], folder.path()) },
     ]);
     assert_eq!(number(&router, Some("b.example"), Some("a.example")), Some(2), "one for both");
-    for (asked, shown) in [("own", "a"), ("a", "own"), ("none", "a"), ("a", "none")] {
+    for (asked, shown) in [("own", "a"), ("a", "own"), ("none", "a")] {
         let (asked, shown) = (format!("{asked}.example"), format!("{shown}.example"));
         assert_eq!(number(&router, Some(&asked), Some(&shown)), None, "{asked} {shown}");
     }
+    let shown_first = number(&router, Some("a.example"), Some("none.example"));
+    assert_eq!(shown_first, Some(0), "as for a name that no site has");
 }
 
 #[test]

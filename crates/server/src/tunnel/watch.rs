@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use kettle_kernel::ktls::Version;
 use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::{Session, Version};
 use tokio::time::timeout;
 
 use super::open::begin_tls;
@@ -59,8 +59,8 @@ impl Handshake for AsUsed {
 /// Waits for what a server makes of our certificate, or of our having none. In TLS 1.3 that comes behind the handshake: an alert
 /// says no, tickets say yes.
 async fn verdict_on_us(stream: &mut TlsStream) -> Result<(), Failure> {
-    let session = stream.session();
-    if session.version != Version::Tls13 || !session.is_certificate_asked {
+    let asks = |it: &Session| it.version == Version::Tls13 && it.is_certificate_asked;
+    if !stream.session().is_some_and(asks) {
         return Ok(());
     }
     let verdict = poll_fn(|context| match stream.poll_fill(context) {

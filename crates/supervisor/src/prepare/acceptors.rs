@@ -29,8 +29,17 @@ pub(super) struct AcceptorSource<'a> {
 /// The protocols that clients of a site may speak, preferred first, and whether they must offer one.
 type Protocols<'p> = (Vec<&'p [u8]>, bool);
 
-/// The acceptors of the https listeners, without HTTP/2 and with it, and those of each listener that carries connections on.
-pub(super) type LoadedAcceptors = (Acceptors, Acceptors, Vec<Option<Acceptors>>);
+/// All acceptors of a configuration.
+pub(super) struct LoadedAcceptors {
+    /// Those of https listeners that name no sites.
+    pub(super) https: Acceptors,
+    /// The same with HTTP/2.
+    pub(super) with_http2: Acceptors,
+    /// For each https listener that names its sites.
+    pub(super) of_sites: Vec<Option<Acceptors>>,
+    /// For each listener that carries connections on.
+    pub(super) of_tunnels: Vec<Option<Acceptors>>,
+}
 
 /// Those of all listeners. What is wrong with them becomes a diagnostic, unless a reason for it is one already.
 pub(super) fn make_acceptors(
@@ -38,12 +47,19 @@ pub(super) fn make_acceptors(
     diagnostics: &mut Diagnostics,
 ) -> Option<LoadedAcceptors> {
     let config = source.config;
-    let of_listener = |(index, listener): (usize, &Listener)| {
+    let of_tunnel = |(index, listener): (usize, &Listener)| {
         listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
     };
-    let of_tunnels: Result<_, _> = config.listeners.iter().enumerate().map(of_listener).collect();
-    let of_https = source.https(&HTTP1).and_then(|it| Ok((it, source.https(&HTTP2_AND_1)?)));
-    let made = of_https.and_then(|(https, with_http2)| Ok((https, with_http2, of_tunnels?)));
+    let listeners = || config.listeners.iter();
+    let make = || {
+        Ok(LoadedAcceptors {
+            https: source.https(&HTTP1)?,
+            with_http2: source.https(&HTTP2_AND_1)?,
+            of_sites: listeners().map(|it| source.named(it)).collect::<Result<_, _>>()?,
+            of_tunnels: listeners().enumerate().map(of_tunnel).collect::<Result<_, _>>()?,
+        })
+    };
+    let made: Result<_, PolicyError> = make();
     // What could not be read before is missing here, and was named.
     made.map_err(|error| {
         if diagnostics.mistakes.is_empty() {
@@ -54,15 +70,35 @@ pub(super) fn make_acceptors(
 }
 
 impl AcceptorSource<'_> {
-    /// Those of all https listeners that speak these protocols. Sessions are good for any of them. They have the names that
-    /// requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
+    /// Those of all https listeners that name no sites and speak these protocols. Sessions are good for any of them. They have the
+    /// names that requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
     pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
-        let sites = self.config.sites.iter().enumerate();
-        let served: Vec<_> = sites.filter(|(_, site)| site.is_served()).collect();
-        let default = self.config.default_site().and_then(|site| self.config.sites.get(site));
-        let default = default.filter(|site| site.is_served());
+        self.serving(&Listener::default(), HTTPS_SERVICE, alpn)
+    }
+
+    /// Those of an https listener that names its sites. Its sessions are good for those that name the same.
+    fn named(&self, listener: &Listener) -> Result<Option<Acceptors>, PolicyError> {
+        let Some(https) = listener.https().filter(|https| !https.sites.is_empty()) else {
+            return Ok(None);
+        };
+        let mut sites: Vec<_> = https.sites.iter().map(|name| &*name.value).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let service = format!("{HTTPS_SERVICE} {sites:?}");
+        let alpn = if https.http2 == Some(true) { &HTTP2_AND_1[..] } else { &HTTP1 };
+        self.serving(listener, &service, alpn).map(Some)
+    }
+
+    fn serving(
+        &self,
+        listener: &Listener,
+        service: &str,
+        alpn: &[&[u8]],
+    ) -> Result<Acceptors, PolicyError> {
+        let served = self.reach.served(listener);
+        let default = self.reach.served_default(listener).map(|(_, site)| site);
         let protocols = |_: Option<&Site>| (alpn.to_vec(), false);
-        self.acceptors(self.policy, HTTPS_SERVICE, (&served, default), protocols)
+        self.acceptors(self.policy, service, (&served, default), protocols)
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.

@@ -1,6 +1,6 @@
 //! Ways around a certificate that clients are asked for: what leads to the same backend and asks for others, or for none.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use kettle_config::{
@@ -27,6 +27,8 @@ struct Doors<'c> {
     opaque: Vec<Door<'c>>,
     /// The https site for names that no other has.
     https_default: Option<Door<'c>>,
+    /// A site that is served without TLS.
+    plain: Option<Door<'c>>,
 }
 
 /// As [`ClientAuth::key`] gives it.
@@ -37,11 +39,55 @@ pub(super) fn warnings(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
     let mut backends: BTreeMap<&str, Doors<'_>> = BTreeMap::new();
     add_listeners(config, reach, &mut backends);
     add_routes(config, &mut backends);
+    add_plain(config, reach, &mut backends);
     let pairs = backends.iter().flat_map(|(backend, doors)| {
         let pairs = doors.pairs().into_iter().take(PAIRS_MAX);
         pairs.map(move |(asking, open)| diagnostic(config, backend, asking, open))
     });
-    pairs.collect()
+    pairs.chain(plain_twins(config, reach)).collect()
+}
+
+/// Sites that demand a certificate, and have a name of a site that is served without TLS and leads to the same backend: that sees
+/// the same `Host` from both.
+fn plain_twins(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
+    let mut plain: HashMap<&str, Vec<&Site>> = HashMap::new();
+    for (_, site) in served_plain(config, reach) {
+        for name in &site.names {
+            plain.entry(&name.value).or_default().push(site);
+        }
+    }
+    let mut found = Vec::new();
+    for site in &config.sites {
+        let Some(asked) = &site.client_auth else { continue };
+        let is_twin = |other: &&Site| {
+            let mut backends = route_backends(other);
+            backends.any(|one| route_backends(site).any(|other| one == other))
+        };
+        let of_name = |name: &str| plain.get(name).into_iter().flatten().copied().find(is_twin);
+        let twin = site.names.iter().find_map(|name| Some((name, of_name(&name.value)?)));
+        if let Some((name, _)) = twin.filter(|_| asked.mode == ClientAuthMode::Required) {
+            let message = format!(
+                "clients of \"{name}\" over plain HTTP reach the same backend, without the certificate that is asked for here"
+            );
+            let help =
+                "give the site for plain HTTP a [[backend]] with servers of its own".to_owned();
+            found.push(config.diagnostic(asked.roots.at, "", message, Some(help)));
+        }
+    }
+    found
+}
+
+/// The sites that are served without TLS, each as often as a listener has it.
+fn served_plain<'c>(
+    config: &'c Config,
+    reach: &Reach<'c>,
+) -> impl Iterator<Item = (usize, &'c Site)> {
+    let plain = config.listeners.iter().filter(|listener| listener.http().is_some());
+    plain.flat_map(|listener| reach.served(listener))
+}
+
+fn route_backends(site: &Site) -> impl Iterator<Item = &str> {
+    site.routes.iter().filter_map(|route| route.backend.as_ref()).map(|name| name.value.as_str())
 }
 
 fn diagnostic(config: &Config, backend: &str, asking: &Door<'_>, open: &Door<'_>) -> Diagnostic {
@@ -98,7 +144,10 @@ fn add_listeners<'c>(
                 }
             }
             // Of TLS that passes through nobody is asked for a certificate here.
-            ListenerKind::Https(_) | ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => {}
+            ListenerKind::Https(_)
+            | ListenerKind::Http(_)
+            | ListenerKind::Redirect(_)
+            | ListenerKind::Passthrough(_) => {}
         }
     }
 }
@@ -108,15 +157,31 @@ fn add_routes<'c>(config: &'c Config, backends: &mut BTreeMap<&'c str, Doors<'c>
     if !has_https(config) {
         return;
     }
-    let default = config.default_site();
-    for (number, site) in config.sites.iter().enumerate().filter(|(_, site)| site.is_served()) {
+    let of_https = |site: &Site| site.is_served() && site.has_certificate();
+    let sites = || config.sites.iter().filter(|site| of_https(site));
+    let default = sites().rfind(|site| site.is_default());
+    for site in sites() {
         for backend in site.routes.iter().filter_map(|route| route.backend.as_ref()) {
             let door = of_site(site, true);
             let doors = backends.entry(backend).or_default();
             doors.add_asking(&door, false);
-            if default == Some(number) {
+            if default.is_some_and(|default| std::ptr::eq(default, site)) {
                 doors.https_default = Some(door);
             }
+        }
+    }
+}
+
+/// Sites that are served without TLS.
+fn add_plain<'c>(
+    config: &'c Config,
+    reach: &Reach<'c>,
+    backends: &mut BTreeMap<&'c str, Doors<'c>>,
+) {
+    for (_, site) in served_plain(config, reach) {
+        for backend in site.routes.iter().filter_map(|route| route.backend.as_ref()) {
+            let doors = backends.entry(backend).or_default();
+            doors.plain.get_or_insert_with(|| of_site(site, true));
         }
     }
 }
@@ -158,8 +223,9 @@ impl<'c> Doors<'c> {
     fn pairs(&self) -> Vec<(&Door<'c>, &Door<'c>)> {
         let mut pairs: Vec<(&Door<'c>, &Door<'c>)> = Vec::new();
         for asking in &self.asking {
-            let at_https = self.https_default.iter().filter(|_| !asking.is_told_apart);
-            let open = self.opaque.iter().chain(at_https).find(|open| open.is_around(asking));
+            let for_any = self.https_default.iter().chain(&self.plain);
+            let for_any = for_any.filter(|_| !asking.is_told_apart);
+            let open = self.opaque.iter().chain(for_any).find(|open| open.is_around(asking));
             let Some(open) = open else { continue };
             let is_same = |one: &Door<'_>, other: &Door<'_>| one.name == other.name;
             let is_known = pairs.iter().take(PAIRS_MAX).any(|(first, second)| {

@@ -149,7 +149,7 @@ fn routes_of<'c>(
 ) -> Option<TunnelRoutes> {
     let mut client_starttls = StartTls::Off;
     let (start, path, crossover, truncation) = match &listener.kind {
-        ListenerKind::Https(_) | ListenerKind::Redirect(_) => return None,
+        ListenerKind::Https(_) | ListenerKind::Http(_) | ListenerKind::Redirect(_) => return None,
         ListenerKind::Tls(tls) => {
             client_starttls = tls.starttls;
             let start = TunnelStart::Tls { acceptors: acceptors?, starttls: tls.starttls };

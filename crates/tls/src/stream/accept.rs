@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 
+use super::calls::poll_send;
 use super::reader::Received;
 use super::receive::{self, poll_read};
-use super::writer::poll_send;
 use super::{StreamError, TlsStream};
 use crate::acceptors::Acceptors;
 use crate::buffers::Queue;

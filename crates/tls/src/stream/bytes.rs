@@ -87,7 +87,7 @@ impl AsyncWrite for TlsStream {
         if bytes == 0 {
             return Poll::Ready(Ok(0));
         }
-        if stream.is_offloaded() {
+        if stream.takes_plaintext() {
             let pieces = taken.map(IoSlice::new);
             return stream.poll_kernel_write(context, &pieces, false).map_err(io::Error::from);
         }

@@ -47,13 +47,15 @@ impl TlsStream {
         plaintext_bytes_max: u64,
     ) -> Poll<Result<u64, StreamError>> {
         if self.reader.skipping.left_bytes == 0 {
-            if plaintext_bytes_max < PLAINTEXT_BYTES_MIN || self.reader.is_over {
+            let is_plain = self.reader.protection.is_none();
+            if plaintext_bytes_max < PLAINTEXT_BYTES_MIN || self.reader.is_over || is_plain {
                 return Poll::Ready(Ok(0));
             }
             let Some(header) = ready!(self.poll_header(context))? else {
                 return Poll::Ready(Ok(0));
             };
-            let plaintext_bytes = self.reader.opener.plaintext_bytes(header).unwrap_or_default();
+            let Some(protection) = &self.reader.protection else { return Poll::Ready(Ok(0)) };
+            let plaintext_bytes = protection.opener.plaintext_bytes(header).unwrap_or_default();
             let may_drop = PLAINTEXT_BYTES_MIN..=plaintext_bytes_max;
             if !may_drop.contains(&u64::from(plaintext_bytes)) {
                 return Poll::Ready(Ok(0));
@@ -64,9 +66,10 @@ impl TlsStream {
         }
         ready!(self.poll_skip(context))?;
         let Skipping { plaintext_bytes, .. } = std::mem::take(&mut self.reader.skipping);
-        let skipped = self.reader.opener.skip().map_err(Violation::from);
+        let Some(protection) = &mut self.reader.protection else { return Poll::Ready(Ok(0)) };
+        let skipped = protection.opener.skip().map_err(Violation::from);
         let inspected = skipped
-            .and_then(|()| self.reader.control.application_data(usize::from(plaintext_bytes)));
+            .and_then(|()| protection.control.application_data(usize::from(plaintext_bytes)));
         inspected.map_err(|violation| self.tell(violation.into()))?;
         Poll::Ready(Ok(u64::from(plaintext_bytes)))
     }

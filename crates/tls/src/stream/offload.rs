@@ -38,7 +38,7 @@ impl TlsWriter {
         if self.refuses_data() {
             return Poll::Ready(Err(OffloadError::Ended(StreamError::KeyExhausted)));
         }
-        if matches!(self.sending, Sending::Kernel(_)) {
+        if matches!(self.sending, Sending::Kernel(_) | Sending::Plain) {
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_flush(socket, context, false)).map_err(OffloadError::Ended)?;

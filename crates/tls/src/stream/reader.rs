@@ -1,4 +1,5 @@
-//! The receiving half: whole records out of bytes, plaintext and control out of records.
+//! The receiving half: whole records out of bytes, plaintext and control out of records. Of a plain connection all bytes are
+//! plaintext.
 //!
 //! It never sends. What something received makes the other half do is an [`Answer`].
 
@@ -14,24 +15,30 @@ use crate::ticket_reader::{TicketReader, Tickets};
 
 /// Receives, and never waits for what is sent.
 pub(super) struct TlsReader {
-    pub(super) opener: Box<RecordOpener>,
-    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
-    secret: Option<TrafficSecret>,
-    /// Takes a server's tickets (TLS 1.3).
-    tickets: Option<Box<TicketReader>>,
-    pub(super) control: ControlReader,
+    /// Opens records; a plain connection has none.
+    pub(super) protection: Option<Opening>,
     /// Received, not yet a whole record.
     pub(super) ciphertext: Queue,
     /// The record that is being dropped unopened.
     pub(super) skipping: Skipping,
     /// Received and opened, not yet consumed.
     pub(super) received: Received,
-    /// The peer said close_notify, or nothing of what it still sends can be answered.
+    /// The peer said close_notify, over a plain connection FIN, or nothing of what it still sends can be answered.
     pub(super) is_over: bool,
     /// What ended the connection: nothing that came behind it is opened (RFC 8446 §6.2).
     failed: Option<Box<StreamError>>,
     /// How often the peer changed its key.
     pub(super) key_changes: u32,
+}
+
+/// How the records of a connection are opened.
+pub(super) struct Opening {
+    pub(super) opener: Box<RecordOpener>,
+    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    pub(super) secret: Option<TrafficSecret>,
+    /// Takes a server's tickets (TLS 1.3).
+    pub(super) tickets: Option<Box<TicketReader>>,
+    pub(super) control: ControlReader,
 }
 
 /// Plaintext that was received. Its front can be taken out of its stream, so that a request stays
@@ -54,21 +61,22 @@ pub(super) trait Sink {
 }
 
 impl TlsReader {
-    pub(super) fn new(
-        opener: RecordOpener,
-        secret: Option<TrafficSecret>,
-        tickets: Option<Box<TicketReader>>,
-        control: ControlReader,
-        incoming: Queue,
-    ) -> Self {
+    /// Reads records that `protection` opens, the first of them in `incoming`.
+    pub(super) fn new(protection: Opening, incoming: Queue) -> Self {
         Self {
-            opener: Box::new(opener),
-            secret,
-            tickets,
-            control,
+            protection: Some(protection),
             ciphertext: incoming,
+            ..Self::plain(Received::default())
+        }
+    }
+
+    /// Reads a plain connection, of which this was received already.
+    pub(super) fn plain(received: Received) -> Self {
+        Self {
+            protection: None,
+            ciphertext: Queue::default(),
             skipping: Skipping::default(),
-            received: Received::default(),
+            received,
             is_over: false,
             failed: None,
             key_changes: 0,
@@ -77,7 +85,8 @@ impl TlsReader {
 
     /// What a server has sent of tickets.
     pub(super) fn tickets(&self) -> Tickets {
-        self.tickets.as_ref().map(|reader| reader.tickets).unwrap_or_default()
+        let tickets = self.protection.as_ref().and_then(|it| it.tickets.as_ref());
+        tickets.map(|reader| reader.tickets).unwrap_or_default()
     }
 
     /// Remembers what ended the connection.
@@ -100,6 +109,10 @@ impl TlsReader {
         received: &mut [u8],
         sink: &mut impl Sink,
     ) -> Result<(usize, Option<Answer>), StreamError> {
+        if self.protection.is_none() {
+            sink.take(&mut self.received, received);
+            return Ok((received.len(), None));
+        }
         let mut opened_bytes = 0;
         while !self.is_over {
             let rest = received.get_mut(opened_bytes..).unwrap_or_default();
@@ -122,16 +135,17 @@ impl TlsReader {
         record: &mut [u8],
         sink: &mut impl Sink,
     ) -> Result<Option<Answer>, StreamError> {
-        let opened = self.opener.open(record).map_err(Violation::from)?;
+        let Some(protection) = &mut self.protection else { return Ok(None) };
+        let opened = protection.opener.open(record).map_err(Violation::from)?;
         let content = record.get(opened.plaintext).unwrap_or_default();
         let action = match opened.content_type {
             ContentType::ApplicationData => {
-                self.control.application_data(content.len())?;
+                protection.control.application_data(content.len())?;
                 sink.take(&mut self.received, content);
                 Action::Nothing
             }
-            ContentType::Handshake => self.read_handshake(content)?,
-            ContentType::Alert => self.control.alert(content)?,
+            ContentType::Handshake => protection.read_handshake(content)?,
+            ContentType::Alert => protection.control.alert(content)?,
             ContentType::ChangeCipherSpec => {
                 let what = "change_cipher_spec after the handshake";
                 return Err(Violation { alert: Alert::UNEXPECTED_MESSAGE, what }.into());
@@ -146,12 +160,25 @@ impl TlsReader {
             Action::PeerFailed(alert) => Err(StreamError::AlertReceived(alert.0)),
             Action::RefuseRenegotiation => Ok(Some(Answer::NoRenegotiation)),
             Action::UpdateReceiveKey { is_requested } => {
-                self.update_key()?;
+                protection.update_key()?;
+                self.key_changes += 1;
                 Ok(is_requested.then_some(Answer::KeyUpdate))
             }
         }
     }
 
+    /// How much to read behind the beginning of a record: its rest, so that what follows is read into the shared buffer
+    /// again. A record that is only announced gets no memory for it: the smallest pooled buffer, which its first byte got
+    /// it, has room for any.
+    pub(super) fn room_bytes(&self) -> usize {
+        match missing_record_bytes(self.ciphertext.filled()) {
+            0 => RECEIVE_MORE_BYTES,
+            bytes => bytes,
+        }
+    }
+}
+
+impl Opening {
     /// Reads a handshake record, on the client's side after the tickets in it.
     fn read_handshake(&mut self, content: &[u8]) -> Result<Action, Violation> {
         let (mut rest, now) = (content, Instant::now());
@@ -171,18 +198,7 @@ impl TlsReader {
         let secret = self.secret.as_mut().ok_or(StreamError::Bug("KeyUpdate in TLS 1.2"))?;
         let next = secret.next().and_then(|keys| RecordOpener::new(&keys));
         *self.opener = next.map_err(|_| StreamError::Bug("no next receive key"))?;
-        self.key_changes += 1;
         Ok(())
-    }
-
-    /// How much to read behind the beginning of a record: its rest, so that what follows is read into the shared buffer
-    /// again. A record that is only announced gets no memory for it: the smallest pooled buffer, which its first byte got
-    /// it, has room for any.
-    pub(super) fn room_bytes(&self) -> usize {
-        match missing_record_bytes(self.ciphertext.filled()) {
-            0 => RECEIVE_MORE_BYTES,
-            bytes => bytes,
-        }
     }
 }
 

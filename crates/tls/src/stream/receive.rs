@@ -19,7 +19,7 @@ use crate::records::{ContentType, whole_record_bytes};
 pub enum Filled {
     /// There is more plaintext than before.
     Data,
-    /// The peer said close_notify: it sends no more. Or it wants a key that the kernel cannot change to, and we said
+    /// The peer said close_notify, over a plain connection FIN: it sends no more. Or it wants a key that the kernel cannot change to, and we said
     /// close_notify: nothing that was received can be answered.
     Closed,
     /// The connection ended without a close_notify: what was received may be cut short.
@@ -46,7 +46,8 @@ impl TlsStream {
         if whole_record_bytes(&record).ok().flatten() != Some(record.len()) {
             return false;
         }
-        let opened = self.reader.opener.peek(&mut record).ok();
+        let protection = self.reader.protection.as_ref();
+        let opened = protection.and_then(|it| it.opener.peek(&mut record).ok());
         let alert = opened.filter(|opened| opened.content_type == ContentType::Alert);
         let content = alert.and_then(|opened| record.get(opened.plaintext));
         content == Some(&Alert::CLOSE_NOTIFY.message())
@@ -127,10 +128,7 @@ impl TlsStream {
             }
             let bytes = ready!(self.poll_receive(context, sink))?;
             if bytes == 0 {
-                return Poll::Ready(match self.writer.is_broken() {
-                    false => Ok(Filled::Truncated),
-                    true => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
-                });
+                return Poll::Ready(self.ended());
             }
         }
         if let Some(fill) = self.open_received(sink)? {
@@ -138,6 +136,15 @@ impl TlsStream {
         }
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// What the end of what the peer sends means.
+    fn ended(&mut self) -> Result<Filled, StreamError> {
+        if self.writer.is_broken() {
+            return Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
+        }
+        self.reader.is_over |= self.is_plain();
+        Ok(if self.is_plain() { Filled::Closed } else { Filled::Truncated })
     }
 
     /// Reads from the socket. With nothing left over, records are opened where the read put them,

@@ -9,7 +9,8 @@ use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
 /// The insides of records that are not sealed yet. Dropped without [`commit`](Self::commit), it leaves nothing
 /// behind but a buffer.
 pub struct RecordRoom<'w> {
-    sealer: &'w mut RecordSealer,
+    /// None on a plain connection: there it is room in the queue.
+    sealer: Option<&'w mut RecordSealer>,
     outgoing: &'w mut Queue,
     head_bytes: usize,
     plaintext_bytes: usize,
@@ -18,7 +19,7 @@ pub struct RecordRoom<'w> {
 impl<'w> RecordRoom<'w> {
     /// Room for `bytes` bytes behind `head`, as far as [`RECORDS_PER_READ`] records hold them, from the one on in which it ends.
     pub(super) fn new(
-        sealer: &'w mut RecordSealer,
+        sealer: Option<&'w mut RecordSealer>,
         outgoing: &'w mut Queue,
         head: &[u8],
         bytes: usize,
@@ -68,7 +69,7 @@ impl<'w> RecordRoom<'w> {
     ///
     /// # Errors
     /// [`StreamError::KeyExhausted`] at the key's limit; then nothing was queued.
-    pub fn commit(self, bytes: usize) -> Result<(), StreamError> {
+    pub fn commit(mut self, bytes: usize) -> Result<(), StreamError> {
         let overhead_bytes = self.overhead_bytes();
         let mut left_bytes = self.head_bytes + bytes.min(self.bytes());
         let mut sealed_bytes = 0;
@@ -77,7 +78,9 @@ impl<'w> RecordRoom<'w> {
             let plaintext_bytes = left_bytes.min(PLAINTEXT_BYTES_MAX);
             let record_bytes = plaintext_bytes + overhead_bytes;
             let record = room.get_mut(sealed_bytes..sealed_bytes + record_bytes);
-            self.sealer.seal(ContentType::ApplicationData, record.unwrap_or_default())?;
+            if let Some(sealer) = &mut self.sealer {
+                sealer.seal(ContentType::ApplicationData, record.unwrap_or_default())?;
+            }
             sealed_bytes += record_bytes;
             left_bytes -= plaintext_bytes;
         }
@@ -91,8 +94,7 @@ impl<'w> RecordRoom<'w> {
 
     /// Where each record keeps its plaintext.
     fn plaintexts(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        let prefix_bytes = self.sealer.prefix_bytes();
-        let suffix_bytes = self.sealer.suffix_bytes();
+        let (prefix_bytes, suffix_bytes) = self.around_bytes();
         let overhead_bytes = prefix_bytes + suffix_bytes;
         let room = self.outgoing.room(room_bytes(self.plaintext_bytes, overhead_bytes));
         room.chunks_mut(PLAINTEXT_BYTES_MAX + overhead_bytes).map(move |record| {
@@ -102,7 +104,14 @@ impl<'w> RecordRoom<'w> {
     }
 
     fn overhead_bytes(&self) -> usize {
-        self.sealer.prefix_bytes() + self.sealer.suffix_bytes()
+        let (prefix_bytes, suffix_bytes) = self.around_bytes();
+        prefix_bytes + suffix_bytes
+    }
+
+    /// How much of a record lies before and behind its plaintext.
+    fn around_bytes(&self) -> (usize, usize) {
+        let around = |sealer: &&mut RecordSealer| (sealer.prefix_bytes(), sealer.suffix_bytes());
+        self.sealer.as_ref().map(around).unwrap_or_default()
     }
 }
 

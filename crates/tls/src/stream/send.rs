@@ -19,6 +19,12 @@ impl TlsStream {
         matches!(self.writer.sending, Sending::Kernel(_))
     }
 
+    /// True if its socket is given what is sent as it is: the kernel encrypts it, or nobody does.
+    #[must_use]
+    pub fn takes_plaintext(&self) -> bool {
+        matches!(self.writer.sending, Sending::Kernel(_) | Sending::Plain)
+    }
+
     /// Whether the connection must close after the current response, because its key must change
     /// and cannot be changed: by the kernel before Linux 6.14, and in TLS 1.2.
     #[must_use]
@@ -175,6 +181,11 @@ impl TlsStream {
     /// # Errors
     /// As [`poll_kernel_write`](Self::poll_kernel_write).
     pub fn poll_kernel_push(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        if self.is_plain() {
+            // Setting it again sends what `MSG_MORE` held back (`tcp_sock_set_nodelay`).
+            self.socket.set_nodelay(true)?;
+            return Poll::Ready(Ok(()));
+        }
         self.writer.poll_control_record(&self.socket, context, record::APPLICATION_DATA, &[])
     }
 

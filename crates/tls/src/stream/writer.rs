@@ -9,10 +9,10 @@ use std::task::{Context, Poll, Waker, ready};
 
 use kettle_kernel::ktls::{self, Cipher, Version};
 use kettle_kernel::{record, transfer};
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::StreamError;
+use super::calls::{poll_send, poll_writable};
 use super::pause::Pause;
 use super::record_room::RecordRoom;
 use crate::buffers::Queue;
@@ -51,6 +51,8 @@ pub(super) struct TlsWriter {
 pub(super) enum Sending {
     User(Box<RecordSealer>),
     Kernel(KernelSending),
+    /// Nobody: the connection is plain.
+    Plain,
     /// Nothing may be sent any more: the kernel failed half-way, or the connection was closed.
     Ended,
 }
@@ -131,6 +133,17 @@ impl TlsWriter {
             secret,
             tickets_bytes: if are_tickets { outgoing.filled().len() } else { 0 },
             outgoing,
+            ..Self::plain()
+        }
+    }
+
+    /// Sends what it is given as it is.
+    pub(super) fn plain() -> Self {
+        Self {
+            sending: Sending::Plain,
+            secret: None,
+            tickets_bytes: 0,
+            outgoing: Queue::default(),
             due: ControlDue::default(),
             has_fatal_alert: false,
             key: SendingKey::Good,
@@ -152,7 +165,10 @@ impl TlsWriter {
     /// [`super::TlsStream::seal`].
     pub(super) fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
         self.rekey_if_due()?;
-        let sealer = sealer(&mut self.sending)?;
+        let Some(sealer) = sealer(&mut self.sending)? else {
+            pieces.iter().for_each(|piece| self.outgoing.append(piece));
+            return Ok(());
+        };
         let mut left_bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
         let mut pieces = pieces.iter().copied();
         let mut piece = pieces.next().unwrap_or_default();
@@ -191,7 +207,8 @@ impl TlsWriter {
         self.rekey_if_due()?;
         let sealer = sealer(&mut self.sending)?;
         // What is received and cannot be sealed would be lost.
-        let sealable_bytes = sealer.records_left().saturating_mul(PLAINTEXT_BYTES_MAX as u64);
+        let records_left = sealer.as_ref().map_or(u64::MAX, |sealer| sealer.records_left());
+        let sealable_bytes = records_left.saturating_mul(PLAINTEXT_BYTES_MAX as u64);
         let sealable_bytes = usize::try_from(sealable_bytes).unwrap_or(usize::MAX);
         match sealable_bytes.saturating_sub(head.len()) {
             0 => Err(StreamError::KeyExhausted),
@@ -325,7 +342,7 @@ impl TlsWriter {
         self.check_kernel_key(socket, bytes, records)?;
         ready!(self.poll_flush(socket, context, false))?;
         match &self.sending {
-            Sending::Kernel(_) => {}
+            Sending::Kernel(_) | Sending::Plain => {}
             Sending::User(_) => return Poll::Ready(Err(NOT_OFFLOADED)),
             Sending::Ended => return Poll::Ready(Err(ENDED)),
         }
@@ -339,7 +356,7 @@ impl TlsWriter {
     /// Does what receiving demands.
     pub(super) fn answer(&mut self, answer: Answer) -> Result<(), StreamError> {
         match (answer, &mut self.sending) {
-            (_, Sending::Ended) => {}
+            (_, Sending::Ended | Sending::Plain) => {}
             (Answer::KeyUpdate, Sending::Kernel(kernel)) if !kernel.can_rekey => {
                 // Before Linux 6.14. An alert is all that may follow under the old key.
                 self.queue_alert(Alert::CLOSE_NOTIFY);
@@ -366,7 +383,8 @@ impl TlsWriter {
                     self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &alert.message());
             }
             Sending::Kernel(_) => self.due.alert = Some(alert),
-            Sending::Ended => return,
+            // FIN says all that there is to say.
+            Sending::Plain | Sending::Ended => return,
         }
         self.has_fatal_alert = alert != Alert::CLOSE_NOTIFY;
     }
@@ -435,49 +453,13 @@ pub(super) fn unread(error: io::Error) -> FileRecords {
     }
 }
 
-fn sealer(sending: &mut Sending) -> Result<&mut RecordSealer, StreamError> {
+/// What seals; `None` where nothing is to be sealed.
+fn sealer(sending: &mut Sending) -> Result<Option<&mut RecordSealer>, StreamError> {
     match sending {
-        Sending::User(sealer) => Ok(sealer),
+        Sending::User(sealer) => Ok(Some(sealer)),
+        Sending::Plain => Ok(None),
         Sending::Kernel(_) => Err(StreamError::Bug("sealing on an offloaded connection")),
         Sending::Ended => Err(ENDED),
-    }
-}
-
-/// Writes a queue out.
-pub(super) fn poll_send(
-    socket: &TcpStream,
-    queue: &mut Queue,
-    more: bool,
-    context: &mut Context<'_>,
-) -> Poll<io::Result<()>> {
-    while !queue.is_empty() {
-        ready!(socket.poll_write_ready(context))?;
-        let sent = socket.try_io(Interest::WRITABLE, || {
-            let bytes = transfer::send_one(socket.as_fd(), queue.filled(), more)?;
-            queue.consume(bytes);
-            // What was not taken filled the socket: tokio need not be told by a call that fails.
-            if queue.is_empty() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
-        });
-        match sent {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            sent => sent?,
-        }
-    }
-    Poll::Ready(Ok(()))
-}
-
-/// Runs a call that sends without waiting, when the socket takes bytes.
-fn poll_writable<T>(
-    socket: &TcpStream,
-    context: &mut Context<'_>,
-    mut call: impl FnMut() -> io::Result<T>,
-) -> Poll<io::Result<T>> {
-    loop {
-        ready!(socket.poll_write_ready(context))?;
-        match socket.try_io(Interest::WRITABLE, &mut call) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            result => return Poll::Ready(result),
-        }
     }
 }
 

@@ -96,7 +96,7 @@ async fn exchange(address: SocketAddr, connector: &Connector) -> Resumption {
     let mut stream = connect(address, connector).await;
     say(&mut stream, b"ping").await;
     assert_eq!(receive(&mut stream, 4).await, b"ping");
-    let resumed = stream.session().resumed;
+    let resumed = stream.session().unwrap().resumed;
     close(stream).await;
     resumed
 }
@@ -111,7 +111,7 @@ async fn every_suite_and_group_is_agreed_on_alone() {
             }
             let server = serve(server_config(), 1, echo);
             let mut stream = connect(server.address, &connector(&offer)).await;
-            let session = stream.session();
+            let session = stream.session().unwrap();
             assert_eq!((session.version, session.cipher), (version, cipher));
             assert_eq!(session.group.to_lowercase(), group.name());
             assert_eq!(session.server_name.as_deref(), Some("localhost"));
@@ -184,7 +184,7 @@ async fn a_tls13_ticket_is_used_once() {
     let connector = connector(&offer(Version::Tls13, Cipher::Aes128Gcm, ResumeBy::Ticket));
     assert_eq!(exchange(server.address, &connector).await, Resumption::Full);
     let first = connect(server.address, &connector).await;
-    assert_eq!(first.session().resumed, Resumption::Ticket);
+    assert_eq!(first.session().unwrap().resumed, Resumption::Ticket);
     // Nothing of the second connection has been read, so its ticket is not known yet.
     close(first).await;
     assert_eq!(exchange(server.address, &connector).await, Resumption::Full);
@@ -243,7 +243,7 @@ async fn early_data_is_sent_with_a_ticket_and_known_to_be_accepted_or_not() {
         });
         let (mut stream, accepted) =
             connect_early(second.address, &connector, Some(b"GET early")).await;
-        assert_eq!(stream.session().resumed, Resumption::Ticket);
+        assert_eq!(stream.session().unwrap().resumed, Resumption::Ticket);
         assert_eq!(accepted, is_accepted);
         if accepted {
             assert_eq!(receive(&mut stream, 9).await, b"GET early");

@@ -107,7 +107,7 @@ async fn a_client_moves_into_the_kernel_as_a_server_does() {
             };
             let (client, server) = tokio::join!(connect, accept);
             let (mut client, mut server) = (client.unwrap(), server);
-            assert_eq!(client.session().resumed, resumed, "{suite:?}");
+            assert_eq!(client.session().unwrap().resumed, resumed, "{suite:?}");
             server.seal(&[b"hello"]).unwrap();
             flush(&mut server).await;
             receive(&mut client, 5).await;

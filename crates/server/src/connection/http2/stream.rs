@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use kettle_config::TxPathChoice;
 use kettle_http::h1::framing::BodyFraming;
@@ -19,26 +18,27 @@ use crate::proxy::{self, CLIENT_GONE};
 use crate::request::{Beside, Head, OfStream, Request, StreamSource};
 use crate::respond::{self, respond};
 use crate::response::{Body, Response, ResponseFields};
-use crate::setup::Snapshot;
+use crate::route::Router;
+use crate::setup::Answering;
 use crate::tx_path::{Reason as PathReason, TxPath};
 use crate::worker_state::WorkerState;
 
 impl Shared {
-    /// Answers a request; without a snapshot, with 421.
+    /// Answers a request; without a configuration that does, with 421.
     pub(super) async fn serve(
         self: Rc<Self>,
         request: NewRequest,
         stream: Stream,
-        snapshot: Option<Arc<Snapshot>>,
+        answering: Option<Answering>,
         number: u64,
     ) {
         let (worker, own, head_limits, mut arrival) = {
             let connection = self.connection.borrow();
-            let own = Arc::clone(&connection.snapshot);
+            let own = connection.own();
             let arrival = Arrival::now(number, connection.client(None, number));
             (connection.worker.shared(), own, connection.head_limits(), arrival)
         };
-        let limits = &own.config.limits;
+        let limits = &own.snapshot.config.limits;
         let is_head = request.text.is_head;
         let (head, framing) = match request_head(request, &head_limits) {
             Ok(read) => read,
@@ -61,25 +61,30 @@ impl Shared {
         arrival.client = self.connection.borrow().client(Some(&head), number);
         let deadline = LazyDeadline::new(&worker.deadlines);
         let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
-        let source =
-            StreamSource::new(&stream, &self.session, &deadline, timeout, discard_bytes_max);
+        let source = StreamSource::new(
+            &stream,
+            self.session.as_ref(),
+            &deadline,
+            timeout,
+            discard_bytes_max,
+        );
         let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
-        let response = match &snapshot {
+        let response = match &answering {
             None => Some(self.refuse(&worker, &own, Some(&request.head), 421, &arrival).await),
-            Some(snapshot) => {
-                let asked = (&*worker, &**snapshot, &mut request);
+            Some(answering) => {
+                let asked = (&*worker, answering.router(), &mut request);
                 respond_unless_taken_back(asked, &stream).await
             }
         };
         let Request { head, body: mut request_body, .. } = request;
         let response = match response {
             Some(response) if !proxy::client_has_gone(&response) => response,
-            unsent => return self.log_taken_back(unsent, snapshot.as_deref(), &head, &arrival),
+            unsent => return self.log_taken_back(unsent, answering.as_ref(), &head, &arrival),
         };
         if matches!(response.body, Body::Upgraded(_)) {
             drop(request_body);
             // It may outlive many configurations.
-            drop((own, snapshot));
+            drop((own, answering));
             return Box::pin(self.carry(stream, head, response, arrival)).await;
         }
         let beside = request_body.beside_stream();
@@ -95,14 +100,14 @@ impl Shared {
     async fn refuse(
         &self,
         worker: &WorkerState,
-        own: &Snapshot,
+        own: &Answering,
         head: Option<&Head>,
         status: u16,
         arrival: &Arrival,
     ) -> Response {
-        let (files, presented) = (&worker.responder.files, (&self.session).into());
+        let (files, presented) = (&worker.responder.files, self.session.as_ref().into());
         let id = &arrival.client.request_id;
-        Box::pin(respond::refuse(files, &own.router, head, presented, status, id)).await
+        Box::pin(respond::refuse(files, own.router(), head, presented, status, id)).await
     }
 
     /// Sends a response and logs it, whatever became of it.
@@ -119,7 +124,7 @@ impl Shared {
             let connection = self.connection.borrow();
             (connection.worker.shared(), connection.preference(&response))
         };
-        let edge = Edge::of_http2(worker.date_line(), is_head);
+        let edge = Edge::of_http2(worker.date_line(), is_head, self.session.is_some());
         let mut head = worker.head_buffer();
         // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, &mut response, &edge);
@@ -144,7 +149,7 @@ impl Shared {
         // As it was before compression.
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
-        connection.log(Some(&self.session), request, &response, bytes_sent, &delivered, arrival);
+        connection.log(self.session.as_ref(), request, &response, bytes_sent, &delivered, arrival);
     }
 
     /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.
@@ -193,7 +198,7 @@ impl Shared {
         if preference.choice == TxPathChoice::Auto {
             return Some(PathReason::Http2);
         }
-        let obstacle = worker.offloads.obstacle(&self.session);
+        let obstacle = worker.offloads.obstacle(self.session.as_ref());
         if obstacle.is_none() {
             self.channel.ask_for_kernel();
         }
@@ -209,6 +214,9 @@ impl Shared {
         obstacle: Option<PathReason>,
     ) -> (TxPath, Option<PathReason>) {
         let path = self.channel.path();
+        if path == TxPath::Plain {
+            return (path, None);
+        }
         let reason = match (path, preference.choice) {
             (TxPath::User, TxPathChoice::Auto) => obstacle,
             (TxPath::User, TxPathChoice::User) => None,
@@ -232,29 +240,29 @@ impl Shared {
     fn log_taken_back(
         &self,
         unsent: Option<Response>,
-        snapshot: Option<&Snapshot>,
+        answering: Option<&Answering>,
         head: &Head,
         arrival: &Arrival,
     ) {
         self.note_end(false);
         let response = unsent.unwrap_or_else(|| {
-            let name = self.session.server_name.as_deref();
-            let log = snapshot.map(|snapshot| snapshot.router.log(head, name)).unwrap_or_default();
+            let name = self.session.as_ref().and_then(|it| it.server_name.as_deref());
+            let log = answering.map(|it| it.router().log(head, name)).unwrap_or_default();
             let gone = Response::new(CLIENT_GONE, ResponseFields::default(), Body::Empty);
             Response { log, ..gone }
         });
-        self.connection.borrow().log_unsent(&self.session, head, &response, arrival);
+        self.connection.borrow().log_unsent(self.session.as_ref(), head, &response, arrival);
     }
 }
 
 /// The response to a request, unless that was taken back before: nobody is kept busy for it then.
 async fn respond_unless_taken_back(
-    (worker, snapshot, request): (&WorkerState, &Snapshot, &mut Request<'_>),
+    (worker, router, request): (&WorkerState, &Router, &mut Request<'_>),
     stream: &Stream,
 ) -> Option<Response> {
     tokio::select! {
         biased;
-        response = respond(&worker.responder, &snapshot.router, request) => Some(response),
+        response = respond(&worker.responder, router, request) => Some(response),
         () = poll_fn(|context| stream.poll_gone(context)) => None,
     }
 }

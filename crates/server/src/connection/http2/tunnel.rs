@@ -21,7 +21,7 @@ impl Shared {
         arrival: Arrival,
     ) {
         let worker = self.connection.borrow().worker.shared();
-        let edge = Edge::of_http2(worker.date_line(), false);
+        let edge = Edge::of_http2(worker.date_line(), false, self.session.is_some());
         let mut bytes = worker.head_buffer();
         write_head(&mut bytes, &mut response, &edge);
         let completed = stream.send_head(response.status, &bytes, false).is_ok();
@@ -31,7 +31,14 @@ impl Shared {
             let connection = self.connection.borrow();
             let bytes_sent = bytes.len() as u64;
             let head = Some(&*head);
-            connection.log(Some(&self.session), head, &response, bytes_sent, &delivered, &arrival);
+            connection.log(
+                self.session.as_ref(),
+                head,
+                &response,
+                bytes_sent,
+                &delivered,
+                &arrival,
+            );
             match response.body {
                 Body::Upgraded(upgraded) => connection.tunnel_ends(*upgraded, self.peer),
                 _ => None,
@@ -44,7 +51,7 @@ impl Shared {
         let client = Side::from(TunnelStream::new(stream, self.session.clone()));
         let deadline = self.take_deadline();
         let number = self.connection.borrow().number;
-        ends.carry(client, (worker, None), Rc::clone(&deadline), number).await;
+        ends.carry((client, Vec::new()), (worker, None), Rc::clone(&deadline), number).await;
         self.deadlines.borrow_mut().push(deadline);
         self.note_end(progress.is_sent());
     }

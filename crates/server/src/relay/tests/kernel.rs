@@ -92,7 +92,7 @@ async fn without_a_pipe_the_bytes_take_the_long_way() {
             seen = talk => assert!(seen == (sent.clone(), Seen::Closed)),
             _ = poll_fn(|context| relay.poll(context)) => panic!("the client is still there"),
         }
-        let path = if client_kind == Tls13 { TxPath::KernelWrite } else { TxPath::User };
+        let path = if client_kind == Tls13 { TxPath::KernelWrite } else { TxPath::Plain };
         assert_eq!((relay.flows()[1].path, relay.flows()[1].bytes), (path, 1 << 20));
         assert_eq!(pipes.in_use(), taken.len());
     })

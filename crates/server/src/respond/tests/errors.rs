@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use kettle_config::{ClientAuth, Located, Site};
+use kettle_config::{Certificate, ClientAuth, Located, Site};
 
 use super::guard::route;
 use super::stage::{Reply, Stage};
@@ -150,6 +150,7 @@ async fn what_no_site_answers_gets_the_page_of_the_connections_site() {
     stage.config.sites[0].headers = vec![("X-Site".to_owned(), vec!["first".to_owned()])];
     stage.config.sites.push(Site {
         names: vec![Located::not_written("other.example".to_owned())],
+        certificates: vec![Certificate::default()],
         headers: vec![("X-Site".to_owned(), vec!["other".to_owned()])],
         ..Site::default()
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kettle_config::{Hsts, Located, Route, Site};
+use kettle_config::{Certificate, Hsts, Located, Route, Site};
 
 use super::stage::{Reply, Stage, head};
 use crate::access_log::RequestId;
@@ -28,6 +28,7 @@ async fn a_name_the_connection_was_not_made_for_gets_421() {
     let root = stage.config.sites[0].routes[0].root.clone();
     stage.config.sites.push(Site {
         names: vec![Located::not_written("other.example".to_owned())],
+        certificates: vec![Certificate::default()],
         routes: vec![Route { root, ..Route::default() }],
         ..Site::default()
     });

@@ -18,17 +18,21 @@ pub(super) fn check(
     diagnostics: &mut Diagnostics,
 ) {
     let mut known: HashSet<Diagnostic> = diagnostics.serious.iter().cloned().collect();
-    let all = || config.sites.iter().zip(identities);
-    if !all().any(|(site, _)| addresses(site).next().is_some()) {
+    if !config.sites.iter().any(|site| addresses(site).next().is_some()) {
         return;
     }
-    if config.listeners.iter().any(|listener| listener.https().is_some()) {
-        let shown: Vec<_> = all().filter(|(site, _)| site.is_served()).collect();
-        check_shown(config, &shown, &mut known, diagnostics);
-    }
-    for listener in config.listeners.iter().filter(|it| it.tls().is_some()) {
-        let own = |(number, site)| Some((site, identities.get(number)?));
-        let shown: Vec<_> = reach.sites(listener).filter_map(own).collect();
+    let own = |(number, site)| Some((site, identities.get(number)?));
+    let mut has_all = false;
+    for listener in &config.listeners {
+        let shown: Vec<_> = match listener.https() {
+            // Those that name no sites have the same.
+            Some(https) if https.sites.is_empty() && std::mem::replace(&mut has_all, true) => {
+                continue;
+            }
+            Some(_) => reach.served(listener).into_iter().filter_map(own).collect(),
+            None if listener.tls().is_some() => reach.sites(listener).filter_map(own).collect(),
+            None => continue,
+        };
         check_shown(config, &shown, &mut known, diagnostics);
     }
 }

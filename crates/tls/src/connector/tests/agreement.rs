@@ -28,7 +28,7 @@ async fn every_group_is_agreed_on_and_a_server_may_ask_for_another_than_was_gues
             let wanted = Policy { groups: vec![group], ..only(Version::Tls13) };
             let acceptors = acceptors(&wanted, &identity, &SiteGroup::default());
             let (mut client, mut server) = connect(&connector, &acceptors).await;
-            assert_eq!(client.session().group.to_lowercase(), group.name());
+            assert_eq!(client.session().unwrap().group.to_lowercase(), group.name());
             talk(&mut client, &mut server).await;
         }
     }
@@ -61,7 +61,7 @@ async fn the_share_of_another_group_is_remembered_where_it_would_not_be_sent_any
         let wanted = Policy { groups: vec![group], ..only(Version::Tls13) };
         let acceptors = acceptors(&wanted, &identity, &SiteGroup::default());
         let (client, _server) = connect(&connector, &acceptors).await;
-        assert_eq!(client.session().group.to_lowercase(), group.name());
+        assert_eq!(client.session().unwrap().group.to_lowercase(), group.name());
         assert_eq!(shared_groups(&connector), shared, "{group:?}");
     }
 }
@@ -96,7 +96,7 @@ async fn a_protocol_is_agreed_on_or_there_is_none() {
             let acceptors = acceptors(&Policy::default(), &identity, &group);
             match (meet(&connector(&only(version), settings), &acceptors).await.0, expected) {
                 (Ok(client), Ok(protocol)) => {
-                    assert_eq!(client.session().alpn, protocol.map(Alpn::new));
+                    assert_eq!(client.session().unwrap().alpn, protocol.map(Alpn::new));
                 }
                 (Err(error), Err(text)) => assert!(error.to_string().contains(text), "{error}"),
                 (outcome, _) => panic!("{:?} for {offered:?} and {spoken:?}", outcome.err()),
@@ -121,7 +121,7 @@ async fn a_server_that_asks_is_shown_the_certificate() {
         let settings = ConnectorSettings { identity: Some(&own), ..trusting(&authority) };
         let (mut client, mut server) =
             connect(&connector(&only(version), settings), &acceptors).await;
-        let peer = server.session().peer.as_deref().expect("a peer");
+        let peer = server.session().unwrap().peer.as_deref().expect("a peer");
         assert_eq!(&*peer.subject, "CN=kettle");
         talk(&mut client, &mut server).await;
     }
@@ -160,9 +160,9 @@ async fn a_client_without_a_certificate_learns_that_one_is_wanted() {
 pub(super) async fn resumed(connector: &Connector, acceptors: &Acceptors) -> Resumption {
     let (mut client, mut server) = connect(connector, acceptors).await;
     talk(&mut client, &mut server).await;
-    assert!(client.session().peer.is_some());
-    assert_eq!(client.session().resumed, server.session().resumed);
-    client.session().resumed
+    assert!(client.session().unwrap().peer.is_some());
+    assert_eq!(client.session().unwrap().resumed, server.session().unwrap().resumed);
+    client.session().unwrap().resumed
 }
 
 #[tokio::test]

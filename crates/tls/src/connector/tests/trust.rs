@@ -19,13 +19,13 @@ async fn a_certificate_of_a_trusted_authority_says_who_the_server_is() {
     for version in VERSIONS {
         let connector = connector(&only(version), trusting(&authority));
         let (mut client, mut server) = connect(&connector, &serving(&identity)).await;
-        assert_eq!(client.session().version, version);
-        assert_eq!(client.session().server_name.as_deref(), Some("a.example"));
-        let peer = client.session().peer.as_deref().expect("a peer");
+        assert_eq!(client.session().unwrap().version, version);
+        assert_eq!(client.session().unwrap().server_name.as_deref(), Some("a.example"));
+        let peer = client.session().unwrap().peer.as_deref().expect("a peer");
         assert_eq!(&*peer.subject, "CN=a.example");
         assert_eq!(peer.spki_sha256, pin_of(&identity).0);
-        assert_eq!(server.session().server_name.as_deref(), Some("a.example"));
-        assert!(server.session().peer.is_none());
+        assert_eq!(server.session().unwrap().server_name.as_deref(), Some("a.example"));
+        assert!(server.session().unwrap().peer.is_none());
         talk(&mut client, &mut server).await;
     }
 }
@@ -104,9 +104,9 @@ async fn a_pinned_key_is_taken_whatever_its_certificate_says() {
             let connector = connector(&only(version), settings);
             let (mut client, mut server) = connect(&connector, &serving(&identity)).await;
             let asked = name.filter(|name| name.contains("example"));
-            assert_eq!(server.session().server_name.as_deref(), asked);
-            assert_eq!(client.session().server_name.as_deref(), asked);
-            assert!(client.session().peer.is_some());
+            assert_eq!(server.session().unwrap().server_name.as_deref(), asked);
+            assert_eq!(client.session().unwrap().server_name.as_deref(), asked);
+            assert!(client.session().unwrap().peer.is_some());
             talk(&mut client, &mut server).await;
         }
     }
@@ -157,7 +157,10 @@ async fn an_address_is_verified_and_not_asked_for() {
     };
     for name in ["127.0.0.1", "::1"] {
         let (client, server) = connect(&at(name), &acceptors).await;
-        assert_eq!((&client.session().server_name, &server.session().server_name), (&None, &None));
+        assert_eq!(
+            (&client.session().unwrap().server_name, &server.session().unwrap().server_name),
+            (&None, &None)
+        );
     }
     let error = refusal(&at("127.0.0.2"), &acceptors).await;
     assert_eq!(error.reason(), "wrong_name");
@@ -171,7 +174,7 @@ async fn a_name_is_the_same_with_capitals_and_a_last_dot() {
     for name in ["A.Example", "a.example."] {
         let settings = ConnectorSettings { name: Some(name), ..trusting(&authority) };
         let (_, server) = connect(&connector(&Policy::default(), settings), &acceptors).await;
-        assert_eq!(server.session().server_name.as_deref(), Some("a.example"));
+        assert_eq!(server.session().unwrap().server_name.as_deref(), Some("a.example"));
     }
 }
 

@@ -54,7 +54,7 @@ fn put(room: &mut RecordRoom<'_>, bytes: &[u8]) -> usize {
 /// Asks for `wanted` bytes behind `head`, and commits `committed` of them.
 fn sealed(suite: (Version, Cipher), head: &[u8], wanted: usize, committed: usize) -> Vec<Vec<u8>> {
     let (mut sealer, mut queue) = (sealer(suite), Queue::default());
-    let mut room = RecordRoom::new(&mut sealer, &mut queue, head, wanted);
+    let mut room = RecordRoom::new(Some(&mut sealer), &mut queue, head, wanted);
     let room_bytes = room.bytes();
     assert_eq!(put(&mut room, &pattern(wanted)), room_bytes.min(wanted));
     room.commit(committed).expect("sealed");
@@ -75,7 +75,7 @@ fn sizes_around_a_record_make_as_few_records_as_possible() {
 #[test]
 fn there_is_room_for_two_records_and_no_more() {
     let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
-    let room = RecordRoom::new(&mut sealer, &mut queue, b"head", usize::MAX);
+    let room = RecordRoom::new(Some(&mut sealer), &mut queue, b"head", usize::MAX);
     assert_eq!(room.bytes(), 2 * PLAINTEXT_BYTES_MAX - 4);
 }
 
@@ -113,14 +113,14 @@ fn a_commit_of_more_than_there_is_room_for_is_one_of_all() {
 fn room_that_is_not_committed_leaves_nothing_behind() {
     let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
     queue.append(b"before");
-    let _ = RecordRoom::new(&mut sealer, &mut queue, b"head", 40_000);
+    let _ = RecordRoom::new(Some(&mut sealer), &mut queue, b"head", 40_000);
     assert_eq!((queue.filled(), sealer.sequence()), (&b"before"[..], 0));
 }
 
 #[test]
 fn room_that_is_not_used_keeps_no_buffer() {
     let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
-    RecordRoom::new(&mut sealer, &mut queue, b"", 16_384).commit(0).expect("nothing");
+    RecordRoom::new(Some(&mut sealer), &mut queue, b"", 16_384).commit(0).expect("nothing");
     assert_eq!(queue.held_bytes(), 0);
 }
 
@@ -129,7 +129,7 @@ fn a_key_that_ends_between_two_records_seals_neither() {
     let (mut sealer, mut queue) = (sealer(SUITES[1]), Queue::default());
     sealer.skip_records(AES_GCM_RECORDS_MAX - 1);
     queue.append(b"before");
-    let mut room = RecordRoom::new(&mut sealer, &mut queue, b"", 20_000);
+    let mut room = RecordRoom::new(Some(&mut sealer), &mut queue, b"", 20_000);
     assert_eq!(put(&mut room, &pattern(20_000)), 20_000);
     let refused = room.commit(20_000);
     assert!(matches!(refused, Err(StreamError::KeyExhausted)), "{refused:?}");

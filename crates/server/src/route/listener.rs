@@ -1,0 +1,81 @@
+//! What is reached at a listener that names its sites, and where plain clients are sent that ask for others.
+
+use std::sync::Arc;
+
+use kettle_config::{Config, Listener, ListenerKind, Reach};
+
+use super::Router;
+use super::names::SiteNames;
+use crate::redirect::Redirect;
+use crate::request::Head;
+
+/// The names of sites, wherever these are reached.
+pub struct KnownNames {
+    /// Those that https listeners have, all together.
+    https: Arc<SiteNames>,
+    all: Arc<SiteNames>,
+}
+
+/// Where clients are sent that ask for a site which https listeners have, and this one has not.
+#[derive(Debug)]
+pub(super) struct HttpsSites {
+    names: Arc<SiteNames>,
+    redirect: Redirect,
+}
+
+impl KnownNames {
+    /// Those of a configuration.
+    #[must_use]
+    pub fn of(config: &Config, reach: &Reach<'_>) -> Self {
+        let mut sites = Vec::new();
+        let mut has_all = false;
+        for listener in &config.listeners {
+            // Those that name none all have the same.
+            let Some(https) = listener.https().filter(|it| !it.sites.is_empty() || !has_all) else {
+                continue;
+            };
+            has_all |= https.sites.is_empty();
+            sites.extend(reach.served(listener));
+        }
+        let all = config.sites.iter().enumerate().filter(|(_, site)| site.is_served());
+        Self {
+            https: Arc::new(SiteNames::of(sites.into_iter())),
+            all: Arc::new(SiteNames::of(all)),
+        }
+    }
+}
+
+impl Router {
+    /// The router of a listener that names its sites; `None` for all others, and where nothing is served.
+    #[must_use]
+    pub fn of_listener(
+        &self,
+        listener: &Listener,
+        reach: &Reach<'_>,
+        known: &KnownNames,
+    ) -> Option<Self> {
+        let elsewhere = match &listener.kind {
+            ListenerKind::Http(http) => Some(HttpsSites {
+                names: Arc::clone(&known.https),
+                redirect: Redirect {
+                    https_port: http.redirect_port,
+                    status: Some(http.redirect_status),
+                },
+            }),
+            ListenerKind::Https(https) if !https.sites.is_empty() => None,
+            _ => return None,
+        };
+        let default = reach.served_default(listener);
+        let router = self.reaching(&reach.served(listener), default.as_ref());
+        let is_plain = elsewhere.is_some();
+        let all_names = Some(Arc::clone(&known.all));
+        Some(Self { all_names, https: elsewhere, is_plain, ..router })
+    }
+
+    /// Where a client belongs that asks over plain HTTP for a site which https listeners have, by its name.
+    #[must_use]
+    pub fn https_for(&self, head: &Head) -> Option<Redirect> {
+        let https = self.https.as_ref()?;
+        https.names.find(head.host_bytes()?).map(|_| https.redirect)
+    }
+}
