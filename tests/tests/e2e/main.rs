@@ -13,6 +13,7 @@ mod http2;
 mod import;
 mod kernel;
 mod packaging;
+mod plain;
 mod proxy;
 mod reload;
 mod routes;

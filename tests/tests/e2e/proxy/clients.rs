@@ -191,5 +191,5 @@ fn what_is_kept_is_asked_for_with_what_its_key_has() {
         answer(servers.asked(&mut server), "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n");
     let response = client.response();
     assert_eq!((response.status, said(&head, "x-forwarded-proto")), (302, vec!["http"]));
-    assert_eq!(response.header("cache-status"), Some("kettle; fwd=bypass; detail=scheme"));
+    assert_eq!(response.header("cache-status"), Some("kettle; fwd=uri-miss"));
 }

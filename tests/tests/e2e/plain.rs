@@ -1,0 +1,14 @@
+//! Sites without TLS: `kind = "http"`.
+
+mod backends;
+mod files;
+mod names;
+
+use kettle_tests::setup::Setup;
+
+/// A server whose site is served by https, and without TLS at the second address, with these settings.
+fn plain(settings: &str) -> Setup {
+    Setup::default()
+        .listener("path = \"auto\"")
+        .listener(&format!("kind = \"http\"\nsites = [\"localhost\"]\n{settings}"))
+}
