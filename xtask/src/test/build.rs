@@ -68,7 +68,7 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
         if !is_test {
             match package.to_str() {
                 Some("crates/app") if kind == "bin" => programs.kettle = path,
-                Some("crates/bench") if kind == "bin" => programs.kettle_bench = path,
+                Some("measure/bench") if kind == "bin" => programs.kettle_bench = path,
                 _ => {}
             }
             continue;

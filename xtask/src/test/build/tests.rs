@@ -14,7 +14,7 @@ fn whole() -> Vec<String> {
     vec![
         artifact("/src/crates/app/Cargo.toml", "bin", true, r#""/t/deps/kettle-1""#),
         artifact("/src/crates/app/Cargo.toml", "bin", false, r#""/t/kettle""#),
-        artifact("/src/crates/bench/Cargo.toml", "bin", false, r#""/t/kettle-bench""#),
+        artifact("/src/measure/bench/Cargo.toml", "bin", false, r#""/t/kettle-bench""#),
         artifact("/src/crates/kernel/Cargo.toml", "lib", false, "null"),
         artifact("/src/crates/kernel/Cargo.toml", "lib", true, r#""/t/deps/kernel-2""#),
         artifact("/src/tests/Cargo.toml", "lib", true, r#""/t/deps/tests-3""#),
