@@ -58,7 +58,7 @@ pub use kettle_server::open_tunnels::TunnelOrder;
 pub use reload::{CONFIG_BYTES_MAX, Loader, START_PIPE_TIME_MAX, read, read_again};
 
 use pinning::Pinning;
-use reload::Live;
+use reload::RunningConfig;
 use resources::Resources;
 use sandbox::Sandbox;
 use workers::Workers;
@@ -68,7 +68,7 @@ pub const CONFIGURATION_TARGET: &str = "kettle::configuration";
 
 /// A server whose workers are there, and accept once it runs.
 pub struct Supervisor {
-    live: Live,
+    live: RunningConfig,
     workers: Workers,
     /// For each worker, where it is asked for its tunnels.
     questions: Vec<mpsc::Sender<TunnelsQuestion>>,
@@ -142,9 +142,9 @@ impl Supervisor {
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
-        let prepared = prepare::prepare(config, &resumption, &prepare::Purpose::Start)
+        let loaded = prepare::prepare(config, &resumption, &prepare::LoadFor::Start)
             .map_err(StartError::Diagnostics)?;
-        let config = Arc::clone(&prepared.config);
+        let config = Arc::clone(&loaded.config);
 
         let worker_count = config.server.workers.unwrap_or(1);
         let metrics = Arc::new(Metrics::new(worker_count));
@@ -169,10 +169,11 @@ impl Supervisor {
         )
         .map_err(|error| one_diagnostic(reload::log_diagnostic(&config, &error)))?;
 
-        log_start(&prepared, &resources);
+        log_start(&loaded, &resources);
         let metrics_of_live = Arc::clone(&metrics);
-        let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader)
-            .within(sandbox);
+        let live =
+            RunningConfig::new(loaded, bound, resources, resumption, log, metrics_of_live, loader)
+                .within(sandbox);
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
@@ -208,26 +209,26 @@ impl Supervisor {
     /// The SHA-256 fingerprints of the certificates in use, in the order of the sites.
     #[must_use]
     pub fn fingerprints(&self) -> Vec<String> {
-        let identities = &self.live.prepared().identities;
+        let identities = &self.live.loaded().identities;
         identities.iter().map(|identity| identity.fingerprint_sha256().to_owned()).collect()
     }
 
     /// Where the certificate made on this machine is, if one is in use.
     #[must_use]
     pub fn made_certificate(&self) -> Option<&prepare::MadeCertificate> {
-        self.live.prepared().made_certificate()
+        self.live.loaded().made_certificate()
     }
 
     /// What works and should be looked at all the same.
     #[must_use]
     pub fn warnings(&self) -> &[Diagnostic] {
-        &self.live.prepared().warnings
+        &self.live.loaded().warnings
     }
 
     /// Where records are encrypted on this machine, in one line.
     #[must_use]
     pub fn placement_line(&self) -> String {
-        let config = &self.live.prepared().config;
+        let config = &self.live.loaded().config;
         let position = self.kill_switch.position();
         placement::line(config, &self.capabilities, self.obstacle.as_deref(), position)
     }
@@ -248,11 +249,11 @@ impl Supervisor {
 }
 
 /// Logs what this process may use, and what its file systems disclose.
-fn log_start(prepared: &prepare::Prepared, resources: &Resources) {
-    if let Some(line) = resources.line(&prepared.config) {
+fn log_start(loaded: &prepare::LoadedConfig, resources: &Resources) {
+    if let Some(line) = resources.line(&loaded.config) {
         tracing::info!("{line}");
     }
-    for (line, disclosure) in prepared.router.disclosures() {
+    for (line, disclosure) in loaded.router.disclosures() {
         if disclosure.advice().is_some() {
             tracing::info!("{line}");
         }
@@ -260,7 +261,7 @@ fn log_start(prepared: &prepare::Prepared, resources: &Resources) {
 }
 
 fn setups(
-    live: &Live,
+    live: &RunningConfig,
     metrics: &Arc<Metrics>,
     kill_switch: &Arc<KillSwitch>,
     capabilities: &Arc<Capabilities>,
@@ -268,7 +269,7 @@ fn setups(
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let workers = metrics.workers().len();
-    let pinning = live.prepared().config.server.pin_workers.then(Pinning::of_this_process);
+    let pinning = live.loaded().config.server.pin_workers.then(Pinning::of_this_process);
     if let Some(pinning) = &pinning {
         tracing::info!("{}", pinning.line(workers));
     }

@@ -12,7 +12,7 @@ use crate::{Supervisor, keeper};
 impl MainLoop {
     pub(super) fn status(&self) -> Status {
         let Supervisor { live, metrics, spool, kill_switch, started, .. } = &self.supervisor;
-        let config = &live.prepared().config;
+        let config = &live.loaded().config;
         let listeners = live.bound().iter().zip(&config.listeners);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -33,7 +33,7 @@ impl MainLoop {
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
-            certificates: live.prepared().certificate_ends.status(SystemTime::now()),
+            certificates: live.loaded().certificate_ends.status(SystemTime::now()),
             backends: self.backends().into(),
             spool: SpoolStatus::of(spool),
             total: Counts::from(&metrics.total()),
