@@ -144,7 +144,7 @@ impl Supervisor {
                 .map_err(|error| refused("session tickets", &error))?;
         let loaded = prepare::prepare(config, &resumption, &prepare::LoadFor::Start)
             .map_err(StartError::Diagnostics)?;
-        let config = Arc::clone(&loaded.config);
+        let config = Arc::clone(&loaded.served.config);
 
         let worker_count = config.server.workers.unwrap_or(1);
         let metrics = Arc::new(Metrics::new(worker_count));
@@ -228,7 +228,7 @@ impl Supervisor {
     /// Where records are encrypted on this machine, in one line.
     #[must_use]
     pub fn placement_line(&self) -> String {
-        let config = &self.live.loaded().config;
+        let config = &self.live.loaded().served.config;
         let position = self.kill_switch.position();
         placement::line(config, &self.capabilities, self.obstacle.as_deref(), position)
     }
@@ -250,10 +250,10 @@ impl Supervisor {
 
 /// Logs what this process may use, and what its file systems disclose.
 fn log_start(loaded: &prepare::LoadedConfig, resources: &Resources) {
-    if let Some(line) = resources.line(&loaded.config) {
+    if let Some(line) = resources.line(&loaded.served.config) {
         tracing::info!("{line}");
     }
-    for (line, disclosure) in loaded.router.disclosures() {
+    for (line, disclosure) in loaded.served.router.disclosures() {
         if disclosure.advice().is_some() {
             tracing::info!("{line}");
         }
@@ -269,7 +269,7 @@ fn setups(
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let workers = metrics.workers().len();
-    let pinning = live.loaded().config.server.pin_workers.then(Pinning::of_this_process);
+    let pinning = live.loaded().served.config.server.pin_workers.then(Pinning::of_this_process);
     if let Some(pinning) = &pinning {
         tracing::info!("{}", pinning.line(workers));
     }

@@ -211,12 +211,12 @@ impl MainLoop {
     /// Looks after the backends in force.
     fn watch_backends(&self, watching: &mut BackendWatch) {
         let loaded = self.supervisor.live.loaded();
-        let upstreams = Arc::clone(&loaded.upstreams);
-        watching.adopt(&loaded.backends, upstreams);
+        let upstreams = Arc::clone(&loaded.served.upstreams);
+        watching.adopt(&loaded.served.backends, upstreams);
     }
 
     fn backends(&self) -> &Backends {
-        &self.supervisor.live.loaded().backends
+        &self.supervisor.live.loaded().served.backends
     }
 
     /// Another task waits for the workers.
@@ -266,7 +266,7 @@ impl MainLoop {
         if self.draining.is_some() {
             return;
         }
-        let timeout = self.supervisor.live.loaded().config.server.drain_timeout;
+        let timeout = self.supervisor.live.loaded().served.config.server.drain_timeout;
         notify(State::Stopping(timeout + 2 * DRAIN_GRACE));
         self.supervisor.live.stop();
         let began = Instant::now();
@@ -335,7 +335,7 @@ impl MainLoop {
         let known = self.supervisor.warnings().to_vec();
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
-                let sites = self.supervisor.live.loaded().config.sites.len();
+                let sites = self.supervisor.live.loaded().served.config.sites.len();
                 let addresses = self.supervisor.live.bound().len();
                 let message = format!(
                     "reloaded: {sites} site{} on {addresses} address{}",

@@ -4,7 +4,6 @@
 //! question and get the same answer: ready, or every mistake with its place.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -65,14 +64,6 @@ pub struct LoadedConfig {
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Diagnostic>,
-}
-
-impl Deref for LoadedConfig {
-    type Target = Served;
-
-    fn deref(&self) -> &Served {
-        &self.served
-    }
 }
 
 impl LoadedConfig {
@@ -273,10 +264,10 @@ fn load(
     let mut roots = KnownFiles::in_force(trusted.map(|trusted| &trusted.roots));
     let mut lists = KnownFiles::in_force(trusted.map(|trusted| &trusted.lists));
     let connectors = tunnels::load(config, &mut known, &mut roots, shown, &mut diagnostics);
-    let backends = Backends::new(&config.backends, in_force.map(|loaded| &*loaded.backends));
+    let backends = Backends::new(&config.backends, in_force.map(|loaded| &*loaded.served.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|loaded| &*loaded.stores));
-    let same = renewed.map(|loaded| &*loaded.router);
+    let same = renewed.map(|loaded| &*loaded.served.router);
     let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut roots, &mut lists, &mut diagnostics);

@@ -86,7 +86,7 @@ impl RunningConfig {
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&loaded, &bound, worker))))
             .collect();
         Self {
-            started: loaded.config.of_process(),
+            started: loaded.served.config.of_process(),
             loaded: Arc::new(loaded),
             bound,
             retired: Retired::default(),
@@ -181,7 +181,7 @@ impl RunningConfig {
         let in_force = Arc::clone(&self.loaded);
         let is_stopping = Arc::clone(&self.is_stopping);
         async move {
-            let diagnostic = |message: &str| refusal(&in_force.config, message);
+            let diagnostic = |message: &str| refusal(&in_force.served.config, message);
             if is_stopping.load(Relaxed) {
                 return Err(diagnostic(STOPPING));
             }
@@ -214,8 +214,8 @@ impl RunningConfig {
                 return Err(diagnostic(STOPPING));
             }
             // Opening the log is the last thing that can fail.
-            let config = &candidate.loaded.config;
-            if !has_logs_of(&in_force.config, config) {
+            let config = &candidate.loaded.served.config;
+            if !has_logs_of(&in_force.served.config, config) {
                 let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
                 opened.map_err(|error| vec![log_diagnostic(config, &error)])?;
             }
@@ -234,14 +234,17 @@ impl RunningConfig {
         candidate: Result<BoundConfig, Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
         let is_stopping = self.is_stopping.load(Relaxed);
-        let candidate =
-            if is_stopping { Err(refusal(&self.loaded.config, STOPPING)) } else { candidate };
+        let candidate = if is_stopping {
+            Err(refusal(&self.loaded.served.config, STOPPING))
+        } else {
+            candidate
+        };
         let BoundConfig { mut loaded, bound } = candidate.inspect_err(|_| {
             self.metrics.reloads_refused.fetch_add(1, Relaxed);
         })?;
         self.metrics.reloads_done.fetch_add(1, Relaxed);
         announce(&loaded, &bound, &self.resumption, &self.metrics);
-        let config = Arc::clone(&loaded.config);
+        let config = Arc::clone(&loaded.served.config);
         for setting in changed_beyond_reload(&self.started, &config) {
             loaded.warnings.push(config.diagnostic(
                 config.position_of(setting),
@@ -253,7 +256,7 @@ impl RunningConfig {
         for (worker, sender) in self.snapshots.iter().enumerate() {
             sender.send_replace(Arc::new(snapshot(&loaded, &bound, worker)));
         }
-        loaded.backends.put_in_force();
+        loaded.served.backends.put_in_force();
         loaded.stores.put_in_force();
         let before = std::mem::replace(&mut self.loaded, Arc::new(loaded));
         self.retired.add(Arc::clone(&before.served));
@@ -283,7 +286,7 @@ struct ReloadTask {
 impl ReloadTask {
     /// Everything that can fail, and leaves nothing behind when it does: sockets that listen by then are closed again.
     fn run(self) -> Result<BoundConfig, Vec<Diagnostic>> {
-        let in_force = &self.in_force.config;
+        let in_force = &self.in_force.served.config;
         let mut config = match (self.scope, &self.loader) {
             (ReloadScope::Configuration, Some(load)) => {
                 keeper::renew();
@@ -301,7 +304,7 @@ impl ReloadTask {
         }
         self.resources.fill_in(&mut config, Some(self.workers));
         let loaded = prepare(config, &self.resumption, &load_for)?;
-        let bound = bind(&loaded.config, self.workers, &self.bound, &self.leaving)?;
+        let bound = bind(&loaded.served.config, self.workers, &self.bound, &self.leaving)?;
         Ok(BoundConfig { loaded, bound })
     }
 }
@@ -366,9 +369,9 @@ fn announce(
     metrics: &Metrics,
 ) {
     let LoadedConfig { stores, certificate_ends, ticket_secret, .. } = loaded;
-    configure(&loaded.config, bound);
-    resumption.configure(loaded.config.tls.ticket_rotation, ticket_secret.as_ref());
-    let of_backends = Arc::new((Arc::clone(&loaded.backends), Arc::clone(stores)));
+    configure(&loaded.served.config, bound);
+    resumption.configure(loaded.served.config.tls.ticket_rotation, ticket_secret.as_ref());
+    let of_backends = Arc::new((Arc::clone(&loaded.served.backends), Arc::clone(stores)));
     metrics.set_source(Arc::new((of_backends, Arc::clone(certificate_ends))));
 }
 

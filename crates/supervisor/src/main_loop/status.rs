@@ -12,7 +12,7 @@ use crate::{Supervisor, keeper};
 impl MainLoop {
     pub(super) fn status(&self) -> Status {
         let Supervisor { live, metrics, spool, kill_switch, started, .. } = &self.supervisor;
-        let config = &live.loaded().config;
+        let config = &live.loaded().served.config;
         let listeners = live.bound().iter().zip(&config.listeners);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -34,9 +34,9 @@ impl Fixture {
             panic!("{}", diagnostics.iter().map(Diagnostic::to_string).collect::<String>())
         });
         let metrics = Arc::new(Metrics::new(2));
-        let bound = bind(&loaded.config, 2, &[], &[]).unwrap();
+        let bound = bind(&loaded.served.config, 2, &[], &[]).unwrap();
         let log = AccessLog::start(
-            &loaded.config.log,
+            &loaded.served.config.log,
             HashSet::new(),
             2,
             Arc::clone(&metrics.log_lines_dropped),
@@ -141,7 +141,7 @@ fn syntax_errors_keep_the_old_configuration() {
     assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
     assert_eq!(diagnostics[0].offending, "\"soon\"");
     assert!(!fixture.seen.has_changed().unwrap());
-    assert!(Arc::ptr_eq(&before.config, &fixture.live.loaded().config));
+    assert!(Arc::ptr_eq(&before.config, &fixture.live.loaded().served.config));
     assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 1);
     assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 0);
 }
@@ -245,10 +245,10 @@ fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
 #[test]
 fn memory_is_shared_by_the_workers_that_run_whatever_the_file_says_now() {
     let mut fixture = Fixture::with(Resources::in_a_group(8, None, Some(512)));
-    let before = Arc::clone(&fixture.live.loaded().config);
+    let before = Arc::clone(&fixture.live.loaded().served.config);
     assert_eq!(before.server.workers, Some(8), "two run");
     fixture.reload().unwrap();
-    assert_eq!(fixture.live.loaded().config.limits, before.limits);
+    assert_eq!(fixture.live.loaded().served.config.limits, before.limits);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_reload_keeps_the_generated_certificate() {
     fixture.reload().unwrap();
     let loaded = fixture.live.loaded();
     assert!(Arc::ptr_eq(&before, &loaded.identities[0]));
-    assert_eq!(loaded.config.limits.idle_timeout, Duration::from_secs(10));
+    assert_eq!(loaded.served.config.limits.idle_timeout, Duration::from_secs(10));
 }
 
 /// The files lie here since long, and sites that name the same have the same.
@@ -300,10 +300,10 @@ fn what_did_not_change_is_not_read_again_and_is_shared() {
 #[test]
 fn named_files_are_read_again_without_the_configuration() {
     let mut fixture = Fixture::new();
-    let before = Arc::clone(&fixture.live.loaded().config);
+    let before = Arc::clone(&fixture.live.loaded().served.config);
     fixture.write("[limits]\nidle_timeout = \"soon\"\n");
     fixture.reload_of(ReloadScope::Renewal, Duration::from_secs(60)).unwrap();
-    assert_eq!(fixture.live.loaded().config.limits, before.limits);
+    assert_eq!(fixture.live.loaded().served.config.limits, before.limits);
     assert!(fixture.seen.has_changed().unwrap());
     assert!(fixture.reload().is_err());
 }

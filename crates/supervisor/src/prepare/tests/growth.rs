@@ -34,9 +34,9 @@ fn cost(fixture: &Fixture, text: &str) -> Duration {
     };
     if let Ok(loaded) = load(&LoadFor::Start) {
         let reloaded = load(&LoadFor::Reload(&loaded)).unwrap();
-        reloaded.backends.put_in_force();
-        let held: Vec<_> = reloaded.config.listeners.iter().rev().map(held).collect();
-        assert_eq!(bind(&reloaded.config, 0, &held, &[]).unwrap().len(), held.len());
+        reloaded.served.backends.put_in_force();
+        let held: Vec<_> = reloaded.served.config.listeners.iter().rev().map(held).collect();
+        assert_eq!(bind(&reloaded.served.config, 0, &held, &[]).unwrap().len(), held.len());
     }
     thread_cpu_time() - began
 }
