@@ -293,7 +293,7 @@ pub(crate) enum CtlCommand {
     Path {
         /// auto or user
         #[arg(value_name = "auto|user")]
-        placement: kettle_supervisor::SwitchPosition,
+        tx_path: kettle_supervisor::TxPathOverride,
     },
     /// Open the access log again, after a rotation
     Reopen,

@@ -22,11 +22,11 @@ use tokio::sync::{mpsc, watch};
 use crate::admin::AdminSocket;
 use kettle_http::h2::WindowBudget;
 use kettle_server::access_log::AccessLog;
-use kettle_server::kill_switch::KillSwitch;
 use kettle_server::metrics::Metrics;
 use kettle_server::open_tunnels::TunnelsQuestion;
 use kettle_server::setup::{Budgets, Shutdown, WorkerSetup};
 use kettle_server::spool::Spool;
+use kettle_server::tx_path::switch::TxPathSwitch;
 
 mod accept;
 pub mod admin;
@@ -39,7 +39,6 @@ mod main_loop;
 mod memory;
 mod notify;
 mod pinning;
-mod placement;
 mod port_owner;
 pub mod prepare;
 mod reload;
@@ -47,14 +46,15 @@ mod resources;
 mod retired;
 mod sandbox;
 mod text_format;
+mod tx_path;
 mod workers;
 
 pub use kettle_kernel::keeper::{
     list as list_folder, open as open_file, read_or_wait, reads_as_keeper,
 };
 pub use kettle_kernel::process::hold_commands;
-pub use kettle_server::kill_switch::SwitchPosition;
 pub use kettle_server::open_tunnels::TunnelOrder;
+pub use kettle_server::tx_path::switch::TxPathOverride;
 pub use reload::{CONFIG_BYTES_MAX, Loader, START_PIPE_TIME_MAX, read, read_again};
 
 use pinning::Pinning;
@@ -74,7 +74,7 @@ pub struct Supervisor {
     questions: Vec<mpsc::Sender<TunnelsQuestion>>,
     metrics: Arc<Metrics>,
     spool: Arc<Spool>,
-    kill_switch: Arc<KillSwitch>,
+    tx_path_switch: Arc<TxPathSwitch>,
     capabilities: Arc<Capabilities>,
     /// Why the kernel encrypts nothing, if so.
     obstacle: Option<String>,
@@ -174,13 +174,13 @@ impl Supervisor {
         let live =
             RunningConfig::new(loaded, bound, resources, resumption, log, metrics_of_live, loader)
                 .within(sandbox);
-        let kill_switch = Arc::new(KillSwitch::default());
+        let tx_path_switch = Arc::new(TxPathSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
         let unwritten_bytes = resources.unwritten_bytes(worker_count);
         let encoders = live.encoder_places();
         let budgets = Budgets { encoders, windows, spool: Arc::clone(&spool), unwritten_bytes };
-        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &budgets, &shutdown);
+        let setups = setups(&live, &metrics, &tx_path_switch, &capabilities, &budgets, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
             .map_err(|error| refused("a worker thread cannot be started", &error))?;
@@ -190,7 +190,7 @@ impl Supervisor {
             questions,
             metrics,
             spool,
-            kill_switch,
+            tx_path_switch,
             capabilities,
             obstacle,
             admin,
@@ -229,8 +229,8 @@ impl Supervisor {
     #[must_use]
     pub fn placement_line(&self) -> String {
         let config = &self.live.loaded().served.config;
-        let position = self.kill_switch.position();
-        placement::line(config, &self.capabilities, self.obstacle.as_deref(), position)
+        let position = self.tx_path_switch.position();
+        tx_path::line(config, &self.capabilities, self.obstacle.as_deref(), position)
     }
 
     /// Runs the main loop until the server is told to stop and has finished. `ready` is called once
@@ -263,7 +263,7 @@ fn log_start(loaded: &prepare::LoadedConfig, resources: &Resources) {
 fn setups(
     live: &RunningConfig,
     metrics: &Arc<Metrics>,
-    kill_switch: &Arc<KillSwitch>,
+    tx_path_switch: &Arc<TxPathSwitch>,
     capabilities: &Arc<Capabilities>,
     budgets: &Budgets,
     shutdown: &watch::Sender<Shutdown>,
@@ -286,7 +286,7 @@ fn setups(
             metrics: Arc::clone(worker_metrics),
             log,
             shutdown: shutdown.subscribe(),
-            kill_switch: Arc::clone(kill_switch),
+            tx_path_switch: Arc::clone(tx_path_switch),
             capabilities: Arc::clone(capabilities),
             budgets: budgets.clone(),
             questions,

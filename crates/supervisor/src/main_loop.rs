@@ -25,10 +25,10 @@ use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
 use kettle_server::backend::Backends;
-use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
+use kettle_server::tx_path::switch::TxPathOverride;
 
 mod reloads;
 mod signals;
@@ -185,7 +185,7 @@ impl MainLoop {
             Request::Status => Reply::Status(Box::new(self.status())),
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
-            Request::Path { placement: position } => self.set_switch(position),
+            Request::Path { tx_path: position } => self.set_switch(position),
             Request::Tunnels { top, by } => return self.show_tunnels(top, by, reply),
             Request::Backends => Reply::Backends { backends: self.backends().into() },
             Request::Caches => {
@@ -411,14 +411,14 @@ impl MainLoop {
         });
     }
 
-    fn set_switch(&self, position: SwitchPosition) -> Reply {
-        self.supervisor.kill_switch.set(position);
+    fn set_switch(&self, position: TxPathOverride) -> Reply {
+        self.supervisor.tx_path_switch.set(position);
         tracing::info!("path switched to {position}");
         let message = match position {
-            SwitchPosition::User => {
+            TxPathOverride::User => {
                 "no further connection moves into the kernel; those that are there stay"
             }
-            SwitchPosition::Auto => "connections move into the kernel as the configuration says",
+            TxPathOverride::Auto => "connections move into the kernel as the configuration says",
         };
         Reply::done(message)
     }

@@ -11,7 +11,7 @@ use crate::{Supervisor, keeper};
 
 impl MainLoop {
     pub(super) fn status(&self) -> Status {
-        let Supervisor { live, metrics, spool, kill_switch, started, .. } = &self.supervisor;
+        let Supervisor { live, metrics, spool, tx_path_switch, started, .. } = &self.supervisor;
         let config = &live.loaded().served.config;
         let listeners = live.bound().iter().zip(&config.listeners);
         Status {
@@ -26,7 +26,7 @@ impl MainLoop {
                     path: listener.path().map(str::to_owned),
                 })
                 .collect(),
-            placement: kill_switch.position(),
+            tx_path: tx_path_switch.position(),
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
             keeper: keeper::line(),
