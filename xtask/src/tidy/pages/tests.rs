@@ -40,9 +40,9 @@ fn a_long_page_lists_its_headings() {
 }
 
 #[test]
-fn a_short_page_and_a_generated_one_need_no_contents() {
+fn a_short_page_and_one_outside_of_docs_need_no_contents() {
     assert_eq!(rules("docs/a.md", "# Page\n\n## One\n"), []);
-    assert_eq!(rules("docs/config.md", &long_page("")), []);
+    assert_eq!(rules("ARCHITECTURE.md", &long_page("")), []);
 }
 
 #[test]
