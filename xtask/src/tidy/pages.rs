@@ -1,4 +1,4 @@
-//! Pages that a person reads: lines of a bounded length, and contents on the long pages.
+//! Pages that a person reads: lines of a bounded length, sentences that begin with their subject, contents on the long pages.
 //!
 //! Tables, code and the text of a picture may be wider: none can be wrapped.
 
@@ -8,7 +8,7 @@ use super::scan::Workspace;
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Finds lines that are too long, and long pages that do not list their headings.
+/// Finds lines that are too long, sentences without a noun at their head, and long pages that do not list their headings.
 pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
     for (page, text) in tree.with_extension("md") {
         check_lines(page, text, violations);
@@ -21,13 +21,29 @@ pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
 fn check_lines(page: &str, text: &str, violations: &mut Vec<Violation>) {
     let is_whole =
         |line: &str| ["|", "!["].iter().any(|start| line.trim_start().starts_with(start));
+    let is_record = RECORDS.iter().any(|folder| page.starts_with(folder));
     for (line, text) in prose(text).filter(|(_, text)| !is_whole(text)) {
+        if let Some(word) = headless(text).filter(|_| !is_record) {
+            let message = format!("a sentence begins with `{word}`; begin it with its noun");
+            violations.push(Violation::at(page, line, "plain_words", message));
+        }
         let characters = text.chars().count();
         if characters > CHARACTERS_MAX {
             let message = format!("{characters} characters, limit {CHARACTERS_MAX}; wrap it");
             violations.push(Violation::at(page, line, "long_line", message));
         }
     }
+}
+
+/// The word that a sentence begins with in place of its noun, where one does. Headings, links to them and questions may.
+fn headless(line: &str) -> Option<&str> {
+    let sentences = line.split(". ").flat_map(|part| part.split(": "));
+    let words = sentences.filter(|it| !it.contains('?')).map(|sentence| {
+        let text =
+            sentence.trim_start_matches(|it: char| !it.is_alphabetic() && !"#[".contains(it));
+        text.split(|it: char| !it.is_alphabetic()).next().unwrap_or_default()
+    });
+    words.into_iter().find(|word| HEADLESS.contains(word))
 }
 
 /// The contents stand above the first heading of the second level and link to each of these.
@@ -88,6 +104,11 @@ pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 const CHARACTERS_MAX: usize = 200;
+
+const HEADLESS: &[&str] = &["What", "Whether", "Who", "Whoever", "Whom"];
+
+/// Pages of their day, and pages that are generated.
+const RECORDS: &[&str] = &["docs/decisions/", "docs/results/", "docs/config.md"];
 
 const LINES_WITHOUT_CONTENTS_MAX: usize = 150;
 

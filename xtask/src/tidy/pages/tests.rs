@@ -25,6 +25,25 @@ fn tables_code_and_pictures_may_be_wider() {
     assert_eq!(rules("a.md", &format!("```\n```\n{wide}\n")), [("long_line", 3)]);
 }
 
+#[test]
+fn a_sentence_that_begins_with_what_is_caught() {
+    for line in ["What is kept goes.", "- **Who** asks", "It ends. Whether it is", "note: What is"]
+    {
+        assert_eq!(rules("docs/a.md", line), [("plain_words", 1)], "{line}");
+        assert_eq!(rules("docs/decisions/0001-a.md", line), [], "{line}");
+    }
+    for line in [
+        "## What is kept",
+        "- [What is kept](#x)",
+        "| What | is |",
+        "What is it?",
+        "It says what is kept.",
+        "Whatever",
+    ] {
+        assert_eq!(rules("docs/a.md", line), [], "{line}");
+    }
+}
+
 fn long_page(contents: &str) -> String {
     let rest = "\n".repeat(LINES_WITHOUT_CONTENTS_MAX);
     format!(
