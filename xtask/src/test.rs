@@ -39,6 +39,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
             plain(command.args(["--all-targets", "--", "-D", "warnings"]))
         });
         session.stage("fuzz targets compile", || plain(&mut checking_fuzz_targets()));
+        session.stage("workflows", check_workflows);
     }
     let programs = session.build(choice.scope);
     if choice.includes(Part::Unit) {
@@ -106,6 +107,14 @@ fn plain(command: &mut Command) -> Result<Totals, String> {
     process::run(command).map(|()| Totals::default())
 }
 
+/// Reads `.github/workflows`.
+fn check_workflows() -> Result<Totals, String> {
+    match go::build_actionlint() {
+        Ok(program) => plain(Command::new(program).current_dir(checkout::workspace())),
+        Err(why) => Ok(Totals::skipped(&format!("actionlint cannot be built: {why}"))),
+    }
+}
+
 fn check_tidiness() -> Result<Totals, String> {
     // Not as a program: the build stage may just have replaced the file we run from.
     let is_tidy = tidy::run(&checkout::workspace()) == ExitCode::SUCCESS;
@@ -117,10 +126,7 @@ fn check_work(kettle: &Path, shown: &mut dyn Write) -> Result<Totals, String> {
     let mut totals = Totals::default();
     match work::check(kettle, shown)? {
         Verdict::Same(_) => totals.passed = 1,
-        Verdict::Skipped(why) => {
-            totals.skipped = 1;
-            totals.skip_reasons.insert(why, 1);
-        }
+        Verdict::Skipped(why) => return Ok(Totals::skipped(&why)),
         Verdict::Changed(sentences) => totals.fail(work::complaint(&sentences)),
     }
     Ok(totals)
@@ -287,7 +293,7 @@ const LOOKED_AT_TWICE_MAX: usize = 3;
 const USAGE: &str = "\
 cargo xtask test [--only unit|e2e|vm] [--without measure] [--kernel 6.1|6.12|7]... [-- FILTER...]
 
-  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), tidy
+  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), workflows, tidy
   --only e2e      the end-to-end suite on this machine
   --only vm       the kernel crate's tests and the end-to-end suite in QEMU, and the work of a request
   --without measure   all but `kettle-bench`, its crates and their tests, for those who work on the server

@@ -4,6 +4,7 @@
 //! and nothing else does. Values a later stage may still find wrong keep their place as
 //! [`Located`], and [`Config::diagnostic`] turns that place into a [`Diagnostic`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod advice;
 mod check;

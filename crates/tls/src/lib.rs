@@ -1,6 +1,7 @@
 //! TLS for kettle: rustls does the handshake, this crate protects records afterwards and hands
 //! keys to the kernel. Every call to rustls, and every key byte in user space, stays in here.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod acceptors;
 pub mod buffers;
