@@ -30,7 +30,7 @@ fn commit() {
 /// None where the repository around this folder is somebody else's, into which a tarball was unpacked.
 fn from_repository() -> Option<String> {
     let folder = git(&["rev-parse", "--show-prefix"])?;
-    if !["crates/app/", "crates/bench/"].contains(&folder.as_str()) {
+    if !["crates/app/", "measure/bench/"].contains(&folder.as_str()) {
         return None;
     }
     // Every commit, checkout and reset appends to this file.

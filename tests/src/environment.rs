@@ -29,6 +29,17 @@ pub fn kettle_program() -> PathBuf {
     program
 }
 
+/// True if `kettle bench` measures here. Otherwise, as after `cargo xtask test --without measure`, the calling test is noted down as
+/// skipped and should return.
+#[must_use]
+pub fn bench_or_skip() -> bool {
+    let is_there = kettle_program().with_file_name("kettle-bench").is_file();
+    if !is_there {
+        skip("there is no kettle-bench beside kettle");
+    }
+    is_there
+}
+
 /// A program in Go that `cargo xtask test` builds: from the folder of `KETTLE_GO_PROGRAMS`, or from `target/go`. Without it, the
 /// calling test is noted down as skipped and should return.
 #[must_use]

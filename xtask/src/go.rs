@@ -31,6 +31,18 @@ pub fn build() -> Result<(), String> {
     }
 }
 
+/// Builds actionlint, which reads the workflows in `.github`. It wants a newer Go than the tests do, so it is none of their modules.
+pub fn build_actionlint() -> Result<PathBuf, String> {
+    create_folder(&folder())?;
+    let mut command = Command::new("go");
+    command.args(["install", ACTIONLINT]).env("GOBIN", folder()).env("GOTOOLCHAIN", "local");
+    match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
+        Exit::Exited(status) if status.success() => Ok(folder().join("actionlint")),
+        Exit::Exited(status) => Err(format!("go install failed ({status})")),
+        Exit::TimedOut(_) => Err(format!("go install took more than {} s", LIMIT.as_secs())),
+    }
+}
+
 /// Where the programs are.
 pub fn folder() -> PathBuf {
     checkout::target_folder().join("go")
@@ -45,6 +57,8 @@ pub fn programs() -> impl Iterator<Item = (PathBuf, String)> {
 
 const PACKAGES: [&str; 4] =
     ["github.com/summerwind/h2spec/cmd/h2spec", "./client", "./server", "./bytewise"];
+
+const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
 
 /// For the modules to be fetched and compiled.
 const LIMIT: Duration = Duration::from_secs(300);

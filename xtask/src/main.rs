@@ -63,7 +63,7 @@ fn help() -> Result<ExitCode, String> {
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
+  test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part, `--without measure` for the server
   cache-tests  the public suite for HTTP caches against a route that keeps responses; or the cases named
   hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place; or those of the numbers named
   measure    what kettle costs beside nginx: measure native, measure growth, measure work

@@ -1,6 +1,7 @@
 //! `cargo xtask package`: what people install. Each package is made from the same two programs and the same staged files, without a network,
 //! and its bytes depend on these alone.
 
+mod architecture;
 mod check;
 mod deb;
 mod oci;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::{checkout, packages};
+use architecture::Architecture;
 use release::Release;
 
 /// Makes what the arguments ask for.
@@ -24,9 +26,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     let choice = Choice::parse(arguments)?;
+    let architecture = Architecture::of_this_machine(choice.architecture)?;
     packages::ensure_all(TOOLS)?;
     if choice.what == What::Reproduce {
-        return reproduce::run(&choice.profile, choice.programs).map(|()| ExitCode::SUCCESS);
+        return reproduce::run(architecture, &choice.profile, choice.programs)
+            .map(|()| ExitCode::SUCCESS);
     }
     let is_tried = matches!(choice.what, What::Test | What::Systemd);
     if is_tried {
@@ -36,7 +40,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         Some(folder) => folder,
         None => release::build(&choice.profile)?,
     };
-    let release = Release::new(programs, choice.output)?;
+    let release = Release::new(architecture, programs, choice.output)?;
     let made = match choice.what {
         What::Deb => deb::make(&release)?,
         What::Rpm => rpm::make(&release)?,
@@ -94,6 +98,7 @@ impl What {
 #[derive(Debug)]
 struct Choice {
     what: What,
+    architecture: Option<Architecture>,
     profile: String,
     programs: Option<PathBuf>,
     output: PathBuf,
@@ -104,12 +109,14 @@ impl Choice {
         let mut words = arguments.iter().cloned();
         let mut choice = Self {
             what: What::parse(&words.next().ok_or(USAGE)?)?,
+            architecture: None,
             profile: "release".to_owned(),
             programs: None,
             output: checkout::target_folder().join("packages"),
         };
         while let Some(word) = words.next() {
             match (word.as_str(), words.next()) {
+                ("--arch", Some(word)) => choice.architecture = Some(Architecture::parse(&word)?),
                 ("--profile", Some(profile)) => choice.profile = profile,
                 ("--programs", Some(folder)) => choice.programs = Some(folder.into()),
                 ("--output", Some(folder)) => choice.output = folder.into(),
@@ -127,7 +134,7 @@ const TOOLS: &[&str] = &["binutils", "ca-certificates", "rpm", "xz-utils"];
 const TEST_TOOLS: &[&str] = &["cpio", "curl", "e2fsprogs", "iproute2", "mmdebstrap", "python3"];
 
 const USAGE: &str = "\
-cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
+cargo xtask package WHAT [--arch NAME] [--profile NAME | --programs DIR] [--output DIR]
 
   deb         kettle and kettle-bench for Debian and its relatives
   rpm         the same for Fedora, SUSE and theirs
@@ -139,6 +146,7 @@ cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
   reproduce   builds the programs in two folders and everything else twice, and compares;
               with --programs only what is made of these
 
+  --arch NAME       amd64 or arm64: refuses to go on where this machine is another
   --profile NAME    how the programs are built (release)
   --programs DIR    takes kettle and kettle-bench from there instead
   --output DIR      where packages are put (target/packages)
@@ -150,6 +158,13 @@ mod tests {
 
     fn parse(words: &[&str]) -> Result<Choice, String> {
         Choice::parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_architecture_is_named_as_debian_does() {
+        let choice = parse(&["deb", "--arch", "arm64"]).unwrap();
+        assert_eq!(choice.architecture, Some(Architecture::Arm64));
+        assert!(parse(&["deb", "--arch", "riscv64"]).is_err_and(|it| it.contains("riscv64")));
     }
 
     /// Before anything is installed or built.

@@ -117,7 +117,7 @@ const NEEDED: &[&str] = &[
 const ARTEFACTS: &[&str] =
     &["debian-archive-keyring", "e2fsprogs", "kmod", "qemu-system-x86", "xz-utils"];
 
-/// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
+/// The servers that `measure/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];
 
 /// The servers that tests have behind us, and what scrapes kettle.

@@ -15,7 +15,7 @@ use crate::measure::work::{self, Verdict};
 use crate::vm::kernel::Kernel;
 use crate::{checkout, go, packages, process, tidy};
 use build::Programs;
-pub use build::build;
+pub use build::{Scope, build};
 use cost::{Cost, Started};
 pub use programs::run_each;
 use side_by_side::Stage;
@@ -34,22 +34,19 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     if choice.includes(Part::Unit) {
         session.stage("formatting", || plain(checkout::cargo().args(["fmt", "--all", "--check"])));
         session.stage("lints", || {
-            plain(checkout::cargo().args([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ]))
+            let mut command = checkout::cargo();
+            command.arg("clippy").args(choice.scope.words());
+            plain(command.args(["--all-targets", "--", "-D", "warnings"]))
         });
         session.stage("fuzz targets compile", || plain(&mut checking_fuzz_targets()));
+        session.stage("workflows", check_workflows);
     }
-    let programs = session.build();
+    let programs = session.build(choice.scope);
     if choice.includes(Part::Unit) {
         session.stage("tidy", check_tidiness);
         session.stage("examples in the documentation", || {
-            programs::run_command(checkout::cargo().args(["test", "--workspace", "--doc"]))
+            let mut command = checkout::cargo();
+            programs::run_command(command.arg("test").args(choice.scope.words()).arg("--doc"))
         });
     }
     if let Some(programs) = &programs {
@@ -62,13 +59,20 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 /// for deadlines, or for the one processor that an emulator counts on.
 fn lanes_of_tests<'p>(choice: &Choice, programs: &'p Programs) -> [Vec<Stage<'p>>; 2] {
     let [mut guests, mut others] = [Vec::new(), Vec::new()];
-    for (part, name, list) in [
-        (Part::Unit, "unit and property tests", &programs.units),
-        (Part::EndToEnd, "end to end, this machine", &programs.suite),
+    let left_out = match choice.scope {
+        Scope::Everything => [].as_slice(),
+        Scope::Server => &["--skip", "bench::"],
+    };
+    for (part, name, list, more) in [
+        (Part::Unit, "unit and property tests", &programs.units, [].as_slice()),
+        (Part::Unit, "what measures", &programs.measuring, &[]),
+        (Part::EndToEnd, "end to end, this machine", &programs.suite, left_out),
     ] {
-        if choice.includes(part) {
+        if choice.includes(part) && !list.is_empty() {
             others.push(Stage::new(name, move |filter, shown| {
-                programs::run_here(list, &programs.kettle, filter, shown)
+                let more = more.iter().map(|&word| word.to_owned());
+                let words: Vec<_> = filter.iter().cloned().chain(more).collect();
+                programs::run_here(list, &programs.kettle, &words, shown)
             }));
         }
     }
@@ -103,6 +107,14 @@ fn plain(command: &mut Command) -> Result<Totals, String> {
     process::run(command).map(|()| Totals::default())
 }
 
+/// Reads `.github/workflows`.
+fn check_workflows() -> Result<Totals, String> {
+    match go::build_actionlint() {
+        Ok(program) => plain(Command::new(program).current_dir(checkout::workspace())),
+        Err(why) => Ok(Totals::skipped(&format!("actionlint cannot be built: {why}"))),
+    }
+}
+
 fn check_tidiness() -> Result<Totals, String> {
     // Not as a program: the build stage may just have replaced the file we run from.
     let is_tidy = tidy::run(&checkout::workspace()) == ExitCode::SUCCESS;
@@ -114,10 +126,7 @@ fn check_work(kettle: &Path, shown: &mut dyn Write) -> Result<Totals, String> {
     let mut totals = Totals::default();
     match work::check(kettle, shown)? {
         Verdict::Same(_) => totals.passed = 1,
-        Verdict::Skipped(why) => {
-            totals.skipped = 1;
-            totals.skip_reasons.insert(why, 1);
-        }
+        Verdict::Skipped(why) => return Ok(Totals::skipped(&why)),
         Verdict::Changed(sentences) => totals.fail(work::complaint(&sentences)),
     }
     Ok(totals)
@@ -127,6 +136,7 @@ fn check_work(kettle: &Path, shown: &mut dyn Write) -> Result<Totals, String> {
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     only: Option<Part>,
+    scope: Scope,
     kernels: Vec<Kernel>,
     filter: Vec<String>,
 }
@@ -140,13 +150,15 @@ enum Part {
 
 impl Choice {
     fn parse(arguments: &[String]) -> Result<Self, String> {
-        let mut choice = Self { only: None, kernels: Vec::new(), filter: Vec::new() };
+        let (kernels, filter) = (Vec::new(), Vec::new());
+        let mut choice = Self { only: None, scope: Scope::Everything, kernels, filter };
         let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {
             match (word, words.next()) {
                 ("--only", Some("unit")) => choice.only = Some(Part::Unit),
                 ("--only", Some("e2e")) => choice.only = Some(Part::EndToEnd),
                 ("--only", Some("vm")) => choice.only = Some(Part::Guests),
+                ("--without", Some("measure")) => choice.scope = Scope::Server,
                 ("--kernel", Some(name)) => choice.kernels.push(Kernel::parse(name)?),
                 ("--", first) => {
                     choice.filter =
@@ -227,10 +239,10 @@ impl Session {
         self.total.add(name, totals);
     }
 
-    fn build(&mut self) -> Option<Programs> {
+    fn build(&mut self, scope: Scope) -> Option<Programs> {
         let mut programs = None;
         self.stage("build", || {
-            programs = Some(build()?);
+            programs = Some(build(scope)?);
             Ok(Totals::default())
         });
         programs
@@ -279,11 +291,12 @@ fn totals_of(result: Result<Totals, String>) -> Totals {
 const LOOKED_AT_TWICE_MAX: usize = 3;
 
 const USAGE: &str = "\
-cargo xtask test [--only unit|e2e|vm] [--kernel 6.1|6.12|7]... [-- FILTER...]
+cargo xtask test [--only unit|e2e|vm] [--without measure] [--kernel 6.1|6.12|7]... [-- FILTER...]
 
-  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), tidy
+  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), workflows, tidy
   --only e2e      the end-to-end suite on this machine
   --only vm       the kernel crate's tests and the end-to-end suite in QEMU, and the work of a request
+  --without measure   all but `kettle-bench`, its crates and their tests, for those who work on the server
   --kernel NAME   the guests' kernels; may be repeated (all three)
   FILTER          passed to the test programs, for instance part of a test's name
 ";

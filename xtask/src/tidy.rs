@@ -20,8 +20,10 @@ mod mentions;
 mod modules;
 mod order;
 mod packages;
+mod pages;
 mod purity;
 mod scan;
+mod style_table;
 mod text;
 mod tokens;
 mod tree;
@@ -71,7 +73,9 @@ const RULES: &[Rule] = &[
     links::check,
     modules::check,
     order::check,
+    pages::check,
     purity::check,
+    style_table::check,
     text::check,
     type_names::check,
     unsafety::check,

@@ -30,7 +30,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 
 /// The tests that run on every kernel, one after the other.
 fn tests_for_kernels() -> Result<Vec<String>, String> {
-    let programs = test::build()?;
+    let programs = test::build(test::Scope::Everything)?;
     let for_kernels = programs.for_kernels();
     let commands = for_kernels.iter().map(|program| {
         let words = program.on_kernels.unwrap_or_default().iter().map(|word| (*word).to_owned());

@@ -42,7 +42,7 @@ const MEASURED: &str = "KETTLE_BIN";
 
 const MISSING: &str = "\
 `kettle bench` and `kettle calibrate` are a program of their own, kettle-bench, which is neither beside this one nor in PATH
-  help: install the package kettle-bench; or from a clone, `cargo build --release -p kettle-bench` builds it, `cargo install --locked --path crates/bench` installs it";
+  help: install the package kettle-bench; or from a clone, `cargo build --release -p kettle-bench` builds it, `cargo install --locked --path measure/bench` installs it";
 
 #[cfg(test)]
 mod tests {

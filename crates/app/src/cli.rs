@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use kettle_command_line::parse_size;
 use kettle_config::{TxPathChoice, option_advice};
 use kettle_doctor::Target;
-use kettle_manual::parse_size;
 
 use crate::version::VERSION;
 
@@ -96,7 +96,7 @@ pub(crate) enum Command {
     /// Print what completes commands and options in a shell
     Completions {
         /// Whose completions
-        shell: kettle_manual::Shell,
+        shell: kettle_command_line::Shell,
     },
     /// Write the manual pages and the completions, for packages
     #[command(hide = true)]
@@ -293,7 +293,7 @@ pub(crate) enum CtlCommand {
     Path {
         /// auto or user
         #[arg(value_name = "auto|user")]
-        placement: kettle_supervisor::SwitchPosition,
+        tx_path: kettle_supervisor::TxPathOverride,
     },
     /// Open the access log again, after a rotation
     Reopen,

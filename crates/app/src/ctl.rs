@@ -63,7 +63,7 @@ fn request(command: &CtlCommand) -> Request {
     match command {
         CtlCommand::Status { .. } => Request::Status,
         CtlCommand::Reload => Request::Reload,
-        CtlCommand::Path { placement } => Request::Path { placement: *placement },
+        CtlCommand::Path { tx_path } => Request::Path { tx_path: *tx_path },
         CtlCommand::Backends => Request::Backends,
         CtlCommand::Tunnels { top, by } => Request::Tunnels { top: usize::from(*top), by: *by },
         CtlCommand::Drain { server } => drain(server, true),

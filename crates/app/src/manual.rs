@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use kettle_command_line::{Shell, page_of_markdown, write_completions, write_pages};
 use kettle_import::hitch::{Dialect, usage};
-use kettle_manual::{Shell, page_of_markdown, write_completions, write_pages};
 
 use crate::cli::{Cli, ManualArguments};
 use crate::output::{fail, print};
@@ -27,7 +27,7 @@ pub(crate) fn reference() -> ExitCode {
 
 /// Prints the completions for one shell.
 pub(crate) fn completions(shell: Shell) -> ExitCode {
-    let text = kettle_manual::completions(shell, &Cli::command(), PROGRAM);
+    let text = kettle_command_line::completions(shell, &Cli::command(), PROGRAM);
     print(String::from_utf8_lossy(&text));
     ExitCode::SUCCESS
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use kettle_config::Diagnostic;
 
 use crate::logging::journal;
-pub(crate) use kettle_manual::output::{exit, fail, print, print_line};
+pub(crate) use kettle_command_line::output::{exit, fail, print, print_line};
 
 /// Prints a line to standard error; several are one entry of the journal.
 pub(crate) fn say(text: impl Display) {

@@ -28,7 +28,7 @@ pub struct ObjectHead {
     pub times: Times,
     /// What it can be purged by.
     pub tags: Vec<String>,
-    /// The store's generation when it was asked for. Purges of later generations mean it.
+    /// The store's generation when it was asked for. Purges of later generations cover it.
     pub generation: u64,
 }
 

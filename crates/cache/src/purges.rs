@@ -1,6 +1,6 @@
 //! What was purged by prefix and by tag: numbers, not searches.
 //!
-//! Each purge takes the next generation. An object knows the generation in which it was asked for, so a purge means all that
+//! Each purge takes the next generation. An object knows the generation in which it was asked for, so a purge covers all that
 //! were asked for before it, those that are still arriving too. Each life of a store has generations of its own, above those
 //! of the lives before it, since not every purge is written down.
 
@@ -26,7 +26,7 @@ pub enum Purge {
     Tag(String),
 }
 
-/// The purges that still mean objects.
+/// The purges that still cover objects.
 #[derive(Debug)]
 pub(crate) struct Purges {
     generation: AtomicU64,
@@ -158,27 +158,27 @@ impl Purges {
         all.fold(self.life.max(table.floor).max(table.keys_floor), u64::max)
     }
 
-    /// Whether a purge since this generation means what was asked for under a key, or may mean it: its tags are not known yet.
-    pub(crate) fn may_mean(&self, key: &str, asked_in: u64) -> bool {
+    /// Whether a purge since this generation covers what was asked for under a key, or may cover it: its tags are not known yet.
+    pub(crate) fn may_cover(&self, key: &str, asked_in: u64) -> bool {
         if asked_in >= self.generation() {
             return false;
         }
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        asked_in < table.keys_floor.max(table.last_tag) || table.means_key(key, asked_in)
+        asked_in < table.keys_floor.max(table.last_tag) || table.covers_key(key, asked_in)
     }
 
-    /// Whether an object that is arriving was asked for before a purge that means it, or may mean it.
-    pub(crate) fn mean_arriving(&self, head: &ObjectHead) -> bool {
+    /// Whether an object that is arriving was asked for before a purge that covers it, or may cover it.
+    pub(crate) fn covers_arriving(&self, head: &ObjectHead) -> bool {
         let keys_floor = self.table.read().unwrap_or_else(PoisonError::into_inner).keys_floor;
-        head.generation < keys_floor || self.mean(head)
+        head.generation < keys_floor || self.covers(head)
     }
 
-    /// Whether an object was asked for before a purge that means it.
-    pub(crate) fn mean(&self, head: &ObjectHead) -> bool {
+    /// Whether an object was asked for before a purge that covers it.
+    pub(crate) fn covers(&self, head: &ObjectHead) -> bool {
         let asked_in = head.generation;
         let last = self.generation();
         if asked_in > last {
-            // From another life of this directory: no purge of this one could ever mean it.
+            // From another life of this directory: no purge of this one could ever cover it.
             return true;
         }
         if asked_in == last {
@@ -187,13 +187,13 @@ impl Purges {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let is_purged =
             |tag: &String| table.tags.get(tag.as_str()).is_some_and(|at| asked_in < *at);
-        table.means_key(&head.key, asked_in) || head.tags.iter().any(is_purged)
+        table.covers_key(&head.key, asked_in) || head.tags.iter().any(is_purged)
     }
 }
 
 impl Table {
     /// Whether what was asked for in this generation is purged whatever its tags are.
-    fn means_key(&self, key: &str, asked_in: u64) -> bool {
+    fn covers_key(&self, key: &str, asked_in: u64) -> bool {
         let is_in = |(prefix, at): &(Box<str>, u64)| asked_in < *at && key.starts_with(&**prefix);
         asked_in < self.floor
             || self.prefixes.iter().any(is_in)

@@ -257,16 +257,16 @@ impl Store {
         self.purges.generation()
     }
 
-    /// Whether an object that is arriving was asked for before a purge that means it, or may mean it. Touches no disk.
+    /// Whether an object that is arriving was asked for before a purge that covers it, or may cover it. Touches no disk.
     #[must_use]
     pub fn is_purged(&self, arriving: &ObjectHead) -> bool {
-        self.purges.mean_arriving(arriving)
+        self.purges.covers_arriving(arriving)
     }
 
     /// The same of what was asked for in this generation, and nothing else is known of. Touches no disk.
     #[must_use]
     pub fn may_be_purged(&self, key: &str, generation: u64) -> bool {
-        self.purges.may_mean(key, generation)
+        self.purges.may_cover(key, generation)
     }
 
     /// Now, as this store knows it. Takes no lock and touches no disk.
@@ -282,7 +282,7 @@ impl Store {
         let Reference { name, serial, marker } = *reference;
         self.index.find(name) == Some(serial)
             && marker.is_none_or(|marker| self.index.find(name.first()) == Some(marker))
-            && !self.purges.mean(head)
+            && !self.purges.covers(head)
     }
 
     /// Whether an object's file still has its name, and what led to it has its own. That is no use of it, and says nothing of purges.

@@ -126,9 +126,9 @@ fn about_http2(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnos
     }
     let reached = seen.reach.sites(listener).map(|(_, site)| Some(site));
     let carried = reached.chain([None]).filter_map(|site| {
-        let ways = listener.ways(site);
-        let is_own = ways.by_alpn.iter().any(|(protocol, _)| *protocol == HTTP2);
-        ways.others.filter(|_| !is_own)
+        let routes = listener.alpn_routes(site);
+        let is_own = routes.by_alpn.iter().any(|(protocol, _)| *protocol == HTTP2);
+        routes.others.filter(|_| !is_own)
     });
     let (_, both) = carried.filter_map(|name| Some((*seen.asked.get(name)?, name))).min()?;
     let message = format!("\"{both}\" gets HTTP/2 from here, and HTTP/1.1 from a route");

@@ -4,6 +4,7 @@
 //! and nothing else does. Values a later stage may still find wrong keep their place as
 //! [`Located`], and [`Config::diagnostic`] turns that place into a [`Diagnostic`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod advice;
 mod check;
@@ -36,14 +37,15 @@ pub use glob::{CacheControl, DenyPatterns};
 pub use located::{Located, Position};
 pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
-    Admin, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule,
-    Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, EarlyHints,
-    FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, Listener, ListenerCertificate,
-    ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PathPattern,
-    Piece, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering,
-    RequestWord, Rewrite, Roots, Route, RouteCache, Sandboxing, SendProxy, ServerAddress,
-    ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls,
-    TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
+    Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Cache,
+    CacheRule, Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors,
+    EarlyHints, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, Listener,
+    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
+    PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect,
+    RedirectListener, RequestBuffering, RequestWord, Rewrite, Roots, Route, RouteCache, Sandboxing,
+    SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks,
+    TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
+    TxPathChoice, UnknownNames,
 };
 pub use nearest::closest;
 pub use option::option_advice;

@@ -4,6 +4,7 @@
 //! and bounds; the parser, `docs/config.md` and the JSON schema are made from the declaration.
 
 mod access;
+mod alpn_routes;
 mod backend;
 mod cache;
 mod listener;
@@ -12,9 +13,9 @@ mod reach;
 mod route;
 mod site;
 mod tls;
-mod ways;
 
 pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
+pub use alpn_routes::AlpnRoutes;
 pub use backend::{
     Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
 };
@@ -29,7 +30,6 @@ pub use reach::Reach;
 pub use route::{Coding, EarlyHints, Redirect, RequestBuffering, Rewrite, Route, Symlinks};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
-pub use ways::Ways;
 
 pub use crate::setting::{
     BackendHost, CacheRule, FieldPart, FieldTemplate, LogTarget, Network, PathPattern, Piece,

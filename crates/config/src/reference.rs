@@ -5,9 +5,9 @@ use crate::setting::{
     DefaultText, Section, Setting, Settings, ValueShape, bounds_text, duration_text, size_text,
 };
 
-const INTRODUCTION: &str = "\
-# kettle.toml
+const TITLE: &str = "# kettle.toml";
 
+const INTRODUCTION: &str = "\
 <!-- Written by `KETTLE_BLESS=1 cargo test -p kettle-config reference`; edit the doc comments in
 crates/config/src/model instead. -->
 
@@ -47,11 +47,30 @@ root = \"/srv/www\"
 
 /// The reference page of all settings, in Markdown.
 pub fn reference_markdown() -> String {
-    let mut page = String::from(INTRODUCTION);
+    let mut tables = String::new();
     for setting in Config::describe().settings {
-        write_table(&mut page, setting.name, &setting);
+        write_table(&mut tables, setting.name, &setting);
     }
-    page
+    format!("{TITLE}\n\n**Contents**\n\n{}\n{INTRODUCTION}{tables}", contents(&tables))
+}
+
+/// A link to each table, an item for each that stands alone in the file.
+fn contents(tables: &str) -> String {
+    let (mut list, mut anchors) = (String::new(), Vec::new());
+    for line in tables.lines().filter(|line| line.starts_with('#')) {
+        let Some((level, name)) = line.split_once(" `") else { continue };
+        let header = name.trim_end_matches('`');
+        let anchor = header.replace(['[', ']', '.'], "");
+        // GitHub numbers the later headings of one name.
+        let before = anchors.iter().filter(|one| **one == anchor).count();
+        let number = if before == 0 { String::new() } else { format!("-{before}") };
+        if level == "##" {
+            let begin = if header.contains('.') { "  " } else { "- " };
+            list.push_str(&format!("{begin}[`{header}`](#{anchor}{number})\n"));
+        }
+        anchors.push(anchor);
+    }
+    list
 }
 
 /// Writes a table with its settings, then the tables inside it.

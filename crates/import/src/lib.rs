@@ -4,13 +4,13 @@
 //! could not read. What the machine must be asked for (folders, names of hosts) comes from [`Surroundings`].
 #![forbid(unsafe_code)]
 
-mod draft;
 #[cfg(test)]
 mod files_in_memory;
 pub mod hitch;
 pub mod nginx;
 mod offer;
 mod openssl;
+mod output;
 mod pattern;
 pub mod stunnel;
 mod toml_text;

@@ -3,13 +3,13 @@
 
 use kettle_config::{Group, Origin, Suite, quoted};
 
-use crate::draft::Draft;
 use crate::openssl::{self, Ciphers, Key};
+use crate::output::Output;
 use crate::toml_text::TomlText;
 
 /// A value and where it was written.
 #[derive(Clone, Copy)]
-pub(crate) struct Said<'s> {
+pub(crate) struct Written<'s> {
     pub(crate) text: &'s str,
     pub(crate) origin: &'s Origin,
 }
@@ -19,11 +19,11 @@ pub(crate) type Versions<'s> = (Vec<&'s str>, &'s Origin);
 
 /// What a program was told to offer.
 #[derive(Default)]
-pub(crate) struct Wanted<'s> {
+pub(crate) struct TlsOffer<'s> {
     pub(crate) versions: Option<Versions<'s>>,
     /// For TLS 1.2.
-    pub(crate) ciphers: Option<Said<'s>>,
-    pub(crate) tls13_suites: Option<Said<'s>>,
+    pub(crate) ciphers: Option<Written<'s>>,
+    pub(crate) tls13_suites: Option<Written<'s>>,
     /// Whether the order of `ciphers` decides.
     pub(crate) is_ordered: bool,
 }
@@ -78,16 +78,16 @@ fn narrow<T: PartialEq + Clone>(
     }
 }
 
-impl Draft {
+impl Output {
     /// Turns words into an offer.
-    pub(crate) fn offer(&mut self, wanted: &Wanted<'_>, examples: &Examples) -> Offer {
-        let versions = wanted.versions.as_ref();
+    pub(crate) fn offer(&mut self, told: &TlsOffer<'_>, examples: &Examples) -> Offer {
+        let versions = told.versions.as_ref();
         let versions =
             versions.and_then(|(words, origin)| self.versions(words, origin, examples.versions));
         let offers = |version| versions.as_ref().is_none_or(|(list, _)| list.contains(&version));
-        let ciphers = wanted.ciphers.filter(|_| offers(TLS12));
+        let ciphers = told.ciphers.filter(|_| offers(TLS12));
         let ciphers = ciphers.and_then(|list| Some((self.ciphers(list, examples.ciphers)?, list)));
-        let tls13 = wanted.tls13_suites.filter(|_| offers(TLS13));
+        let tls13 = told.tls13_suites.filter(|_| offers(TLS13));
         let tls13 =
             tls13.and_then(|list| Some((self.tls13_suites(list, examples.tls13_suites)?, list)));
         let suites = match (ciphers, tls13) {
@@ -104,7 +104,7 @@ impl Draft {
             }
         };
         let suites = suites.map(|(mut suites, list)| {
-            if !wanted.is_ordered {
+            if !told.is_ordered {
                 suites.sort_by_key(|suite| ORDER.iter().position(|known| known == suite));
             }
             (suites, list.origin.clone())
@@ -142,7 +142,7 @@ impl Draft {
         Some((versions, origin.clone()))
     }
 
-    fn ciphers(&mut self, list: Said<'_>, example: &str) -> Option<Vec<Suite>> {
+    fn ciphers(&mut self, list: Written<'_>, example: &str) -> Option<Vec<Suite>> {
         let ciphers = openssl::ciphers(list.text);
         if let Some(command) = &ciphers.unknown {
             let message = format!("`{command}` is not a command of OpenSSL's lists of ciphers");
@@ -188,7 +188,7 @@ impl Draft {
         }
     }
 
-    fn tls13_suites(&mut self, list: Said<'_>, example: &str) -> Option<Vec<Suite>> {
+    fn tls13_suites(&mut self, list: Written<'_>, example: &str) -> Option<Vec<Suite>> {
         let (suites, unknown) = openssl::tls13_suites(list.text);
         if suites.is_empty() {
             let message = format!("kettle has none of the suites `{}`", list.text);
@@ -203,7 +203,7 @@ impl Draft {
     }
 
     /// Writes `groups`.
-    pub(crate) fn groups(&mut self, curves: Said<'_>, examples: &Examples) {
+    pub(crate) fn groups(&mut self, curves: Written<'_>, examples: &Examples) {
         let (groups, unknown) = openssl::groups(curves.text);
         if groups.is_empty() {
             let message = format!("kettle has none of the key exchanges `{}`", curves.text);

@@ -15,7 +15,6 @@ pub mod files;
 pub mod guard;
 pub mod http1;
 pub mod http2;
-pub mod kill_switch;
 pub mod metrics;
 mod offloads;
 pub mod open_file;

@@ -8,30 +8,30 @@ use kettle_kernel::probe::Capabilities;
 use kettle_tls::stream::{KeyChanges, OffloadError, StreamError};
 use kettle_tls::{Cipher, Session, Version};
 
-use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::tx_path::Reason;
+use crate::tx_path::switch::TxPathSwitch;
 
 /// What is known of moving into the kernel: from the probe, from the operator, from those that tried.
 pub(crate) struct Offloads {
     capabilities: Arc<Capabilities>,
-    kill_switch: Arc<KillSwitch>,
+    tx_path_switch: Arc<TxPathSwitch>,
     metrics: Arc<WorkerMetrics>,
 }
 
 impl Offloads {
     pub(crate) fn new(
         capabilities: Arc<Capabilities>,
-        kill_switch: Arc<KillSwitch>,
+        tx_path_switch: Arc<TxPathSwitch>,
         metrics: Arc<WorkerMetrics>,
     ) -> Self {
-        Self { capabilities, kill_switch, metrics }
+        Self { capabilities, tx_path_switch, metrics }
     }
 
     /// Why a connection had better not try. A plain connection has no session, and nothing in its way.
     pub(crate) fn obstacle(&self, session: Option<&Session>) -> Option<Reason> {
         let session = session?;
-        if self.kill_switch.is_user_only() {
+        if self.tx_path_switch.is_user_only() {
             return Some(Reason::KillSwitch);
         }
         if !self.capabilities.carries_tx(session.version, session.cipher) {

@@ -16,12 +16,12 @@ use tokio::sync::{mpsc, watch};
 use crate::access_log::WorkerLog;
 use crate::backend::Backends;
 use crate::files::compressed::EncoderPlaces;
-use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;
 use crate::spool::Spool;
 use crate::tunnel_routes::TunnelRoutes;
+use crate::tx_path::switch::TxPathSwitch;
 use crate::upstream::Upstreams;
 
 /// Everything a worker needs, handed over once when its thread starts.
@@ -40,7 +40,7 @@ pub struct WorkerSetup {
     /// Changes twice, when all is ready to serve and when the server stops.
     pub shutdown: watch::Receiver<Shutdown>,
     /// Whether further connections may move into the kernel.
-    pub kill_switch: Arc<KillSwitch>,
+    pub tx_path_switch: Arc<TxPathSwitch>,
     /// What this kernel carries.
     pub capabilities: Arc<Capabilities>,
     /// What all workers may hold together.

@@ -17,13 +17,13 @@ pub struct TunnelRoutes {
     pub address: SocketAddr,
     /// What comes before anybody knows where a connection goes.
     pub start: TunnelStart,
-    by_name: Names<Arc<TunnelWays>>,
-    others: TunnelWays,
+    by_name: Names<Arc<TunnelAlpnRoutes>>,
+    others: TunnelAlpnRoutes,
 }
 
 /// Where the connections go that ask for one name.
 #[derive(Default)]
-pub struct TunnelWays {
+pub struct TunnelAlpnRoutes {
     /// Those that offer a protocol (ALPN): the first that is offered decides.
     pub by_alpn: Vec<(Box<[u8]>, Arc<TunnelSettings>)>,
     /// All others.
@@ -58,26 +58,28 @@ impl TunnelRoutes {
     /// Routes of a listener that lead nowhere yet, but for connections that `others` takes: those without a name, or with
     /// one that nobody has.
     #[must_use]
-    pub fn new(address: SocketAddr, start: TunnelStart, others: TunnelWays) -> Self {
+    pub fn new(address: SocketAddr, start: TunnelStart, others: TunnelAlpnRoutes) -> Self {
         Self { address, start, by_name: Names::default(), others }
     }
 
-    /// Says where connections for these names go. A name that has its ways keeps them.
-    pub fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, ways: TunnelWays) {
-        let ways = Arc::new(ways);
-        names.into_iter().for_each(|name| self.by_name.add(name, Arc::clone(&ways)));
+    /// Says where connections for these names go. A name that has its routes keeps them.
+    pub fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, routes: TunnelAlpnRoutes) {
+        let routes = Arc::new(routes);
+        names.into_iter().for_each(|name| self.by_name.add(name, Arc::clone(&routes)));
     }
 
     /// Where connections go whose clients ask for this name.
     #[must_use]
-    pub fn find(&self, server_name: Option<&str>) -> &TunnelWays {
+    pub fn find(&self, server_name: Option<&str>) -> &TunnelAlpnRoutes {
         let named = server_name.and_then(|name| self.by_name.find(name));
-        named.map_or(&self.others, |ways| ways)
+        named.map_or(&self.others, |routes| routes)
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<TunnelSettings>> {
-        let ways = self.by_name.values().map(|ways| &**ways).chain([&self.others]);
-        ways.flat_map(|ways| ways.by_alpn.iter().map(|(_, settings)| settings).chain(&ways.others))
+        let routes = self.by_name.values().map(|routes| &**routes).chain([&self.others]);
+        routes.flat_map(|routes| {
+            routes.by_alpn.iter().map(|(_, settings)| settings).chain(&routes.others)
+        })
     }
 
     /// Whether a client that made this session, or none, would be let in as it was.
@@ -104,7 +106,7 @@ impl TunnelRoutes {
     }
 }
 
-impl TunnelWays {
+impl TunnelAlpnRoutes {
     /// Where a connection goes whose client offers these protocols.
     #[must_use]
     pub fn find<'a>(

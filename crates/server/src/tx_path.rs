@@ -2,6 +2,8 @@
 //!
 //! The same words stand in the configuration, the access log, the metrics and the documentation.
 
+pub mod switch;
+
 /// Where the records of one response, or of one direction of a tunnel, were encrypted, and how their bytes got there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TxPath {

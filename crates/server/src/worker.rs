@@ -74,7 +74,7 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
         Arc::clone(&first),
         setup.metrics,
         setup.log,
-        setup.kill_switch,
+        setup.tx_path_switch,
         setup.capabilities,
         setup.budgets,
     );

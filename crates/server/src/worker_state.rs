@@ -20,7 +20,6 @@ use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
 use crate::deadlines::{DUE_TIME, Deadlines};
 use crate::files::handler::Files;
 use crate::guard::Guards;
-use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::offloads::Offloads;
 use crate::open_tunnels::OpenTunnels;
@@ -28,6 +27,7 @@ use crate::pipes::Pipes;
 use crate::respond::Responder;
 use crate::setup::{Budgets, Snapshot};
 use crate::turns::{HandshakeTurns, SendTurns};
+use crate::tx_path::switch::TxPathSwitch;
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {
@@ -99,7 +99,7 @@ impl WorkerState {
         snapshot: Arc<Snapshot>,
         metrics: Arc<WorkerMetrics>,
         log: WorkerLog,
-        kill_switch: Arc<KillSwitch>,
+        tx_path_switch: Arc<TxPathSwitch>,
         capabilities: Arc<Capabilities>,
         budgets: Budgets,
     ) -> Self {
@@ -116,7 +116,7 @@ impl WorkerState {
             date_line: DateLine::new(),
             handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
             log,
-            offloads: Rc::new(Offloads::new(capabilities, kill_switch, Arc::clone(&metrics))),
+            offloads: Rc::new(Offloads::new(capabilities, tx_path_switch, Arc::clone(&metrics))),
             metrics,
             open_tunnels: OpenTunnels::default(),
             pipes: Rc::default(),

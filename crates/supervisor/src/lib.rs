@@ -22,11 +22,11 @@ use tokio::sync::{mpsc, watch};
 use crate::admin::AdminSocket;
 use kettle_http::h2::WindowBudget;
 use kettle_server::access_log::AccessLog;
-use kettle_server::kill_switch::KillSwitch;
 use kettle_server::metrics::Metrics;
 use kettle_server::open_tunnels::TunnelsQuestion;
 use kettle_server::setup::{Budgets, Shutdown, WorkerSetup};
 use kettle_server::spool::Spool;
+use kettle_server::tx_path::switch::TxPathSwitch;
 
 mod accept;
 pub mod admin;
@@ -39,7 +39,6 @@ mod main_loop;
 mod memory;
 mod notify;
 mod pinning;
-mod placement;
 mod port_owner;
 pub mod prepare;
 mod reload;
@@ -47,18 +46,19 @@ mod resources;
 mod retired;
 mod sandbox;
 mod text_format;
+mod tx_path;
 mod workers;
 
 pub use kettle_kernel::keeper::{
     list as list_folder, open as open_file, read_or_wait, reads_as_keeper,
 };
 pub use kettle_kernel::process::hold_commands;
-pub use kettle_server::kill_switch::SwitchPosition;
 pub use kettle_server::open_tunnels::TunnelOrder;
+pub use kettle_server::tx_path::switch::TxPathOverride;
 pub use reload::{CONFIG_BYTES_MAX, Loader, START_PIPE_TIME_MAX, read, read_again};
 
 use pinning::Pinning;
-use reload::Live;
+use reload::RunningConfig;
 use resources::Resources;
 use sandbox::Sandbox;
 use workers::Workers;
@@ -68,13 +68,13 @@ pub const CONFIGURATION_TARGET: &str = "kettle::configuration";
 
 /// A server whose workers are there, and accept once it runs.
 pub struct Supervisor {
-    live: Live,
+    live: RunningConfig,
     workers: Workers,
     /// For each worker, where it is asked for its tunnels.
     questions: Vec<mpsc::Sender<TunnelsQuestion>>,
     metrics: Arc<Metrics>,
     spool: Arc<Spool>,
-    kill_switch: Arc<KillSwitch>,
+    tx_path_switch: Arc<TxPathSwitch>,
     capabilities: Arc<Capabilities>,
     /// Why the kernel encrypts nothing, if so.
     obstacle: Option<String>,
@@ -142,9 +142,9 @@ impl Supervisor {
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
-        let prepared = prepare::prepare(config, &resumption, &prepare::Purpose::Start)
+        let loaded = prepare::prepare(config, &resumption, &prepare::LoadFor::Start)
             .map_err(StartError::Diagnostics)?;
-        let config = Arc::clone(&prepared.config);
+        let config = Arc::clone(&loaded.served.config);
 
         let worker_count = config.server.workers.unwrap_or(1);
         let metrics = Arc::new(Metrics::new(worker_count));
@@ -169,17 +169,18 @@ impl Supervisor {
         )
         .map_err(|error| one_diagnostic(reload::log_diagnostic(&config, &error)))?;
 
-        log_start(&prepared, &resources);
+        log_start(&loaded, &resources);
         let metrics_of_live = Arc::clone(&metrics);
-        let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader)
-            .within(sandbox);
-        let kill_switch = Arc::new(KillSwitch::default());
+        let live =
+            RunningConfig::new(loaded, bound, resources, resumption, log, metrics_of_live, loader)
+                .within(sandbox);
+        let tx_path_switch = Arc::new(TxPathSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Starting);
         let windows = WindowBudget::new(resources.window_bytes());
         let unwritten_bytes = resources.unwritten_bytes(worker_count);
         let encoders = live.encoder_places();
         let budgets = Budgets { encoders, windows, spool: Arc::clone(&spool), unwritten_bytes };
-        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &budgets, &shutdown);
+        let setups = setups(&live, &metrics, &tx_path_switch, &capabilities, &budgets, &shutdown);
         let (setups, questions) = setups.into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
             .map_err(|error| refused("a worker thread cannot be started", &error))?;
@@ -189,7 +190,7 @@ impl Supervisor {
             questions,
             metrics,
             spool,
-            kill_switch,
+            tx_path_switch,
             capabilities,
             obstacle,
             admin,
@@ -208,28 +209,28 @@ impl Supervisor {
     /// The SHA-256 fingerprints of the certificates in use, in the order of the sites.
     #[must_use]
     pub fn fingerprints(&self) -> Vec<String> {
-        let identities = &self.live.prepared().identities;
+        let identities = &self.live.loaded().identities;
         identities.iter().map(|identity| identity.fingerprint_sha256().to_owned()).collect()
     }
 
     /// Where the certificate made on this machine is, if one is in use.
     #[must_use]
     pub fn made_certificate(&self) -> Option<&prepare::MadeCertificate> {
-        self.live.prepared().made_certificate()
+        self.live.loaded().made_certificate()
     }
 
     /// What works and should be looked at all the same.
     #[must_use]
     pub fn warnings(&self) -> &[Diagnostic] {
-        &self.live.prepared().warnings
+        &self.live.loaded().warnings
     }
 
     /// Where records are encrypted on this machine, in one line.
     #[must_use]
     pub fn placement_line(&self) -> String {
-        let config = &self.live.prepared().config;
-        let position = self.kill_switch.position();
-        placement::line(config, &self.capabilities, self.obstacle.as_deref(), position)
+        let config = &self.live.loaded().served.config;
+        let position = self.tx_path_switch.position();
+        tx_path::line(config, &self.capabilities, self.obstacle.as_deref(), position)
     }
 
     /// Runs the main loop until the server is told to stop and has finished. `ready` is called once
@@ -248,11 +249,11 @@ impl Supervisor {
 }
 
 /// Logs what this process may use, and what its file systems disclose.
-fn log_start(prepared: &prepare::Prepared, resources: &Resources) {
-    if let Some(line) = resources.line(&prepared.config) {
+fn log_start(loaded: &prepare::LoadedConfig, resources: &Resources) {
+    if let Some(line) = resources.line(&loaded.served.config) {
         tracing::info!("{line}");
     }
-    for (line, disclosure) in prepared.router.disclosures() {
+    for (line, disclosure) in loaded.served.router.disclosures() {
         if disclosure.advice().is_some() {
             tracing::info!("{line}");
         }
@@ -260,15 +261,15 @@ fn log_start(prepared: &prepare::Prepared, resources: &Resources) {
 }
 
 fn setups(
-    live: &Live,
+    live: &RunningConfig,
     metrics: &Arc<Metrics>,
-    kill_switch: &Arc<KillSwitch>,
+    tx_path_switch: &Arc<TxPathSwitch>,
     capabilities: &Arc<Capabilities>,
     budgets: &Budgets,
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let workers = metrics.workers().len();
-    let pinning = live.prepared().config.server.pin_workers.then(Pinning::of_this_process);
+    let pinning = live.loaded().served.config.server.pin_workers.then(Pinning::of_this_process);
     if let Some(pinning) = &pinning {
         tracing::info!("{}", pinning.line(workers));
     }
@@ -285,7 +286,7 @@ fn setups(
             metrics: Arc::clone(worker_metrics),
             log,
             shutdown: shutdown.subscribe(),
-            kill_switch: Arc::clone(kill_switch),
+            tx_path_switch: Arc::clone(tx_path_switch),
             capabilities: Arc::clone(capabilities),
             budgets: budgets.clone(),
             questions,

@@ -25,10 +25,10 @@ use crate::notify::{State, notify};
 use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor, keeper};
 use kettle_server::backend::Backends;
-use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
+use kettle_server::tx_path::switch::TxPathOverride;
 
 mod reloads;
 mod signals;
@@ -104,7 +104,7 @@ pub(super) async fn run(
             outcome = &mut scrapes => outcome?,
         }
     };
-    main_loop.supervisor.live.prepared().stores.tell_unwritten();
+    main_loop.supervisor.live.loaded().stores.tell_unwritten();
     Ok(code)
 }
 
@@ -185,14 +185,14 @@ impl MainLoop {
             Request::Status => Reply::Status(Box::new(self.status())),
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
-            Request::Path { placement: position } => self.set_switch(position),
+            Request::Path { tx_path: position } => self.set_switch(position),
             Request::Tunnels { top, by } => return self.show_tunnels(top, by, reply),
             Request::Backends => Reply::Backends { backends: self.backends().into() },
             Request::Caches => {
-                Reply::Caches { caches: (&*self.supervisor.live.prepared().stores).into() }
+                Reply::Caches { caches: (&*self.supervisor.live.loaded().stores).into() }
             }
             Request::Purge { by, text } => {
-                let stores = &self.supervisor.live.prepared().stores;
+                let stores = &self.supervisor.live.loaded().stores;
                 return self.purges.begin(stores, (by, text), reply);
             }
             Request::Drain { backend, server, is_draining } => {
@@ -210,13 +210,13 @@ impl MainLoop {
 
     /// Looks after the backends in force.
     fn watch_backends(&self, watching: &mut BackendWatch) {
-        let prepared = self.supervisor.live.prepared();
-        let upstreams = Arc::clone(&prepared.upstreams);
-        watching.adopt(&prepared.backends, upstreams);
+        let loaded = self.supervisor.live.loaded();
+        let upstreams = Arc::clone(&loaded.served.upstreams);
+        watching.adopt(&loaded.served.backends, upstreams);
     }
 
     fn backends(&self) -> &Backends {
-        &self.supervisor.live.prepared().backends
+        &self.supervisor.live.loaded().served.backends
     }
 
     /// Another task waits for the workers.
@@ -266,7 +266,7 @@ impl MainLoop {
         if self.draining.is_some() {
             return;
         }
-        let timeout = self.supervisor.live.prepared().config.server.drain_timeout;
+        let timeout = self.supervisor.live.loaded().served.config.server.drain_timeout;
         notify(State::Stopping(timeout + 2 * DRAIN_GRACE));
         self.supervisor.live.stop();
         let began = Instant::now();
@@ -300,7 +300,7 @@ impl MainLoop {
 
     /// Watches what the configuration in force names, if it says so.
     fn watch_files(&mut self) {
-        self.files.watch(self.supervisor.live.prepared().file_states.clone());
+        self.files.watch(self.supervisor.live.loaded().file_states.clone());
         self.look_at_files();
     }
 
@@ -308,7 +308,7 @@ impl MainLoop {
         self.supervisor.live.rotate_ticket_keys();
         let now = SystemTime::now();
         let since = std::mem::replace(&mut self.ends_looked_at, now);
-        for message in self.supervisor.live.prepared().ended(since, now) {
+        for message in self.supervisor.live.loaded().ended(since, now) {
             tracing::warn!("{message}");
         }
         for message in self.due_warnings() {
@@ -319,7 +319,7 @@ impl MainLoop {
 
     /// The day's warnings of certificates that end.
     fn due_warnings(&mut self) -> Vec<String> {
-        let ends = &self.supervisor.live.prepared().certificate_ends;
+        let ends = &self.supervisor.live.loaded().certificate_ends;
         self.certificates_told.due(ends, SystemTime::now(), Instant::now())
     }
 
@@ -335,7 +335,7 @@ impl MainLoop {
         let known = self.supervisor.warnings().to_vec();
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
-                let sites = self.supervisor.live.prepared().config.sites.len();
+                let sites = self.supervisor.live.loaded().served.config.sites.len();
                 let addresses = self.supervisor.live.bound().len();
                 let message = format!(
                     "reloaded: {sites} site{} on {addresses} address{}",
@@ -411,14 +411,14 @@ impl MainLoop {
         });
     }
 
-    fn set_switch(&self, position: SwitchPosition) -> Reply {
-        self.supervisor.kill_switch.set(position);
+    fn set_switch(&self, position: TxPathOverride) -> Reply {
+        self.supervisor.tx_path_switch.set(position);
         tracing::info!("path switched to {position}");
         let message = match position {
-            SwitchPosition::User => {
+            TxPathOverride::User => {
                 "no further connection moves into the kernel; those that are there stay"
             }
-            SwitchPosition::Auto => "connections move into the kernel as the configuration says",
+            TxPathOverride::Auto => "connections move into the kernel as the configuration says",
         };
         Reply::done(message)
     }

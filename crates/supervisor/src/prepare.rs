@@ -4,7 +4,6 @@
 //! question and get the same answer: ready, or every mistake with its place.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -45,7 +44,7 @@ use identities::{
 pub(crate) use tunnels::PASSTHROUGH_CROSSOVER;
 
 /// A configuration with all it needs, ready to be put in force.
-pub struct Prepared {
+pub struct LoadedConfig {
     /// What workers serve by.
     pub served: Arc<Served>,
     /// The disk stores for backends' responses.
@@ -53,7 +52,7 @@ pub struct Prepared {
     /// Every certificate in use, in the order of the sites, then of the listeners.
     pub identities: Vec<Arc<Identity>>,
     /// The same by those that have them.
-    loaded: LoadedIdentities,
+    identities_by_owner: LoadedIdentities,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
     /// When the certificates end.
@@ -68,15 +67,7 @@ pub struct Prepared {
     pub warnings: Vec<Diagnostic>,
 }
 
-impl Deref for Prepared {
-    type Target = Served;
-
-    fn deref(&self) -> &Served {
-        &self.served
-    }
-}
-
-impl Prepared {
+impl LoadedConfig {
     /// Where the certificate made on this machine is, if one is in use.
     #[must_use]
     pub fn made_certificate(&self) -> Option<&MadeCertificate> {
@@ -128,13 +119,13 @@ pub struct Report {
 pub(crate) fn prepare(
     mut config: Config,
     resumption: &SharedResumption,
-    purpose: &Purpose<'_>,
-) -> Result<Prepared, Vec<Diagnostic>> {
+    load_for: &LoadFor<'_>,
+) -> Result<LoadedConfig, Vec<Diagnostic>> {
     config.fill_in_http2();
     let reach = Reach::of(&config);
     let file_states = FileStates::of(&config);
-    let (loaded, mut diagnostics) = load(&config, &reach, resumption, purpose);
-    let Loaded { router: Some(router), acceptors: Some(acceptors), .. } = loaded else {
+    let (parts, mut diagnostics) = load(&config, &reach, resumption, load_for);
+    let Parts { router: Some(router), acceptors: Some(acceptors), .. } = parts else {
         return Err(diagnostics.into_mistakes(&config));
     };
     if !diagnostics.mistakes.is_empty() {
@@ -144,8 +135,8 @@ pub(crate) fn prepare(
     warnings.append(&mut diagnostics.warnings);
     let LoadedAcceptors { https, with_http2, of_sites, of_tunnels } = acceptors;
     let own_sites = own_sites(&config, &reach, &router, of_sites);
-    let tunnels = tunnels::routes(&config, &reach, of_tunnels, &loaded.upstreams);
-    Ok(Prepared {
+    let tunnels = tunnels::routes(&config, &reach, of_tunnels, &parts.upstreams);
+    Ok(LoadedConfig {
         warnings: all_warnings(&config, warnings),
         served: Arc::new(Served {
             config: Arc::new(config),
@@ -154,18 +145,18 @@ pub(crate) fn prepare(
             tls_with_http2: with_http2,
             own_sites,
             tunnels,
-            backends: Arc::new(loaded.backends),
-            upstreams: Arc::new(loaded.upstreams),
+            backends: Arc::new(parts.backends),
+            upstreams: Arc::new(parts.upstreams),
         }),
-        stores: Arc::new(loaded.stores),
-        certificate_ends: Arc::new(loaded.identities.ends(loaded.generated.as_ref())),
-        identities: loaded.identities.all(),
-        loaded: loaded.identities,
-        ticket_secret: loaded.ticket_secret,
-        lists_until: loaded.lists_until,
-        trusted: loaded.trusted,
+        stores: Arc::new(parts.stores),
+        certificate_ends: Arc::new(parts.identities.ends(parts.generated.as_ref())),
+        identities: parts.identities.all(),
+        identities_by_owner: parts.identities,
+        ticket_secret: parts.ticket_secret,
+        lists_until: parts.lists_until,
+        trusted: parts.trusted,
         file_states,
-        generated: loaded.generated,
+        generated: parts.generated,
     })
 }
 
@@ -193,11 +184,11 @@ pub fn check(config: &Config) -> Report {
         Err(mistakes) => return Report { mistakes, ..Report::default() },
     };
     let reach = Reach::of(config);
-    let (loaded, mut diagnostics) = load(config, &reach, &resumption, &Purpose::Check);
+    let (parts, mut diagnostics) = load(config, &reach, &resumption, &LoadFor::Check);
     diagnostics.mistakes.append(&mut diagnostics.serious);
     let mut warnings = all_warnings(config, std::mem::take(&mut diagnostics.warnings));
     warnings.sort_by_key(Diagnostic::position);
-    let folders = loaded.router.map(|router| router.disclosures()).unwrap_or_default();
+    let folders = parts.router.map(|router| router.disclosures()).unwrap_or_default();
     Report { mistakes: diagnostics.into_mistakes(config), warnings, folders }
 }
 
@@ -208,32 +199,32 @@ pub fn check(config: &Config) -> Report {
 /// Returns what a start would be refused for, in the order of the file.
 pub fn try_out(config: Config) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let resumption = resumption(&config)?;
-    prepare(config, &resumption, &Purpose::Start).map(|prepared| prepared.warnings)
+    prepare(config, &resumption, &LoadFor::Start).map(|loaded| loaded.warnings)
 }
 
 /// What a configuration is loaded for.
-pub(crate) enum Purpose<'p> {
+pub(crate) enum LoadFor<'p> {
     /// To be the first in force.
     Start,
     /// To take the place of this one.
-    Reload(&'p Prepared),
+    Reload(&'p LoadedConfig),
     /// To read the files again that reloads read: the configuration is that of this one.
-    Renewal(&'p Prepared),
+    Renewal(&'p LoadedConfig),
     /// To be told about it. Nothing is generated.
     Check,
 }
 
-impl Purpose<'_> {
-    fn in_force(&self) -> Option<&Prepared> {
+impl LoadFor<'_> {
+    fn in_force(&self) -> Option<&LoadedConfig> {
         match self {
-            Self::Reload(prepared) | Self::Renewal(prepared) => Some(prepared),
+            Self::Reload(loaded) | Self::Renewal(loaded) => Some(loaded),
             Self::Start | Self::Check => None,
         }
     }
 }
 
 /// All that a configuration names, as far as it could be loaded.
-struct Loaded {
+struct Parts {
     router: Option<Router>,
     acceptors: Option<LoadedAcceptors>,
     identities: LoadedIdentities,
@@ -257,16 +248,16 @@ fn load(
     config: &Config,
     reach: &Reach<'_>,
     resumption: &SharedResumption,
-    purpose: &Purpose<'_>,
-) -> (Loaded, Diagnostics) {
-    let in_force = purpose.in_force();
-    let is_check = matches!(purpose, Purpose::Check);
-    let renewed = match purpose {
-        Purpose::Renewal(prepared) => Some(*prepared),
+    load_for: &LoadFor<'_>,
+) -> (Parts, Diagnostics) {
+    let in_force = load_for.in_force();
+    let is_check = matches!(load_for, LoadFor::Check);
+    let renewed = match load_for {
+        LoadFor::Renewal(loaded) => Some(*loaded),
         _ => None,
     };
     let mut diagnostics = Diagnostics::begin_with_files(config);
-    cache_folders::make_missing(config, purpose, account, &mut diagnostics);
+    cache_folders::make_missing(config, load_for, account, &mut diagnostics);
     if renewed.is_some() {
         diagnostics.leave_to_reloads(config);
     }
@@ -276,25 +267,25 @@ fn load(
     } else if in_force.is_none() && config.server.user.is_some() {
         diagnostics.add_access(config);
     }
-    let mut known = in_force.map_or_else(KnownIdentities::default, |prepared| {
-        KnownIdentities::in_force(&prepared.served.config, &prepared.loaded)
+    let mut known = in_force.map_or_else(KnownIdentities::default, |loaded| {
+        KnownIdentities::in_force(&loaded.served.config, &loaded.identities_by_owner)
     });
     let mut identities = load_identities(config, reach, &mut known, &mut diagnostics);
     let mut generated = None;
     if !is_check {
-        let kept = in_force.and_then(|prepared| prepared.generated.clone());
+        let kept = in_force.and_then(|loaded| loaded.generated.clone());
         generated = load_generated(config, kept, &mut identities, &mut diagnostics);
     }
     let policy = policy::of(&config.tls);
     let shown = &mut identities.of_backends;
-    let trusted = in_force.map(|prepared| &prepared.trusted);
+    let trusted = in_force.map(|loaded| &loaded.trusted);
     let mut roots = KnownFiles::in_force(trusted.map(|trusted| &trusted.roots));
     let mut lists = KnownFiles::in_force(trusted.map(|trusted| &trusted.lists));
     let connectors = tunnels::load(config, &mut known, &mut roots, shown, &mut diagnostics);
-    let backends = Backends::new(&config.backends, in_force.map(|prepared| &*prepared.backends));
+    let backends = Backends::new(&config.backends, in_force.map(|loaded| &*loaded.served.backends));
     let upstreams = Upstreams::new(&backends, &connectors);
-    let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
-    let same = renewed.map(|prepared| &*prepared.router);
+    let stores = Stores::new(&config.caches, in_force.map(|loaded| &*loaded.stores));
+    let same = renewed.map(|loaded| &*loaded.served.router);
     let router = Router::build(config, &upstreams, &stores, same);
     let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
     let client_auth = client_auth::load(config, &mut roots, &mut lists, &mut diagnostics);
@@ -313,7 +304,7 @@ fn load(
         &mut diagnostics,
     );
     let ticket_secret = load_ticket_secret(config, &mut diagnostics);
-    let loaded = Loaded {
+    let parts = Parts {
         router,
         acceptors,
         identities,
@@ -325,7 +316,7 @@ fn load(
         lists_until: client_auth.lists_until(),
         trusted: Trusted { roots: roots.into_loaded(), lists: lists.into_loaded() },
     };
-    (loaded, diagnostics)
+    (parts, diagnostics)
 }
 
 /// Sessions and tickets of nobody yet, for a configuration that is only looked at.

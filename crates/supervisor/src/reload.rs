@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::admin::STOPPING;
 use super::bind::{BoundAddress, bind, configure};
-use super::prepare::{Prepared, Purpose, prepare};
+use super::prepare::{LoadFor, LoadedConfig, prepare};
 use super::resources::Resources;
 use super::retired::Retired;
 use super::sandbox::Sandbox;
@@ -28,8 +28,8 @@ use kettle_server::metrics::Metrics;
 use kettle_server::setup::{Listening, Served, Snapshot};
 
 /// What is in force, and the way to the workers.
-pub struct Live {
-    prepared: Arc<Prepared>,
+pub struct RunningConfig {
+    loaded: Arc<LoadedConfig>,
     /// What the process was started with: some settings stay as they are in it.
     started: Config,
     bound: Vec<BoundAddress>,
@@ -64,15 +64,15 @@ pub enum ReloadScope {
 }
 
 /// A configuration to be put in force: nothing but its commit is left to do.
-pub struct Candidate {
-    prepared: Prepared,
+pub struct BoundConfig {
+    loaded: LoadedConfig,
     bound: Vec<BoundAddress>,
 }
 
-impl Live {
+impl RunningConfig {
     /// Puts the first configuration in force for this many workers.
     pub fn new(
-        prepared: Prepared,
+        loaded: LoadedConfig,
         bound: Vec<BoundAddress>,
         resources: Resources,
         resumption: SharedResumption,
@@ -81,13 +81,13 @@ impl Live {
         loader: Option<Loader>,
     ) -> Self {
         // Its backends and stores take the place of none, so `put_in_force` has nothing to do.
-        announce(&prepared, &bound, &resumption, &metrics);
+        announce(&loaded, &bound, &resumption, &metrics);
         let snapshots = (0..metrics.workers().len())
-            .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
+            .map(|worker| watch::Sender::new(Arc::new(snapshot(&loaded, &bound, worker))))
             .collect();
         Self {
-            started: prepared.config.of_process(),
-            prepared: Arc::new(prepared),
+            started: loaded.served.config.of_process(),
+            loaded: Arc::new(loaded),
             bound,
             retired: Retired::default(),
             leaving: Vec::new(),
@@ -114,8 +114,8 @@ impl Live {
     }
 
     /// The configuration in force with all it needs.
-    pub fn prepared(&self) -> &Prepared {
-        &self.prepared
+    pub fn loaded(&self) -> &LoadedConfig {
+        &self.loaded
     }
 
     /// The addresses bound, in the order of the configuration.
@@ -165,11 +165,11 @@ impl Live {
         &self,
         scope: ReloadScope,
         time_max: Duration,
-    ) -> impl Future<Output = Result<Candidate, Vec<Diagnostic>>> + use<> {
-        let query = Query {
+    ) -> impl Future<Output = Result<BoundConfig, Vec<Diagnostic>>> + use<> {
+        let task = ReloadTask {
             scope,
             loader: self.loader.clone(),
-            in_force: Arc::clone(&self.prepared),
+            in_force: Arc::clone(&self.loaded),
             bound: self.bound.clone(),
             leaving: self.leaving.iter().filter_map(|it| it.upgrade()?.local_addr().ok()).collect(),
             resources: self.resources,
@@ -178,10 +178,10 @@ impl Live {
             workers: self.snapshots.len(),
         };
         let (reader, log) = (Arc::clone(&self.reader), Arc::clone(&self.log));
-        let in_force = Arc::clone(&self.prepared);
+        let in_force = Arc::clone(&self.loaded);
         let is_stopping = Arc::clone(&self.is_stopping);
         async move {
-            let diagnostic = |message: &str| refusal(&in_force.config, message);
+            let diagnostic = |message: &str| refusal(&in_force.served.config, message);
             if is_stopping.load(Relaxed) {
                 return Err(diagnostic(STOPPING));
             }
@@ -190,7 +190,7 @@ impl Live {
             let turn = turn.map_err(|_| diagnostic(STILL_WAITING))?;
             let (answer, answered) = oneshot::channel();
             let read = move || {
-                let outcome = query.run();
+                let outcome = task.run();
                 drop(turn);
                 // The caller may have given up.
                 let _ = answer.send(outcome);
@@ -214,8 +214,8 @@ impl Live {
                 return Err(diagnostic(STOPPING));
             }
             // Opening the log is the last thing that can fail.
-            let config = &candidate.prepared.config;
-            if !has_logs_of(&in_force.config, config) {
+            let config = &candidate.loaded.served.config;
+            if !has_logs_of(&in_force.served.config, config) {
                 let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
                 opened.map_err(|error| vec![log_diagnostic(config, &error)])?;
             }
@@ -231,19 +231,22 @@ impl Live {
     /// Returns the mistakes for which there is no candidate, or that the server is about to end.
     pub fn commit(
         &mut self,
-        candidate: Result<Candidate, Vec<Diagnostic>>,
+        candidate: Result<BoundConfig, Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
         let is_stopping = self.is_stopping.load(Relaxed);
-        let candidate =
-            if is_stopping { Err(refusal(&self.prepared.config, STOPPING)) } else { candidate };
-        let Candidate { mut prepared, bound } = candidate.inspect_err(|_| {
+        let candidate = if is_stopping {
+            Err(refusal(&self.loaded.served.config, STOPPING))
+        } else {
+            candidate
+        };
+        let BoundConfig { mut loaded, bound } = candidate.inspect_err(|_| {
             self.metrics.reloads_refused.fetch_add(1, Relaxed);
         })?;
         self.metrics.reloads_done.fetch_add(1, Relaxed);
-        announce(&prepared, &bound, &self.resumption, &self.metrics);
-        let config = Arc::clone(&prepared.config);
+        announce(&loaded, &bound, &self.resumption, &self.metrics);
+        let config = Arc::clone(&loaded.served.config);
         for setting in changed_beyond_reload(&self.started, &config) {
-            prepared.warnings.push(config.diagnostic(
+            loaded.warnings.push(config.diagnostic(
                 config.position_of(setting),
                 "",
                 format!("`{setting}` changes at the next start, not at a reload"),
@@ -251,11 +254,11 @@ impl Live {
             ));
         }
         for (worker, sender) in self.snapshots.iter().enumerate() {
-            sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
+            sender.send_replace(Arc::new(snapshot(&loaded, &bound, worker)));
         }
-        prepared.backends.put_in_force();
-        prepared.stores.put_in_force();
-        let before = std::mem::replace(&mut self.prepared, Arc::new(prepared));
+        loaded.served.backends.put_in_force();
+        loaded.stores.put_in_force();
+        let before = std::mem::replace(&mut self.loaded, Arc::new(loaded));
         self.retired.add(Arc::clone(&before.served));
         let before = std::mem::replace(&mut self.bound, bound);
         let stay: HashSet<SocketAddr> = self.bound.iter().map(|now| now.actual).collect();
@@ -268,10 +271,10 @@ impl Live {
 }
 
 /// All that reading a configuration takes, for the thread that does it.
-struct Query {
+struct ReloadTask {
     scope: ReloadScope,
     loader: Option<Loader>,
-    in_force: Arc<Prepared>,
+    in_force: Arc<LoadedConfig>,
     bound: Vec<BoundAddress>,
     leaving: Vec<SocketAddr>,
     resources: Resources,
@@ -280,10 +283,10 @@ struct Query {
     workers: usize,
 }
 
-impl Query {
+impl ReloadTask {
     /// Everything that can fail, and leaves nothing behind when it does: sockets that listen by then are closed again.
-    fn run(self) -> Result<Candidate, Vec<Diagnostic>> {
-        let in_force = &self.in_force.config;
+    fn run(self) -> Result<BoundConfig, Vec<Diagnostic>> {
+        let in_force = &self.in_force.served.config;
         let mut config = match (self.scope, &self.loader) {
             (ReloadScope::Configuration, Some(load)) => {
                 keeper::renew();
@@ -294,15 +297,15 @@ impl Query {
             }
         };
         let is_renewal = self.scope == ReloadScope::Renewal;
-        let purpose = if is_renewal { Purpose::Renewal } else { Purpose::Reload }(&self.in_force);
+        let load_for = if is_renewal { LoadFor::Renewal } else { LoadFor::Reload }(&self.in_force);
         let out_of_reach = self.sandbox.refusals(&config, is_renewal);
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);
         }
         self.resources.fill_in(&mut config, Some(self.workers));
-        let prepared = prepare(config, &self.resumption, &purpose)?;
-        let bound = bind(&prepared.config, self.workers, &self.bound, &self.leaving)?;
-        Ok(Candidate { prepared, bound })
+        let loaded = prepare(config, &self.resumption, &load_for)?;
+        let bound = bind(&loaded.served.config, self.workers, &self.bound, &self.leaving)?;
+        Ok(BoundConfig { loaded, bound })
     }
 }
 
@@ -360,23 +363,23 @@ pub(super) fn log_diagnostic(config: &Config, LogError { target, error }: &LogEr
 
 /// Has all but the workers follow a configuration: its sockets, the tickets, the metrics.
 fn announce(
-    prepared: &Prepared,
+    loaded: &LoadedConfig,
     bound: &[BoundAddress],
     resumption: &SharedResumption,
     metrics: &Metrics,
 ) {
-    let Prepared { stores, certificate_ends, ticket_secret, .. } = prepared;
-    configure(&prepared.config, bound);
-    resumption.configure(prepared.config.tls.ticket_rotation, ticket_secret.as_ref());
-    let of_backends = Arc::new((Arc::clone(&prepared.backends), Arc::clone(stores)));
+    let LoadedConfig { stores, certificate_ends, ticket_secret, .. } = loaded;
+    configure(&loaded.served.config, bound);
+    resumption.configure(loaded.served.config.tls.ticket_rotation, ticket_secret.as_ref());
+    let of_backends = Arc::new((Arc::clone(&loaded.served.backends), Arc::clone(stores)));
     metrics.set_source(Arc::new((of_backends, Arc::clone(certificate_ends))));
 }
 
-fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snapshot {
+fn snapshot(loaded: &LoadedConfig, bound: &[BoundAddress], worker: usize) -> Snapshot {
     let listeners = bound.iter().enumerate().filter_map(|(index, address)| {
         Some(Listening { socket: Arc::clone(address.sockets.get(worker)?), index })
     });
-    Snapshot { served: Arc::clone(&prepared.served), listeners: listeners.collect() }
+    Snapshot { served: Arc::clone(&loaded.served), listeners: listeners.collect() }
 }
 
 /// The settings of the process itself that differ.

@@ -12,8 +12,8 @@ use crate::error::PolicyError;
 use crate::hello::ClientHello;
 use crate::identity::Identities;
 use crate::names::Names;
-use crate::observed;
 use crate::policy::{self, Policy, SiteGroup};
+use crate::rustls_callbacks;
 use crate::session::Session;
 use crate::tickets::{Audience, SharedResumption};
 
@@ -50,7 +50,7 @@ impl Acceptor {
     pub fn new(config: &ServerConfig, versions: &[Version]) -> Self {
         let mut config = config.clone();
         config.enable_secret_extraction = true;
-        observed::observe(&mut config);
+        rustls_callbacks::observe(&mut config);
         Self {
             config: Arc::new(config),
             allows_tls13: versions.contains(&Version::Tls13),

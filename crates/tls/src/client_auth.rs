@@ -10,8 +10,8 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use rustls_pki_types::{CertificateDer, UnixTime};
 
 use crate::error::PolicyError;
-use crate::observed;
 use crate::peer_identity::PeerIdentity;
+use crate::rustls_callbacks;
 use crate::trust::{RevocationLists, Roots, chain_error, may_sign, valid_until};
 
 /// Whether a client must show a certificate.
@@ -88,7 +88,7 @@ impl ClientCertVerifier for NotingVerifier {
         let bad = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
         PeerIdentity::of(std::slice::from_ref(end_entity)).map_err(bad)?;
         let certificates_until = valid_until(end_entity, intermediates, now);
-        observed::note_certificate_until(certificates_until.min(self.lists_until));
+        rustls_callbacks::note_certificate_until(certificates_until.min(self.lists_until));
         Ok(verified)
     }
 

@@ -16,10 +16,10 @@ use rustls_pki_types::{DnsName, ServerName};
 
 pub use crate::error::ConnectorError;
 use crate::identity::Identity;
-use crate::observed;
 pub use crate::pin::{BadPin, Pin};
 use crate::policy::{self, Policy};
 pub use crate::refusal::CertificateRefusal;
+use crate::rustls_callbacks;
 
 pub(crate) use handshake::{ClientHandshake, ClientStep};
 use sessions::Sessions;
@@ -94,7 +94,7 @@ impl Connector {
         config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
         // The record keys leave rustls after every handshake: see `records`.
         config.enable_secret_extraction = true;
-        config.key_log = observed::key_log();
+        config.key_log = rustls_callbacks::key_log();
         config.enable_early_data = resume_by == ResumeBy::EarlyData;
         let sessions = Arc::new(Sessions::new(&config));
         config.resumption = memory(resume_by, &sessions);
@@ -164,7 +164,7 @@ struct NotingResolver(Option<SingleCertAndKey>);
 
 impl ResolvesClientCert for NotingResolver {
     fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        observed::note_certificate_request();
+        rustls_callbacks::note_certificate_request();
         self.0.as_ref()?.resolve(issuers, schemes)
     }
 

@@ -24,12 +24,12 @@ use crate::acceptors::{Acceptor, Acceptors};
 use crate::buffers::Queue;
 use crate::control::Alert;
 use crate::hello::MESSAGE_HEADER_BYTES;
-use crate::observed::{CachedSession, Observed};
 use crate::peer_identity::PeerIdentity;
 use crate::policy::Group;
 use crate::records::{
     ContentType, HEADER_BYTES, Keys, ProtectionError, RecordOpener, RecordSealer,
 };
+use crate::rustls_callbacks::{CachedSession, Observed};
 use crate::secrets::{RANDOM_BYTES, Secret, TrafficSecret, TrafficSecrets};
 use crate::session::{Alpn, Resumption, Session};
 use crate::ticket_reader::TicketReader;

@@ -1,6 +1,7 @@
 //! TLS for kettle: rustls does the handshake, this crate protects records afterwards and hands
 //! keys to the kernel. Every call to rustls, and every key byte in user space, stays in here.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod acceptors;
 pub mod buffers;
@@ -13,13 +14,13 @@ pub mod hello;
 pub mod identity;
 pub mod mac;
 pub mod names;
-mod observed;
 mod peer_certificate;
 mod peer_identity;
 mod pin;
 pub mod policy;
 pub mod records;
 mod refusal;
+mod rustls_callbacks;
 pub mod sample_keys;
 mod secrets;
 pub mod self_signed;
@@ -36,8 +37,8 @@ pub use acceptors::{Acceptor, Acceptors};
 pub use client_auth::{ClientAuth, ClientAuthMode};
 pub use handshake::HandshakeError;
 pub use kettle_kernel::ktls::{Cipher, Version};
-pub use observed::TicketEpoch;
 pub use peer_certificate::PeerCertificate;
 pub use peer_identity::{AlternativeName, PeerIdentity};
 pub use policy::SiteGroup;
+pub use rustls_callbacks::TicketEpoch;
 pub use session::{Alpn, Resumption, Session};

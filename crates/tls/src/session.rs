@@ -4,8 +4,8 @@ use std::fmt;
 
 use kettle_kernel::ktls::{Cipher, Version};
 
-use crate::observed::TicketEpoch;
 use crate::peer_identity::PeerIdentity;
+use crate::rustls_callbacks::TicketEpoch;
 use crate::tickets::Audience;
 
 /// What a handshake agreed on.

@@ -7,7 +7,7 @@ use rustls::kernel::KernelConnection;
 
 use crate::control::{Alert, Allowance, Violation, unexpected};
 use crate::hello::MESSAGE_HEADER_BYTES;
-use crate::observed::{Observed, SessionEnd};
+use crate::rustls_callbacks::{Observed, SessionEnd};
 
 /// The tickets that a TLS 1.3 server has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

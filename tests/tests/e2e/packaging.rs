@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kettle_tests::environment::{kettle_program, skip};
 use kettle_tests::tool::Tool;
+use tempfile::TempDir;
 
 /// Whether this machine has a program; else the test that needs it is noted down as skipped.
 pub fn has(program: &str) -> bool {
@@ -19,18 +20,21 @@ pub fn has(program: &str) -> bool {
     is_there
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+/// The files of a folder.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The pages and completions of both programs.
-fn manual() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for program in [kettle_program(), kettle_program().with_file_name("kettle-bench")] {
-        let words = [Path::new("manual"), folder.path(), Path::new("--date=2026-11-22")];
-        drop(Tool::new(program).args(words).succeed());
-    }
+/// The pages and completions of one of our programs.
+pub fn manual_of(program: &Path) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let words = [Path::new("manual"), folder.path(), Path::new("--date=2026-11-22")];
+    drop(Tool::new(program).args(words).succeed());
     folder
+}
+
+fn manual() -> TempDir {
+    manual_of(&kettle_program())
 }
 
 #[test]
@@ -43,9 +47,7 @@ fn manual_pages_have_no_warnings() {
         [files(&folder.path().join("man1")), files(&folder.path().join("man5"))].concat();
     pages.sort();
     let name = |name: &str| pages.iter().any(|page| page.ends_with(name));
-    for page in
-        ["kettle.1", "kettle-serve.1", "kettle-hitch.1", "kettle-bench-run.1", "kettle.toml.5"]
-    {
+    for page in ["kettle.1", "kettle-serve.1", "kettle-hitch.1", "kettle.toml.5"] {
         assert!(name(page), "{page} is missing: {pages:?}");
     }
     let lint = Tool::new("mandoc").args(["-T", "lint", "-W", "warning"]).args(&pages).output();
@@ -70,17 +72,13 @@ fn fish_completes_commands_and_options() {
         return;
     }
     let folder = manual();
-    let asked = "source $argv[1]; complete -C 'kettle ser'; complete -C 'kettle serve --li'; \
-                 complete -C 'kettle-bench rep'";
-    let both =
-        ["kettle.fish", "kettle-bench.fish"].map(|it| folder.path().join("completions").join(it));
-    let script = both.iter().map(|it| fs::read_to_string(it).unwrap()).collect::<String>();
-    fs::write(&both[0], script).unwrap();
-    let said = Tool::new("fish").args(["--no-config", "-c", asked]).args([&both[0]]).output();
+    let asked = "source $argv[1]; complete -C 'kettle ser'; complete -C 'kettle serve --li'";
+    let file = folder.path().join("completions/kettle.fish");
+    let said = Tool::new("fish").args(["--no-config", "-c", asked]).args([&file]).output();
     assert_eq!(said.stderr, "");
     let text = said.text();
     let words: Vec<_> = text.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(words, ["serve", "--listen", "report"]);
+    assert_eq!(words, ["serve", "--listen"]);
 }
 
 /// What the shell's own functions for completions are given stands in their place here.

@@ -32,8 +32,9 @@ fn said(run: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let machine = &run["machine"];
     format!(
-        "kettle at {}, on {} processors ({}, Linux {}), with a load of {} when it began: medians, with a 95 % interval in brackets (for \
-         fewer than nine rounds the least and the most). The ratio is the median of each round's own.",
+        "kettle at {}, on {} processors ({}, Linux {}), with a load of {} when it began.\n\
+         Medians, with a 95 % interval in brackets (for fewer than nine rounds the least and the most). The ratio is the median of \
+         each round's own.",
         word(&run["commit"]),
         machine["cpus"],
         word(&machine["processor"]),

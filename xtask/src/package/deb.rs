@@ -39,7 +39,8 @@ fn make_one(release: &Release, part: Part) -> Result<PathBuf, String> {
             set_mode(&control.join(script), 0o755)?;
         }
     }
-    let package = release.output.join(format!("{name}_{}-1_amd64.deb", release.version));
+    let (version, architecture) = (&release.version, release.architecture.debian());
+    let package = release.output.join(format!("{name}_{version}-1_{architecture}.deb"));
     let mut dpkg = release.command("dpkg-deb");
     dpkg.args(["--root-owner-group", "-Zxz", "--threads-max=1", "--build"]);
     process::run_quietly(dpkg.arg(&tree).arg(&package))?;
@@ -76,9 +77,10 @@ fn control_text(release: &Release, part: Part, glibc: &str) -> String {
         Part::Bench => BENCH_DESCRIPTION,
     };
     format!(
-        "Package: {}\nVersion: {version}-1\nArchitecture: amd64\nMaintainer: {MAINTAINER}\nSection: httpd\nPriority: optional\n\
+        "Package: {}\nVersion: {version}-1\nArchitecture: {}\nMaintainer: {MAINTAINER}\nSection: httpd\nPriority: optional\n\
          Homepage: {HOMEPAGE}\nDepends: libc6 (>= {glibc}), libgcc-s1, {depends}\n{more}Description: {description}",
-        part.name()
+        part.name(),
+        release.architecture.debian()
     )
 }
 

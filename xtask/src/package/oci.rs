@@ -98,7 +98,7 @@ fn image_config(release: &Release, layers: &[Layer]) -> Result<Value, String> {
     let diffs: Vec<String> =
         layers.iter().map(|layer| format!("sha256:{}", layer.unpacked)).collect();
     Ok(json!({
-        "architecture": "amd64", "os": "linux", "created": created,
+        "architecture": release.architecture.debian(), "os": "linux", "created": created,
         "config": {
             "User": format!("{USER}:{USER}"),
             "Entrypoint": ["/usr/bin/kettle"],

@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::architecture::Architecture;
 use crate::vm::cache::create_folder;
 use crate::{checkout, process};
 
 /// One release, or what is to become one.
 pub struct Release {
+    /// The machines the programs are for.
+    pub architecture: Architecture,
     /// Holds `kettle` and `kettle-bench`.
     pub programs: PathBuf,
     /// Where packages are put.
@@ -21,10 +24,17 @@ pub struct Release {
 }
 
 impl Release {
-    /// Reads what the checkout says about itself.
-    pub fn new(programs: PathBuf, output: PathBuf) -> Result<Self, String> {
+    /// Reads what the checkout says about itself, and sees that the programs are for these machines.
+    pub fn new(
+        architecture: Architecture,
+        programs: PathBuf,
+        output: PathBuf,
+    ) -> Result<Self, String> {
         let programs =
             programs.canonicalize().map_err(|error| format!("{}: {error}", programs.display()))?;
+        for name in ["kettle", "kettle-bench"] {
+            architecture.check(&programs.join(name))?;
+        }
         create_folder(&output)?;
         let output =
             output.canonicalize().map_err(|error| format!("{}: {error}", output.display()))?;
@@ -34,7 +44,8 @@ impl Release {
         };
         let date = ["--utc", &format!("--date=@{epoch}"), "+%F"];
         let day = process::read(Command::new("date").args(date))?.trim().to_owned();
-        Ok(Self { programs, output, version: env!("CARGO_PKG_VERSION").to_owned(), epoch, day })
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Self { architecture, programs, output, version, epoch, day })
     }
 
     /// An empty folder to work in, below the output's.

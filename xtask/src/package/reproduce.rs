@@ -4,16 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::architecture::Architecture;
 use super::oci::sha256;
 use super::release::{self, Release, git};
 use crate::vm::cache::{create_folder, remove_folder};
 use crate::{checkout, process};
 
 /// Builds and compares, or compares what is made of `programs`. An error names what differs.
-pub fn run(profile: &str, programs: Option<PathBuf>) -> Result<(), String> {
+pub fn run(
+    architecture: Architecture,
+    profile: &str,
+    programs: Option<PathBuf>,
+) -> Result<(), String> {
     let work = checkout::target_folder().join("reproduce");
     if let Some(programs) = programs {
-        return packages(&programs, &work);
+        return packages(architecture, &programs, &work);
     }
     remove_folder(&work)?;
     create_folder(&work)?;
@@ -35,15 +40,15 @@ pub fn run(profile: &str, programs: Option<PathBuf>) -> Result<(), String> {
         name == "kettle" || name == "kettle-bench"
     })?;
     let Some(programs) = built.into_iter().next() else { return Ok(()) };
-    packages(&programs, &work)
+    packages(architecture, &programs, &work)
 }
 
 /// Makes every package of these programs twice.
-fn packages(programs: &Path, work: &Path) -> Result<(), String> {
+fn packages(architecture: Architecture, programs: &Path, work: &Path) -> Result<(), String> {
     let outputs = ["packages-one", "packages-two"].map(|name| work.join(name));
     for output in &outputs {
         remove_folder(output)?;
-        super::all(&Release::new(programs.to_owned(), output.clone())?)?;
+        super::all(&Release::new(architecture, programs.to_owned(), output.clone())?)?;
     }
     compare("the packages", outputs.iter().map(PathBuf::as_path), |_| true)
 }

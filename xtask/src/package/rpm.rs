@@ -22,14 +22,14 @@ pub fn make(release: &Release) -> Result<Vec<PathBuf>, String> {
         rpmbuild.args(["--define", &format!("{name} {value}")]);
     }
     let specification = checkout::workspace().join("packaging/rpm/kettle.spec");
-    process::run_quietly(
-        rpmbuild.args(["-bb", "--quiet", "--target", "x86_64"]).arg(specification),
-    )?;
+    let architecture = release.architecture.rpm();
+    rpmbuild.args(["-bb", "--quiet", "--target", architecture]).arg(specification);
+    process::run_quietly(&mut rpmbuild)?;
     let mut made = Vec::new();
     for part in [Part::Kettle, Part::Bench] {
-        let name = format!("{}-{}-1.x86_64.rpm", part.name(), release.version);
+        let name = format!("{}-{}-1.{architecture}.rpm", part.name(), release.version);
         let package = release.output.join(&name);
-        copy(&top.join("RPMS/x86_64").join(name), &package)?;
+        copy(&top.join("RPMS").join(architecture).join(name), &package)?;
         made.push(package);
     }
     Ok(made)

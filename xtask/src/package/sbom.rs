@@ -22,13 +22,9 @@ pub fn make(release: &Release) -> Result<PathBuf, String> {
 
 /// The bill of both programs.
 pub fn text(release: &Release) -> Result<String, String> {
-    let words = [
-        "metadata",
-        "--format-version=1",
-        "--locked",
-        "--filter-platform=x86_64-unknown-linux-gnu",
-    ];
-    let metadata = process::read(checkout::cargo().args(words))?;
+    let mut cargo = checkout::cargo();
+    cargo.args(["metadata", "--format-version=1", "--locked", "--filter-platform"]);
+    let metadata = process::read(cargo.arg(release.architecture.target()))?;
     let metadata: Value =
         serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
     let lock = checkout::workspace().join("Cargo.lock");

@@ -120,5 +120,7 @@ const FILES: &[(&str, &str)] = &[
     ("packaging/kettle.schema.json", "usr/share/kettle/kettle.schema.json"),
     ("packaging/welcome.html", "usr/share/kettle/welcome/index.html"),
     ("packaging/kettle.example.toml", "usr/share/doc/kettle/examples/kettle.example.toml"),
-    ("docs/operations.md", "usr/share/doc/kettle/operations.md"),
+    ("docs/starting.md", "usr/share/doc/kettle/starting.md"),
+    ("docs/controlling.md", "usr/share/doc/kettle/controlling.md"),
+    ("docs/watching.md", "usr/share/doc/kettle/watching.md"),
 ];

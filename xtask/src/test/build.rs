@@ -1,4 +1,5 @@
-//! Builds the workspace once, with everything the stages run, and finds the programs among what cargo made.
+//! Builds the workspace once, with everything the stages run, and finds the programs among what cargo made. Those who work on the
+//! server can leave out what measures servers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,15 +7,38 @@ use serde_json::Value;
 
 use crate::{checkout, process};
 
+/// Which packages are looked at, compiled and tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of the workspace.
+    Everything,
+    /// All but the packages below `measure/`.
+    Server,
+}
+
+impl Scope {
+    /// The packages, as cargo wants them named.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Everything => &["--workspace"],
+            Self::Server => {
+                &["--workspace", "--exclude", "kettle-bench", "--exclude", "kettle-loadgen"]
+            }
+        }
+    }
+}
+
 /// What the stages run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Programs {
     /// The server.
     pub kettle: PathBuf,
-    /// The program beside it that measures.
-    pub kettle_bench: PathBuf,
+    /// The program beside it that measures, unless it is left out.
+    pub kettle_bench: Option<PathBuf>,
     /// The tests of the crates, the harness of the end-to-end suite among them.
     pub units: Vec<TestProgram>,
+    /// The tests of the crates that measure.
+    pub measuring: Vec<TestProgram>,
     /// The end-to-end suite.
     pub suite: Vec<TestProgram>,
 }
@@ -42,17 +66,15 @@ impl Programs {
 }
 
 /// Builds all targets in one go: one choice of features for all, so that no dependency is built twice.
-pub fn build() -> Result<Programs, String> {
-    let messages = process::read_showing_errors(checkout::cargo().args([
-        "build",
-        "--workspace",
-        "--all-targets",
-        "--message-format=json-render-diagnostics",
-    ]))?;
-    find(&messages, &checkout::workspace())
+pub fn build(scope: Scope) -> Result<Programs, String> {
+    let mut command = checkout::cargo();
+    command.arg("build").args(scope.words());
+    command.args(["--all-targets", "--message-format=json-render-diagnostics"]);
+    let messages = process::read_showing_errors(&mut command)?;
+    find(&messages, &checkout::workspace(), scope)
 }
 
-fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
+fn find(messages: &str, workspace: &Path, scope: Scope) -> Result<Programs, String> {
     let mut programs = Programs::default();
     for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let (Some(manifest), Some(executable)) =
@@ -68,7 +90,7 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
         if !is_test {
             match package.to_str() {
                 Some("crates/app") if kind == "bin" => programs.kettle = path,
-                Some("crates/bench") if kind == "bin" => programs.kettle_bench = path,
+                Some("measure/bench") if kind == "bin" => programs.kettle_bench = Some(path),
                 _ => {}
             }
             continue;
@@ -79,18 +101,21 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
         let program = TestProgram { path, folder: workspace.join(package), on_kernels };
         if package == Path::new("tests") && kind == "test" {
             programs.suite.push(program);
+        } else if package.starts_with("measure") {
+            programs.measuring.push(program);
         } else {
             programs.units.push(program);
         }
     }
-    for (program, name) in [(&programs.kettle, "kettle"), (&programs.kettle_bench, "kettle-bench")]
-    {
-        if program.as_os_str().is_empty() {
-            return Err(format!("cargo built no {name}"));
-        }
+    if programs.kettle.as_os_str().is_empty() {
+        return Err("cargo built no kettle".into());
     }
-    programs.units.sort_by(|one, other| one.path.cmp(&other.path));
-    programs.suite.sort_by(|one, other| one.path.cmp(&other.path));
+    if scope == Scope::Everything && programs.kettle_bench.is_none() {
+        return Err("cargo built no kettle-bench".into());
+    }
+    for list in [&mut programs.units, &mut programs.measuring, &mut programs.suite] {
+        list.sort_by(|one, other| one.path.cmp(&other.path));
+    }
     Ok(programs)
 }
 

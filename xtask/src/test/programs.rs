@@ -64,10 +64,8 @@ pub fn run_in_guest(
     shown: &mut dyn Write,
 ) -> Result<Totals, String> {
     let out = checkout::target_folder().join(format!("vm/out-{}", kernel.name()));
-    let mut files = vec![
-        (programs.kettle.clone(), "kettle".to_owned()),
-        (programs.kettle_bench.clone(), "kettle-bench".to_owned()),
-    ];
+    let mut files = vec![(programs.kettle.clone(), "kettle".to_owned())];
+    files.extend(programs.kettle_bench.clone().map(|program| (program, "kettle-bench".to_owned())));
     files.extend(go::programs());
     let mut commands = Vec::new();
     for (position, program) in programs.for_kernels().iter().enumerate() {

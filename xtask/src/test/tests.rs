@@ -11,7 +11,15 @@ fn without_arguments_everything_runs_on_every_kernel() {
     for part in [Part::Unit, Part::EndToEnd, Part::Guests] {
         assert!(choice.includes(part));
     }
-    assert_eq!(choice.kernels, Kernel::ALL);
+    assert_eq!((choice.kernels, choice.scope), (Kernel::ALL.to_vec(), Scope::Everything));
+}
+
+#[test]
+fn what_measures_can_be_left_out_of_each_part() {
+    for line in ["--without measure", "--only unit --without measure", "--without measure -- range"]
+    {
+        assert_eq!(parse(line).unwrap().scope, Scope::Server, "{line}");
+    }
 }
 
 #[test]
@@ -24,7 +32,7 @@ fn one_part_on_one_kernel_with_a_filter() {
 
 #[test]
 fn unknown_words_are_refused_with_the_usage() {
-    for line in ["--only", "--only nothing", "quick", "--kernel"] {
+    for line in ["--only", "--only nothing", "quick", "--kernel", "--without", "--without http"] {
         assert!(parse(line).is_err_and(|error| error.contains("cargo xtask test")), "{line}");
     }
     assert!(parse("--kernel 5.4").is_err_and(|error| error.contains("5.4")));

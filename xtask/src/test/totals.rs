@@ -26,6 +26,12 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// One check that could not be made here.
+    pub fn skipped(reason: &str) -> Self {
+        let skip_reasons = BTreeMap::from([(reason.to_owned(), 1)]);
+        Self { skipped: 1, skip_reasons, ..Self::default() }
+    }
+
     /// Takes one line of a test program's output.
     pub fn read_line(&mut self, line: &str) {
         if let Some(counts) = line.strip_prefix("test result: ") {

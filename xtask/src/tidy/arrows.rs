@@ -3,7 +3,7 @@
 //! The arrows are the ones drawn in ARCHITECTURE.md: no dependency without an arrow, no arrow that
 //! nobody takes.
 
-use super::packages::{Dependency, Package};
+use super::packages::{Dependency, MEASURES, Package, SERVES};
 use super::scan::Workspace;
 use super::tree::Tree;
 use super::violation::Violation;
@@ -42,6 +42,9 @@ fn check_dependency(
         let (from, to) = (word_for(package), word_for(target));
         if !arrows.iter().any(|arrow| (arrow.from, arrow.to) == (from, to)) {
             refuse(format!("{PAGE} has no arrow {from} ─► {to}"));
+        }
+        if package.directory.starts_with(SERVES) && target.directory.starts_with(MEASURES) {
+            refuse(format!("{from} serves and {to} measures: a server is built without"));
         }
     }
     let homes = HOMES.iter().find(|(library, _)| *library == name).map(|(_, homes)| *homes);

@@ -25,7 +25,7 @@ pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>
         let foreign = |name: &str| !own.contains(name) && !known.contains(name);
         for dependency in package.dependencies.iter().filter(|it| !it.is_inherited) {
             let (path, line) = (package.manifest(), dependency.line);
-            if MEMBER_FOLDERS.iter().any(|folder| package.directory.starts_with(folder)) {
+            if package.directory != FUZZ {
                 let message = "take version and features from the workspace's table";
                 violations.push(Violation::at(&path, line, "own_version", message));
             } else if foreign(&dependency.name) {
@@ -50,7 +50,7 @@ fn check_users(page: &str, workspace: &Workspace, violations: &mut Vec<Violation
         let row = page.lines().nth(line - 1).unwrap_or_default();
         let users = row.split('|').nth(2).unwrap_or_default();
         for package in &workspace.packages {
-            let Some(crate_name) = package.directory.strip_prefix("crates/") else { continue };
+            let Some(crate_name) = package.crate_name() else { continue };
             let is_named = has_word(users, crate_name);
             let mut needed = package.dependencies.iter().filter(|it| !it.is_for_tests);
             let message = if is_named && !uses(package, name) {
@@ -123,8 +123,8 @@ fn reasons(page: &str) -> Vec<(&str, usize)> {
 
 const PAGE: &str = "docs/dependencies.md";
 
-/// Where the workspace's members are; `fuzz` is a workspace of its own.
-const MEMBER_FOLDERS: &[&str] = &["crates/", "tests", "xtask"];
+/// A workspace of its own; all other packages are members of the one at the root.
+const FUZZ: &str = "fuzz";
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::pages::{headings, prose};
 use super::scan::Workspace;
 use super::tree::Tree;
 use super::violation::Violation;
@@ -13,13 +14,14 @@ pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
         let targets = pages.entry(page).or_default();
         for (line, link) in links(text) {
             let Some(target) = resolve(page, link) else { continue };
-            if !exists(tree, &target) {
+            if !exists(tree, &target) || !has_anchor(tree, &target, link) {
                 let message = format!("nothing is at `{link}`");
                 violations.push(Violation::at(page, line, "broken_link", message));
             }
             targets.push(target);
         }
     }
+    check_published(tree, violations);
     let mut reached = BTreeSet::from([START]);
     let mut open = vec![START];
     while let Some(page) = open.pop() {
@@ -35,27 +37,52 @@ pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
     }
 }
 
+/// Messages, units and tests name pages by their address on the web. These lead somewhere, too.
+fn check_published(tree: &Tree, violations: &mut Vec<Violation>) {
+    for (path, text) in &tree.files {
+        for (index, line) in text.lines().enumerate() {
+            for rest in line.split(PUBLISHED).skip(1) {
+                let is_part = |it: char| it.is_alphanumeric() || "./#_-".contains(it);
+                let link = rest.split(|it| !is_part(it)).next().unwrap_or_default();
+                let link = link.trim_end_matches('.');
+                let target = link.split('#').next().unwrap_or_default();
+                if !exists(tree, target) || !has_anchor(tree, target, link) {
+                    let message = format!("nothing is at `{link}`");
+                    violations.push(Violation::at(path, index + 1, "broken_link", message));
+                }
+            }
+        }
+    }
+}
+
+/// True if the place in the page that the link names is there, or it names none.
+fn has_anchor(tree: &Tree, target: &str, link: &str) -> bool {
+    match (link.split_once('#'), tree.text(target)) {
+        (Some((_, anchor)), Some(page)) if target.ends_with(".md") => {
+            headings(page).any(|(_, heading)| heading.anchor == anchor)
+        }
+        _ => true,
+    }
+}
+
 /// The targets of `[text](target)` outside code, with their lines.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut links = Vec::new();
-    let mut is_code = false;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        }
-        if !is_code {
-            let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-            links.extend(targets.map(|(target, _)| (index + 1, target)));
-        }
+    for (number, line) in prose(text) {
+        let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        links.extend(targets.map(|(target, _)| (number, target)));
     }
     links
 }
 
-/// The path in the repository a link means; none for other sites and places in the same page.
+/// The path in the repository that a link means, which is the page itself for its places; none for other sites.
 fn resolve(page: &str, link: &str) -> Option<String> {
     let path = link.split(['#', ' ']).next().unwrap_or_default();
-    if path.is_empty() || path.contains(':') {
+    if path.contains(':') {
         return None;
+    }
+    if path.is_empty() {
+        return Some(page.to_owned());
     }
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -75,6 +102,8 @@ fn exists(tree: &Tree, target: &str) -> bool {
     let folder = format!("{target}/");
     tree.files.contains_key(target) || tree.files.keys().any(|path| path.starts_with(&folder))
 }
+
+const PUBLISHED: &str = concat!("https://github.com/kettle-tls/kettle/", "blob/main/");
 
 const START: &str = "README.md";
 

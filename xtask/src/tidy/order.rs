@@ -62,7 +62,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["upstream"],
     &["backend", "stores"],
     &["offloads", "spool"],
-    &["access_log", "kill_switch", "metrics"],
+    &["access_log", "metrics"],
     &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
     &["disk"],
 ];

@@ -39,6 +39,11 @@ impl Package {
         format!("{}/Cargo.toml", self.directory)
     }
 
+    /// Its folder's name, if it is one of the crates: of those that serve, or of those that measure.
+    pub fn crate_name(&self) -> Option<&str> {
+        [SERVES, MEASURES].iter().find_map(|folder| self.directory.strip_prefix(folder))
+    }
+
     /// Whether one of its roots is a test, a bench or an example, by cargo's conventions.
     pub fn is_test_target(&self, root: &str) -> bool {
         let inside = root.strip_prefix(&self.directory).unwrap_or(root);
@@ -150,6 +155,11 @@ const SECTIONS: &[(&str, bool)] =
     &[("dependencies", false), ("build-dependencies", false), ("dev-dependencies", true)];
 
 const TARGET_FOLDERS: &[&str] = &["src/bin/", "tests/", "benches/", "examples/"];
+
+/// Where the crates of the server are.
+pub const SERVES: &str = "crates/";
+/// Where the crates are that measure servers.
+pub const MEASURES: &str = "measure/";
 
 #[cfg(test)]
 mod tests;

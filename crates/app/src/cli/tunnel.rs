@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use kettle_command_line::parse_size;
 use kettle_config::{SendProxy, ServerAddress, StartTls, TunnelPathChoice};
-use kettle_manual::parse_size;
 
 use super::parse_listen;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use kettle_supervisor::SwitchPosition;
+use kettle_supervisor::TxPathOverride;
 use kettle_supervisor::admin::status::{Counts, Status};
 
 /// What the server did between `before` and `now`. Another server under the same socket begins anew.
@@ -36,7 +36,7 @@ impl Rates<'_> {
         let (hours, minutes, seconds) =
             (uptime_seconds / 3600, uptime_seconds / 60 % 60, uptime_seconds % 60);
         let workers = workers.len();
-        let switch = if status.placement == SwitchPosition::User { ", switch: user" } else { "" };
+        let switch = if status.tx_path == TxPathOverride::User { ", switch: user" } else { "" };
         writeln!(
             out,
             "kettle {version}, process {process}, up {hours}:{minutes:02}:{seconds:02}, workers {workers}{switch}"

@@ -29,8 +29,8 @@ fn a_purge_means_what_was_asked_for_before_it() {
         ("https://a/k", &[], true),
         ("https://a/kk", &[], false),
     ] {
-        assert_eq!(purges.mean(&object(key, tags, before)), is_covered, "{key} {tags:?}");
-        assert!(!purges.mean(&object(key, tags, after)), "{key} {tags:?}");
+        assert_eq!(purges.covers(&object(key, tags, before)), is_covered, "{key} {tags:?}");
+        assert!(!purges.covers(&object(key, tags, after)), "{key} {tags:?}");
     }
 }
 
@@ -43,10 +43,10 @@ fn purges_are_read_back_and_generations_go_on() {
     for text in [lines, purges.text()] {
         let again = Purges::read(text.as_bytes());
         assert!(again.generation() > purges.generation());
-        assert!(again.mean(&object("https://a/üx", &[], first)));
-        assert!(again.mean(&object("k", &["a b"], first)));
-        assert!(!again.mean(&object("k", &["a"], first)));
-        assert!(!again.mean(&object("k", &["a b"], first + 1)));
+        assert!(again.covers(&object("https://a/üx", &[], first)));
+        assert!(again.covers(&object("k", &["a b"], first)));
+        assert!(!again.covers(&object("k", &["a"], first)));
+        assert!(!again.covers(&object("k", &["a b"], first + 1)));
     }
 }
 
@@ -54,16 +54,16 @@ fn purges_are_read_back_and_generations_go_on() {
 fn what_came_after_a_purge_of_a_key_is_there_in_the_next_life_and_purged_by_it() {
     let purges = Purges::read(b"");
     let text = purges.text();
-    // Not written down: what it means is gone.
+    // Not written down: what it covers is gone.
     assert_eq!(purges.add(&key("https://a/k")), None);
     let kept = object("https://a/other", &["t"], purges.generation());
     let again = Purges::read(text.as_bytes());
-    assert!(!again.mean(&kept));
+    assert!(!again.covers(&kept));
     again.add(&tag("t"));
     for _ in 0..10 {
         again.add(&key("https://a/k"));
     }
-    assert!(again.mean(&kept));
+    assert!(again.covers(&kept));
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn any_number_of_purges_of_keys_leaves_what_has_arrived() {
         purges.key_removed(name, purges.key_purged_at(name));
     }
     let other = object("https://b/", &[], before);
-    assert!(!purges.mean(&other));
+    assert!(!purges.covers(&other));
     // Which keys they were is not known any more.
-    assert!(purges.mean_arriving(&other));
-    assert!(!purges.mean_arriving(&object("https://b/", &[], purges.generation())));
+    assert!(purges.covers_arriving(&other));
+    assert!(!purges.covers_arriving(&object("https://b/", &[], purges.generation())));
     assert!(purges.table.read().unwrap().keys.len() <= KEYS_MAX / 2 + 1);
 }
 
@@ -95,8 +95,8 @@ fn keys_whose_objects_may_be_there_become_one_purge_of_everything_older() {
         .filter_map(|number| purges.add(&key(&format!("https://a/{number}"))))
         .collect();
     assert!(lines.contains("floor"));
-    assert!(purges.mean(&object("https://a/0", &[], before)));
-    assert!(!purges.mean(&object("https://b/", &[], purges.generation())));
+    assert!(purges.covers(&object("https://a/0", &[], before)));
+    assert!(!purges.covers(&object("https://b/", &[], purges.generation())));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn what_is_older_than_the_last_purge_of_a_key_is_known_not_to_be_new() {
 #[test]
 fn objects_of_a_later_generation_than_the_last_are_not_believed() {
     let purges = Purges::read(b"");
-    assert!(purges.mean(&object("k", &[], purges.generation() + 7)));
+    assert!(purges.covers(&object("k", &[], purges.generation() + 7)));
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn a_line_that_is_not_understood_purges_everything() {
     let huge = format!("5 tag a\n{} tag b\n", u64::MAX);
     for text in ["5 tag a\nx", "5 tag a\n6 what b\n", "5 tag a\n+6 tag b\n", &huge] {
         let purges = Purges::read(text.as_bytes());
-        assert!(purges.mean(&object("k", &[], 5)), "{text}");
-        assert!(!purges.mean(&object("k", &[], purges.generation())), "{text}");
+        assert!(purges.covers(&object("k", &[], 5)), "{text}");
+        assert!(!purges.covers(&object("k", &[], purges.generation())), "{text}");
     }
 }
 
@@ -145,8 +145,8 @@ fn a_file_of_which_nothing_is_understood_purges_what_earlier_lives_kept() {
     for _ in 0..3 {
         let kept = object("k", &[], life.generation());
         life = Purges::read(life.text().as_bytes());
-        assert!(Purges::read(b"?").mean(&kept));
-        assert!(!life.mean(&kept));
+        assert!(Purges::read(b"?").covers(&kept));
+        assert!(!life.covers(&kept));
     }
 }
 
@@ -160,8 +160,8 @@ fn a_prefix_that_is_purged_again_and_again_is_one_after_a_restart() {
         text += &purges.add(&Purge::Prefix(prefix)).unwrap();
     }
     let again = Purges::read(text.as_bytes());
-    assert!(!again.mean(&other));
-    assert!(again.mean(&object("https://a/2", &[], other.generation)));
+    assert!(!again.covers(&other));
+    assert!(again.covers(&object("https://a/2", &[], other.generation)));
     assert_eq!(again.table.read().unwrap().prefixes.len(), 3);
 }
 
@@ -171,9 +171,9 @@ fn too_many_purges_become_one_of_everything_older() {
     let last_line =
         (0..=TAGS_MAX).filter_map(|number| purges.add(&tag(&number.to_string()))).last();
     assert!(last_line.unwrap().contains("floor"));
-    assert!(purges.mean(&object("k", &[], 1)));
-    assert!(purges.mean(&object("k", &[&TAGS_MAX.to_string()], purges.generation() - 1)));
-    assert!(!purges.mean(&object("k", &["0"], purges.generation() - 1)));
+    assert!(purges.covers(&object("k", &[], 1)));
+    assert!(purges.covers(&object("k", &[&TAGS_MAX.to_string()], purges.generation() - 1)));
+    assert!(!purges.covers(&object("k", &["0"], purges.generation() - 1)));
     let table = purges.table.read().unwrap();
     assert!(table.tags.len() <= TAGS_MAX / 2 + 1);
 }
@@ -187,9 +187,9 @@ fn what_has_no_tags_yet_is_meant_by_each_tag_and_by_no_other_key() {
     for (key, is_covered) in
         [("https://a/k", true), ("https://a/x/1", true), ("https://a/1", false)]
     {
-        assert_eq!(purges.may_mean(key, before), is_covered, "{key}");
+        assert_eq!(purges.may_cover(key, before), is_covered, "{key}");
     }
     purges.add(&tag("t"));
-    assert!(purges.may_mean("https://a/1", before));
-    assert!(!purges.may_mean("https://a/1", purges.generation()));
+    assert!(purges.may_cover("https://a/1", before));
+    assert!(!purges.may_cover("https://a/1", purges.generation()));
 }

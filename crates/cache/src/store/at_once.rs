@@ -137,7 +137,7 @@ impl Store {
             Some((head, body, bytes))
         });
         let Some((head, body, bytes)) = seen else { return Err(Some((file, entry.bytes))) };
-        if self.purges.mean(&head) {
+        if self.purges.covers(&head) {
             return Err(Some((file, entry.bytes)));
         }
         if !entry.is_checked {

@@ -162,7 +162,7 @@ impl Store {
             return self.open_object(name, key);
         };
         // Behind that: a purge that does not show here removes what is noted.
-        if self.purges.mean(&head) {
+        if self.purges.covers(&head) {
             self.remove(name, Some(serial));
             return Ok(None);
         }

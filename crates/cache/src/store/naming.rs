@@ -37,7 +37,7 @@ impl Store {
         if body.len() as u64 > self.object_bytes_max() {
             return Err(StoreError::TooLarge);
         }
-        if self.purges.mean_arriving(head) {
+        if self.purges.covers_arriving(head) {
             return Err(StoreError::Purged);
         }
         let name = Name::of_object(head);
@@ -107,7 +107,7 @@ impl Store {
         serial: u64,
     ) -> Result<Reference, StoreError> {
         // What was purged since it was linked is met by nobody; its room is free at once.
-        if self.purges.mean_arriving(head) {
+        if self.purges.covers_arriving(head) {
             self.remove(name, Some(serial));
             return Err(StoreError::Purged);
         }
@@ -225,7 +225,7 @@ impl Claim {
             let _alone = store.alone_with(name);
             // A purge of its key counts before it locks the first name of the key and removes its file: it sees this one, or shows
             // here. What leads to this one as a variant is held against the purge in the same way.
-            if store.purges.mean_arriving(head) {
+            if store.purges.covers_arriving(head) {
                 return Ok(None);
             }
             store.give_name(file, self.temporary.as_deref(), name)?;

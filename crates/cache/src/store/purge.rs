@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// The part of a purge that no disk is needed for: nothing that it means is found any more, here or arriving. After a restart
+    /// The part of a purge that no disk is needed for: nothing that it covers is found any more, here or arriving. After a restart
     /// it is found again, unless [`purge`](Self::purge) or [`remove_key`](Self::remove_key) comes behind.
     pub fn forget(&self, purge: &Purge) {
         self.purges.add(purge);
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// Reads what was purged in earlier lives, and writes it down without what means nothing any more. Says how much of it may
+/// Reads what was purged in earlier lives, and writes it down without what covers nothing any more. Says how much of it may
 /// still be that. If `is_emptied`, nothing that earlier lives kept is found again.
 pub(super) fn read_log(
     directory: BorrowedFd<'_>,
@@ -154,7 +154,7 @@ pub(super) const LOG_BEFORE: &str = "purges";
 /// More than the tables hold.
 const LOG_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// How much is added to the file of purges before it is written anew, without what means nothing any more.
+/// How much is added to the file of purges before it is written anew, without what covers nothing any more.
 const APPENDED_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Variants of a key whose files go at once, so that no purge takes longer than another.
@@ -243,8 +243,8 @@ mod tests {
         std::fs::write(&log, &text).unwrap();
         append(store.directory(), &format!("{} tag x\n", before.generation + 2)).unwrap();
         let (purges, _) = read_log(store.directory(), false).unwrap();
-        assert!(purges.mean(&before));
+        assert!(purges.covers(&before));
         let other = ObjectHead { tags: Vec::new(), ..before };
-        assert!(!purges.mean(&other), "and it is no damage");
+        assert!(!purges.covers(&other), "and it is no damage");
     }
 }

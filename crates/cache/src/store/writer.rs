@@ -144,7 +144,7 @@ impl ObjectWriter {
         }
         let Self { claim, head, fill, filled_bytes, sum, .. } = &mut self;
         let store = Arc::clone(&claim.store);
-        if store.purges.mean_arriving(head) {
+        if store.purges.covers_arriving(head) {
             return Err(StoreError::Purged);
         }
         let body = BodyExtent { offset: fill.body_offset(), bytes: *filled_bytes, sum: *sum };

@@ -182,16 +182,17 @@ fn check_resets(
 /// A protocol that is agreed on must be somebody's.
 fn check_protocols(index: usize, listener: &Listener, reach: &Reach<'_>, reader: &mut Reader<'_>) {
     let Some(tls) = listener.tls() else { return };
-    let ways = || {
+    let routes = || {
         let sites = reach.sites(listener).map(|(_, site)| Some(site));
-        sites.chain([None]).map(|site| listener.ways(site))
+        sites.chain([None]).map(|site| listener.alpn_routes(site))
     };
     for protocol in &tls.alpn {
         let own = protocol.as_str();
-        let is_carried = ways().any(|ways| ways.protocols(std::iter::once(own)).contains(&own));
+        let is_carried =
+            routes().any(|routes| routes.protocols(std::iter::once(own)).contains(&own));
         if let Some(place) = reader.place(&format!("listener.{index}.alpn"))
             && !is_carried
-            && ways().any(|ways| !ways.by_alpn.is_empty())
+            && routes().any(|routes| !routes.by_alpn.is_empty())
         {
             let message = format!("no backend takes connections that speak \"{protocol}\"");
             let help = "remove it, or give it one in `backend_by_alpn`";

@@ -22,4 +22,4 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
 }
 
 const NAME: &str = "sandbox";
-const PAGE: &str = "https://github.com/kettle-tls/kettle/blob/main/docs/operations.md#the-sandbox";
+const PAGE: &str = "https://github.com/kettle-tls/kettle/blob/main/docs/starting.md#the-sandbox";

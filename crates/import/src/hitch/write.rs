@@ -9,8 +9,8 @@ use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::model::{Frontend, Model, Setting, Settings, Target};
 use super::{Dialect, Runner};
-use crate::draft::Draft;
 use crate::offer::Offer;
+use crate::output::Output;
 use crate::{Imported, Process, Surroundings};
 
 /// Writes it.
@@ -20,19 +20,19 @@ pub(super) fn write(
     surroundings: &dyn Surroundings,
     runner: Runner,
 ) -> Result<Imported, Vec<Diagnostic>> {
-    let mut writer = Writer { model, surroundings, draft: Draft::default() };
+    let mut writer = Writer { model, surroundings, output: Output::default() };
     writer.all();
     let process = writer.process();
     let folder = model.settings.text("pem-dir").map(|dir| surroundings.folder().join(&dir.text));
     let unit = (runner == Runner::Unit).then_some(surroundings);
     let other = (process, folder.into_iter().collect());
-    writer.draft.finish(model.dialect.name(), path, other, unit)
+    writer.output.finish(model.dialect.name(), path, other, unit)
 }
 
 struct Writer<'m> {
     model: &'m Model,
     surroundings: &'m dyn Surroundings,
-    draft: Draft,
+    output: Output,
 }
 
 impl Writer<'_> {
@@ -53,7 +53,7 @@ impl Writer<'_> {
     }
 
     fn warn(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
-        self.draft.warn(origin, message, help);
+        self.output.warn(origin, message, help);
     }
 
     /// Settings that stand for nothing here, with what holds instead.
@@ -85,19 +85,21 @@ impl Writer<'_> {
 
     fn server(&mut self) {
         let settings = &self.model.settings;
-        self.draft.text.table("[server]", None);
+        self.output.text.table("[server]", None);
         match settings.text("workers") {
             Some(workers) if workers.text == "auto" => {}
             Some(workers) => {
                 let number = workers.text.parse::<u32>().unwrap_or(1).clamp(1, WORKERS_MAX);
-                self.draft.text.set("workers", number, Some(&workers.origin));
+                self.output.text.set("workers", number, Some(&workers.origin));
             }
-            None => self.draft.text.line("workers = 1 # without this line, one for each CPU", None),
+            None => {
+                self.output.text.line("workers = 1 # without this line, one for each CPU", None)
+            }
         }
         if let Some(user) = settings.text("user") {
-            self.draft.text.set("user", quoted(&user.text), Some(&user.origin));
+            self.output.text.set("user", quoted(&user.text), Some(&user.origin));
             if let Some(group) = settings.text("group") {
-                self.draft.text.set("group", quoted(&group.text), Some(&group.origin));
+                self.output.text.set("group", quoted(&group.text), Some(&group.origin));
             }
         }
         let (level, origin) = match (settings.number("log-level"), settings.on("quiet")) {
@@ -107,22 +109,22 @@ impl Writer<'_> {
             (None, Some(quiet)) => ("error", Some(&quiet.origin)),
             (None, None) => ("warn", None),
         };
-        self.draft.text.table("[log]", None);
-        self.draft.text.set("level", quoted(level), origin);
+        self.output.text.table("[log]", None);
+        self.output.text.set("level", quoted(level), origin);
     }
 
     fn tls(&mut self, offer: &Offer) {
         let settings = &self.model.settings;
-        self.draft.text.table("[tls]", None);
+        self.output.text.table("[tls]", None);
         self.seconds("handshake_timeout", "ssl-handshake-timeout", 30);
-        offer.write(&mut self.draft.text);
+        offer.write(&mut self.output.text);
         if let Some(curves) = settings.text("ecdh-curve").filter(|curves| curves.text != "auto") {
             self.groups(curves);
         }
         if let Some((sessions, origin)) =
             settings.number("session-cache").or_else(|| settings.number("shared-cache"))
         {
-            self.draft.text.set("session_cache", sessions.min(SESSIONS_MAX), Some(origin));
+            self.output.text.set("session_cache", sessions.min(SESSIONS_MAX), Some(origin));
         }
     }
 
@@ -133,7 +135,7 @@ impl Writer<'_> {
             Some((seconds, origin)) => (seconds.min(SECONDS_MAX), Some(origin)),
             None => (default, None),
         };
-        self.draft.text.set(key, quoted(&format!("{seconds}s")), origin);
+        self.output.text.set(key, quoted(&format!("{seconds}s")), origin);
     }
 
     fn frontend(&mut self, frontend: &Frontend) {
@@ -153,14 +155,14 @@ impl Writer<'_> {
             self.warn(&frontend.origin, message, help);
         }
         for address in addresses {
-            self.draft.text.table("[[listener]]", Some(&frontend.origin));
+            self.output.text.table("[[listener]]", Some(&frontend.origin));
             let address = quoted(&address.to_string());
-            self.draft.text.set("address", address, Some(&frontend.origin));
-            self.draft.text.set("kind", quoted("tls"), None);
-            self.draft.text.set("backend", quoted(BACKEND), None);
+            self.output.text.set("address", address, Some(&frontend.origin));
+            self.output.text.set("kind", quoted("tls"), None);
+            self.output.text.set("backend", quoted(BACKEND), None);
             self.listener_settings(frontend);
             if let Some(offer) = &own {
-                offer.write(&mut self.draft.text);
+                offer.write(&mut self.output.text);
             }
             shown.iter().for_each(|one| self.certificate(one));
         }
@@ -168,21 +170,21 @@ impl Writer<'_> {
 
     fn unknown_host(&mut self, frontend: &Frontend, why: &str) {
         let message = format!("cannot listen on {}: {why}", frontend.endpoint);
-        self.draft.diagnostics.push(frontend.origin.diagnostic(message, None));
+        self.output.diagnostics.push(frontend.origin.diagnostic(message, None));
     }
 
     fn listener_settings(&mut self, frontend: &Frontend) {
         let settings = &self.model.settings;
         if let Some((backlog @ 1.., origin)) = settings.number("backlog") {
-            self.draft.text.set("backlog", backlog.min(BACKLOG_MAX), Some(origin));
+            self.output.text.set("backlog", backlog.min(BACKLOG_MAX), Some(origin));
         }
         match settings.number("keepalive") {
             Some((0, _)) => {}
             Some((seconds, origin)) => {
                 let seconds = seconds.min(KEEPALIVE_SECONDS_MAX);
-                self.draft.text.set("keepalive", quoted(&format!("{seconds}s")), Some(origin));
+                self.output.text.set("keepalive", quoted(&format!("{seconds}s")), Some(origin));
             }
-            None => self.draft.text.set("keepalive", quoted("3600s"), None),
+            None => self.output.text.set("keepalive", quoted("3600s"), None),
         }
         if let Some(alpn) = settings.text("alpn-protos") {
             let names = alpn.text.split(',').map(|name| name.trim().to_owned());
@@ -192,15 +194,19 @@ impl Writer<'_> {
                 names.pop();
             }
             let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-            self.draft.text.set("alpn", format_args!("[{}]", names.join(", ")), Some(&alpn.origin));
+            self.output.text.set(
+                "alpn",
+                format_args!("[{}]", names.join(", ")),
+                Some(&alpn.origin),
+            );
         }
         if let Some(proxied) = settings.on("proxy-proxy") {
             let networks = "[\"0.0.0.0/0\", \"::/0\"]";
-            self.draft.text.set("accept_proxy", networks, Some(&proxied.origin));
+            self.output.text.set("accept_proxy", networks, Some(&proxied.origin));
         }
         let key = "sni-nomatch-abort";
         if frontend.settings.flag(key).or_else(|| settings.flag(key)) == Some(true) {
-            self.draft.text.set("unknown_names", quoted("refuse"), Some(&frontend.origin));
+            self.output.text.set("unknown_names", quoted("refuse"), Some(&frontend.origin));
         }
     }
 
@@ -220,18 +226,18 @@ impl Writer<'_> {
                 (format!("{}:{}", endpoint.host, endpoint.port), origin)
             }
         };
-        self.draft.text.table("[[backend]]", Some(origin));
-        self.draft.text.set("name", quoted(BACKEND), None);
+        self.output.text.table("[[backend]]", Some(origin));
+        self.output.text.set("name", quoted(BACKEND), None);
         self.introduction();
         self.seconds("connect_timeout", "backend-connect-timeout", 30);
         // hitch has no such limit; this is the longest there is.
-        self.draft.text.set("idle_timeout", quoted("240h"), None);
+        self.output.text.set("idle_timeout", quoted("240h"), None);
         if let Some((seconds @ 1.., origin)) = self.model.settings.number("backend-refresh") {
             let seconds = seconds.min(DAY_SECONDS);
-            self.draft.text.set("resolve_interval", quoted(&format!("{seconds}s")), Some(origin));
+            self.output.text.set("resolve_interval", quoted(&format!("{seconds}s")), Some(origin));
         }
-        self.draft.text.table("[[backend.server]]", Some(origin));
-        self.draft.text.set("address", quoted(&address), Some(origin));
+        self.output.text.table("[[backend.server]]", Some(origin));
+        self.output.text.set("address", quoted(&address), Some(origin));
     }
 
     /// What the backend is told of a client.
@@ -254,7 +260,7 @@ impl Writer<'_> {
         else {
             return;
         };
-        self.draft.text.set("send_proxy", quoted(way), Some(&setting.origin));
+        self.output.text.set("send_proxy", quoted(way), Some(&setting.origin));
         let is_said = |key: &str| settings.flag(key) != Some(false);
         let tlvs = match way {
             "v2" => [
@@ -267,7 +273,7 @@ impl Writer<'_> {
             _ => return,
         };
         let tlvs: Vec<String> = tlvs.into_iter().flatten().map(quoted).collect();
-        self.draft.text.set(
+        self.output.text.set(
             "proxy_tlvs",
             format_args!("[{}]", tlvs.join(", ")),
             Some(&setting.origin),

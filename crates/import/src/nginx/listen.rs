@@ -6,7 +6,7 @@ use kettle_config::Origin;
 
 use super::syntax::Directive;
 use crate::Surroundings;
-use crate::draft::Draft;
+use crate::output::Output;
 
 /// Where a server listens.
 #[derive(Clone, Debug)]
@@ -27,13 +27,13 @@ pub(super) fn all(
     origin: &Origin,
     port: u16,
     surroundings: &dyn Surroundings,
-    draft: &mut Draft,
+    output: &mut Output,
 ) -> Vec<Listen> {
     let is_tls = server.iter().any(|it| it.name == "ssl" && it.word(0) == "on");
     let mut all: Vec<Listen> = Vec::new();
     let written: Vec<&Directive> = server.iter().filter(|it| it.name == "listen").collect();
     for directive in &written {
-        for listen in of(directive, port, surroundings, draft) {
+        for listen in of(directive, port, surroundings, output) {
             let same = all.iter_mut().find(|other| other.address == listen.address);
             match same {
                 // `listen … quic` beside `listen … ssl`.
@@ -71,19 +71,19 @@ fn of(
     directive: &Directive,
     port: u16,
     surroundings: &dyn Surroundings,
-    draft: &mut Draft,
+    output: &mut Output,
 ) -> Vec<Listen> {
     let origin = &directive.origin;
     let written = directive.word(0);
     if written.starts_with("unix:") {
         let help = "kettle listens on addresses with a port";
-        draft.warn(origin, format!("it does not listen on {written}"), help);
+        output.warn(origin, format!("it does not listen on {written}"), help);
         return Vec::new();
     }
     let mut addresses = match addresses(written, port, surroundings) {
         Ok(addresses) => addresses,
         Err(why) => {
-            draft.find(origin, format!("cannot listen on {written}: {why}"), "write ADDRESS:PORT");
+            output.find(origin, format!("cannot listen on {written}: {why}"), "write ADDRESS:PORT");
             return Vec::new();
         }
     };
@@ -100,7 +100,9 @@ fn of(
                     listen.backlog = u32::try_from(number).ok();
                 }
                 Ok(_) => {}
-                Err(_) => draft.find(origin, format!("`{word}` is no number"), "write backlog=511"),
+                Err(_) => {
+                    output.find(origin, format!("`{word}` is no number"), "write backlog=511")
+                }
             },
             ("ipv6only", "off") => {
                 let unspecified =
@@ -114,15 +116,15 @@ fn of(
             ("reuseport" | "bind" | "ipv6only" | "deferred", _) => {}
             ("udp" | "quic", _) => {
                 let help = "kettle speaks TCP";
-                draft.warn(origin, format!("{written} {key} is not listened on"), help);
+                output.warn(origin, format!("{written} {key} is not listened on"), help);
                 return Vec::new();
             }
             ("http2", _) => listen.has_http2 = true,
             ("spdy" | "http3", _) => {
                 let help = "HTTP/1.1 is spoken, which every client takes";
-                draft.warn(origin, format!("`{key}` is not carried over"), help);
+                output.warn(origin, format!("`{key}` is not carried over"), help);
             }
-            _ => draft.warn(origin, format!("`{word}` is not carried over"), "the kernel decides"),
+            _ => output.warn(origin, format!("`{word}` is not carried over"), "the kernel decides"),
         }
     }
     addresses.into_iter().map(|address| Listen { address, ..listen.clone() }).collect()

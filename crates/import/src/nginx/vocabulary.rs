@@ -19,7 +19,7 @@ pub(super) enum Fate {
     /// The writer looks at it.
     Carried,
     /// It is not carried over; this is what holds instead.
-    Told(&'static str),
+    Dropped(&'static str),
     /// It answers requests in a way that kettle has not: where it stands no file may be served. What stands inside of its
     /// place is not concerned.
     Answers(&'static str),
@@ -141,7 +141,7 @@ impl Term {
 
 /// True if a directive of a module that kettle does not know decides nothing where it is said for all of `http` or `stream`.
 pub(super) fn is_harmless(name: &str) -> bool {
-    matches!(Term::fate_of(name), Fate::Told(_))
+    matches!(Term::fate_of(name), Fate::Dropped(_))
         || HARMLESS.iter().any(|it| match it.strip_suffix('*') {
             Some(beginning) => name.starts_with(beginning),
             None => name == *it,
@@ -182,7 +182,7 @@ mod tests {
     fn what_is_not_here_is_told_in_the_words_that_a_kettle_toml_gets() {
         let mut shared = 0;
         for term in TERMS {
-            let (Fate::Told(help) | Fate::Answers(help) | Fate::Guards(help)) = term.fate else {
+            let (Fate::Dropped(help) | Fate::Answers(help) | Fate::Guards(help)) = term.fate else {
                 continue;
             };
             assert!(!help.is_empty(), "{term:?}");

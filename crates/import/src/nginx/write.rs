@@ -29,8 +29,8 @@ use super::location::{refuses, unknown_guards};
 use super::scope::Scope;
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Term};
-use crate::draft::Draft;
 use crate::offer::list;
+use crate::output::Output;
 use crate::toml_text::TomlText;
 use crate::{Imported, Surroundings};
 use log::Logs;
@@ -47,7 +47,7 @@ pub(super) fn write(
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let mut writer = Writer {
         surroundings,
-        draft: Draft { warnings, ..Draft::default() },
+        output: Output { warnings, ..Output::default() },
         prefix: prefix_of(&folder),
         folder,
         known_names: BTreeSet::new(),
@@ -61,12 +61,12 @@ pub(super) fn write(
         proxies: Proxies::default(),
     };
     writer.all(main);
-    writer.draft.finish("nginx", path, Default::default(), Some(surroundings))
+    writer.output.finish("nginx", path, Default::default(), Some(surroundings))
 }
 
 struct Writer<'s> {
     surroundings: &'s dyn Surroundings,
-    draft: Draft,
+    output: Output,
     /// Of the configuration: certificates are found from there.
     folder: PathBuf,
     /// Files are found from there.
@@ -118,7 +118,7 @@ impl Writer<'_> {
         let encrypted = servers.iter().filter(|server| server.ends_tls());
         self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
         self.https(&mut servers);
-        self.draft.text.append(std::mem::take(&mut self.backends));
+        self.output.text.append(std::mem::take(&mut self.backends));
         self.streams(&scope, &streams);
         self.tell_of_other_logs(&https, &streams);
     }
@@ -143,13 +143,13 @@ impl Writer<'_> {
                     }
                     OTHER_CLIENTS
                 }
-                (_, Fate::Told(help)) => help,
+                (_, Fate::Dropped(help)) => help,
                 // Where they may decide who is served they close their place, which is said there.
                 (_, Fate::Guards(why)) if Term::find(name).is_none() => why,
                 _ => continue,
             };
             let message = format!("`{}` is not carried over", spoken(directive));
-            self.draft.warn(&directive.origin, message, help);
+            self.output.warn(&directive.origin, message, help);
         }
     }
 
@@ -158,7 +158,7 @@ impl Writer<'_> {
         for directive in unknown_guards(scope) {
             let message =
                 format!("each server of {block} is left out because of `{}`", spoken(directive));
-            self.draft.fail(&directive.origin, message, UNKNOWN_OF_ALL);
+            self.output.fail(&directive.origin, message, UNKNOWN_OF_ALL);
         }
     }
 
@@ -166,10 +166,10 @@ impl Writer<'_> {
     fn listener_settings(&mut self, listen: &Listen) {
         let origin = Some(&listen.origin);
         if let Some(backlog) = listen.backlog {
-            self.draft.text.set("backlog", backlog, origin);
+            self.output.text.set("backlog", backlog, origin);
         }
         if let Some(seconds) = listen.keepalive_seconds {
-            self.draft.text.set("keepalive", quoted(&format!("{seconds}s")), origin);
+            self.output.text.set("keepalive", quoted(&format!("{seconds}s")), origin);
         }
     }
 
@@ -178,7 +178,7 @@ impl Writer<'_> {
         let trusted: Vec<_> = scopes.iter().map(|scope| scope.all("set_real_ip_from")).collect();
         for directive in trusted.iter().flatten().filter(|it| !is_network(&it.word(0))) {
             let message = format!("`{}` is not carried over", spoken(directive));
-            self.draft.warn(&directive.origin, message, "a network is an address with a length");
+            self.output.warn(&directive.origin, message, "a network is an address with a length");
         }
         let is_shared =
             |network: &&str| trusted.iter().all(|own| own.iter().any(|it| it.word(0) == *network));
@@ -189,13 +189,13 @@ impl Writer<'_> {
         if networks.is_empty() {
             let message = "PROXY headers are taken from everybody, and believed";
             let help = "write the networks of your load balancers into accept_proxy";
-            self.draft.warn(&listen.origin, message, help);
-            self.draft.text.set("accept_proxy", EVERYBODY, Some(&listen.origin));
+            self.output.warn(&listen.origin, message, help);
+            self.output.text.set("accept_proxy", EVERYBODY, Some(&listen.origin));
             return;
         }
         let message = "from other networks a connection comes without a PROXY header";
-        self.draft.warn(&listen.origin, message, "accept_proxy has those of set_real_ip_from");
-        self.draft.text.set("accept_proxy", list(networks.into_iter()), Some(&listen.origin));
+        self.output.warn(&listen.origin, message, "accept_proxy has those of set_real_ip_from");
+        self.output.text.set("accept_proxy", list(networks.into_iter()), Some(&listen.origin));
     }
 }
 

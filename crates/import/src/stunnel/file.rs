@@ -109,7 +109,7 @@ impl Reader<'_> {
             };
             return self.find(&origin, format!("`{key}` is not an option of stunnel"), &help);
         };
-        if let Fate::Flag | Fate::FlagTold(_) = term.fate
+        if let Fate::Flag | Fate::FlagDropped(_) = term.fate
             && !["yes", "no"].contains(&value)
         {
             let message = format!("`{key}` takes yes or no, not `{value}`");

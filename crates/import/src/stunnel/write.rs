@@ -8,9 +8,9 @@ use kettle_config::{Diagnostic, Origin, quoted};
 use super::file::{Section, StunnelOption};
 use super::service::{Both, Verifies, takes_names};
 use super::vocabulary::Fate;
-use crate::draft::Draft;
-use crate::offer::{Examples, Offer, Said, Versions, Wanted};
+use crate::offer::{Examples, Offer, TlsOffer, Versions, Written};
 use crate::openssl::VERSIONS;
+use crate::output::Output;
 use crate::{Imported, Surroundings};
 
 /// Writes it.
@@ -19,7 +19,7 @@ pub(super) fn write(
     path: &Path,
     surroundings: &dyn Surroundings,
 ) -> Result<Imported, Vec<Diagnostic>> {
-    let mut writer = Writer { surroundings, draft: Draft::default() };
+    let mut writer = Writer { surroundings, output: Output::default() };
     if let Some((global, services)) = sections.split_first() {
         writer.process(global);
         writer.tell(global);
@@ -34,22 +34,22 @@ pub(super) fn write(
                     let name = &service.own.name;
                     let message =
                         format!("the service {name} is left out because of `sni` of another");
-                    writer.draft.warn(&option.origin, message, NAMES);
+                    writer.output.warn(&option.origin, message, NAMES);
                 }
                 None => writer.service(&service),
             }
         }
         if services.is_empty() {
             let message = "there is no service in this file";
-            writer.draft.find(&global.origin, message, "write [NAME] and what it accepts");
+            writer.output.find(&global.origin, message, "write [NAME] and what it accepts");
         }
     }
-    writer.draft.finish("stunnel", path, Default::default(), Some(surroundings))
+    writer.output.finish("stunnel", path, Default::default(), Some(surroundings))
 }
 
 struct Writer<'s> {
     surroundings: &'s dyn Surroundings,
-    draft: Draft,
+    output: Output,
 }
 
 impl Writer<'_> {
@@ -57,26 +57,26 @@ impl Writer<'_> {
     fn tell(&mut self, section: &Section) {
         for option in &section.options {
             let help = match option.term.fate {
-                Fate::Told(help) => help,
-                Fate::FlagTold(help) if option.value == "yes" => help,
+                Fate::Dropped(help) => help,
+                Fate::FlagDropped(help) if option.value == "yes" => help,
                 _ => continue,
             };
             let message = format!("`{}` is not carried over", option.term.name);
-            self.draft.warn(&option.origin, message, help);
+            self.output.warn(&option.origin, message, help);
         }
     }
 
     fn process(&mut self, global: &Section) {
         let find = |name: &str| global.options.iter().rfind(|option| option.term.name == name);
-        self.draft.text.table("[server]", None);
+        self.output.text.table("[server]", None);
         for (key, name) in [("user", "setuid"), ("group", "setgid")] {
             let is_given = key == "user" || find("setuid").is_some();
             if let Some(option) = find(name).filter(|_| is_given) {
-                self.draft.text.set(key, quoted(&option.value), Some(&option.origin));
+                self.output.text.set(key, quoted(&option.value), Some(&option.origin));
             }
         }
-        self.draft.text.end_table();
-        self.draft.text.table("[log]", None);
+        self.output.text.end_table();
+        self.output.text.table("[log]", None);
         if let Some(debug) = find("debug") {
             let level = debug.value.rsplit('.').next().unwrap_or_default();
             let level = match level {
@@ -85,27 +85,27 @@ impl Writer<'_> {
                 "4" | "warning" => "warn",
                 _ => "error",
             };
-            self.draft.text.set("level", quoted(level), Some(&debug.origin));
+            self.output.text.set("level", quoted(level), Some(&debug.origin));
         }
-        self.draft.text.end_table();
-        self.draft.text.table("[tls]", None);
+        self.output.text.end_table();
+        self.output.text.table("[tls]", None);
         if let Some(size) = find("sessionCacheSize") {
             match size.value.parse::<u64>() {
                 // 0 is no limit.
-                Ok(0) => self.draft.text.set("session_cache", SESSIONS_MAX, Some(&size.origin)),
+                Ok(0) => self.output.text.set("session_cache", SESSIONS_MAX, Some(&size.origin)),
                 Ok(number) => {
                     let number = number.min(SESSIONS_MAX);
-                    self.draft.text.set("session_cache", number, Some(&size.origin));
+                    self.output.text.set("session_cache", number, Some(&size.origin));
                 }
-                Err(_) => self.draft.find(&size.origin, "this is no number", "write a number"),
+                Err(_) => self.output.find(&size.origin, "this is no number", "write a number"),
             }
         }
-        self.draft.text.end_table();
+        self.output.text.end_table();
     }
 
     fn backend_name(&mut self, service: &Both<'_>) -> String {
         let Section { name, origin, .. } = service.own;
-        self.draft.backend_name(name, "", &format!("{origin:?}"))
+        self.output.backend_name(name, "", &format!("{origin:?}"))
     }
 
     fn service(&mut self, service: &Both<'_>) {
@@ -143,32 +143,32 @@ impl Writer<'_> {
             };
             let message =
                 format!("the service {name} is left out because of `{}`", option.term.name);
-            return self.draft.warn(&option.origin, message, why);
+            return self.output.warn(&option.origin, message, why);
         }
         let Some(accept) = service.find("accept") else {
             let message = format!("the service {name} accepts nothing");
-            return self.draft.find(&service.own.origin, message, "write accept = [HOST:]PORT");
+            return self.output.find(&service.own.origin, message, "write accept = [HOST:]PORT");
         };
         let connect = service.all("connect");
         if connect.is_empty() {
             let message = format!("the service {name} connects to nobody");
-            return self.draft.find(&service.own.origin, message, "write connect = [HOST:]PORT");
+            return self.output.find(&service.own.origin, message, "write connect = [HOST:]PORT");
         }
         let addresses = match self.addresses(&accept.value) {
             Ok(addresses) => addresses,
             Err(why) => {
                 let message = format!("cannot listen on {}: {why}", accept.value);
-                return self.draft.find(&accept.origin, message, "write accept = [HOST:]PORT");
+                return self.output.find(&accept.origin, message, "write accept = [HOST:]PORT");
             }
         };
         let Ok(dialogue) = self.dialogue(service) else { return };
         let backend = self.backend_name(service);
         for address in addresses {
             let origin = Some(&accept.origin);
-            self.draft.text.table("[[listener]]", origin);
-            self.draft.text.set("address", quoted(&address.to_string()), origin);
-            self.draft.text.set("kind", quoted(if is_client { "tcp" } else { "tls" }), origin);
-            self.draft.text.set("backend", quoted(&backend), origin);
+            self.output.text.table("[[listener]]", origin);
+            self.output.text.set("address", quoted(&address.to_string()), origin);
+            self.output.text.set("kind", quoted(if is_client { "tcp" } else { "tls" }), origin);
+            self.output.text.set("backend", quoted(&backend), origin);
             if !is_client {
                 self.ending(service, dialogue);
             }
@@ -187,7 +187,7 @@ impl Writer<'_> {
                 let message =
                     format!("the service {} is left out: no {other} is spoken", service.own.name);
                 let help = "of dialogues before TLS there are smtp and pgsql";
-                self.draft.warn(&protocol.origin, message, help);
+                self.output.warn(&protocol.origin, message, help);
                 Err(())
             }
         }
@@ -195,41 +195,41 @@ impl Writer<'_> {
 
     /// TLS that ends here.
     fn ending(&mut self, service: &Both<'_>, dialogue: Option<&'static str>) {
-        self.offer(service).write(&mut self.draft.text);
+        self.offer(service).write(&mut self.output.text);
         if let Some(dialogue) = dialogue.filter(|dialogue| *dialogue != "proxy") {
-            self.draft.text.set("starttls", quoted(dialogue), None);
+            self.output.text.set("starttls", quoted(dialogue), None);
         }
         let Some(chain) = service.find("cert") else {
             let message = format!("the service {} has no certificate", service.own.name);
-            return self.draft.find(&service.own.origin, message, "write cert = FILE");
+            return self.output.find(&service.own.origin, message, "write cert = FILE");
         };
         let key = service.find("key").unwrap_or(chain);
         let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
         let table = "[[listener.certificate]]";
-        self.draft.certificate(table, &chain_path, &key_path, None, &chain.origin);
+        self.output.certificate(table, &chain_path, &key_path, None, &chain.origin);
         let verifies = service.verifies();
         let asks = service.find("verify").is_some_and(|it| it.value != "0");
         if verifies == Verifies::Nothing {
             if asks {
                 let message = "clients are not asked for certificates that nobody verifies";
-                self.draft.warn(&chain.origin, message, "write verifyChain = yes and CAfile");
+                self.output.warn(&chain.origin, message, "write verifyChain = yes and CAfile");
             }
             return;
         }
         let Some(roots) = service.find("CAfile") else {
             let message = "clients are verified, and no CAfile says whom to trust";
-            return self.draft.find(&service.own.origin, message, "write CAfile = FILE");
+            return self.output.find(&service.own.origin, message, "write CAfile = FILE");
         };
         self.warn_of_folder(service);
         let origin = Some(&roots.origin);
-        self.draft.text.table("[listener.certificate.client_auth]", origin);
+        self.output.text.table("[listener.certificate.client_auth]", origin);
         // stunnel(8): verifyChain = yes implies requireCert = yes.
-        self.draft.text.set("mode", quoted("required"), origin);
+        self.output.text.set("mode", quoted("required"), origin);
         let roots = self.path(&roots.value).display().to_string();
-        self.draft.text.set("roots", quoted(&roots), origin);
+        self.output.text.set("roots", quoted(&roots), origin);
         if let Some(crl) = service.find("CRLfile") {
             let path = self.path(&crl.value).display().to_string();
-            self.draft.text.set("crl", quoted(&path), Some(&crl.origin));
+            self.output.text.set("crl", quoted(&path), Some(&crl.origin));
         }
     }
 
@@ -237,7 +237,7 @@ impl Writer<'_> {
         let is_said =
             |it: &&StunnelOption| service.find("CAfile").is_none() && is_system(&it.value);
         if let Some(path) = service.find("CApath").filter(|it| !is_said(it)) {
-            self.draft.warn(&path.origin, "`CApath` is not carried over", NO_FOLDER);
+            self.output.warn(&path.origin, "`CApath` is not carried over", NO_FOLDER);
         }
     }
 
@@ -249,17 +249,17 @@ impl Writer<'_> {
         is_client: bool,
     ) {
         let origin = Some(&service.own.origin);
-        self.draft.text.table("[[backend]]", origin);
+        self.output.text.table("[[backend]]", origin);
         let name = self.backend_name(service);
-        self.draft.text.set("name", quoted(&name), origin);
+        self.output.text.set("name", quoted(&name), origin);
         let failover = service.find("failover");
         let balance = match failover.map(|failover| failover.value.as_str()) {
             Some("rr") => "round-robin",
             _ => "first",
         };
-        self.draft.text.set("balance", quoted(balance), failover.map(|it| &it.origin));
+        self.output.text.set("balance", quoted(balance), failover.map(|it| &it.origin));
         if dialogue == Some("proxy") {
-            self.draft.text.set("send_proxy", quoted("v1"), origin);
+            self.output.text.set("send_proxy", quoted("v1"), origin);
         }
         self.seconds(service, "connect_timeout", "TIMEOUTconnect", 10, 300);
         self.seconds(service, "idle_timeout", "TIMEOUTidle", 43_200, 10 * 24 * 3600);
@@ -267,9 +267,9 @@ impl Writer<'_> {
             self.beginning(service, connect, dialogue);
         }
         for connect in connect {
-            self.draft.text.table("[[backend.server]]", Some(&connect.origin));
+            self.output.text.table("[[backend.server]]", Some(&connect.origin));
             let address = server_address(&connect.value);
-            self.draft.text.set("address", quoted(&address), Some(&connect.origin));
+            self.output.text.set("address", quoted(&address), Some(&connect.origin));
         }
     }
 
@@ -281,19 +281,19 @@ impl Writer<'_> {
         dialogue: Option<&'static str>,
     ) {
         let origin = &service.own.origin;
-        self.draft.text.table("[backend.tls]", Some(origin));
+        self.output.text.table("[backend.tls]", Some(origin));
         let said = service.find("checkHost").or(service.find("sni"));
         if let Some(said) = said {
-            self.draft.text.set("name", quoted(&said.value), Some(&said.origin));
+            self.output.text.set("name", quoted(&said.value), Some(&said.origin));
         }
         if service.all("checkHost").len() > 1 {
             let message = "of several names the last counts";
-            self.draft.warn(origin, message, "write a service for each");
+            self.output.warn(origin, message, "write a service for each");
         }
         let is_address = |it: &&&StunnelOption| host_of(&it.value).parse::<IpAddr>().is_ok();
         if said.is_none() && connect.iter().any(|it| is_address(&it)) {
             let message = "no name says whose certificate the server must show";
-            self.draft.warn(
+            self.output.warn(
                 origin,
                 message,
                 "write checkHost = NAME, or `pins` below [backend.tls]",
@@ -304,28 +304,28 @@ impl Writer<'_> {
                 if service.verifies() == Verifies::Peer {
                     let message = "the certificates in this file are taken for authorities";
                     let help = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
-                    self.draft.warn(&roots.origin, message, help);
+                    self.output.warn(&roots.origin, message, help);
                 }
                 let path = self.path(&roots.value).display().to_string();
-                self.draft.text.set("roots", quoted(&path), Some(&roots.origin));
+                self.output.text.set("roots", quoted(&path), Some(&roots.origin));
             }
-            None => self.draft.text.set("roots", quoted("system"), None),
+            None => self.output.text.set("roots", quoted("system"), None),
         }
         self.warn_of_folder(service);
         if service.verifies() == Verifies::Nothing || service.find("checkHost").is_none() {
             let message = "the server's certificate and its name are verified here";
             let help = "stunnel does so with verifyChain = yes and checkHost only";
-            self.draft.warn(origin, message, help);
+            self.output.warn(origin, message, help);
         }
         if let Some(dialogue) = dialogue {
-            self.draft.text.set("starttls", quoted(dialogue), Some(origin));
+            self.output.text.set("starttls", quoted(dialogue), Some(origin));
         }
-        self.offer(service).write(&mut self.draft.text);
+        self.offer(service).write(&mut self.output.text);
         if let Some(chain) = service.find("cert") {
             let key = service.find("key").unwrap_or(chain);
             let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
             let table = "[backend.tls.certificate]";
-            self.draft.certificate(table, &chain_path, &key_path, None, &chain.origin);
+            self.output.certificate(table, &chain_path, &key_path, None, &chain.origin);
         }
     }
 
@@ -336,25 +336,25 @@ impl Writer<'_> {
             Some(Err(_)) => {
                 let origin = option.map_or_else(Origin::default, |it| it.origin.clone());
                 let message = format!("`{name}` takes a number of seconds");
-                return self.draft.find(&origin, message, &format!("write {name} = {default}"));
+                return self.output.find(&origin, message, &format!("write {name} = {default}"));
             }
             None => default,
         };
         let origin = option.map(|option| &option.origin);
-        self.draft.text.set(key, quoted(&format!("{seconds}s")), origin);
+        self.output.text.set(key, quoted(&format!("{seconds}s")), origin);
     }
 
     fn offer(&mut self, service: &Both<'_>) -> Offer {
-        let said = |name: &str| {
+        let written = |name: &str| {
             let option = service.find(name)?;
-            Some(Said { text: option.value.as_str(), origin: &option.origin })
+            Some(Written { text: option.value.as_str(), origin: &option.origin })
         };
         let options = service.options();
         let is_version =
             |it: &StunnelOption| ["SSLv2"].iter().chain(&VERSIONS).any(|known| refuses(it, known));
         for option in options.iter().filter(|it| !is_version(it)) {
             let message = format!("`options = {}` is not carried over", option.value);
-            self.draft.warn(
+            self.output.warn(
                 &option.origin,
                 message,
                 "there is no OpenSSL; [tls] has what can be chosen",
@@ -367,17 +367,17 @@ impl Writer<'_> {
                 true => "servers are offered all key exchanges that kettle has",
                 false => "`groups` below [tls] hold for all listeners",
             };
-            self.draft.warn(&curves.origin, message, help);
+            self.output.warn(&curves.origin, message, help);
         }
-        let wanted = Wanted {
+        let wanted = TlsOffer {
             versions: self.versions(service),
-            ciphers: said("ciphers"),
-            tls13_suites: said("ciphersuites"),
+            ciphers: written("ciphers"),
+            tls13_suites: written("ciphersuites"),
             // A client's own order is the one that it offers.
             is_ordered: is_client
                 || options.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
         };
-        self.draft.offer(&wanted, &EXAMPLES)
+        self.output.offer(&wanted, &EXAMPLES)
     }
 
     /// What is offered of the versions: those from the least to the most that no option refuses.
@@ -408,7 +408,7 @@ impl Writer<'_> {
         let at = VERSIONS.iter().position(|known| known.eq_ignore_ascii_case(&option.value));
         if at.is_none() {
             let message = format!("`{}` is no version of TLS", option.value);
-            self.draft.find(&option.origin, message, &format!("write {name} = TLSv1.2"));
+            self.output.find(&option.origin, message, &format!("write {name} = TLSv1.2"));
         }
         at.map(|at| (at, &option.origin))
     }

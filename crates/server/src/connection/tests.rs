@@ -27,11 +27,11 @@ use super::*;
 use crate::access_log::AccessLog;
 use crate::disk::UNWRITTEN_BYTES_MAX;
 use crate::files::compressed::EncoderPlaces;
-use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
 use crate::setup::{Budgets, Served};
 use crate::spool::Spool;
+use crate::tx_path::switch::TxPathSwitch;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {
@@ -68,7 +68,7 @@ pub(super) async fn on_stage<F: Future>(
         snapshot,
         Arc::<WorkerMetrics>::default(),
         log.worker(0).unwrap(),
-        Arc::<KillSwitch>::default(),
+        Arc::<TxPathSwitch>::default(),
         Arc::new(capabilities()),
         budgets(),
     ));

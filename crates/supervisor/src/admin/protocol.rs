@@ -9,8 +9,8 @@ use super::backends::BackendsStatus;
 use super::caches::{CachesStatus, PurgeBy};
 use super::status::Status;
 use super::tunnels::TunnelsScreen;
-use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::open_tunnels::TunnelOrder;
+use kettle_server::tx_path::switch::TxPathOverride;
 
 /// What `kettle ctl` can ask of a running server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,8 @@ pub enum Request {
     /// Set the switch for new connections.
     Path {
         /// Where their records may be encrypted.
-        placement: SwitchPosition,
+        #[serde(rename = "placement")]
+        tx_path: TxPathOverride,
     },
     /// The backends and their servers.
     Backends,

@@ -6,10 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::backends::BackendsStatus;
-use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
 use kettle_server::spool::Spool;
 use kettle_server::tx_path::TxPath;
+use kettle_server::tx_path::switch::TxPathOverride;
 
 /// A running server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,8 @@ pub struct Status {
     /// What it listens on.
     pub listeners: Vec<ListenerStatus>,
     /// What the switch says.
-    pub placement: SwitchPosition,
+    #[serde(rename = "placement")]
+    pub tx_path: TxPathOverride,
     /// Where TLS is done on this machine, in one line.
     pub tls: String,
     /// What the serving process cannot do any more, in one line.
@@ -272,7 +273,7 @@ impl fmt::Display for Status {
         if !matches!(&*self.keeper, "" | "running") {
             writeln!(out, "keeper       {}", self.keeper)?;
         }
-        if self.placement == SwitchPosition::User {
+        if self.tx_path == TxPathOverride::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;
         }
         write!(out, "{}", self.certificates)?;

@@ -14,8 +14,8 @@ use super::status::{
     CertificateStatus, CertificatesStatus, Counts, ListenerStatus, SpoolStatus, Status,
 };
 use super::{AdminSocket, Asked, client};
-use kettle_server::kill_switch::SwitchPosition;
 use kettle_server::metrics::Metrics;
+use kettle_server::tx_path::switch::TxPathOverride;
 use kettle_server::tx_path::{Reason, TxPath};
 
 fn status() -> Status {
@@ -39,7 +39,7 @@ fn status() -> Status {
             kind: "https".to_owned(),
             path: Some("auto".to_owned()),
         }],
-        placement: SwitchPosition::User,
+        tx_path: TxPathOverride::User,
         tls: "TLS: user space".to_owned(),
         sandbox: "off".to_owned(),
         keeper: String::new(),
@@ -60,8 +60,8 @@ fn requests_survive_the_way_there() {
         Request::Status,
         Request::Reload,
         Request::Reopen,
-        Request::Path { placement: SwitchPosition::User },
-        Request::Path { placement: SwitchPosition::Auto },
+        Request::Path { tx_path: TxPathOverride::User },
+        Request::Path { tx_path: TxPathOverride::Auto },
         Request::Backends,
         Request::Drain { backend: "a".to_owned(), server: "b".to_owned(), is_draining: true },
         Request::Stop,
@@ -75,7 +75,7 @@ fn requests_look_as_documented() {
     assert_eq!(parse_request(b"{\"command\":\"status\"}\n"), Ok(Request::Status));
     assert_eq!(
         parse_request(br#"{"command":"path","placement":"user"}"#),
-        Ok(Request::Path { placement: SwitchPosition::User })
+        Ok(Request::Path { tx_path: TxPathOverride::User })
     );
 }
 

@@ -7,10 +7,10 @@ use kettle_config::Diagnostic;
 use tokio::sync::oneshot;
 
 use crate::admin::protocol::Reply;
-use crate::reload::{Candidate, ReloadScope};
+use crate::reload::{BoundConfig, ReloadScope};
 
 /// What reading a configuration led to.
-pub(super) type Outcome = Result<Candidate, Vec<Diagnostic>>;
+pub(super) type Outcome = Result<BoundConfig, Vec<Diagnostic>>;
 
 /// Which caller is told how a reload went. A signal has none.
 pub(super) type Asker = Option<oneshot::Sender<Reply>>;

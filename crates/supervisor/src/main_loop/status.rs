@@ -11,8 +11,8 @@ use crate::{Supervisor, keeper};
 
 impl MainLoop {
     pub(super) fn status(&self) -> Status {
-        let Supervisor { live, metrics, spool, kill_switch, started, .. } = &self.supervisor;
-        let config = &live.prepared().config;
+        let Supervisor { live, metrics, spool, tx_path_switch, started, .. } = &self.supervisor;
+        let config = &live.loaded().served.config;
         let listeners = live.bound().iter().zip(&config.listeners);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -26,14 +26,14 @@ impl MainLoop {
                     path: listener.path().map(str::to_owned),
                 })
                 .collect(),
-            placement: kill_switch.position(),
+            tx_path: tx_path_switch.position(),
             tls: self.supervisor.placement_line(),
             sandbox: live.sandbox().to_string(),
             keeper: keeper::line(),
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
-            certificates: live.prepared().certificate_ends.status(SystemTime::now()),
+            certificates: live.loaded().certificate_ends.status(SystemTime::now()),
             backends: self.backends().into(),
             spool: SpoolStatus::of(spool),
             total: Counts::from(&metrics.total()),

@@ -115,9 +115,9 @@ impl AcceptorSource<'_> {
         let backends: Vec<_> = listener.backends().map(of).collect();
         let service = format!("tls {port} {backends:?} {sites:?}");
         let protocols = |site: Option<&'p Site>| {
-            let ways = listener.ways(site);
-            let protocols = ways.protocols(tls.spoken()).into_iter();
-            (protocols.map(str::as_bytes).collect(), ways.needs_alpn())
+            let routes = listener.alpn_routes(site);
+            let protocols = routes.protocols(tls.spoken()).into_iter();
+            (protocols.map(str::as_bytes).collect(), routes.needs_alpn())
         };
         let policy = policy::of_listener(tls, self.policy);
         if !tls.certificates.is_empty() {

@@ -361,7 +361,7 @@ const RELOAD_FAILS: &str = "the next reload fails, as after a renewal";
 const UNLESS_ROOT_STARTS_IT: &str = "unless root starts kettle, whose keeper then reads it";
 
 const KEYS_PAGE: &str = "for keys, certbot's among them, see \
-     https://github.com/kettle-tls/kettle/blob/main/docs/operations.md#keys-and-certbot";
+     https://github.com/kettle-tls/kettle/blob/main/docs/starting.md#keys-and-certbot";
 
 const ROOT: u32 = 0;
 

@@ -12,28 +12,28 @@ use kettle_kernel::keeper::is_chosen_by_root;
 use kettle_kernel::process::{self, Account};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
-use super::{Diagnostics, Purpose};
+use super::{Diagnostics, LoadFor};
 
 /// Makes the folders that are missing for the `account` that serves, or says that they are missing.
 pub(super) fn make_missing(
     config: &Config,
-    purpose: &Purpose<'_>,
+    load_for: &LoadFor<'_>,
     account: fn(&Config) -> Result<Option<Account>, Vec<Diagnostic>>,
     diagnostics: &mut Diagnostics,
 ) {
     let missing = config.caches.iter().map(|cache| &cache.directory);
     let mut missing = missing.filter(|folder| is_to_be_made(&folder.value)).peekable();
-    let account = match purpose {
-        Purpose::Check => return,
-        Purpose::Start if missing.peek().is_none() => return,
+    let account = match load_for {
+        LoadFor::Check => return,
+        LoadFor::Start if missing.peek().is_none() => return,
         // What is wrong with it is said elsewhere.
-        Purpose::Start => account(config).ok(),
-        Purpose::Reload(_) | Purpose::Renewal(_) => None,
+        LoadFor::Start => account(config).ok(),
+        LoadFor::Reload(_) | LoadFor::Renewal(_) => None,
     };
     for folder in missing {
         let written = folder.value.display().to_string();
         let (message, help) = match &account {
-            None if matches!(purpose, Purpose::Start) => continue,
+            None if matches!(load_for, LoadFor::Start) => continue,
             None => {
                 (format!("the folder {written} is missing"), "restart kettle: a start makes it")
             }

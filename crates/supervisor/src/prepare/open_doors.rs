@@ -136,8 +136,8 @@ fn add_listeners<'c>(
                     backends.entry(backend).or_default().add_opaque(of_listener(asked));
                 }
                 for (_, site) in reach.sites(listener) {
-                    let ways = listener.ways(Some(site));
-                    for backend in ways.by_alpn.iter().map(|(_, to)| *to).chain(ways.others) {
+                    let routes = listener.alpn_routes(Some(site));
+                    for backend in routes.by_alpn.iter().map(|(_, to)| *to).chain(routes.others) {
                         let door = of_site(site, is_told_apart);
                         backends.entry(backend).or_default().add_opaque(door);
                     }

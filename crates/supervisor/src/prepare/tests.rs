@@ -76,9 +76,9 @@ fn a_server_starts_with_what_check_calls_a_mistake_of_names() {
     let fixture = Fixture::new();
     let config = fixture.config("example.org", &fixture.own_certificate());
     let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-    let prepared =
-        prepare(config, &resumption, &Purpose::Start).unwrap_or_else(|found| panic!("{found:?}"));
-    assert_eq!(places(&prepared.warnings), [(4, 10)]);
+    let loaded =
+        prepare(config, &resumption, &LoadFor::Start).unwrap_or_else(|found| panic!("{found:?}"));
+    assert_eq!(places(&loaded.warnings), [(4, 10)]);
 }
 
 #[test]
@@ -91,17 +91,17 @@ fn what_runs_out_is_told_of_once_and_then() {
     let certificate = format!("{}{asking}", fixture.own_certificate());
     let config = fixture.config("localhost", &certificate);
     let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-    let prepared =
-        prepare(config, &resumption, &Purpose::Start).unwrap_or_else(|found| panic!("{found:?}"));
-    assert_eq!(prepared.warnings, []);
+    let loaded =
+        prepare(config, &resumption, &LoadFor::Start).unwrap_or_else(|found| panic!("{found:?}"));
+    assert_eq!(loaded.warnings, []);
     let second = Duration::from_secs(1);
     // That of the fixture: 2100-01-01 00:00:00.
     let end = SystemTime::UNIX_EPOCH + Duration::from_secs(4_102_444_800);
     let beginning = format!("the revocation list {}", lists.display());
-    let said = prepared.ended(end - second, end);
+    let said = loaded.ended(end - second, end);
     assert!(matches!(&said[..], [one] if one.starts_with(&beginning)), "{said:?}");
-    assert_eq!(prepared.ended(end, end + second), [""; 0]);
-    assert_eq!(prepared.ended(end - 2 * second, end - second), [""; 0]);
+    assert_eq!(loaded.ended(end, end + second), [""; 0]);
+    assert_eq!(loaded.ended(end - 2 * second, end - second), [""; 0]);
 }
 
 #[test]

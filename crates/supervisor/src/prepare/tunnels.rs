@@ -9,7 +9,7 @@ use kettle_config::{
     Roots as ConfigRoots, ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
 };
 use kettle_server::access_log::Destination;
-use kettle_server::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart, TunnelWays};
+use kettle_server::tunnel_routes::{TunnelAlpnRoutes, TunnelRoutes, TunnelSettings, TunnelStart};
 use kettle_server::upstream::Upstreams;
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
@@ -175,20 +175,20 @@ fn routes_of<'c>(
         };
         Some(Arc::clone(known.entry((&upstream.backend.name, own_log)).or_insert_with(made)))
     };
-    let mut ways = |site: Option<&'c Site>| {
-        let ways = listener.ways(site);
+    let mut of_site = |site: Option<&'c Site>| {
+        let routes = listener.alpn_routes(site);
         let own_log = site.and_then(|site| site.access_log.as_ref());
         let mut of = |(protocol, backend): &(&str, &str)| {
             Some((protocol.as_bytes().into(), settings(backend, own_log)?))
         };
-        let by_alpn = ways.by_alpn.iter().filter_map(&mut of).collect();
-        let others = ways.others.and_then(|name| settings(name, own_log));
-        TunnelWays { by_alpn, others }
+        let by_alpn = routes.by_alpn.iter().filter_map(&mut of).collect();
+        let others = routes.others.and_then(|name| settings(name, own_log));
+        TunnelAlpnRoutes { by_alpn, others }
     };
-    let others = ways(reach.default_site(listener));
+    let others = of_site(reach.default_site(listener));
     let mut routes = TunnelRoutes::new(listener.address.value, start, others);
     for (_, site) in reach.sites(listener) {
-        routes.add(site.names.iter().map(|name| name.value.as_str()), ways(Some(site)));
+        routes.add(site.names.iter().map(|name| name.value.as_str()), of_site(Some(site)));
     }
     Some(routes)
 }

@@ -11,7 +11,7 @@ use super::*;
 /// A server without workers, configured by a file in a folder of its own.
 struct Fixture {
     directory: tempfile::TempDir,
-    live: Live,
+    live: RunningConfig,
     address: SocketAddr,
     seen: watch::Receiver<Arc<Snapshot>>,
     metrics: Arc<Metrics>,
@@ -30,14 +30,13 @@ impl Fixture {
         let mut config = read(&path_of(&directory)).unwrap();
         resources.fill_in(&mut config, Some(2));
         let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-        let prepared =
-            prepare(config, &resumption, &Purpose::Start).unwrap_or_else(|diagnostics| {
-                panic!("{}", diagnostics.iter().map(Diagnostic::to_string).collect::<String>())
-            });
+        let loaded = prepare(config, &resumption, &LoadFor::Start).unwrap_or_else(|diagnostics| {
+            panic!("{}", diagnostics.iter().map(Diagnostic::to_string).collect::<String>())
+        });
         let metrics = Arc::new(Metrics::new(2));
-        let bound = bind(&prepared.config, 2, &[], &[]).unwrap();
+        let bound = bind(&loaded.served.config, 2, &[], &[]).unwrap();
         let log = AccessLog::start(
-            &prepared.config.log,
+            &loaded.served.config.log,
             HashSet::new(),
             2,
             Arc::clone(&metrics.log_lines_dropped),
@@ -45,8 +44,8 @@ impl Fixture {
         .unwrap();
         let path = path_of(&directory);
         let loader: Loader = Arc::new(move || read(&path));
-        let live = Live::new(
-            prepared,
+        let live = RunningConfig::new(
+            loaded,
             bound,
             resources,
             resumption,
@@ -142,7 +141,7 @@ fn syntax_errors_keep_the_old_configuration() {
     assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
     assert_eq!(diagnostics[0].offending, "\"soon\"");
     assert!(!fixture.seen.has_changed().unwrap());
-    assert!(Arc::ptr_eq(&before.config, &fixture.live.prepared().config));
+    assert!(Arc::ptr_eq(&before.config, &fixture.live.loaded().served.config));
     assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 1);
     assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 0);
 }
@@ -210,7 +209,7 @@ fn settings_of_the_process_are_reported_not_applied() {
     let mut fixture = Fixture::new();
     fixture.write("[admin]\nsocket = \"ctl\"\n");
     fixture.reload().unwrap();
-    let warnings = &fixture.live.prepared().warnings;
+    let warnings = &fixture.live.loaded().warnings;
     assert!(
         warnings
             .iter()
@@ -227,7 +226,7 @@ fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
          revalidate = \"9s\"\nidle_timeout = \"9s\"\n",
     );
     fixture.reload().unwrap();
-    let warnings = &fixture.live.prepared().warnings;
+    let warnings = &fixture.live.loaded().warnings;
     let reported: Vec<&str> =
         warnings.iter().filter_map(|warning| warning.message.split('`').nth(1)).collect();
     assert_eq!(
@@ -246,23 +245,23 @@ fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
 #[test]
 fn memory_is_shared_by_the_workers_that_run_whatever_the_file_says_now() {
     let mut fixture = Fixture::with(Resources::in_a_group(8, None, Some(512)));
-    let before = Arc::clone(&fixture.live.prepared().config);
+    let before = Arc::clone(&fixture.live.loaded().served.config);
     assert_eq!(before.server.workers, Some(8), "two run");
     fixture.reload().unwrap();
-    assert_eq!(fixture.live.prepared().config.limits, before.limits);
+    assert_eq!(fixture.live.loaded().served.config.limits, before.limits);
 }
 
 #[test]
 fn a_reload_keeps_the_generated_certificate() {
     let mut fixture = Fixture::new();
-    let before = Arc::clone(&fixture.live.prepared().identities[0]);
+    let before = Arc::clone(&fixture.live.loaded().identities[0]);
     // As after a drop of privileges: the file cannot be read again.
     std::fs::remove_dir_all(fixture.directory.path().join("state")).unwrap();
     fixture.write("[limits]\nidle_timeout = \"10s\"\n");
     fixture.reload().unwrap();
-    let prepared = fixture.live.prepared();
-    assert!(Arc::ptr_eq(&before, &prepared.identities[0]));
-    assert_eq!(prepared.config.limits.idle_timeout, Duration::from_secs(10));
+    let loaded = fixture.live.loaded();
+    assert!(Arc::ptr_eq(&before, &loaded.identities[0]));
+    assert_eq!(loaded.served.config.limits.idle_timeout, Duration::from_secs(10));
 }
 
 /// The files lie here since long, and sites that name the same have the same.
@@ -277,10 +276,10 @@ fn what_did_not_change_is_not_read_again_and_is_shared() {
     };
     fixture.write(&(site("one.example") + &site("two.example")));
     fixture.reload().unwrap();
-    let identities = |fixture: &Fixture| fixture.live.prepared().identities.clone();
+    let identities = |fixture: &Fixture| fixture.live.loaded().identities.clone();
     let first = identities(&fixture);
     assert!(first.len() <= 2, "two sites have one between them: {first:?}");
-    let warnings = fixture.live.prepared().warnings.len();
+    let warnings = fixture.live.loaded().warnings.len();
     // One that is refused loses nothing of what is known.
     fixture.write("[limits]\nidle_timeout = \"soon\"\n");
     assert!(fixture.reload().is_err());
@@ -289,7 +288,7 @@ fn what_did_not_change_is_not_read_again_and_is_shared() {
     let second = identities(&fixture);
     assert!(second.iter().all(|it| first.iter().any(|before| Arc::ptr_eq(before, it))));
     assert!(
-        fixture.live.prepared().warnings.len() >= warnings,
+        fixture.live.loaded().warnings.len() >= warnings,
         "what is wrong with it is said again"
     );
     fixture.reload_of(ReloadScope::Renewal, Duration::from_secs(60)).unwrap();
@@ -301,10 +300,10 @@ fn what_did_not_change_is_not_read_again_and_is_shared() {
 #[test]
 fn named_files_are_read_again_without_the_configuration() {
     let mut fixture = Fixture::new();
-    let before = Arc::clone(&fixture.live.prepared().config);
+    let before = Arc::clone(&fixture.live.loaded().served.config);
     fixture.write("[limits]\nidle_timeout = \"soon\"\n");
     fixture.reload_of(ReloadScope::Renewal, Duration::from_secs(60)).unwrap();
-    assert_eq!(fixture.live.prepared().config.limits, before.limits);
+    assert_eq!(fixture.live.loaded().served.config.limits, before.limits);
     assert!(fixture.seen.has_changed().unwrap());
     assert!(fixture.reload().is_err());
 }

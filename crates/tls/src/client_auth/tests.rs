@@ -297,9 +297,9 @@ fn session_ends_with_the_certificate_or_the_first_list_to_run_out() {
         let auth = ClientAuth { revocation, ..required(&[&authority]) };
         let provider = client(None).crypto_provider().clone();
         let verifier = auth.verifier(provider).expect("a verifier");
-        observed::Observed::default().during(|| {
+        rustls_callbacks::Observed::default().during(|| {
             let verified = verifier.verify_client_cert(&alice.chain[0], &[], UnixTime::now());
-            verified.map(|_| observed::session_until()).expect("a good certificate")
+            verified.map(|_| rustls_callbacks::session_until()).expect("a good certificate")
         })
     };
     let rows = [

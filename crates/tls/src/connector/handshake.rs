@@ -17,11 +17,11 @@ use crate::handshake::{
     check_alert, encode, peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
-use crate::observed::{Observed, SessionEnd};
 use crate::records::{
     BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, Keys, PLAINTEXT_BYTES_MAX, ProtectionError,
     RecordError, whole_record_bytes,
 };
+use crate::rustls_callbacks::{Observed, SessionEnd};
 use crate::secrets::TrafficSecret;
 use crate::session::Resumption;
 use crate::ticket_reader::TicketReader;

@@ -2,7 +2,7 @@
 //!
 //! Every connection that resumes brings new tickets, so without an end a session would go on for ever, and nobody would look at the
 //! server's certificate again. The full handshake sets the end, and what follows from it by resumption inherits it: the notes
-//! of [`observed`] carry it from where a session is taken, or a certificate verified, to where the next one is kept.
+//! of [`rustls_callbacks`] carry it from where a session is taken, or a certificate verified, to where the next one is kept.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use rustls::{ClientConfig, NamedGroup};
 use rustls_pki_types::{ServerName, UnixTime};
 
 use crate::handshake::KeptSession;
-use crate::observed::{self, SessionEnd};
+use crate::rustls_callbacks::{self, SessionEnd};
 
 /// The memory of one [`Connector`](super::Connector), which asks for one name and no other.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl KeptSession for Sessions {
 impl<S> Kept<S> {
     /// By a connection whose notes tell for how long.
     fn new(session: S) -> Self {
-        Self { session, end: observed::session_end() }
+        Self { session, end: rustls_callbacks::session_end() }
     }
 }
 
@@ -126,7 +126,7 @@ impl ClientSessionStore for Sessions {
     fn tls12_session(&self, _name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
         let memory = self.current();
         let kept = memory.tls12.as_ref()?;
-        observed::note_session_end(kept.end);
+        rustls_callbacks::note_session_end(kept.end);
         Some(kept.session.clone())
     }
 
@@ -144,7 +144,7 @@ impl ClientSessionStore for Sessions {
 
     fn take_tls13_ticket(&self, _name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         let kept = self.current().tls13.pop_back()?;
-        observed::note_session_end(kept.end);
+        rustls_callbacks::note_session_end(kept.end);
         Some(kept.session)
     }
 }

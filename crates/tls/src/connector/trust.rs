@@ -16,10 +16,10 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::sessions::session_end;
 use crate::error::ConnectorError;
-use crate::observed;
 use crate::peer_identity::{PeerIdentity, sha256};
 use crate::pin::Pin;
 use crate::refusal::CertificateRefusal;
+use crate::rustls_callbacks;
 use crate::trust::{Roots, chain_error, may_sign, valid_until};
 
 /// Whom a client trusts.
@@ -144,7 +144,7 @@ impl Verifier {
         signature: Result<HandshakeSignatureValid, Error>,
     ) -> Result<HandshakeSignatureValid, Error> {
         if matches!(signature, Err(Error::InvalidCertificate(_))) {
-            observed::note_refusal(CertificateRefusal::NoProof);
+            rustls_callbacks::note_refusal(CertificateRefusal::NoProof);
         }
         signature
     }
@@ -163,7 +163,7 @@ impl ServerCertVerifier for Verifier {
         verified.map_err(|(error, refusal)| {
             let refusal =
                 refusal.unwrap_or_else(|| CertificateRefusal::of(&error, end_entity, server_name));
-            observed::note_refusal(refusal);
+            rustls_callbacks::note_refusal(refusal);
             error
         })?;
         let certificates_until = match self.accepts {
@@ -171,7 +171,7 @@ impl ServerCertVerifier for Verifier {
             // Dates do not count.
             Accepts::Keys(_) => u64::MAX,
         };
-        observed::note_session_end(session_end(certificates_until, now));
+        rustls_callbacks::note_session_end(session_end(certificates_until, now));
         Ok(ServerCertVerified::assertion())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::sessions::AudienceSessions;
-use crate::observed::{self, CachedSession};
+use crate::rustls_callbacks::{self, CachedSession};
 
 /// The part of the memory that belongs to one audience.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl SealedSessions {
 
     fn note(&self, key: Vec<u8>) {
         let sealed = Arc::clone(&self.sealed);
-        observed::note_cached_session(CachedSession { key, sealed });
+        rustls_callbacks::note_cached_session(CachedSession { key, sealed });
     }
 }
 

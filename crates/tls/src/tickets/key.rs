@@ -9,7 +9,7 @@ use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
 use super::audience::{AUDIENCE_BYTES, Audience};
-use crate::observed::KeyName;
+use crate::rustls_callbacks::KeyName;
 
 pub(super) struct TicketKey {
     name: KeyName,

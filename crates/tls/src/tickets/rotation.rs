@@ -10,7 +10,7 @@ use super::audience::Audience;
 use super::clock::{Clocks, nanoseconds};
 use super::key::TicketKey;
 use super::secret::TicketSecret;
-use crate::observed::{self, KeyName, SessionOrigin, TicketEpoch};
+use crate::rustls_callbacks::{self, KeyName, SessionOrigin, TicketEpoch};
 
 /// The keys of the moment.
 pub(super) struct RotatingKeys {
@@ -89,10 +89,10 @@ impl RotatingKeys {
     /// Seals the state of the session whose handshake is under way: a new one under the current
     /// key, a resumed one under the key it came with. Absent when that key is gone.
     pub(super) fn seal(&self, state: &[u8], audience: Audience) -> Option<Vec<u8>> {
-        let until = observed::session_until();
+        let until = rustls_callbacks::session_until();
         let plain = Zeroizing::new([&until.to_be_bytes(), state].concat());
         self.with_keys(|keys, _| {
-            let key = match observed::session_key() {
+            let key = match rustls_callbacks::session_key() {
                 None => keys.current.as_ref(),
                 Some(name) => keys.named(&name).map(|(_, key)| key),
             };
@@ -118,7 +118,7 @@ impl RotatingKeys {
     pub(super) fn lifetime(&self) -> u32 {
         let lifetime = self.with_keys(|keys, now| {
             let of_period = keys.rotate_at.saturating_sub(now);
-            let epoch = observed::session_key().and_then(|name| Some(keys.named(&name)?.0));
+            let epoch = rustls_callbacks::session_key().and_then(|name| Some(keys.named(&name)?.0));
             Some(match epoch {
                 Some(TicketEpoch::Previous) => of_period,
                 // Its own host gives it no more than two periods.
@@ -136,7 +136,7 @@ fn admit(key: KeyName, mut plain: Vec<u8>) -> Option<Vec<u8>> {
     if until <= seconds_since_epoch() {
         return None;
     }
-    observed::note_session(SessionOrigin { key, until });
+    rustls_callbacks::note_session(SessionOrigin { key, until });
     plain.drain(..size_of::<u64>());
     Some(plain)
 }

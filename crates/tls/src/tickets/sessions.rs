@@ -6,7 +6,7 @@ use rustls::server::ProducesTickets;
 
 use super::audience::Audience;
 use super::rotation::RotatingKeys;
-use crate::observed::{self, TicketEpoch};
+use crate::rustls_callbacks::{self, TicketEpoch};
 
 /// Sessions of one audience: tickets and cached ones, under the keys of all.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl ProducesTickets for AudienceSessions {
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
         let (epoch, plain) = self.open(ticket);
-        observed::note_ticket_epoch(epoch);
+        rustls_callbacks::note_ticket_epoch(epoch);
         plain
     }
 }

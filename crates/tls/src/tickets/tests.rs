@@ -9,7 +9,7 @@ use rustls::server::ProducesTickets;
 use super::audience::Audience;
 use super::clock::Clock;
 use super::*;
-use crate::observed;
+use crate::rustls_callbacks;
 
 mod hosts;
 mod lifetime;
@@ -251,9 +251,9 @@ fn only_sessions_with_certificates_may_be_long() {
 fn session_ends_with_the_certificate_of_its_client() {
     let tickets = Fixture::new().at(0.0);
     let with_certificate = |until| {
-        let mut handshake = observed::Observed::default();
+        let mut handshake = rustls_callbacks::Observed::default();
         handshake.during(|| {
-            observed::note_certificate_until(until);
+            rustls_callbacks::note_certificate_until(until);
             tickets.encrypt(STATE).expect("a ticket")
         })
     };
@@ -261,10 +261,10 @@ fn session_ends_with_the_certificate_of_its_client() {
     assert_eq!(tickets.decrypt(&with_certificate(now - 1)), None);
     let ticket = with_certificate(now + 3600);
     // Nor do the tickets of those who resume it last longer.
-    let mut resumed = observed::Observed::default();
+    let mut resumed = rustls_callbacks::Observed::default();
     resumed.during(|| {
         assert_eq!(tickets.decrypt(&ticket).as_deref(), Some(STATE));
-        assert_eq!(observed::session_until(), now + 3600);
+        assert_eq!(rustls_callbacks::session_until(), now + 3600);
     });
 }
 

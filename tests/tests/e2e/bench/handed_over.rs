@@ -40,7 +40,7 @@ fn without_the_program_the_error_says_how_to_get_it() {
         let ended = Tool::new(&alone).args([command]).environment("PATH", folder.path()).output();
         assert!(!ended.status.success());
         assert!(ended.stderr.contains("cargo build --release -p kettle-bench"), "{}", ended.stderr);
-        assert!(ended.stderr.contains("--path crates/bench"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("--path measure/bench"), "{}", ended.stderr);
     }
 }
 

@@ -64,7 +64,7 @@ fn kettle_with_metrics() -> (Kettle, SocketAddr) {
 
 /// The labels of each metric, as the manual has them.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
-    let manual = std::fs::read_to_string(packaging("../docs/operations.md")).unwrap();
+    let manual = std::fs::read_to_string(packaging("../docs/watching.md")).unwrap();
     let words = |cell: &str| -> Vec<String> {
         cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     };
@@ -97,7 +97,7 @@ fn every_metric_is_in_the_manual_and_every_label_that_is_charted_too() {
     let documented = documented();
     let scrape = scrape(listen);
     for name in scrape.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
-        assert!(documented.contains_key(name), "{name} is not in docs/operations.md");
+        assert!(documented.contains_key(name), "{name} is not in docs/watching.md");
     }
     for sample in scrape.lines().filter(|line| line.contains('{')) {
         let (name, _) = sample.split_once('{').unwrap();

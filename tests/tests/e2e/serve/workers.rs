@@ -1,6 +1,6 @@
 //! What workers share does not make them wait for each other.
 
-use kettle_tests::environment::patience;
+use kettle_tests::environment::{bench_or_skip, patience};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -31,6 +31,9 @@ fn workers_that_cannot_be_pinned_serve_all_the_same() {
 /// Who finds a lock taken calls `futex`; so does whoever lets it go then.
 #[test]
 fn handshakes_of_four_workers_wait_for_no_lock() {
+    if !bench_or_skip() {
+        return;
+    }
     let setup = Setup::path("user").set("server", "workers = 4").file("www/page.html", "hello");
     // With the log that all of them fill, at its usual size.
     let mut kettle = Kettle::start(setup.set("log", "buffer = 65536"));

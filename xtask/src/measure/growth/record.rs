@@ -1,4 +1,4 @@
-//! The results as lines of JSON, in the format of `crates/bench/src/results.rs`, and what is made of them: the picture and the table.
+//! The results as lines of JSON, in the format of `measure/bench/src/results.rs`, and what is made of them: the picture and the table.
 
 use std::collections::BTreeMap;
 use std::fs;

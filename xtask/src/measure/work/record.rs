@@ -1,4 +1,4 @@
-//! The results as lines of JSON, in the format of `crates/bench/src/results.rs`, which `kettle bench report` and `diff` read.
+//! The results as lines of JSON, in the format of `measure/bench/src/results.rs`, which `kettle bench report` and `diff` read.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -36,7 +36,7 @@ pub struct Vector {
     pub round: u32,
     /// Whether the guest's processor had fast string copies.
     pub erms: bool,
-    /// The figures by their names in `crates/bench/src/figure.rs`.
+    /// The figures by their names in `measure/bench/src/figure.rs`.
     pub figures: BTreeMap<&'static str, f64>,
 }
 

@@ -45,7 +45,7 @@ fn a_crate_that_is_gone_is_caught() {
 
 #[test]
 fn a_map_that_is_too_long_is_caught() {
-    let page = format!("{TRUE_MAP}{}", "\n".repeat(super::LINES_MAX));
+    let page = format!("{TRUE_MAP}{}", "é".repeat(CHARACTERS_MAX));
     assert_eq!(messages(&page).len(), 1);
 }
 

@@ -39,6 +39,31 @@ fn an_arrow_in_code_and_on_the_map_passes() {
     assert_eq!(rules(&map, ON_KERNEL, USES_KERNEL), [""; 0]);
 }
 
+/// Whatever the map says.
+#[test]
+fn what_serves_needs_nothing_that_measures() {
+    let map = format!("{HEADING}\n\nhttp, bench ─► loadgen\n");
+    let manifest = |name: &str, needs: &str| {
+        format!("[package]\nname = \"kettle-{name}\"\n[dependencies]\n{needs}")
+    };
+    let needs = "kettle-loadgen.workspace = true";
+    let (http, bench) = (manifest("http", needs), manifest("bench", needs));
+    let loadgen = manifest("loadgen", "");
+    let source = "use kettle_loadgen::load;";
+    let tree = Tree::of(&[
+        (PAGE, &map),
+        ("crates/http/Cargo.toml", &http),
+        ("crates/http/src/lib.rs", source),
+        ("measure/bench/Cargo.toml", &bench),
+        ("measure/bench/src/lib.rs", source),
+        ("measure/loadgen/Cargo.toml", &loadgen),
+    ]);
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    let seen: Vec<_> = violations.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(seen, ["crates/http/Cargo.toml"]);
+}
+
 #[test]
 fn an_arrow_nobody_takes_is_caught() {
     let map = MAP.replace("http ─► nothing of ours", "http ─► kernel");

@@ -29,8 +29,8 @@ fn pages_that_link_only_to_each_other_are_caught() {
 fn a_page_linked_from_another_page_passes() {
     let tree = [
         ("README.md", "see [kernel TLS](docs/ktls.md#homes)"),
-        ("docs/ktls.md", "chosen in [0001](decisions/0001.md)"),
-        ("docs/decisions/0001.md", "back to [the page](../ktls.md), [top](#top)"),
+        ("docs/ktls.md", "## Homes\nchosen in [0001](decisions/0001.md)"),
+        ("docs/decisions/0001.md", "# Top\nback to [the page](../ktls.md), [top](#top)"),
     ];
     assert_eq!(rules(&tree), []);
 }
@@ -45,4 +45,27 @@ fn a_link_to_nothing_is_caught() {
 fn links_in_code_and_to_other_sites_are_left_alone() {
     let text = "[site](https://example.org/x)\n```\n[code](nowhere.md)\n```\n";
     assert_eq!(rules(&[("README.md", text)]), []);
+}
+
+#[test]
+fn a_link_to_a_place_that_is_not_there_is_caught() {
+    let page = ("docs/a.md", "# A page\n");
+    for (link, is_broken) in
+        [("docs/a.md#a-page", false), ("docs/a.md#gone", true), ("#gone", true)]
+    {
+        let text = format!("[page](docs/a.md) [place]({link})");
+        assert_eq!(rules(&[("README.md", &text), page]).len(), usize::from(is_broken), "{link}");
+    }
+}
+
+#[test]
+fn an_address_in_a_message_leads_to_a_page() {
+    let page = ("docs/a.md", "# A page\n");
+    for (end, is_broken) in
+        [("a.md#a-page.", false), ("a.md`", false), ("b.md", true), ("a.md#b", true)]
+    {
+        let message = format!("see {PUBLISHED}docs/{end}");
+        let tree = [("README.md", "[page](docs/a.md)"), page, ("crates/a/src/a.rs", &message)];
+        assert_eq!(rules(&tree).len(), usize::from(is_broken), "{end}");
+    }
 }

@@ -7,7 +7,7 @@ fn status(total: Counts) -> Status {
         uptime_seconds: 3_725,
         config: String::new(),
         listeners: Vec::new(),
-        placement: SwitchPosition::Auto,
+        tx_path: TxPathOverride::Auto,
         tls: String::new(),
         sandbox: String::new(),
         keeper: String::new(),

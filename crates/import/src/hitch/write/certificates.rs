@@ -36,10 +36,10 @@ impl Writer<'_> {
             let all: Vec<PemFile> = all.chain(self.pem_dir()).collect();
             pem_files.extend(all.into_iter().map(|pem| (pem, Owner::All)));
         }
-        if pem_files.is_empty() && self.draft.diagnostics.is_empty() {
+        if pem_files.is_empty() && self.output.diagnostics.is_empty() {
             let message = format!("no certificate is named for {}", frontend.endpoint);
             let help = Some("write pem-file = \"…\", or name the file as an argument".to_owned());
-            self.draft.diagnostics.push(frontend.origin.diagnostic(message, help));
+            self.output.diagnostics.push(frontend.origin.diagnostic(message, help));
         }
         let mut known: Vec<String> = Vec::new();
         pem_files.retain(|(pem, _)| {
@@ -60,8 +60,8 @@ impl Writer<'_> {
             Err(error) => {
                 let message = format!("the folder {} cannot be read: {error}", folder.display());
                 let diagnostic = dir.origin.diagnostic(message, None);
-                if !self.draft.diagnostics.contains(&diagnostic) {
-                    self.draft.diagnostics.push(diagnostic);
+                if !self.output.diagnostics.contains(&diagnostic) {
+                    self.output.diagnostics.push(diagnostic);
                 }
                 return Vec::new();
             }
@@ -111,16 +111,16 @@ impl Writer<'_> {
     pub(super) fn certificate(&mut self, shown: &Shown) {
         let origin = Some(&shown.origin);
         let path = |path: &PathBuf| quoted(&path.display().to_string());
-        self.draft.text.table("[[listener.certificate]]", origin);
-        self.draft.text.set("chain", path(&shown.path), origin);
-        self.draft.text.set("key", path(&shown.key), origin);
+        self.output.text.table("[[listener.certificate]]", origin);
+        self.output.text.set("chain", path(&shown.path), origin);
+        self.output.text.set("key", path(&shown.key), origin);
         if let Some(ocsp) = &shown.ocsp {
-            self.draft.text.set("ocsp", path(ocsp), origin);
+            self.output.text.set("ocsp", path(ocsp), origin);
         }
         if let Some((mode, roots)) = &shown.asked {
-            self.draft.text.table("[listener.certificate.client_auth]", origin);
-            self.draft.text.set("mode", quoted(mode), origin);
-            self.draft.text.set("roots", path(roots), origin);
+            self.output.text.table("[listener.certificate.client_auth]", origin);
+            self.output.text.set("mode", quoted(mode), origin);
+            self.output.text.set("roots", path(roots), origin);
         }
     }
 }

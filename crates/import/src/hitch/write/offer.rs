@@ -2,31 +2,31 @@
 
 use super::Writer;
 use crate::hitch::model::{Model, Setting, Settings};
-use crate::offer::{Examples, Offer, Said, Wanted};
+use crate::offer::{Examples, Offer, TlsOffer, Written};
 
 impl Writer<'_> {
     /// Reads what settings say, or else those of `all`.
     pub(super) fn offer(&mut self, own: &Settings, all: Option<&Model>) -> Offer {
         let all = all.map(|model| &model.settings);
-        let of = |key: &str| own.text(key).or_else(|| all?.text(key)).map(said);
+        let of = |key: &str| own.text(key).or_else(|| all?.text(key)).map(written);
         let key = "prefer-server-ciphers";
-        let wanted = Wanted {
+        let wanted = TlsOffer {
             versions: own.protocols().or_else(|| all?.protocols()),
             ciphers: of("ciphers"),
             tls13_suites: of("ciphersuites"),
             is_ordered: own.flag(key).or_else(|| all?.flag(key)) == Some(true),
         };
-        self.draft.offer(&wanted, &EXAMPLES)
+        self.output.offer(&wanted, &EXAMPLES)
     }
 
     /// Writes `groups`.
     pub(super) fn groups(&mut self, curves: &Setting) {
-        self.draft.groups(said(curves), &EXAMPLES);
+        self.output.groups(written(curves), &EXAMPLES);
     }
 }
 
-fn said(setting: &Setting) -> Said<'_> {
-    Said { text: &setting.text, origin: &setting.origin }
+fn written(setting: &Setting) -> Written<'_> {
+    Written { text: &setting.text, origin: &setting.origin }
 }
 
 const EXAMPLES: Examples = Examples {

@@ -30,7 +30,7 @@ impl Writer<'_> {
                 Some(_) => {
                     let message =
                         "what authorities ask for is answered as the server with TLS says";
-                    self.draft.warn(origin, message, "plain HTTP leads there");
+                    self.output.warn(origin, message, "plain HTTP leads there");
                 }
             }
             self.challenges.push(origin.clone());

@@ -54,7 +54,11 @@ impl Writer<'_> {
                     let own = location.directive.inner();
                     if let Some(log) = own.iter().find(|it| it.name == "access_log") {
                         let message = format!("`access_log` of {what} is not carried over");
-                        self.draft.warn(&log.origin, message, "the route that it is below has one");
+                        self.output.warn(
+                            &log.origin,
+                            message,
+                            "the route that it is below has one",
+                        );
                     }
                     self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
                     common.rules.extend(of_index(location, &rules, above));
@@ -74,7 +78,7 @@ impl Writer<'_> {
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             } else {
                 let help = "the route that it is below answers";
-                self.draft.warn(origin, format!("{what} is not carried over"), help);
+                self.output.warn(origin, format!("{what} is not carried over"), help);
             }
         }
         Some(())
@@ -206,7 +210,7 @@ impl Writer<'_> {
             let message =
                 format!("`location = {}` is for what lies below {path}/, too", location.path);
             let help = "all of it is answered as that one path";
-            self.draft.warn(&location.directive.origin, message, help);
+            self.output.warn(&location.directive.origin, message, help);
         }
     }
 

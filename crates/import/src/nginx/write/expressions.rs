@@ -55,7 +55,7 @@ impl Writer<'_> {
                         let upper: Vec<_> = patterns.iter().map(|it| it.to_uppercase()).collect();
                         patterns.extend(upper);
                         let message = format!("`{what}` is for `a.Css` as well");
-                        self.draft.warn(origin, message, BOTH_CASES);
+                        self.output.warn(origin, message, BOTH_CASES);
                     }
                     cached.extend(patterns.into_iter().map(|pattern| Cached {
                         pattern,
@@ -64,7 +64,7 @@ impl Writer<'_> {
                     }));
                 }
                 _ if location.has_rules() => {}
-                _ => self.draft.warn(
+                _ => self.output.warn(
                     origin,
                     format!("`{what}` is not carried over"),
                     "routes are chosen by prefix; its files answer by the route that they are below",
@@ -111,7 +111,7 @@ impl Writer<'_> {
                 |rule: &Rule| rule.from.as_deref().is_some_and(|it| !has_few_letters(it));
             if location.ignores_case && rules.iter().any(is_cased) {
                 let message = format!("{what} is for other cases of its letters as well");
-                self.draft.lose(&location.directive.origin, message, ONE_CASE);
+                self.output.lose(&location.directive.origin, message, ONE_CASE);
             }
             if rules.is_empty() {
                 self.except_from_fallback(location, &spared, routes, &what);
@@ -197,7 +197,7 @@ impl Writer<'_> {
             let met: Vec<String> = met.collect();
             if let Some(first) = met.first() {
                 let message = format!("paths that {what} is for get 403 by `{first}`");
-                self.draft.lose(&directive.origin, message, REWRITTEN);
+                self.output.lose(&directive.origin, message, REWRITTEN);
             }
             met.into_iter().for_each(|pattern| route.deny(pattern));
         }
@@ -223,7 +223,7 @@ impl Writer<'_> {
                     route.settings.retain(|(key, ..)| !OF_FALLBACK.contains(key));
                     let message = format!("what is not there gets 404 because of {what}");
                     let help = "no pattern says which paths are not for the fallback";
-                    self.draft.lose(&location.directive.origin, message, help);
+                    self.output.lose(&location.directive.origin, message, help);
                 }
             }
         }
@@ -261,7 +261,7 @@ impl Writer<'_> {
             let Some(shut) = shut.filter(|_| !spared.contains(&route.prefix)) else { continue };
             if let Some(first) = patterns.first().filter(|it| !route.denied.contains(it)) {
                 let message = format!("folders that {what} is for get 403 by `{first}`");
-                self.draft.lose(&shut.directive.origin, message, shut.why);
+                self.output.lose(&shut.directive.origin, message, shut.why);
             }
             patterns.iter().for_each(|pattern| route.deny(pattern.clone()));
         }
@@ -332,7 +332,7 @@ impl Writer<'_> {
         let stars = |route: &Route| route.denied.iter().filter(|it| it.contains('*')).count();
         if let Some(route) = routes.iter().find(|route| stars(route) > STARRED_MAX) {
             let message = "the server is left out: its expressions refuse too much";
-            self.draft.lose(&route.origin, message, "write fewer of them");
+            self.output.lose(&route.origin, message, "write fewer of them");
             return None;
         }
         Some(())

@@ -10,12 +10,12 @@ use crate::nginx::syntax::Directive;
 impl Writer<'_> {
     pub(super) fn globals(&mut self, main: &[Directive], https: &[&Directive]) {
         self.process(main);
-        self.draft.text.end_table();
+        self.output.text.end_table();
         self.log(main, https);
-        self.draft.text.end_table();
+        self.output.text.end_table();
         let connections = main.iter().filter(|it| it.name == "events").flat_map(Directive::inner);
         let connections = connections.filter(|it| it.name == "worker_connections");
-        self.draft.text.table("[limits]", None);
+        self.output.text.table("[limits]", None);
         for directive in connections {
             self.number("connections_per_worker", directive, 0, 1, 1_048_576);
         }
@@ -24,13 +24,13 @@ impl Writer<'_> {
             match measure::seconds(directive.word(0)) {
                 Some(0) => {
                     let origin = Some(&directive.origin);
-                    self.draft.text.set("requests_per_connection", 1, origin);
+                    self.output.text.set("requests_per_connection", 1, origin);
                 }
                 _ => self.time("idle_timeout", directive, 1, 3600),
             }
             if directive.words.len() > 1 {
                 let message = format!("the second time of `{}`", spoken(directive));
-                self.draft.warn(&directive.origin, message, "no header Keep-Alive is sent");
+                self.output.warn(&directive.origin, message, "no header Keep-Alive is sent");
             }
         }
         let is_kept = first(self, "keepalive_timeout").is_none_or(|it| it.word(0) != "0");
@@ -52,10 +52,10 @@ impl Writer<'_> {
             && let Some(files) = cache.words.iter().find_map(|word| word.strip_prefix("max="))
             && let Ok(files) = files.parse::<u64>()
         {
-            self.draft.text.set("open_files", files.min(1_048_576), Some(&cache.origin));
+            self.output.text.set("open_files", files.min(1_048_576), Some(&cache.origin));
             if cache.words.len() > 1 {
                 let message = format!("of `{}` only max is carried over", spoken(cache));
-                self.draft.warn(
+                self.output.warn(
                     &cache.origin,
                     message,
                     "files that nobody asks for are the first to go",
@@ -66,7 +66,7 @@ impl Writer<'_> {
             self.time("revalidate", valid, 0, 24 * 3600);
         }
         self.spool(https);
-        self.draft.text.end_table();
+        self.output.text.end_table();
     }
 
     /// Room for the largest body that a backend may get, which is stored first.
@@ -78,13 +78,13 @@ impl Writer<'_> {
         // One client has half of it.
         let bytes = bytes(largest).saturating_mul(2).min(SPOOL_BYTES_MAX);
         if is_asked && bytes > SPOOL_BYTES {
-            self.draft.text.set("request_spool", bytes, Some(&largest.origin));
+            self.output.text.set("request_spool", bytes, Some(&largest.origin));
         }
         let unbound = of("client_max_body_size").find(|it| measure::bytes(it.word(0)) == Some(0));
         if let Some(directive) = unbound.filter(|_| is_asked) {
             let message = format!("`{}` is not carried over as it is", spoken(directive));
             let help = "bodies are stored before a backend gets them, all together up to `request_spool` below [limits]";
-            self.draft.warn(&directive.origin, message, help);
+            self.output.warn(&directive.origin, message, help);
         }
     }
 
@@ -101,37 +101,39 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over as it is", spoken(buffers));
             let help =
                 format!("a head may have {head} bytes, and {target} of them may be its target");
-            self.draft.warn(&buffers.origin, message, &help);
+            self.output.warn(&buffers.origin, message, &help);
         }
-        self.draft.text.set("head", head, Some(&buffers.origin));
-        self.draft.text.set("target", target, Some(&buffers.origin));
+        self.output.text.set("head", head, Some(&buffers.origin));
+        self.output.text.set("target", target, Some(&buffers.origin));
     }
 
     fn process(&mut self, main: &[Directive]) {
         let find = |name: &str| main.iter().find(|directive| directive.name == name);
-        self.draft.text.table("[server]", None);
+        self.output.text.table("[server]", None);
         match find("worker_processes") {
             Some(workers) if workers.word(0) == "auto" => {}
             Some(workers) => self.number("workers", workers, 0, 1, 1024),
-            None => self.draft.text.line("workers = 1 # without this line, one for each CPU", None),
+            None => {
+                self.output.text.line("workers = 1 # without this line, one for each CPU", None)
+            }
         }
         if let Some(affinity) = find("worker_cpu_affinity") {
-            self.draft.text.set("pin_workers", "true", Some(&affinity.origin));
+            self.output.text.set("pin_workers", "true", Some(&affinity.origin));
             if affinity.word(0) != "auto" || affinity.words.len() > 1 {
                 let message = format!("`{}` is not carried over as it is", spoken(affinity));
                 let help = "each worker gets a processor of those that the process may use: CPUAffinity= in its unit";
-                self.draft.warn(&affinity.origin, message, help);
+                self.output.warn(&affinity.origin, message, help);
             }
         }
         match find("user") {
             Some(user) => {
                 let origin = Some(&user.origin);
-                self.draft.text.set("user", quoted(user.word(0)), origin);
+                self.output.text.set("user", quoted(user.word(0)), origin);
                 if user.words.len() > 1 {
-                    self.draft.text.set("group", quoted(user.word(1)), origin);
+                    self.output.text.set("group", quoted(user.word(1)), origin);
                 }
             }
-            None => self.draft.text.line(
+            None => self.output.text.line(
                 "# user = \"www-data\" # nginx has a user of its own if nothing is said; kettle serves as who started it",
                 None,
             ),
@@ -139,7 +141,7 @@ impl Writer<'_> {
     }
 
     fn log(&mut self, main: &[Directive], https: &[&Directive]) {
-        self.draft.text.table("[log]", None);
+        self.output.text.table("[log]", None);
         if let Some(errors) = main.iter().find(|directive| directive.name == "error_log") {
             let level = match errors.words.get(1).map(String::as_str) {
                 Some("debug") => "debug",
@@ -147,13 +149,13 @@ impl Writer<'_> {
                 Some("warn") => "warn",
                 _ => "error",
             };
-            self.draft.text.set("level", quoted(level), Some(&errors.origin));
+            self.output.text.set("level", quoted(level), Some(&errors.origin));
         }
         for errors in every(main, "error_log") {
             if errors.word(0) != "stderr" {
                 let message = format!("`{}` is not carried over", spoken(errors));
                 let help = "messages go to standard error, and from there to the journal";
-                self.draft.warn(&errors.origin, message, help);
+                self.output.warn(&errors.origin, message, help);
             }
         }
         self.common_log(https);
@@ -173,7 +175,7 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(other));
             let (file, line) = (chosen.origin.path.display(), chosen.origin.at.line);
             let help = format!("it holds for all, as {file}:{line} says");
-            self.draft.warn(&other.origin, message, &help);
+            self.output.warn(&other.origin, message, &help);
         }
         Some(chosen)
     }
@@ -188,7 +190,7 @@ impl Writer<'_> {
     ) {
         match directive.word(word).parse::<u64>() {
             Ok(number) => {
-                self.draft.text.set(key, number.clamp(min, max), Some(&directive.origin));
+                self.output.text.set(key, number.clamp(min, max), Some(&directive.origin));
             }
             Err(_) => self.unreadable(directive, "a number"),
         }
@@ -199,7 +201,7 @@ impl Writer<'_> {
         match measure::seconds(directive.word(0)) {
             Some(seconds) => {
                 let seconds = format!("{}s", seconds.clamp(min, max));
-                self.draft.text.set(key, quoted(&seconds), Some(&directive.origin));
+                self.output.text.set(key, quoted(&seconds), Some(&directive.origin));
             }
             None => self.unreadable(directive, "60s"),
         }
@@ -208,7 +210,7 @@ impl Writer<'_> {
     pub(super) fn unreadable(&mut self, directive: &Directive, example: &str) {
         let message = format!("`{}` has no such value", spoken(directive));
         let help = format!("write {} {example};", directive.name);
-        self.draft.find(&directive.origin, message, &help);
+        self.output.find(&directive.origin, message, &help);
     }
 }
 

@@ -80,7 +80,7 @@ impl Writer<'_> {
         let path = self.users_file(users);
         if let Err(error) = self.surroundings.read(&path) {
             let message = format!("{} could not be looked at: {error}", path.display());
-            self.draft.warn(&users.origin, message, "its hashes must be of bcrypt or Argon2");
+            self.output.warn(&users.origin, message, "its hashes must be of bcrypt or Argon2");
         }
     }
 
@@ -99,7 +99,7 @@ impl Writer<'_> {
                     if !limit.words.iter().any(|it| it == "nodelay") {
                         let message = format!("`{}` delays nobody", spoken(limit));
                         let help = "up to `burst` requests are answered at once, and more get 429";
-                        self.draft.warn(&limit.origin, message, help);
+                        self.output.warn(&limit.origin, message, help);
                     }
                 }
                 _ => self.tell_of_limit(limit),
@@ -131,7 +131,7 @@ impl Writer<'_> {
     pub(super) fn tell_of_limit(&mut self, limit: &Directive) {
         let message = format!("`{}` is not carried over", spoken(limit));
         let help = "`rate_limit` of a route counts clients by their address, by one rate";
-        self.draft.warn(&limit.origin, message, help);
+        self.output.warn(&limit.origin, message, help);
     }
 }
 

@@ -36,9 +36,9 @@ fn doors(server: &ServerBlock<'_>) -> BTreeSet<Door> {
 
 impl Writer<'_> {
     pub(super) fn https(&mut self, servers: &mut [ServerBlock<'_>]) {
-        self.draft.places.all += servers.iter().map(ServerBlock::places).sum::<usize>();
+        self.output.places.all += servers.iter().map(ServerBlock::places).sum::<usize>();
         let is_lost = |it: &&ServerBlock<'_>| !it.ends_tls() && it.redirect().is_none();
-        self.draft.places.closed +=
+        self.output.places.closed +=
             servers.iter().filter(is_lost).map(ServerBlock::places).sum::<usize>();
         let chosen = self.choose(servers);
         let taken = |listen: &&Listen| listen.is_tls && chosen.contains(&door(listen));
@@ -95,14 +95,14 @@ impl Writer<'_> {
                 let help =
                     "kettle serves every site on every https listener: give it a kettle of its own";
                 let message = "this server listens elsewhere than the others, and is left out";
-                self.draft.places.closed += server.places();
-                self.draft.lose(server.origin, message, help);
+                self.output.places.closed += server.places();
+                self.output.lose(server.origin, message, help);
             }
             for listen in server.listens.iter().filter(|it| it.is_tls && server.is_kept) {
                 if !chosen.contains(&door(listen)) {
                     let message = format!("nobody listens on {}", listen.address);
                     let help = "kettle serves every site on every https listener, and not all servers are to be reached there";
-                    self.draft.lose(&listen.origin, message, help);
+                    self.output.lose(&listen.origin, message, help);
                 }
             }
         }
@@ -119,19 +119,19 @@ impl Writer<'_> {
             if !server.listens.iter().any(|own| own.address == listen.address) {
                 let message = format!("this server is reached on {} as well", listen.address);
                 let help = "kettle serves every site on every https listener";
-                self.draft.warn(server.origin, message, help);
+                self.output.warn(server.origin, message, help);
             }
         }
         if default_of(servers, listen.address) != default {
             let message = format!("{} has another default server", listen.address);
-            self.draft.warn(&listen.origin, message, "kettle has one for all listeners");
+            self.output.warn(&listen.origin, message, "kettle has one for all listeners");
         }
     }
 
     fn https_listener(&mut self, servers: &[ServerBlock<'_>], listen: &Listen) {
         let origin = Some(&listen.origin);
-        self.draft.text.table("[[listener]]", origin);
-        self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
+        self.output.text.table("[[listener]]", origin);
+        self.output.text.set("address", quoted(&listen.address.to_string()), origin);
         self.listener_settings(listen);
         let listening = |server: &&ServerBlock<'_>| {
             server.is_kept && server.listens.iter().any(|own| own.address == listen.address)
@@ -148,7 +148,7 @@ impl Writer<'_> {
         self.trusted_proxies(&scopes.collect::<Vec<_>>());
         let refused = first.and_then(|server| ktls_option(&server.scope.all("ssl_conf_command")));
         if let Some(origin) = refused {
-            self.draft.text.set("path", quoted("user"), Some(&origin));
+            self.output.text.set("path", quoted("user"), Some(&origin));
         }
     }
 
@@ -158,15 +158,15 @@ impl Writer<'_> {
         let on = servers.iter().find(is_on).and_then(|server| server.scope.find("http2"));
         if on.is_none() && !listen.has_http2 {
             // It is off in nginx, and on in kettle.
-            self.draft.text.set("http2", "false", Some(&listen.origin));
+            self.output.text.set("http2", "false", Some(&listen.origin));
             return;
         }
         let origin = on.map_or(&listen.origin, |directive| &directive.origin);
-        self.draft.text.set("http2", "true", Some(origin));
+        self.output.text.set("http2", "true", Some(origin));
         if !listen.has_http2 {
             for server in servers.iter().filter(|server| !is_on(server)) {
                 let message = format!("this server speaks HTTP/2 on {} as well", listen.address);
-                self.draft.warn(server.origin, message, "it is a matter of the whole listener");
+                self.output.warn(server.origin, message, "it is a matter of the whole listener");
             }
         }
     }
@@ -187,7 +187,7 @@ impl Writer<'_> {
     fn redirect(&mut self, servers: &[ServerBlock<'_>], listen: &Listen, https: &[Listen]) {
         if https.iter().any(|other| gets_all_of(other.address, listen.address)) {
             let message = format!("nobody serves plain HTTP on {}", listen.address);
-            self.draft.warn(&listen.origin, message, "TLS is spoken there by another server");
+            self.output.warn(&listen.origin, message, "TLS is spoken there by another server");
             return;
         }
         let here = |server: &&ServerBlock<'_>| {
@@ -202,7 +202,7 @@ impl Writer<'_> {
                 }
                 None if server.ends_tls() && server.is_kept => {
                     let message = format!("{} speaks plain HTTP", listen.address);
-                    self.draft.warn(
+                    self.output.warn(
                         &listen.origin,
                         message,
                         "kettle serves by HTTPS: it leads there",
@@ -211,7 +211,7 @@ impl Writer<'_> {
                 None => {
                     let message = "this server speaks plain HTTP, and is left out";
                     let help = "kettle serves by HTTPS: it leads there; add an `ssl` listener and a certificate";
-                    self.draft.lose(server.origin, message, help);
+                    self.output.lose(server.origin, message, help);
                 }
             }
         }
@@ -221,17 +221,17 @@ impl Writer<'_> {
         if let Some(wider) = plain.find(is_wider) {
             let message = format!("{} has no listener of its own", listen.address);
             let help = format!("that of {} is for it as well", wider.address);
-            return self.draft.warn(&listen.origin, message, &help);
+            return self.output.warn(&listen.origin, message, &help);
         }
         let origin = Some(&listen.origin);
         let own_port = https.first().map_or(HTTPS_PORT, |listen| listen.address.port());
         let (status, port) = target.unwrap_or((308, own_port));
-        self.draft.text.table("[[listener]]", origin);
-        self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
-        self.draft.text.set("kind", quoted("redirect"), origin);
-        self.draft.text.set("redirect_status", status, origin);
+        self.output.text.table("[[listener]]", origin);
+        self.output.text.set("address", quoted(&listen.address.to_string()), origin);
+        self.output.text.set("kind", quoted("redirect"), origin);
+        self.output.text.set("redirect_status", status, origin);
         if port != HTTPS_PORT {
-            self.draft.text.set("redirect_port", port, origin);
+            self.output.text.set("redirect_port", port, origin);
         }
         self.listener_settings(listen);
         let scopes: Vec<_> = servers.iter().filter(here).map(|server| &server.scope).collect();
@@ -257,18 +257,18 @@ impl Writer<'_> {
             let host = if host.is_empty() { "a host of variables" } else { host };
             let message = format!("clients are not sent to {host}");
             let help = "a redirect leads to the name that the client asked for";
-            self.draft.warn(server.origin, message, help);
+            self.output.warn(server.origin, message, help);
         }
         let origin = &redirect.directive.origin;
         let message = format!("`{}` is not carried over as it is", spoken(redirect.directive));
         if !redirect.keeps_path {
             let help = "plain HTTP leads to the path and the query that the client asks for";
-            self.draft.warn(origin, &message, help);
+            self.output.warn(origin, &message, help);
         }
         if let Some((status, port)) = first.filter(|it| *it != (redirect.status, redirect.port)) {
             let help =
                 format!("all names on one address are led to port {port} with status {status}");
-            self.draft.warn(origin, message, &help);
+            self.output.warn(origin, message, &help);
         }
     }
 
@@ -288,7 +288,7 @@ impl Writer<'_> {
             };
             if is_lost {
                 let message = format!("`{}` is not carried over", spoken(directive));
-                self.draft.warn(&directive.origin, message, ALL_LEADS);
+                self.output.warn(&directive.origin, message, ALL_LEADS);
             }
         }
         if own.iter().any(|it| it.origin == *told) {
@@ -304,7 +304,7 @@ impl Writer<'_> {
                     true => CHALLENGES_LOST,
                     false => ALL_LEADS,
                 };
-                self.draft.warn(origin, message, help);
+                self.output.warn(origin, message, help);
             }
         }
     }
@@ -315,7 +315,7 @@ impl Writer<'_> {
             let message = "this server speaks plain HTTP only";
             let help = "kettle serves by HTTPS: with a certificate that it makes, which no client trusts by itself; write \
                            [[site.certificate]]";
-            self.draft.warn(server.origin, message, help);
+            self.output.warn(server.origin, message, help);
             server.is_self_signed = true;
             let mut more = Vec::new();
             for listen in &mut server.listens {

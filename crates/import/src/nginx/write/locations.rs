@@ -206,21 +206,21 @@ impl Writer<'_> {
         for (directive, other) in location::dead(server) {
             let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
             let help = format!("its requests come to `{other}`, which is not around it");
-            self.draft.warn(&directive.origin, message, &help);
+            self.output.warn(&directive.origin, message, &help);
         }
     }
 
     fn tell_of_prefix(&mut self, location: &Location<'_>) {
         let message = format!("`location {}` is not carried over", location.path);
         let help = "another route has its prefix, but for the slash";
-        self.draft.warn(&location.directive.origin, message, help);
+        self.output.warn(&location.directive.origin, message, help);
     }
 
     fn tell_of_names(&mut self, location: &Location<'_>) {
         if !location.path.ends_with('/') {
             let message = format!("`location {0}` is for {0}x, too", location.path);
             let help = "a prefix of kettle stands for whole names between slashes";
-            self.draft.warn(&location.directive.origin, message, help);
+            self.output.warn(&location.directive.origin, message, help);
         }
     }
 
@@ -296,7 +296,7 @@ impl Writer<'_> {
         };
         above.deny(format!("{}**", no_less_than(path)));
         let message = format!("names that begin with {path} and go on get 403");
-        self.draft.lose(&location.directive.origin, message, WHOLE_NAMES);
+        self.output.lose(&location.directive.origin, message, WHOLE_NAMES);
         Some(())
     }
 
@@ -306,19 +306,19 @@ impl Writer<'_> {
         let help = format!("{}{refused}", shut.why);
         let origin = &shut.directive.origin;
         if shut.is_of_nginx() {
-            return self.draft.warn(origin, message, &help);
+            return self.output.warn(origin, message, &help);
         }
         self.closed += 1;
         match shut.why {
-            location::NAMED => self.draft.fail(origin, message, &help),
-            _ => self.draft.lose(origin, message, &help),
+            location::NAMED => self.output.fail(origin, message, &help),
+            _ => self.output.lose(origin, message, &help),
         }
     }
 
     fn tell_of_no_root(&mut self, scope: &Scope<'_>, what: &str) {
         if let Some(first) = scope.own().first() {
             let message = format!("{what} gets 404, because no root is named");
-            self.draft.warn(&first.origin, message, NO_ROOT);
+            self.output.warn(&first.origin, message, NO_ROOT);
         }
     }
 
@@ -330,7 +330,7 @@ impl Writer<'_> {
         let cause = spoken(shut.directive);
         let message =
             format!("the server is left out: {what} must not {serve} because of `{cause}`");
-        self.draft.lose(&shut.directive.origin, message, shut.why);
+        self.output.lose(&shut.directive.origin, message, shut.why);
     }
 
     /// Whether a location without a slash at its end is for more that lies there than its own name.

@@ -32,23 +32,23 @@ impl Writer<'_> {
             let message = "nginx logs requests where it was built to, if nothing is said";
             let origin = https.first().map_or_else(Origin::default, |http| http.origin.clone());
             if !https.is_empty() {
-                self.draft.warn(&origin, message, "write access = \"…\" below [log]");
+                self.output.warn(&origin, message, "write access = \"…\" below [log]");
             }
             return;
         };
         let origin = Some(&log.origin);
         let target = self.log_target(log);
-        self.draft.text.set("access", &target, origin);
+        self.output.text.set("access", &target, origin);
         if target != quoted("off") {
             self.logs.format = format_of(log);
-            self.draft.text.set("format", quoted(self.logs.format), origin);
+            self.output.text.set("format", quoted(self.logs.format), origin);
             let buffer = log.words.iter().find_map(|word| word.strip_prefix("buffer="));
             if let Some(bytes) = buffer.and_then(measure::bytes) {
-                self.draft.text.set("buffer", bytes.min(BUFFER_BYTES_MAX), origin);
+                self.output.text.set("buffer", bytes.min(BUFFER_BYTES_MAX), origin);
             }
         } else if let Some(first) = self.first_format(https) {
             self.logs.format = first;
-            self.draft.text.set("format", quoted(first), origin);
+            self.output.text.set("format", quoted(first), origin);
         }
         self.tell_of_options(log);
         self.logs.common = Some(target);
@@ -57,7 +57,7 @@ impl Writer<'_> {
             let message = format!("`log_format {}` is not carried over", format.word(0));
             let help =
                 "`format` below [log] is json, combined or short; json has all that kettle knows";
-            self.draft.warn(&format.origin, message, help);
+            self.output.warn(&format.origin, message, help);
         }
     }
 
@@ -80,7 +80,7 @@ impl Writer<'_> {
         self.tell_of_options(log);
         if target != quoted("off") && format_of(log) != self.logs.format {
             let message = format!("the format of `{}` is not carried over", spoken(log));
-            self.draft.warn(&log.origin, message, "`format` below [log] holds for all logs");
+            self.output.warn(&log.origin, message, "`format` below [log] holds for all logs");
         }
         self.logs.carried.push(log.origin.clone());
         Some(("access_log", target, log.origin.clone()))
@@ -92,12 +92,12 @@ impl Writer<'_> {
             let is_common = Some(self.log_target(log)) == self.logs.common;
             if !is_common && !self.logs.carried.contains(&log.origin) {
                 let message = format!("`{}` is not carried over", spoken(log));
-                self.draft.warn(&log.origin, message, "each site and each route has one log");
+                self.output.warn(&log.origin, message, "each site and each route has one log");
             }
         }
         for log in streams.iter().flat_map(|stream| every(stream.inner(), "access_log")) {
             let message = format!("`{}` is not carried over", spoken(log));
-            self.draft.warn(&log.origin, message, "tunnels are logged where [log] says");
+            self.output.warn(&log.origin, message, "tunnels are logged where [log] says");
         }
     }
 
@@ -108,7 +108,7 @@ impl Writer<'_> {
             path if path.starts_with("syslog:") || path.contains('$') => {
                 let message = format!("`{}` is not carried over as it is", spoken(log));
                 let help = "the log goes to standard output, and from there to the journal";
-                self.draft.warn(&log.origin, message, help);
+                self.output.warn(&log.origin, message, help);
                 quoted("stdout")
             }
             "/dev/stdout" => quoted("stdout"),
@@ -121,7 +121,7 @@ impl Writer<'_> {
         for option in log.words.iter().skip(1).filter(|word| word.contains('=')) {
             if !option.starts_with("flush=") && !option.starts_with("buffer=") {
                 let message = format!("`{option}` is not carried over");
-                self.draft.warn(&log.origin, message, "all requests are logged, uncompressed");
+                self.output.warn(&log.origin, message, "all requests are logged, uncompressed");
             }
         }
     }

@@ -115,7 +115,7 @@ impl Writer<'_> {
         for rule in rules.iter().filter(|rule| rule.is_wider) {
             let from = rule.from.as_deref().unwrap_or("/**");
             let message = format!("`{from}` is for nothing in place of a star as well");
-            self.draft.warn(&rule.origin, message, "nginx has one letter there at least");
+            self.output.warn(&rule.origin, message, "nginx has one letter there at least");
         }
     }
 
@@ -140,7 +140,7 @@ impl Writer<'_> {
             let mut can_all = concerned.iter().filter_map(|number| routes.get(*number));
             if let Some(why) = can_all.find_map(|route| hindrance(route, &rule, routes)) {
                 let message = "the server is left out: a rewrite of it cannot be said";
-                self.draft.warn(&rule.origin, message, why);
+                self.output.warn(&rule.origin, message, why);
                 return None;
             }
             for number in &concerned {
@@ -164,7 +164,7 @@ impl Writer<'_> {
         let mut all = routes.iter().flat_map(|it| it.rules.iter().map(move |rule| (it, rule)));
         if let Some((_, rule)) = all.find(|(route, rule)| is_strayed(route, rule)) {
             let message = "the server is left out: a rewrite of it cannot be said";
-            self.draft.warn(&rule.origin, message, OUTSIDE);
+            self.output.warn(&rule.origin, message, OUTSIDE);
             return None;
         }
         if let Some(first) = homeless.first()
@@ -206,7 +206,7 @@ impl Writer<'_> {
             let Some(above) = above.filter(is_missing).filter(|_| !is_rewritten) else { continue };
             let message = format!("{} is not there", folder.display());
             let help = "its files are looked for from the folder above, in which they may appear";
-            self.draft.warn(&route.origin, message, help);
+            self.output.warn(&route.origin, message, help);
             route.files = Some(above);
             route.look_from(&route.prefix.clone());
         }
@@ -231,7 +231,7 @@ impl Writer<'_> {
             let Some(first) = led.first() else { continue };
             let message = format!("{first} answers for no folder: a rule leads away from it");
             let help = "nginx follows that rule from the folder, too";
-            self.draft.lose(&route.origin, message, help);
+            self.output.lose(&route.origin, message, help);
             route.settings.retain(|(key, ..)| !["index", "listing"].contains(key));
             let left = list(left.iter().map(String::as_str));
             route.settings.push(("index", left, route.origin.clone()));
@@ -257,7 +257,7 @@ impl Writer<'_> {
                 route.prefix
             );
             let (.., origin) = route.settings.remove(at);
-            self.draft.lose(
+            self.output.lose(
                 &origin,
                 message,
                 "a folder without an index of its own route gets 403",
@@ -284,7 +284,7 @@ impl Writer<'_> {
             if prefixes.iter().any(|prefix| is_below(&prefix)) || route.rules.iter().any(is_moved) {
                 route.settings.retain(|(key, ..)| !OF_FALLBACK.contains(key));
                 let message = format!("{path} answers for nothing else: another location has it");
-                self.draft.warn(&origin, message, "what is not there gets 404");
+                self.output.warn(&origin, message, "what is not there gets 404");
             }
         }
     }

@@ -75,11 +75,11 @@ impl Writer<'_> {
         let kind = if pass.is_tls { Kind::Https } else { Kind::Http };
         let target = self.target(scope, block, pass.to, kind);
         let name = target.name.clone();
-        let sites = std::mem::take(&mut self.draft.text);
+        let sites = std::mem::take(&mut self.output.text);
         let backends = std::mem::take(&mut self.backends);
-        self.draft.text = backends;
+        self.output.text = backends;
         self.backend(scope, target, origin);
-        self.backends = std::mem::replace(&mut self.draft.text, sites);
+        self.backends = std::mem::replace(&mut self.output.text, sites);
         name
     }
 
@@ -107,19 +107,19 @@ impl Writer<'_> {
                 "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
                 "forwarded" => {
                     let help = "kettle writes it itself: it says who asks, and for which host";
-                    self.draft.warn(&directive.origin, message, help);
+                    self.output.warn(&directive.origin, message, help);
                 }
                 // It reaches no backend anyway.
                 _ if is_own_request_header(&lower) && value.is_empty() => {}
                 _ if is_own_header(name) || is_own_request_header(&lower) => {
                     let help = "kettle writes that header itself, to fit each request";
-                    self.draft.warn(&directive.origin, message, help);
+                    self.output.warn(&directive.origin, message, help);
                 }
                 _ => {
                     let said = translated(value.trim(), scope);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
-                        self.draft.lose(&directive.origin, message, help);
+                        self.output.lose(&directive.origin, message, help);
                     }
                     add_line(&mut headers, name, &said.unwrap_or_default());
                     place = place.or(Some(&directive.origin));
@@ -176,7 +176,7 @@ impl Writer<'_> {
         let message = format!("servers are not asked for the host `{value}`");
         let help =
             "they are asked for the one that the client asks for; `backend_host` names another";
-        self.draft.warn(origin, message, help);
+        self.output.warn(origin, message, help);
         None
     }
 }

@@ -23,19 +23,19 @@ pub(super) struct Proxies {
 
 /// What all servers say alike.
 struct Trust {
-    said: Said,
+    real_ip: RealIp,
     networks: Vec<Network>,
 }
 
-/// What a place says.
+/// The networks and the header by which a place finds its clients.
 #[derive(PartialEq, Eq)]
-struct Said {
+struct RealIp {
     networks: BTreeSet<String>,
     header: String,
     is_recursive: bool,
 }
 
-impl Said {
+impl RealIp {
     fn of(scope: &Scope<'_>) -> Self {
         let networks = scope.all("set_real_ip_from");
         let header = scope.find("real_ip_header").map_or("x-real-ip", |it| it.word(0));
@@ -78,25 +78,26 @@ impl Proxies {
         let has_any = servers.iter().any(|(_, is_tls)| *is_tls);
         servers.retain(|(_, is_tls)| *is_tls || !has_any);
         let scopes = || servers.iter().map(|(scope, _)| scope);
-        let Some(said) = scopes().next().map(Said::of) else { return Self::default() };
+        let Some(real_ip) = scopes().next().map(RealIp::of) else { return Self::default() };
         let places = |names: &[&str]| {
             let all = scopes().flat_map(|scope| names.iter().flat_map(|name| scope.all(name)));
             all.map(|it| it.origin.clone()).collect::<Vec<_>>()
         };
-        let is_alike = scopes()
-            .all(|scope| Said::of(scope) == said && !scope.outwards().flatten().any(takes_proxy));
-        if let Some(networks) = said.trusted().filter(|_| is_alike) {
+        let is_alike = scopes().all(|scope| {
+            RealIp::of(scope) == real_ip && !scope.outwards().flatten().any(takes_proxy)
+        });
+        if let Some(networks) = real_ip.trusted().filter(|_| is_alike) {
             let carried = places(&["set_real_ip_from", "real_ip_header", "real_ip_recursive"]);
-            return Self { trust: Some(Trust { said, networks }), carried, lost: Vec::new() };
+            return Self { trust: Some(Trust { real_ip, networks }), carried, lost: Vec::new() };
         }
-        let is_lost = scopes().any(|scope| Said::of(scope).takes_header());
+        let is_lost = scopes().any(|scope| RealIp::of(scope).takes_header());
         let lost = if is_lost { places(&["set_real_ip_from"]) } else { Vec::new() };
         Self { lost, ..Self::default() }
     }
 
     /// Whether a place finds clients as listeners do; nothing where these trust no header.
     pub(super) fn are_those_of(&self, scope: &Scope<'_>) -> Option<bool> {
-        Some(self.trust.as_ref()?.said == Said::of(scope))
+        Some(self.trust.as_ref()?.real_ip == RealIp::of(scope))
     }
 
     /// Whether a directive about them means here what it meant there, as far as it is one of several.
@@ -118,9 +119,9 @@ impl Writer<'_> {
         };
         let networks: Vec<String> = trust.networks.iter().map(Network::to_string).collect();
         let origin = self.proxies.carried.first();
-        let text = &mut self.draft.text;
+        let text = &mut self.output.text;
         text.set("trusted_proxies", list(networks.iter().map(String::as_str)), origin);
-        text.set("client_ip_header", quoted(&trust.said.header), origin);
+        text.set("client_ip_header", quoted(&trust.real_ip.header), origin);
     }
 }
 

@@ -143,7 +143,7 @@ impl Route {
     }
 
     pub(super) fn write(&self, writer: &mut Writer<'_>) {
-        let text = &mut writer.draft.text;
+        let text = &mut writer.output.text;
         let origin = Some(&self.origin);
         text.table("[[site.route]]", origin);
         if !self.prefix.is_empty() {
@@ -257,7 +257,7 @@ impl Writer<'_> {
         let (text, place) = (written.word(0), &written.origin);
         if text.contains('$') {
             let message = "the server is left out: its files lie where a variable says";
-            self.draft.warn(place, message, "write one server for each folder");
+            self.output.warn(place, message, "write one server for each folder");
             return None;
         }
         let folder = self.below_prefix(text, place);
@@ -265,7 +265,7 @@ impl Writer<'_> {
         let outer = if alias.is_some() { aliased(scope, written, prefix) } else { Some("") };
         let Some(outer) = outer else {
             let message = "the server is left out: inner locations have the files of an alias for an expression";
-            self.draft.warn(place, message, "write a prefix");
+            self.output.warn(place, message, "write a prefix");
             return None;
         };
         let below = prefix.strip_prefix(outer).unwrap_or_default().trim_start_matches('/');
@@ -281,7 +281,7 @@ impl Writer<'_> {
         if !Path::new(text).is_absolute() {
             let message =
                 format!("`{text}` starts from nginx's prefix, taken for {}", self.prefix.display());
-            self.draft.warn(origin, message, "`nginx -V` tells it; write the whole path");
+            self.output.warn(origin, message, "`nginx -V` tells it; write the whole path");
         }
         let path = self.prefix.join(text);
         // One slash at the end more or less is the same folder.

@@ -32,7 +32,7 @@ impl Writer<'_> {
             Some(it) if it.word(0) == "on" => ("never", &it.origin),
             Some(it) if it.word(0) == "if_not_owner" => {
                 let help = "no link is followed, since nobody compares their owners";
-                self.draft.lose(
+                self.output.lose(
                     &it.origin,
                     format!("`{}` is not carried over as it is", spoken(it)),
                     help,
@@ -161,7 +161,7 @@ impl Writer<'_> {
         };
         for directive in scope.own().iter().filter(is_lost) {
             let message = format!("`{}` is not carried over", spoken(directive));
-            self.draft.warn(&directive.origin, message, help);
+            self.output.warn(&directive.origin, message, help);
         }
     }
 
@@ -172,7 +172,7 @@ impl Writer<'_> {
         for directive in expires.into_iter().chain(added) {
             let message = format!("`{}` is not carried over", spoken(directive));
             let help = "a backend says it itself; `headers` of the route would say it in its place";
-            self.draft.warn(&directive.origin, message, help);
+            self.output.warn(&directive.origin, message, help);
         }
     }
 
@@ -185,7 +185,7 @@ impl Writer<'_> {
         for directive in scope.all("add_header").into_iter().filter(is_one) {
             let message = format!("`{}` takes the place of the backend's", spoken(directive));
             let help = "nginx adds it to what the backend sends: let one of both say all of it";
-            self.draft.warn(&directive.origin, message, help);
+            self.output.warn(&directive.origin, message, help);
         }
     }
 
@@ -194,7 +194,7 @@ impl Writer<'_> {
         let names: Vec<String> = index.words.iter().filter(|word| is_name(word)).cloned().collect();
         if names.len() < index.words.len() {
             let help = "an index is the name of a file in its folder";
-            self.draft.warn(&index.origin, format!("not all of `{}`", spoken(index)), help);
+            self.output.warn(&index.origin, format!("not all of `{}`", spoken(index)), help);
         }
         names
     }
@@ -206,7 +206,7 @@ impl Writer<'_> {
             let Some(directive) = scope.find(name) else { continue };
             if directive.word(0) == "always" {
                 let help = "compressed files go to clients that take them";
-                self.draft.warn(&directive.origin, format!("`{}`", spoken(directive)), help);
+                self.output.warn(&directive.origin, format!("`{}`", spoken(directive)), help);
             }
             if directive.word(0) != "off" {
                 codings.push(coding);
@@ -246,7 +246,7 @@ impl Writer<'_> {
             let help =
                 "`cache_control` of a route says how long a file may be kept from its answer on";
             let message = format!("`{}` is not carried over as it is", spoken(expires));
-            self.draft.warn(&expires.origin, message, help);
+            self.output.warn(&expires.origin, message, help);
         }
         control
     }
@@ -259,12 +259,12 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(directive));
             if value.contains('$') {
                 let help = "a header's value is the same in every response";
-                self.draft.warn(&directive.origin, message, help);
+                self.output.warn(&directive.origin, message, help);
             } else if is_own_header(name) {
                 let help = "kettle writes that header itself, to fit each response";
-                self.draft.warn(&directive.origin, message, help);
+                self.output.warn(&directive.origin, message, help);
             } else if is_for_quic(directive) {
-                self.draft.warn(&directive.origin, message, NO_QUIC);
+                self.output.warn(&directive.origin, message, NO_QUIC);
             } else if is_cache_control(directive) || value.is_empty() {
             } else if let Some((_, all)) =
                 headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
@@ -284,7 +284,7 @@ impl Writer<'_> {
             let help = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
                            by extension";
             let message = format!("`{}` is not carried over", spoken(default));
-            self.draft.warn(&default.origin, message, help);
+            self.output.warn(&default.origin, message, help);
         }
         types_of(scope)
     }
@@ -313,8 +313,8 @@ impl Writer<'_> {
         let help = "what is not there gets 404";
         // An application may be there.
         match last.starts_with('/') && last.contains(['?', '$']) {
-            true => self.draft.fail(&tries.origin, message, help),
-            false => self.draft.lose(&tries.origin, message, help),
+            true => self.output.fail(&tries.origin, message, help),
+            false => self.output.lose(&tries.origin, message, help),
         }
         None
     }

@@ -150,7 +150,7 @@ impl<'t> Writer<'_> {
         let scope = http.with(directive.inner());
         let origin = &directive.origin;
         let listens =
-            listen::all(directive.inner(), origin, 80, self.surroundings, &mut self.draft);
+            listen::all(directive.inner(), origin, 80, self.surroundings, &mut self.output);
         let (names, unwritten) = self.names(directive.inner());
         ServerBlock {
             scope,
@@ -180,14 +180,14 @@ impl Writer<'_> {
                 if word.starts_with('~') || !is_host(bare) {
                     let help = "write each name; `*.example.org` stands for one more label";
                     let message = format!("the name `{word}` is not carried over");
-                    self.draft.warn(origin, message, help);
+                    self.output.warn(origin, message, help);
                     unwritten = unwritten.or(Some(origin.clone()));
                     continue;
                 }
                 if word != bare {
                     unwritten = unwritten.or(Some(origin.clone()));
                     let message = format!("`{word}` stands for one more label, not for several");
-                    self.draft.warn(origin, message, "write names below that one by one");
+                    self.output.warn(origin, message, "write names below that one by one");
                 }
                 let mut add = |name: String| {
                     if !names.contains(&name) {
@@ -216,13 +216,13 @@ impl Writer<'_> {
     ) -> bool {
         if names.is_empty() && !server.is_default {
             let message = "this server is left out: nobody asks for it by a name";
-            self.draft.lose(server.origin, message, "write server_name");
+            self.output.lose(server.origin, message, "write server_name");
             return false;
         }
         let scope = &server.scope;
         if scope.is_on("ssl_reject_handshake") {
             let message = "this server refuses handshakes, and is left out";
-            self.draft.warn(server.origin, message, "nobody is served under its names");
+            self.output.warn(server.origin, message, "nobody is served under its names");
             return false;
         }
         self.tell(scope.own());
@@ -243,7 +243,7 @@ impl Writer<'_> {
         let Some(mut routes) = self.routes(scope) else { return false };
         if routes.is_empty() {
             let message = "the server is left out: no place of it is served";
-            self.draft.lose(server.origin, message, "its locations say why");
+            self.output.lose(server.origin, message, "its locations say why");
             return false;
         }
         self.challenges(servers, server, &mut routes);
@@ -251,21 +251,21 @@ impl Writer<'_> {
             names.push(ANY_NAME.to_owned());
         }
         let origin = Some(server.origin);
-        self.draft.text.table("[[site]]", origin);
+        self.output.text.table("[[site]]", origin);
         let is_any = names.first().is_some_and(|name| name == ANY_NAME);
-        self.draft.text.set("names", list(names.iter().map(String::as_str)), origin);
+        self.output.text.set("names", list(names.iter().map(String::as_str)), origin);
         if server.is_default && !is_any {
-            self.draft.text.set("default", "true", origin);
+            self.output.text.set("default", "true", origin);
         }
         if server.is_self_signed {
-            self.draft.text.set("self_signed", "true", origin);
+            self.output.text.set("self_signed", "true", origin);
         }
         if let Some((key, target, origin)) = log {
-            self.draft.text.set(key, target, Some(&origin));
+            self.output.text.set(key, target, Some(&origin));
         }
         self.write_error_pages(scope);
         for (chain, key, ocsp, origin) in &certificates {
-            self.draft.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
+            self.output.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
         }
         self.client_auth("[site.client_auth]", scope);
         for route in &routes {
@@ -277,8 +277,8 @@ impl Writer<'_> {
     fn leave_server_out(&mut self, shut: &Shut<'_>) {
         let message = format!("the server is left out because of `{}`", spoken(shut.directive));
         match shut.why {
-            location::NAMED => self.draft.fail(&shut.directive.origin, message, shut.why),
-            _ => self.draft.lose(&shut.directive.origin, message, shut.why),
+            location::NAMED => self.output.fail(&shut.directive.origin, message, shut.why),
+            _ => self.output.lose(&shut.directive.origin, message, shut.why),
         }
     }
 
@@ -326,7 +326,7 @@ impl Writer<'_> {
             let Some(file) = self.page_file(scope, &locations, &path) else {
                 let message = format!("`{}` is not carried over", spoken(directive));
                 let help = "`error_pages` of the site names a file";
-                self.draft.warn(&directive.origin, message, help);
+                self.output.warn(&directive.origin, message, help);
                 continue;
             };
             place = place.or(Some(&directive.origin));
@@ -340,7 +340,7 @@ impl Writer<'_> {
             if pages_of(directive).is_none() {
                 let message = format!("`{}` is not carried over as it is", spoken(directive));
                 let help = "`error_pages` of the site names a file for a status, which stays";
-                self.draft.warn(&directive.origin, message, help);
+                self.output.warn(&directive.origin, message, help);
             }
         }
         if !pages.is_empty() {
@@ -349,7 +349,7 @@ impl Writer<'_> {
             });
             let entries: Vec<String> = entries.collect();
             let table = format!("{{ {} }}", entries.join(", "));
-            self.draft.text.set("error_pages", table, place);
+            self.output.text.set("error_pages", table, place);
         }
     }
 }

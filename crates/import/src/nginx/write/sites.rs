@@ -26,7 +26,7 @@ impl Writer<'_> {
             let Some(server) = servers.get(*number) else { continue };
             names.insert(*number, self.own_names(server));
         }
-        let before = std::mem::take(&mut self.draft.text);
+        let before = std::mem::take(&mut self.output.text);
         let mut written = BTreeMap::new();
         // Whether there may be a default depends on the others.
         let (last, others): (Vec<usize>, Vec<usize>) =
@@ -43,13 +43,13 @@ impl Writer<'_> {
             let own = names.get(&number).cloned().unwrap_or_default();
             self.closed = 0;
             let is_site = self.site(server, own, servers);
-            self.draft.places.closed += if is_site { self.closed } else { server.places() };
-            let text = std::mem::take(&mut self.draft.text);
+            self.output.places.closed += if is_site { self.closed } else { server.places() };
+            let text = std::mem::take(&mut self.output.text);
             if is_site {
                 written.insert(number, text);
             }
         }
-        self.draft.text = before;
+        self.output.text = before;
         let is_written = |number: &usize| written.contains_key(number);
         let has_default = default
             .filter(is_written)
@@ -58,7 +58,7 @@ impl Writer<'_> {
         let answering: BTreeSet<String> = answering.flat_map(|(_, names)| names.clone()).collect();
         let left: Vec<usize> =
             reached.iter().filter(|number| !is_written(number)).copied().collect();
-        written.into_values().for_each(|text| self.draft.text.append(text));
+        written.into_values().for_each(|text| self.output.text.append(text));
         for number in left {
             let Some(server) = servers.get(number) else { continue };
             let mut own = names.remove(&number).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Writer<'_> {
             server.names.iter().cloned().partition(|name| !self.known_names.contains(name));
         for name in taken {
             let message = format!("another server has the name {name} already");
-            self.draft.lose(server.origin, message, "the first of both answers");
+            self.output.lose(server.origin, message, "the first of both answers");
         }
         self.known_names.extend(names.iter().cloned());
         names
@@ -101,7 +101,7 @@ impl Writer<'_> {
             let is_open = written.contains_key(number) && !is_guarded(server.scope.own());
             if let Some(place) = server.unwritten.as_ref().filter(|_| !is_open) {
                 let message = "no site answers for names that no site has";
-                self.draft.lose(place, message, NO_DEFAULT);
+                self.output.lose(place, message, NO_DEFAULT);
                 may_be = false;
             }
         }
@@ -123,7 +123,7 @@ impl Writer<'_> {
             let leads_away = rules.is_ok_and(|rules| redirect::lead_away(&rules));
             if !written.contains_key(number) || is_guarded(own) || leads_away {
                 let message = "no site answers for names that no site has";
-                self.draft.lose(server.origin, message, OTHER_DEFAULT);
+                self.output.lose(server.origin, message, OTHER_DEFAULT);
                 return false;
             }
         }
@@ -136,20 +136,20 @@ impl Writer<'_> {
             return;
         }
         let message = format!("who asks for {} gets 403", names.join(", "));
-        self.draft.lose(server.origin, message, REFUSED);
+        self.output.lose(server.origin, message, REFUSED);
         let certificates = match has_certificate(server) {
             true => self.pairs(&server.scope, server.origin).unwrap_or_default(),
             false => Vec::new(),
         };
         let origin = Some(server.origin);
-        self.draft.text.table("[[site]]", origin);
-        self.draft.text.comment("This server was left out, for the reason above. Without this site another would answer.");
-        self.draft.text.set("names", list(names.iter().map(String::as_str)), origin);
+        self.output.text.table("[[site]]", origin);
+        self.output.text.comment("This server was left out, for the reason above. Without this site another would answer.");
+        self.output.text.set("names", list(names.iter().map(String::as_str)), origin);
         if certificates.is_empty() {
-            self.draft.text.set("self_signed", "true", origin);
+            self.output.text.set("self_signed", "true", origin);
         }
         for (chain, key, ocsp, origin) in &certificates {
-            self.draft.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
+            self.output.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
         }
         Route { is_closed: true, ..Route::new("", server.origin) }.write(self);
     }

@@ -28,14 +28,14 @@ impl Writer<'_> {
             self.tell(stream.inner());
             for server in stream.inner().iter().filter(|directive| directive.name == "server") {
                 let (inner, origin) = (server.inner(), &server.origin);
-                let listens = listen::all(inner, origin, 0, self.surroundings, &mut self.draft);
+                let listens = listen::all(inner, origin, 0, self.surroundings, &mut self.output);
                 sockets.extend(listens.iter().map(|listen| (listen.address, origin)));
                 listening.push((*stream, server, listens));
             }
         }
         let mut has_names = false;
         for (stream, server, listens) in listening {
-            self.draft.places.all += 1;
+            self.output.places.all += 1;
             let is_shared = |listen: &Listen| {
                 sockets.iter().any(|(address, origin)| {
                     *origin != &server.origin
@@ -46,12 +46,12 @@ impl Writer<'_> {
             let is_written = match listens.iter().find(|listen| is_shared(listen)) {
                 Some(shared) => {
                     let message = "the server is left out: another one listens on its socket";
-                    self.draft.lose(&shared.origin, message, SHARED);
+                    self.output.lose(&shared.origin, message, SHARED);
                     false
                 }
                 None => self.stream(&scope, stream, server, &listens, &mut has_names),
             };
-            self.draft.places.closed += usize::from(!is_written);
+            self.output.places.closed += usize::from(!is_written);
         }
     }
 
@@ -75,17 +75,17 @@ impl Writer<'_> {
             .or_else(|| laxer_backend(scope).filter(|_| is_tls));
         if let Some(shut) = shut {
             let message = format!("the server is left out because of `{}`", spoken(shut.directive));
-            self.draft.lose(&shut.directive.origin, message, shut.why);
+            self.output.lose(&shut.directive.origin, message, shut.why);
             return false;
         }
         if let Some(refused) = scope.find("ssl_reject_handshake").filter(|it| it.word(0) == "on") {
             let message = "this server refuses handshakes, and is left out";
-            self.draft.lose(&refused.origin, message, "nobody is served there");
+            self.output.lose(&refused.origin, message, "nobody is served there");
             return false;
         }
         let Some(pass) = scope.own().iter().find(|it| it.name == "proxy_pass") else {
             let message = "the server is left out: it passes connections on to nobody";
-            self.draft.lose(&server.origin, message, "write proxy_pass");
+            self.output.lose(&server.origin, message, "write proxy_pass");
             return false;
         };
         if listens.is_empty() {
@@ -99,7 +99,7 @@ impl Writer<'_> {
             Some(_) => {
                 let message = format!("the server is left out because of `{}`", spoken(pass));
                 let help = "one `map $ssl_preread_server_name` decides by name";
-                self.draft.lose(&pass.origin, message, help);
+                self.output.lose(&pass.origin, message, help);
                 false
             }
             None => {
@@ -115,9 +115,9 @@ impl Writer<'_> {
 
     fn listener(&mut self, listen: &Listen, kind: &str, scope: &Scope<'_>) {
         let origin = Some(&listen.origin);
-        self.draft.text.table("[[listener]]", origin);
-        self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
-        self.draft.text.set("kind", quoted(kind), origin);
+        self.output.text.table("[[listener]]", origin);
+        self.output.text.set("address", quoted(&listen.address.to_string()), origin);
+        self.output.text.set("kind", quoted(kind), origin);
         self.listener_settings(listen);
         if listen.takes_proxy {
             self.accept_proxy(&[scope], listen);
@@ -132,17 +132,17 @@ impl Writer<'_> {
         server: &Directive,
     ) {
         self.listener(listen, if listen.is_tls { "tls" } else { "tcp" }, scope);
-        self.draft.text.set("backend", quoted(&target.name), Some(&listen.origin));
+        self.output.text.set("backend", quoted(&target.name), Some(&listen.origin));
         if !listen.is_tls {
             return;
         }
-        self.offer(scope).write(&mut self.draft.text);
+        self.offer(scope).write(&mut self.output.text);
         if let Some(alpn) = scope.find("ssl_alpn") {
             let names = list(alpn.words.iter().map(String::as_str));
-            self.draft.text.set("alpn", names, Some(&alpn.origin));
+            self.output.text.set("alpn", names, Some(&alpn.origin));
         }
         for (chain, key, ocsp, origin) in self.pairs(scope, &server.origin).unwrap_or_default() {
-            self.draft.certificate(
+            self.output.certificate(
                 "[[listener.certificate]]",
                 &chain,
                 &key,
@@ -169,19 +169,19 @@ impl Writer<'_> {
         };
         let Some(map) = stream.inner().iter().find(is_it) else {
             let message = format!("the server is left out because of `{}`", spoken(pass));
-            self.draft.lose(&pass.origin, message, "no map tells what that stands for by name");
+            self.output.lose(&pass.origin, message, "no map tells what that stands for by name");
             return false;
         };
         let (sites, default) = self.entries(scope, stream, map);
         if sites.is_empty() && default.is_none() {
             let message = "the server is left out: no name is left that it passes on";
-            self.draft.lose(&pass.origin, message, "write each name");
+            self.output.lose(&pass.origin, message, "write each name");
             return false;
         }
         for listen in listens {
             self.listener(listen, "passthrough", scope);
             if let Some(default) = &default {
-                self.draft.text.set("backend", quoted(&default.name), Some(&listen.origin));
+                self.output.text.set("backend", quoted(&default.name), Some(&listen.origin));
             }
         }
         for (name, target, origin) in &sites {
@@ -189,9 +189,9 @@ impl Writer<'_> {
                 Some(bare) => vec![bare.to_owned(), format!("*.{bare}")],
                 None => vec![name.clone()],
             };
-            self.draft.text.table("[[site]]", Some(origin));
-            self.draft.text.set("names", list(names.iter().map(String::as_str)), Some(origin));
-            self.draft.text.set("backend", quoted(&target.name), Some(origin));
+            self.output.text.table("[[site]]", Some(origin));
+            self.output.text.set("names", list(names.iter().map(String::as_str)), Some(origin));
+            self.output.text.set("backend", quoted(&target.name), Some(origin));
         }
         let targets = sites.into_iter().map(|(_, target, _)| target).chain(default);
         for target in targets {
@@ -230,7 +230,7 @@ impl Writer<'_> {
                         let message =
                             format!("`{name}` stands for one more label, not for several");
                         let help = "write names below that one by one";
-                        self.draft.warn(&entry.origin, message, help);
+                        self.output.warn(&entry.origin, message, help);
                         unwritten = unwritten.or(Some(entry));
                     }
                     let target = self.carried(scope, stream, to);
@@ -239,13 +239,13 @@ impl Writer<'_> {
                 }
             };
             let message = format!("`{}` is not carried over", spoken(entry));
-            self.draft.warn(&entry.origin, message, help);
+            self.output.warn(&entry.origin, message, help);
             unwritten = unwritten.or(Some(entry));
         }
         if let Some(entry) = unwritten.filter(|_| default.take().is_some()) {
             let message =
                 format!("names that no entry has are refused because of `{}`", spoken(entry));
-            self.draft.warn(place, message, "the default would get its names, or some of them");
+            self.output.warn(place, message, "the default would get its names, or some of them");
         }
         (sites, default)
     }
@@ -260,21 +260,21 @@ impl Writer<'_> {
             return;
         }
         let place = target.upstream.map_or(origin, |upstream| &upstream.origin);
-        self.draft.text.table("[[backend]]", Some(place));
-        self.draft.text.set("name", quoted(&target.name), Some(place));
+        self.output.text.table("[[backend]]", Some(place));
+        self.output.text.set("name", quoted(&target.name), Some(place));
         let upstream = target.upstream.map(Directive::inner).unwrap_or_default();
         let balance = self.balance(upstream);
-        self.draft.text.set("balance", quoted(balance), Some(place));
+        self.output.text.set("balance", quoted(balance), Some(place));
         if scope.is_on("proxy_protocol") {
-            self.draft.text.set("send_proxy", quoted("v1"), Some(place));
+            self.output.text.set("send_proxy", quoted("v1"), Some(place));
         }
         match scope.find("proxy_connect_timeout") {
             Some(timeout) => self.time("connect_timeout", timeout, 1, 300),
-            None => self.draft.text.set("connect_timeout", quoted("60s"), None),
+            None => self.output.text.set("connect_timeout", quoted("60s"), None),
         }
         match scope.find("proxy_timeout") {
             Some(timeout) => self.time("idle_timeout", timeout, 1, 10 * 24 * 3600),
-            None => self.draft.text.set("idle_timeout", quoted("10m"), None),
+            None => self.output.text.set("idle_timeout", quoted("10m"), None),
         }
         let servers: Vec<&Directive> = upstream.iter().filter(|it| it.name == "server").collect();
         self.fails(&servers);
@@ -282,8 +282,8 @@ impl Writer<'_> {
             self.backend_tls(scope, &target, origin);
         }
         if target.upstream.is_none() {
-            self.draft.text.table("[[backend.server]]", Some(origin));
-            self.draft.text.set("address", quoted(&target.address), Some(origin));
+            self.output.text.table("[[backend.server]]", Some(origin));
+            self.output.text.set("address", quoted(&target.address), Some(origin));
         }
         for server in servers {
             let limit =
@@ -291,7 +291,7 @@ impl Writer<'_> {
             if let Some(limit) = limit.filter(|_| target.is_shared) {
                 let message = format!("`{limit}` holds for each of several backends");
                 let help = "this upstream is asked in several ways, and each has connections of its own: lower `connections` of all";
-                self.draft.warn(&server.origin, message, help);
+                self.output.warn(&server.origin, message, help);
             }
             self.backend_server(server);
         }
@@ -312,7 +312,7 @@ impl Writer<'_> {
                         let message =
                             format!("`{}` is not carried over as it is", spoken(directive));
                         let help = "the client's address decides";
-                        self.draft.warn(&directive.origin, message, help);
+                        self.output.warn(&directive.origin, message, help);
                     }
                     "source-hash"
                 }
@@ -330,8 +330,8 @@ impl Writer<'_> {
         let Some(first) = servers.first() else { return };
         let fails = of(first, "max_fails=").and_then(|it| it.parse::<u32>().ok()).unwrap_or(1);
         let time = of(first, "fail_timeout=").and_then(|it| measure::seconds(&it)).unwrap_or(10);
-        self.draft.text.set("fails", fails.min(1000), Some(&first.origin));
-        self.draft.text.set(
+        self.output.text.set("fails", fails.min(1000), Some(&first.origin));
+        self.output.text.set(
             "fail_time",
             quoted(&format!("{}s", time.clamp(1, 3600))),
             Some(&first.origin),
@@ -340,7 +340,7 @@ impl Writer<'_> {
             let is_same = |key| of(other, key) == of(first, key);
             if !is_same("max_fails=") || !is_same("fail_timeout=") {
                 let message = "max_fails and fail_timeout are those of the first server";
-                self.draft.warn(
+                self.output.warn(
                     &other.origin,
                     message,
                     "`fails` and `fail_time` hold for a whole backend",
@@ -354,26 +354,30 @@ impl Writer<'_> {
         let options: Vec<&str> = server.words.iter().skip(1).map(String::as_str).collect();
         if options.contains(&"down") {
             let message = format!("`{}` is left out", spoken(server));
-            self.draft.warn(origin, message, "write it again when it is to be used");
+            self.output.warn(origin, message, "write it again when it is to be used");
             return;
         }
-        self.draft.text.table("[[backend.server]]", Some(origin));
-        self.draft.text.set("address", quoted(&with_port(server.word(0), 80)), Some(origin));
+        self.output.text.table("[[backend.server]]", Some(origin));
+        self.output.text.set("address", quoted(&with_port(server.word(0), 80)), Some(origin));
         for option in options {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             match (key, value.parse::<u64>()) {
                 ("weight", Ok(weight)) => {
-                    self.draft.text.set("weight", weight.clamp(1, 1000), Some(origin));
+                    self.output.text.set("weight", weight.clamp(1, 1000), Some(origin));
                 }
                 ("max_conns", Ok(0)) => {}
                 ("max_conns", Ok(limit)) => {
-                    self.draft.text.set("connections", limit.min(1_000_000), Some(origin));
+                    self.output.text.set("connections", limit.min(1_000_000), Some(origin));
                 }
-                ("backup", _) => self.draft.text.set("backup", "true", Some(origin)),
+                ("backup", _) => self.output.text.set("backup", "true", Some(origin)),
                 ("max_fails" | "fail_timeout" | "resolve", _) => {}
                 _ => {
                     let message = format!("`{option}` is not carried over");
-                    self.draft.warn(origin, message, "kettle knows weight, connections and backup");
+                    self.output.warn(
+                        origin,
+                        message,
+                        "kettle knows weight, connections and backup",
+                    );
                 }
             }
         }
@@ -381,12 +385,12 @@ impl Writer<'_> {
 
     fn backend_tls(&mut self, scope: &Scope<'_>, target: &Target<'_>, origin: &Origin) {
         let place = scope.find("proxy_ssl").map_or(origin, |it| &it.origin);
-        self.draft.text.table("[backend.tls]", Some(place));
+        self.output.text.table("[backend.tls]", Some(place));
         let named = scope.find("proxy_ssl_name").filter(|it| it.word(0) != "$proxy_host");
         if let Some(named) = named.filter(|it| it.word(0).contains('$')) {
             let message = format!("`{}` is not carried over", spoken(named));
             let help = "a backend shows a certificate for one name, that of `proxy_pass` where no other is written";
-            self.draft.warn(&named.origin, message, help);
+            self.output.warn(&named.origin, message, help);
         }
         let named = named.filter(|it| !it.word(0).contains('$'));
         let host = match (named, target.upstream) {
@@ -397,12 +401,12 @@ impl Writer<'_> {
         let bare = host.trim_matches(['[', ']']);
         if bare.parse::<std::net::IpAddr>().is_err() && !host.starts_with("unix:") {
             let origin = named.map_or(place, |it| &it.origin);
-            self.draft.text.set("name", quoted(host), Some(origin));
+            self.output.text.set("name", quoted(host), Some(origin));
         }
         if !scope.is_on("proxy_ssl_verify") {
             let message = "the certificate of the server is verified here";
             let help = "nginx does not without proxy_ssl_verify; `roots` or `pins` below [backend.tls] say whom to trust";
-            self.draft.warn(place, message, help);
+            self.output.warn(place, message, help);
         }
         let path = |writer: &Self, name: &str| {
             let file = scope.find(name)?;
@@ -410,14 +414,14 @@ impl Writer<'_> {
             Some((quoted(&path), file.origin.clone()))
         };
         if let Some((roots, origin)) = path(self, "proxy_ssl_trusted_certificate") {
-            self.draft.text.set("roots", roots, Some(&origin));
+            self.output.text.set("roots", roots, Some(&origin));
         }
         let (chain, key) =
             (path(self, "proxy_ssl_certificate"), path(self, "proxy_ssl_certificate_key"));
-        self.offer_to_servers(scope).write(&mut self.draft.text);
+        self.offer_to_servers(scope).write(&mut self.output.text);
         if let (Some((chain, origin)), Some((key, _))) = (chain, key) {
             let pair = format!("{{ chain = {chain}, key = {key} }}");
-            self.draft.text.set("certificate", pair, Some(&origin));
+            self.output.text.set("certificate", pair, Some(&origin));
         }
     }
 }

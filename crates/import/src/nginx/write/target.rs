@@ -47,8 +47,8 @@ impl Writer<'_> {
         let words = said.collect::<Vec<_>>().join(";");
         let identity = format!("{is_stream} {end} {place} {words}");
         let is_other = |it: &String| *it != identity && it.contains(&place);
-        let is_shared = upstream.is_some() && self.draft.backend_names.values().any(is_other);
-        let name = self.draft.backend_name(to, end, &identity);
+        let is_shared = upstream.is_some() && self.output.backend_names.values().any(is_other);
+        let name = self.output.backend_name(to, end, &identity);
         Target { name, upstream, address, is_tls, is_shared }
     }
 }

@@ -10,7 +10,7 @@ use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::offer::{Examples, Offer, Said, Versions, Wanted};
+use crate::offer::{Examples, Offer, TlsOffer, Versions, Written};
 use crate::openssl::VERSIONS;
 
 /// A chain, its key, a staple, and where they were written.
@@ -19,17 +19,17 @@ pub(super) type Pair = (PathBuf, PathBuf, Option<PathBuf>, Origin);
 impl Writer<'_> {
     /// `[tls]`. What is offered is what all servers have in common.
     pub(super) fn tls(&mut self, scopes: &[&Scope<'_>], streams: &[&Directive]) {
-        self.draft.text.table("[tls]", None);
+        self.output.text.table("[tls]", None);
         if let Some(offer) = self.common_offer(scopes) {
-            offer.write(&mut self.draft.text);
+            offer.write(&mut self.output.text);
         }
         let of = |name: &str| scopes.iter().find_map(|scope| scope.find(name));
         if let Some(curves) = of("ssl_ecdh_curve").filter(|curves| curves.word(0) != "auto") {
-            let said = Said { text: curves.word(0), origin: &curves.origin };
-            self.draft.groups(said, &EXAMPLES);
+            let curves = Written { text: curves.word(0), origin: &curves.origin };
+            self.output.groups(curves, &EXAMPLES);
         }
         if let Some(tickets) = of("ssl_session_tickets").filter(|it| it.word(0) == "off") {
-            self.draft.text.set("tickets", 0, Some(&tickets.origin));
+            self.output.text.set("tickets", 0, Some(&tickets.origin));
         }
         if let Some(cache) = of("ssl_session_cache") {
             self.session_cache(cache);
@@ -37,10 +37,10 @@ impl Writer<'_> {
         if let Some(key) = of("ssl_session_ticket_key") {
             let path = self.folder.join(key.word(0));
             let path = quoted(&path.display().to_string());
-            self.draft.text.set("ticket_secret", path, Some(&key.origin));
+            self.output.text.set("ticket_secret", path, Some(&key.origin));
             let message =
                 "tickets of nginx are not opened: keys are made of that file in another way";
-            self.draft.warn(
+            self.output.warn(
                 &key.origin,
                 message,
                 "`ticket_secret` is the same on all hosts that run kettle",
@@ -51,7 +51,7 @@ impl Writer<'_> {
                 // A session lives for up to two rotations.
                 Some(seconds) => {
                     let half = format!("{}s", (seconds / 2).clamp(60, 84 * 3600));
-                    self.draft.text.set("ticket_rotation", quoted(&half), Some(&timeout.origin));
+                    self.output.text.set("ticket_rotation", quoted(&half), Some(&timeout.origin));
                 }
                 None => self.unreadable(timeout, "1d"),
             }
@@ -75,11 +75,11 @@ impl Writer<'_> {
                 if other.words != chosen.words {
                     let message = format!("`{}` is not carried over", spoken(other));
                     let help = "it holds for all sites, as the first server says";
-                    self.draft.warn(&other.origin, message, help);
+                    self.output.warn(&other.origin, message, help);
                 }
             }
         }
-        self.draft.text.end_table();
+        self.output.text.end_table();
         self.commands(scopes);
     }
 
@@ -101,7 +101,7 @@ impl Writer<'_> {
                         && let Some(place) = place
                     {
                         let message = "servers offer different versions or ciphers";
-                        self.draft.warn(
+                        self.output.warn(
                             &place.origin,
                             message,
                             "kettle offers for all what all have in common",
@@ -113,7 +113,7 @@ impl Writer<'_> {
         let (offer, origin) = common?;
         if offer.has_nothing_left() {
             let message = "the servers have no version or no cipher in common";
-            self.draft.find(origin, message, "kettle offers the same for all sites");
+            self.output.find(origin, message, "kettle offers the same for all sites");
         }
         Some(offer)
     }
@@ -122,16 +122,16 @@ impl Writer<'_> {
         let commands = scope.all("ssl_conf_command");
         let command = |name: &str| {
             let it = last(&commands, name)?;
-            Some(Said { text: it.word(1), origin: &it.origin })
+            Some(Written { text: it.word(1), origin: &it.origin })
         };
-        let said = wanted(scope.find("ssl_protocols"), scope.find("ssl_ciphers"));
-        let wanted = Wanted {
-            versions: self.within(said.versions, &commands),
-            ciphers: command("CipherString").or(said.ciphers),
+        let offer = tls_offer(scope.find("ssl_protocols"), scope.find("ssl_ciphers"));
+        let wanted = TlsOffer {
+            versions: self.within(offer.versions, &commands),
+            ciphers: command("CipherString").or(offer.ciphers),
             tls13_suites: command("Ciphersuites"),
             is_ordered: scope.is_on("ssl_prefer_server_ciphers"),
         };
-        self.draft.offer(&wanted, &EXAMPLES)
+        self.output.offer(&wanted, &EXAMPLES)
     }
 
     /// Versions without those that OpenSSL's own words rule out, which hold besides `ssl_protocols`.
@@ -173,10 +173,10 @@ impl Writer<'_> {
 
     /// What servers are offered, which the directives for clients say nothing of.
     pub(super) fn offer_to_servers(&mut self, scope: &Scope<'_>) -> Offer {
-        let said = wanted(scope.find("proxy_ssl_protocols"), scope.find("proxy_ssl_ciphers"));
+        let offer = tls_offer(scope.find("proxy_ssl_protocols"), scope.find("proxy_ssl_ciphers"));
         // A client's own order is the one that it offers.
-        let wanted = Wanted { is_ordered: true, ..said };
-        self.draft.offer(&wanted, &TO_SERVERS)
+        let wanted = TlsOffer { is_ordered: true, ..offer };
+        self.output.offer(&wanted, &TO_SERVERS)
     }
 
     fn session_cache(&mut self, cache: &Directive) {
@@ -193,7 +193,7 @@ impl Writer<'_> {
                 _ => return self.unreadable(cache, "shared:SSL:10m"),
             }
         }
-        self.draft.text.set("session_cache", sessions.min(1_048_576), Some(&cache.origin));
+        self.output.text.set("session_cache", sessions.min(1_048_576), Some(&cache.origin));
     }
 
     /// `ssl_conf_command`: OpenSSL's own words.
@@ -209,7 +209,7 @@ impl Writer<'_> {
                 _ => {}
             }
             let message = format!("`{}` is not carried over", spoken(command));
-            self.draft.warn(
+            self.output.warn(
                 &command.origin,
                 message,
                 "there is no OpenSSL; [tls] has what can be chosen",
@@ -223,7 +223,7 @@ impl Writer<'_> {
         if chains.is_empty() || keys.len() < chains.len() {
             let message = "this server speaks TLS and has no certificate, or one without its key";
             let help = "write ssl_certificate FILE; and ssl_certificate_key FILE;";
-            self.draft.find(origin, message, help);
+            self.output.find(origin, message, help);
             return None;
         }
         let ocsp = scope.find("ssl_stapling_file").map(|file| self.folder.join(file.word(0)));
@@ -232,7 +232,7 @@ impl Writer<'_> {
             let is_file = |text: &str| !text.contains('$') && !text.contains(':');
             if !is_file(chain.word(0)) || !is_file(key.word(0)) {
                 let message = "a certificate and its key are files";
-                self.draft.find(&chain.origin, message, "write the paths of both");
+                self.output.find(&chain.origin, message, "write the paths of both");
                 return None;
             }
             let ocsp = ocsp.clone().filter(|_| index == 0);
@@ -253,7 +253,7 @@ impl Writer<'_> {
             "optional" => "optional",
             "optional_no_ca" => {
                 let message = "a client's certificate that nobody vouches for ends the connection";
-                self.draft.warn(&verify.origin, message, "`optional` is the nearest");
+                self.output.warn(&verify.origin, message, "`optional` is the nearest");
                 "optional"
             }
             _ => return self.unreadable(verify, "on"),
@@ -262,7 +262,7 @@ impl Writer<'_> {
             scope.find("ssl_client_certificate").or(scope.find("ssl_trusted_certificate"))
         else {
             let message = "clients are asked for certificates, and nothing says whom to trust";
-            self.draft.find(&verify.origin, message, "write ssl_client_certificate FILE;");
+            self.output.find(&verify.origin, message, "write ssl_client_certificate FILE;");
             return;
         };
         let path = |writer: &Self, it: &Directive| {
@@ -270,19 +270,19 @@ impl Writer<'_> {
         };
         if scope.find("ssl_verify_depth").is_none() {
             let message = "chains of clients may have six authorities below their root";
-            self.draft.warn(
+            self.output.warn(
                 &verify.origin,
                 message,
                 "nginx takes one, if ssl_verify_depth says nothing",
             );
         }
         let (roots_path, origin) = (path(self, roots), Some(&verify.origin));
-        self.draft.text.table(table, origin);
-        self.draft.text.set("mode", quoted(mode), origin);
-        self.draft.text.set("roots", roots_path, Some(&roots.origin));
+        self.output.text.table(table, origin);
+        self.output.text.set("mode", quoted(mode), origin);
+        self.output.text.set("roots", roots_path, Some(&roots.origin));
         if let Some(crl) = scope.find("ssl_crl") {
             let crl_path = path(self, crl);
-            self.draft.text.set("crl", crl_path, Some(&crl.origin));
+            self.output.text.set("crl", crl_path, Some(&crl.origin));
         }
     }
 }
@@ -292,10 +292,10 @@ fn last<'d>(commands: &[&'d Directive], name: &str) -> Option<&'d Directive> {
     commands.iter().rfind(|it| it.word(0).eq_ignore_ascii_case(name)).copied()
 }
 
-fn wanted<'d>(versions: Option<&'d Directive>, ciphers: Option<&'d Directive>) -> Wanted<'d> {
+fn tls_offer<'d>(versions: Option<&'d Directive>, ciphers: Option<&'d Directive>) -> TlsOffer<'d> {
     let versions = versions.map(|it| (it.words.iter().map(String::as_str).collect(), &it.origin));
-    let ciphers = ciphers.map(|it| Said { text: it.word(0), origin: &it.origin });
-    Wanted { versions, ciphers, ..Wanted::default() }
+    let ciphers = ciphers.map(|it| Written { text: it.word(0), origin: &it.origin });
+    TlsOffer { versions, ciphers, ..TlsOffer::default() }
 }
 
 /// What makes clients' certificates harder to get than kettle does.

@@ -145,7 +145,7 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
                 metrics: Arc::clone(&stage.worker.metrics),
                 log: stage.log.worker(0).unwrap(),
                 shutdown,
-                kill_switch: Arc::default(),
+                tx_path_switch: Arc::default(),
                 capabilities: Arc::new(capabilities()),
                 budgets: budgets(),
                 questions,

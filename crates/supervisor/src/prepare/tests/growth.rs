@@ -28,15 +28,15 @@ fn cost(fixture: &Fixture, text: &str) -> Duration {
     let path = fixture.directory.path().join("kettle.toml");
     let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
     let began = thread_cpu_time();
-    let load = |purpose: &Purpose<'_>| {
+    let load = |load_for: &LoadFor<'_>| {
         let config = kettle_config::parse(text, &path).map_err(|found| found.len())?;
-        prepare(config, &resumption, purpose).map_err(|found| found.len())
+        prepare(config, &resumption, load_for).map_err(|found| found.len())
     };
-    if let Ok(prepared) = load(&Purpose::Start) {
-        let reloaded = load(&Purpose::Reload(&prepared)).unwrap();
-        reloaded.backends.put_in_force();
-        let held: Vec<_> = reloaded.config.listeners.iter().rev().map(held).collect();
-        assert_eq!(bind(&reloaded.config, 0, &held, &[]).unwrap().len(), held.len());
+    if let Ok(loaded) = load(&LoadFor::Start) {
+        let reloaded = load(&LoadFor::Reload(&loaded)).unwrap();
+        reloaded.served.backends.put_in_force();
+        let held: Vec<_> = reloaded.served.config.listeners.iter().rev().map(held).collect();
+        assert_eq!(bind(&reloaded.served.config, 0, &held, &[]).unwrap().len(), held.len());
     }
     thread_cpu_time() - began
 }

@@ -5,7 +5,7 @@ use rustls::client::Tls12Resumption;
 
 use super::lifetime::{ALL_MEANS, client, policy};
 use super::*;
-use crate::observed::TicketEpoch;
+use crate::rustls_callbacks::TicketEpoch;
 use crate::session::Resumption;
 
 /// A host by its clocks, which stand until they are set.
@@ -51,7 +51,7 @@ fn secret(byte: u8) -> TicketSecret {
 
 /// What a host makes of a ticket: whose key it is under, and whether it opens.
 fn opened(tickets: &Arc<dyn ProducesTickets>, ticket: &[u8]) -> (Option<TicketEpoch>, bool) {
-    let mut handshake = observed::Observed::default();
+    let mut handshake = rustls_callbacks::Observed::default();
     let opens = handshake.during(|| tickets.decrypt(ticket).is_some());
     (handshake.ticket_epoch, opens)
 }
@@ -139,7 +139,7 @@ fn advertised_lifetime_is_at_most_two_periods() {
     assert_eq!(here.at_wall(100.5).lifetime(), 9 * hours);
     let ticket = ahead.at_wall(101.0).encrypt(STATE).expect("a ticket");
     let tickets = here.at_wall(100.5);
-    let lifetime = observed::Observed::default().during(|| {
+    let lifetime = rustls_callbacks::Observed::default().during(|| {
         assert!(tickets.decrypt(&ticket).is_some());
         tickets.lifetime()
     });

@@ -161,14 +161,14 @@ fn advertised_lifetime_of_a_new_ticket_is_that_of_the_session() {
     let fixture = Fixture::new();
     let tickets = fixture.at(0.0);
     let ticket = tickets.encrypt(STATE).expect("a ticket");
-    let mut handshake = observed::Observed::default();
+    let mut handshake = rustls_callbacks::Observed::default();
     fixture.at(1.75);
     let state = handshake.during(|| tickets.decrypt(&ticket)).expect("its state");
     let (again, lifetime) =
         handshake.during(|| (tickets.encrypt(&state).expect("a ticket"), tickets.lifetime()));
     assert_eq!(u64::from(lifetime), PERIOD.as_secs() / 4);
     // Under the key of this period, a ticket lasts as long as any.
-    let (same_key, lifetime) = observed::Observed::default().during(|| {
+    let (same_key, lifetime) = rustls_callbacks::Observed::default().during(|| {
         let ticket = tickets.encrypt(STATE).expect("a ticket");
         (tickets.decrypt(&ticket), tickets.lifetime())
     });

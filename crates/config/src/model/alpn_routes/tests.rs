@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::Ways;
+use super::AlpnRoutes;
 use crate::Config;
 
 fn parsed(text: &str) -> Config {
@@ -29,22 +29,22 @@ backend_by_alpn = { h2 = "c" }
 "#,
     );
     let [listener] = &config.listeners[..] else { panic!() };
-    let ways = |site: usize| listener.ways(config.sites.get(site));
+    let routes = |site: usize| listener.alpn_routes(config.sites.get(site));
     let others = Some("a");
-    assert_eq!(ways(0), Ways { by_alpn: vec![("imap", "c"), ("h2", "b")], others });
-    assert_eq!(ways(1), Ways { by_alpn: vec![("h2", "c")], others: Some("b") });
-    assert_eq!(ways(2), Ways { by_alpn: vec![("h2", "b"), ("imap", "b")], others });
+    assert_eq!(routes(0), AlpnRoutes { by_alpn: vec![("imap", "c"), ("h2", "b")], others });
+    assert_eq!(routes(1), AlpnRoutes { by_alpn: vec![("h2", "c")], others: Some("b") });
+    assert_eq!(routes(2), AlpnRoutes { by_alpn: vec![("h2", "b"), ("imap", "b")], others });
 }
 
 #[test]
 fn only_what_has_a_backend_is_agreed_on() {
     let spoken = || ["h2", "http/1.1"].into_iter();
     let table = || vec![("imap", "a"), ("http/1.1", "b")];
-    let ways = Ways { by_alpn: table(), others: Some("c") };
-    assert_eq!(ways.protocols(spoken()), ["h2", "http/1.1", "imap"]);
-    assert!(!ways.needs_alpn());
-    let ways = Ways { by_alpn: table(), others: None };
-    assert_eq!(ways.protocols(spoken()), ["http/1.1", "imap"]);
-    assert!(ways.needs_alpn());
-    assert!(!Ways::default().needs_alpn());
+    let routes = AlpnRoutes { by_alpn: table(), others: Some("c") };
+    assert_eq!(routes.protocols(spoken()), ["h2", "http/1.1", "imap"]);
+    assert!(!routes.needs_alpn());
+    let routes = AlpnRoutes { by_alpn: table(), others: None };
+    assert_eq!(routes.protocols(spoken()), ["http/1.1", "imap"]);
+    assert!(routes.needs_alpn());
+    assert!(!AlpnRoutes::default().needs_alpn());
 }

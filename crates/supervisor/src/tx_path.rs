@@ -8,7 +8,7 @@ use kettle_kernel::netlink::{self, Offload};
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::{Cipher, Version};
 
-use kettle_server::kill_switch::SwitchPosition;
+use kettle_server::tx_path::switch::TxPathOverride;
 
 use crate::prepare::PASSTHROUGH_CROSSOVER;
 
@@ -17,7 +17,7 @@ pub(super) fn line(
     config: &Config,
     capabilities: &Capabilities,
     obstacle: Option<&str>,
-    position: SwitchPosition,
+    position: TxPathOverride,
 ) -> String {
     let speaking = config.backends.iter().filter(|backend| backend.tls.is_some());
     let speaking: HashSet<&str> = speaking.map(|backend| backend.name.value.as_str()).collect();
@@ -32,7 +32,7 @@ pub(super) fn line(
     if ours.iter().all(|way| way.how == USER_SPACE) {
         return format!("TLS: {USER_SPACE} — as configured");
     }
-    if position == SwitchPosition::User {
+    if position == TxPathOverride::User {
         return "TLS: user space — switched off (kettle ctl path auto switches it on)".to_owned();
     }
     if let Some(obstacle) = obstacle {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-pub(crate) use kettle_manual::output::{exit, fail, print, print_line};
+pub(crate) use kettle_command_line::output::{exit, fail, print, print_line};
 
 /// Prints to standard error what the reader should know although the command goes on.
 pub(crate) fn warn(message: impl Display) {

@@ -6,7 +6,7 @@ use crate::located::Located;
 
 /// Where the connections go that ask for the names of one site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ways<'c> {
+pub struct AlpnRoutes<'c> {
     /// Those that offer a protocol: the first that is offered decides.
     pub by_alpn: Vec<(&'c str, &'c str)>,
     /// All others.
@@ -16,7 +16,7 @@ pub struct Ways<'c> {
 impl Listener {
     /// Where it carries connections for the names of this site, or for names that no site has. What the site says comes
     /// before what the listener says.
-    pub fn ways<'c>(&'c self, site: Option<&'c Site>) -> Ways<'c> {
+    pub fn alpn_routes<'c>(&'c self, site: Option<&'c Site>) -> AlpnRoutes<'c> {
         let own = site.map_or(&[][..], |site| &site.backend_by_alpn);
         let backend = site.and_then(|site| site.backend.as_ref());
         let (inherited, others) = match backend {
@@ -29,7 +29,7 @@ impl Listener {
                 by_alpn.push((protocol, backend));
             }
         }
-        Ways { by_alpn, others: others.map(|backend| backend.value.as_str()) }
+        AlpnRoutes { by_alpn, others: others.map(|backend| backend.value.as_str()) }
     }
 
     /// The backends that it names itself by protocol.
@@ -59,7 +59,7 @@ impl Site {
     }
 }
 
-impl<'c> Ways<'c> {
+impl<'c> AlpnRoutes<'c> {
     /// The protocols to agree on, preferred first: those `spoken` by the backend for all others, if there is one, and those
     /// that have a backend of their own.
     pub fn protocols(&self, spoken: impl Iterator<Item = &'c str>) -> Vec<&'c str> {

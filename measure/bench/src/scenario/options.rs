@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use kettle_command_line::parse_size;
 use kettle_loadgen::offer::ResumeBy;
-use kettle_manual::parse_size;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 

@@ -39,7 +39,7 @@ fn kernel(chacha20: bool, rekey: bool) -> Capabilities {
 
 #[test]
 fn auto_says_from_where_on_and_with_what() {
-    let line = line(&config(TxPathChoice::Auto), &kernel(true, true), None, SwitchPosition::Auto);
+    let line = line(&config(TxPathChoice::Auto), &kernel(true, true), None, TxPathOverride::Auto);
     let expected = "TLS: auto — kernel sendfile from 64 KiB \
                     (AES-128-GCM, AES-256-GCM, ChaCha20; rekey: yes; NIC: ";
     assert!(line.starts_with(expected), "{line}");
@@ -53,7 +53,7 @@ fn sendfile_is_for_http_1_1_alone() {
     ] {
         let mut config = config(path);
         config.fill_in_http2();
-        let line = line(&config, &kernel(true, true), None, SwitchPosition::Auto);
+        let line = line(&config, &kernel(true, true), None, TxPathOverride::Auto);
         assert!(line.starts_with(&format!("TLS: {how}")), "{line}");
     }
 }
@@ -61,7 +61,7 @@ fn sendfile_is_for_http_1_1_alone() {
 #[test]
 fn a_kernel_without_rekey_or_chacha20_says_so() {
     let line =
-        line(&config(TxPathChoice::KernelWrite), &kernel(false, false), None, SwitchPosition::Auto);
+        line(&config(TxPathChoice::KernelWrite), &kernel(false, false), None, TxPathOverride::Auto);
     let expected = "TLS: kernel-write (AES-128-GCM, AES-256-GCM; rekey: no; NIC: ";
     assert!(line.starts_with(expected), "{line}");
 }
@@ -71,13 +71,13 @@ fn user_space_has_its_reason() {
     let auto = config(TxPathChoice::Auto);
     let obstacle = Some("CONFIG_TLS is not set");
     assert_eq!(
-        line(&auto, &kernel(true, true), obstacle, SwitchPosition::Auto),
+        line(&auto, &kernel(true, true), obstacle, TxPathOverride::Auto),
         "TLS: user space — this kernel has no kTLS (CONFIG_TLS is not set); see kettle doctor"
     );
-    let switched = line(&auto, &kernel(true, true), None, SwitchPosition::User);
+    let switched = line(&auto, &kernel(true, true), None, TxPathOverride::User);
     assert!(switched.contains("switched off"), "{switched}");
     let configured =
-        line(&config(TxPathChoice::User), &kernel(true, true), None, SwitchPosition::Auto);
+        line(&config(TxPathChoice::User), &kernel(true, true), None, TxPathOverride::Auto);
     assert_eq!(configured, "TLS: user space — as configured");
 }
 
@@ -87,7 +87,7 @@ fn line_of(kinds: Vec<ListenerKind>) -> String {
     let listener = config.listeners.remove(0);
     let listeners = kinds.into_iter().map(|kind| Listener { kind, ..listener.clone() });
     config.listeners = listeners.collect();
-    line(&config, &kernel(true, true), None, SwitchPosition::Auto)
+    line(&config, &kernel(true, true), None, TxPathOverride::Auto)
 }
 
 fn tls(path: TunnelPathChoice) -> ListenerKind {

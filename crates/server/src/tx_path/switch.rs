@@ -10,30 +10,30 @@ use serde::{Deserialize, Serialize};
 
 /// Read by the workers whenever a connection could move into the kernel.
 #[derive(Debug, Default)]
-pub struct KillSwitch {
+pub struct TxPathSwitch {
     user_only: AtomicBool,
 }
 
 /// What the switch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SwitchPosition {
+pub enum TxPathOverride {
     /// As the configuration says.
     Auto,
     /// In user space, whatever the configuration says.
     User,
 }
 
-impl KillSwitch {
+impl TxPathSwitch {
     /// Sets the switch, for every decision from now on.
-    pub fn set(&self, position: SwitchPosition) {
-        self.user_only.store(position == SwitchPosition::User, Relaxed);
+    pub fn set(&self, position: TxPathOverride) {
+        self.user_only.store(position == TxPathOverride::User, Relaxed);
     }
 
     /// What the switch says now.
     #[must_use]
-    pub fn position(&self) -> SwitchPosition {
-        if self.is_user_only() { SwitchPosition::User } else { SwitchPosition::Auto }
+    pub fn position(&self) -> TxPathOverride {
+        if self.is_user_only() { TxPathOverride::User } else { TxPathOverride::Auto }
     }
 
     /// Whether no further connection may move into the kernel.
@@ -43,18 +43,18 @@ impl KillSwitch {
     }
 }
 
-impl SwitchPosition {
+impl TxPathOverride {
     /// The word used on the command line and in the status.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            SwitchPosition::Auto => "auto",
-            SwitchPosition::User => "user",
+            TxPathOverride::Auto => "auto",
+            TxPathOverride::User => "user",
         }
     }
 }
 
-impl fmt::Display for SwitchPosition {
+impl fmt::Display for TxPathOverride {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -62,24 +62,24 @@ impl fmt::Display for SwitchPosition {
 
 /// The word was neither `auto` nor `user`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownSwitchPosition;
+pub struct UnknownTxPathOverride;
 
-impl fmt::Display for UnknownSwitchPosition {
+impl fmt::Display for UnknownTxPathOverride {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the path is either `auto` or `user`")
     }
 }
 
-impl std::error::Error for UnknownSwitchPosition {}
+impl std::error::Error for UnknownTxPathOverride {}
 
-impl FromStr for SwitchPosition {
-    type Err = UnknownSwitchPosition;
+impl FromStr for TxPathOverride {
+    type Err = UnknownTxPathOverride;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
-            "auto" => Ok(SwitchPosition::Auto),
-            "user" => Ok(SwitchPosition::User),
-            _ => Err(UnknownSwitchPosition),
+            "auto" => Ok(TxPathOverride::Auto),
+            "user" => Ok(TxPathOverride::User),
+            _ => Err(UnknownTxPathOverride),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use kettle_manual::{write_completions, write_pages};
+use kettle_command_line::{write_completions, write_pages};
 
 use crate::cli::{Cli, ManualArguments};
 

@@ -18,7 +18,7 @@ pub(crate) struct Places {
 
 /// What an importer has so far.
 #[derive(Default)]
-pub(crate) struct Draft {
+pub(crate) struct Output {
     pub(crate) text: TomlText,
     /// What was not carried over.
     pub(crate) warnings: Vec<Diagnostic>,
@@ -34,7 +34,7 @@ pub(crate) struct Draft {
     pub(crate) backend_names: BTreeMap<String, String>,
 }
 
-impl Draft {
+impl Output {
     /// Says what is not carried over, and what holds instead. The same is said once.
     pub(crate) fn warn(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
         let warning = origin.diagnostic(message, Some(help.to_owned()));
