@@ -111,6 +111,69 @@ fn a_window_grows_while_a_body_is_passed_on_as_it_comes() {
     assert!(client.may_send(stream) > 10 << 20);
 }
 
+/// It sends 64 KiB before it knows the windows, and waits for them.
+#[test]
+fn the_windows_of_a_client_that_is_far_away_grow_with_the_first_round_trip_that_shows_it() {
+    for (is_far, is_passed_on, is_acknowledged, first_bytes, grows) in [
+        (true, true, false, 65_535, true),
+        (true, true, false, 43_000, false),
+        (true, false, false, 65_535, false),
+        (true, true, true, 65_535, false),
+        (false, true, false, 65_535, false),
+    ] {
+        let budget = WindowBudget::new(BUDGET);
+        let mut client = Distant::new(&budget);
+        if is_far {
+            client.connection.note_far();
+        }
+        let acknowledge = |it: &mut Distant| say(&mut it.connection, &frame(SETTINGS, ACK, 0, b""));
+        if is_acknowledged {
+            acknowledge(&mut client);
+        }
+        let stream = client.begin(&[]);
+        client.send(stream, first_bytes);
+        while read_next(&mut client.connection, stream) > 0 {}
+        client.hear();
+        acknowledge(&mut client);
+        // The answer to the ping comes in front of what it sends now.
+        client.hear();
+        client.send(stream, client.may_send(stream));
+        assert!(client.connection.is_probing(stream));
+        assert!(read_next(&mut client.connection, stream) > 0);
+        if is_passed_on {
+            client.connection.note_passed_on(stream);
+        }
+        let what = format!("{is_far} {is_passed_on} {is_acknowledged} {first_bytes}");
+        assert_eq!(budget.free_bytes() < BUDGET, grows, "{what}");
+        client.pings.clear();
+        client.hear();
+        assert_eq!(client.may_send(stream) > 8 << 20, grows, "{what}");
+    }
+}
+
+#[test]
+fn a_client_waits_for_no_window_at_the_end_of_a_body_for_which_it_grew() {
+    for first in [1, 40_000, 80_000, 120_000] {
+        let mut client = Distant::new(&WindowBudget::new(BUDGET));
+        let all = 6_usize << 20;
+        let stream = client.begin(&[("content-length", &all.to_string())]);
+        let mut left = all;
+        for bytes in [first].into_iter().chain(std::iter::repeat(usize::MAX)) {
+            let bytes = bytes.min(client.may_send(stream)).min(left);
+            client.send(stream, bytes);
+            left -= bytes;
+            while read_next(&mut client.connection, stream) > 0 {
+                client.connection.note_passed_on(stream);
+            }
+            client.hear();
+            if client.may_send(stream) > 1 << 20 {
+                break;
+            }
+        }
+        assert!(client.may_send(stream) >= left, "{first}: {} {left}", client.may_send(stream));
+    }
+}
+
 /// The last piece of each burst is found passed on when the next burst begins, and so behind the probe.
 #[test]
 fn a_window_grows_where_a_body_comes_in_bursts() {
@@ -451,9 +514,15 @@ proptest! {
 
     /// Whatever happens, what clients may send and what is held is within the first windows and what the budget lacks.
     #[test]
-    fn what_is_granted_is_counted(acts in vec((0_u8..9, 0_usize..3, 1_usize..600_000), 1..200)) {
+    fn what_is_granted_is_counted(
+        acts in vec((0_u8..9, 0_usize..3, 1_usize..600_000), 1..200),
+        is_far in any::<bool>(),
+    ) {
         let budget = WindowBudget::new(8 << 20);
         let mut client = Distant::new(&budget);
+        if is_far {
+            client.connection.note_far();
+        }
         let mut numbers = vec![client.begin(&[])];
         for (act, which, bytes) in acts {
             let number = numbers[which % numbers.len()];
