@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::client::*;
 use crate::h2::frame::*;
+use crate::h2::growth::{Granted, PAUSE_BYTES_MIN};
 use crate::h2::stream::Stream;
 use crate::h2::*;
 
@@ -63,6 +64,8 @@ impl Distant {
             say(&mut self.connection, &frame(PING, ACK, 0, &ping));
         }
         for said in taken(&mut self.connection) {
+            // RFC 9113 §6.9.
+            assert!(said.kind != WINDOW_UPDATE || number(&said.payload) > 0);
             match said.kind {
                 WINDOW_UPDATE if said.stream == 0 => self.open += i64::from(number(&said.payload)),
                 WINDOW_UPDATE => {
@@ -371,6 +374,76 @@ fn without_a_budget_or_where_it_is_used_up_the_first_windows_stay() {
     drop(first);
     (0..12).for_each(|_| _ = second.round(two, true));
     assert!((4 << 20..9 << 20).contains(&second.may_send(two)));
+}
+
+/// Until it grows: it sends all it may in each round trip, of which all is passed on.
+fn grow(client: &mut Distant, stream: u32) {
+    let before = served(client, stream).target_bytes;
+    for _ in 0..6 {
+        client.round(stream, true);
+        if served(client, stream).target_bytes > before {
+            return;
+        }
+    }
+    panic!("it does not grow");
+}
+
+#[test]
+fn what_grows_first_takes_a_quarter_and_what_others_have_is_theirs() {
+    let budget = WindowBudget::new(32 << 20);
+    let mut client = Distant::new(&budget);
+    let [one, two] = [(); 2].map(|()| client.begin(&[]));
+    grow(&mut client, one);
+    assert_eq!(budget.free_bytes(), 24 << 20);
+    grow(&mut client, two);
+    let excess: i64 = [one, two].map(|it| served(&client, it).excess_bytes()).into_iter().sum();
+    assert_eq!(client.connection.receive_window.size, (1 << 20) + excess);
+}
+
+#[test]
+fn the_window_of_a_connection_is_64_mib_at_most() {
+    let budget = WindowBudget::new(1 << 30);
+    let mut client = Distant::new(&budget);
+    client.connection = begun_with(Settings { streams_max: 12, ..FIRST });
+    client.connection.grow_within(budget);
+    let size = |client: &Distant| client.connection.receive_window.size;
+    for _ in 0..12 {
+        let stream = client.begin(&[]);
+        for _ in 0..6 {
+            if served(&client, stream).target_bytes == 256 << 10 {
+                client.round(stream, true);
+            }
+        }
+        assert!(size(&client) <= 64 << 20, "{}", size(&client));
+    }
+    assert!(size(&client) > 56 << 20, "{}", size(&client));
+}
+
+#[test]
+fn probes_come_often_again_once_one_was_of_use() {
+    let mut client = Distant::new(&WindowBudget::new(BUDGET));
+    let stream = client.begin(&[]);
+    for _ in 0..20 {
+        client.send(stream, 20_000);
+        read(&mut client.connection, stream);
+        client.hear();
+    }
+    assert!(client.connection.growth.pause_bytes > PAUSE_BYTES_MIN);
+    grow(&mut client, stream);
+    assert_eq!(client.connection.growth.pause_bytes, PAUSE_BYTES_MIN);
+}
+
+#[test]
+fn one_may_have_as_much_as_is_left_and_not_a_byte_more() {
+    let budget = WindowBudget::new(11);
+    let [mut one, mut other] =
+        [(); 2].map(|()| Granted { budget: Some(Arc::clone(&budget)), bytes: 0 });
+    assert!(one.take(5) && !one.take(1));
+    assert_eq!((one.bytes, budget.free_bytes()), (5, 6));
+    assert!(other.take(3) && one.take(0) && !Granted::default().take(0));
+    other.keep(1);
+    drop(one);
+    assert_eq!((other.bytes, budget.free_bytes()), (1, 10));
 }
 
 #[test]
