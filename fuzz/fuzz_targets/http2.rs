@@ -40,6 +40,9 @@ fn play(settings: Settings, preface: &[u8], mut said: &[u8], size: usize) -> Out
     let mut connection = Connection::new(settings);
     let budget = WindowBudget::new(BUDGET);
     connection.grow_within(Arc::clone(&budget));
+    if said.first().is_some_and(|it| it & 1 == 1) {
+        connection.note_far();
+    }
     let mut output = std::mem::take(connection.output());
     let (mut requests, mut read) = (Vec::<(u32, bool, bool)>::new(), Vec::new());
     receive(&mut connection, preface, usize::MAX);

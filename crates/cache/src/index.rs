@@ -1,11 +1,11 @@
 //! Which objects are there and how much they take, and which of them goes first when there is no room.
 //!
 //! SIEVE (NSDI 2024): a queue by age and a hand. Being used sets a mark and moves nothing, so lookups only read. Objects are spread over
-//! shards, each with a lock, so that workers seldom meet at one, and so that none waits while a table of a million grows: that of a
-//! shard has some thousand. Ages are counted for all shards together, and the hand takes the next age of any of them: what goes first is
+//! shards, each with a lock, so that workers seldom meet at one, and a shard grows in small pieces, so that none waits for one that does. Ages are counted for all shards together, and the hand takes the next age of any of them: what goes first is
 //! the same as with one queue.
 
 mod shard;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -271,7 +271,7 @@ fn blocks(bytes: u64) -> u32 {
 /// What file systems give out at a time.
 pub(crate) const BLOCK_BYTES: u64 = 4_096;
 
-/// Variants of one key, which share a shard: a table of it that grows must not hold up whoever looks into it for long.
+/// Variants of one key, which share a shard: it must not become much larger than others.
 pub(crate) const VARIANTS_MAX: usize = 4_096;
 
 /// With a million objects, four thousand in each.

@@ -9,18 +9,28 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{SocketFlags, acceptfrom_with, ipproto, sockopt};
-use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::{keeper, option};
 
-/// Opens a non-blocking listener that shares its port with the listeners of other workers.
+/// Opens a listener as [`bind`] does, and listens.
+///
+/// # Errors
+/// As for [`bind`].
+pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let listener = bind(address)?;
+    set_backlog(listener.as_fd(), backlog)?;
+    Ok(listener)
+}
+
+/// Opens a non-blocking listener that shares its port with the listeners of other workers. It begins to listen by [`set_backlog`].
 ///
 /// An IPv6 listener takes IPv6 only, so that `0.0.0.0` and `[::]` can stand side by side. `TCP_DEFER_ACCEPT` is left alone:
 /// it would hide idle connections from the handshake deadline.
 ///
 /// # Errors
 /// What a call on the way says: `AddrInUse` or `PermissionDenied` of the address, most often.
-pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
@@ -33,7 +43,6 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     socket.set_tcp_nodelay(true)?;
     raise_not_sent_low_water(socket.as_fd())?;
     keeper::bind(socket.as_fd(), address)?;
-    set_backlog(socket.as_fd(), backlog)?;
     Ok(socket.into())
 }
 
@@ -223,6 +232,18 @@ pub fn is_lost(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(Duration::from_millis(silence_millis.into()) >= Duration::from_secs(limit))
 }
 
+/// Lets a listening socket take no new connections. Those whose TCP handshake has begun still come to wait in it: only segments that
+/// open a connection are dropped, as by a full network, and their clients send them again after a second. Listening that ends at
+/// once resets both, since Linux has no other way to refuse a connection before it waits.
+///
+/// Accepted connections inherit the filter, which has nothing to drop there.
+///
+/// # Errors
+/// What `setsockopt(SO_ATTACH_FILTER)` says: no memory for it.
+pub fn take_no_new(fd: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&fd).attach_filter(&OPENS_NOTHING)
+}
+
 /// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.
 ///
 /// Linux reads `shutdown(SHUT_RD)` on a listening socket that way (`inet_shutdown`).
@@ -249,6 +270,17 @@ pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
 pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).set_linger(Some(Duration::ZERO))
 }
+
+/// Drops SYN without ACK: a filter sees a segment from its TCP header on (`tcp_v4_rcv`), whose flags lie at 13 (RFC 9293 §3.1).
+const OPENS_NOTHING: [SockFilter; 5] = [
+    SockFilter::new((libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16, 0, 0, 13),
+    SockFilter::new((libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16, 0, 0, SYN | ACK),
+    SockFilter::new((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, 0, 1, SYN),
+    SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0),
+    SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, u32::MAX),
+];
+const SYN: u32 = 0x02;
+const ACK: u32 = 0x10;
 
 /// How often a silent peer is asked.
 const QUESTIONS: u32 = 6;

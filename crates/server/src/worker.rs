@@ -16,7 +16,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, JoinError, JoinSet, LocalSet, spawn_local, yield_now};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::clock::OnceASecond;
 use crate::connection::Connection;
@@ -113,11 +113,12 @@ pub(crate) async fn serve(setup: WorkerSetup) -> io::Result<()> {
                     _ => Instant::now(),
                 };
                 drop(stopping);
-                accepting.stop(&worker);
+                accepting.stop(&worker, deadline);
                 // What arrived before the stop is not lost: the runtime looks at the sockets once
                 // more before those with nothing to do are let go.
                 yield_now().await;
-                let connections = worker.drain(deadline).await;
+                let connections = worker.drain(deadline, accepting.retired()).await;
+                accepting.retired().await;
                 if connections > 0 {
                     tracing::warn!(connections, "the time to drain is over: connections are cut off");
                     worker.cut_off().await;
@@ -160,6 +161,8 @@ async fn tick(worker: Rc<WorkerState>) {
 #[derive(Default)]
 pub(crate) struct Listeners {
     sources: Vec<AcceptLoop>,
+    /// What ends those that are listened on no more.
+    retiring: JoinSet<()>,
 }
 
 struct AcceptLoop {
@@ -212,17 +215,24 @@ impl Listeners {
                 }
             }
         }
+        while self.retiring.try_join_next().is_some() {}
         for gone in before.into_values() {
-            gone.retire(worker);
+            gone.retire(worker, BEGUN_TIME, &mut self.retiring);
         }
         outcome
     }
 
-    /// Accepts nothing more.
-    pub(crate) fn stop(&mut self, worker: &Rc<WorkerState>) {
+    /// Accepts nothing new, and by the deadline nothing at all.
+    pub(crate) fn stop(&mut self, worker: &Rc<WorkerState>, deadline: Instant) {
+        let time = deadline.saturating_duration_since(Instant::now()).min(BEGUN_TIME);
         for source in self.sources.drain(..) {
-            source.retire(worker);
+            source.retire(worker, time, &mut self.retiring);
         }
+    }
+
+    /// Waits until nothing can wait any more in a socket that is listened on no more.
+    pub(crate) async fn retired(&mut self) {
+        while self.retiring.join_next().await.is_some() {}
     }
 }
 
@@ -250,10 +260,26 @@ impl AcceptLoop {
         Self { listening, snapshot, socket, task }
     }
 
+    /// Ends listening so that no client is reset. What waits in the socket when it ends is reset, and so is a client whose TCP handshake
+    /// has begun. So new clients are held off, and the others are accepted for some time.
+    fn retire(self, worker: &Rc<WorkerState>, time: Duration, retiring: &mut JoinSet<()>) {
+        if let Err(error) = socket::take_no_new(self.listening.socket.as_fd()) {
+            tracing::warn!(%error, "clients that connect just now may be reset");
+        }
+        if time.is_zero() {
+            return self.end(worker);
+        }
+        let worker = Rc::clone(worker);
+        retiring.spawn_local(async move {
+            sleep(time).await;
+            self.end(&worker);
+        });
+    }
+
     /// Takes the connections that wait in the socket, then ends its listening. Closing our descriptor
     /// would not do: a snapshot that an old connection keeps still holds it, and what the kernel went
     /// on to queue there nobody would accept. Those that there is no room for wait here from now on.
-    fn retire(self, worker: &Rc<WorkerState>) {
+    fn end(self, worker: &Rc<WorkerState>) {
         self.task.abort();
         let socket = self.listening.socket.as_fd();
         let (waiting, end) = take_waiting(|| socket::accept(socket));
@@ -345,6 +371,10 @@ fn begin(
 
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
 const BACKLOG_TAKEN_MAX: usize = 65_535;
+
+/// How long a TCP handshake that has begun is waited for: longer than most ways there and back, and half of what a stop leaves to requests
+/// that are due.
+const BEGUN_TIME: Duration = Duration::from_millis(250);
 
 /// Listeners that a worker follows before others have a turn: a tenth of a millisecond.
 const FOLLOWED_A_TURN: usize = 128;

@@ -205,11 +205,16 @@ impl WorkerState {
         self.room.notify_waiters();
     }
 
-    /// Lets requests in flight finish, until the deadline; says how many connections are left.
-    pub(crate) async fn drain(&self, deadline: Instant) -> usize {
+    /// Lets requests in flight finish, until the deadline; says how many connections are left. Further ones come until `no_more` has.
+    pub(crate) async fn drain(
+        &self,
+        deadline: Instant,
+        no_more: impl Future<Output = ()>,
+    ) -> usize {
         self.deadlines.drain();
         self.responder.pool.stop();
         let emptied = async {
+            no_more.await;
             self.emptied().await;
             self.responder.pool.drain().await;
             self.responder.files.disks().have_run_all().await;

@@ -33,8 +33,9 @@ impl BoundAddress {
     }
 }
 
-/// Binds every address of the configuration that is not held already. The result is in the order
-/// of `config.listeners`; what `held` has and it has not may be closed. Workers may not have left those in `leaving` yet.
+/// Binds every address of the configuration that is not held already, and listens on none: who connected would be reset if the
+/// configuration came to nothing. The result is in the order of `config.listeners`; what `held` has and it has not may be closed.
+/// Workers may not have left those in `leaving` yet.
 ///
 /// # Errors
 ///
@@ -65,7 +66,7 @@ pub fn bind(
         }
         let is_own = own.colliding(address).is_some();
         let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
-        match is_free.and_then(|()| bind_address(address, listener.backlog, workers)) {
+        match is_free.and_then(|()| bind_address(address, workers)) {
             Ok(sockets) => bound.push(sockets),
             Err(error) => diagnostics.push(diagnostic(config, listener, &error)),
         }
@@ -73,14 +74,32 @@ pub fn bind(
     if diagnostics.is_empty() { Ok(bound) } else { Err(diagnostics) }
 }
 
-/// Sets what sockets that were held before can be told anew, so this belongs to a commit: how many may wait in them, and what
-/// accepted ones inherit.
+/// Listens on every address: at a start at once, before another server takes a port that nobody listens on.
+///
+/// # Errors
+///
+/// Returns one diagnostic for each address that cannot be listened on.
+pub fn listen(config: &Config, bound: &[BoundAddress]) -> Result<(), Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    for (listener, address) in config.listeners.iter().zip(bound) {
+        let mut sockets = address.sockets.iter();
+        if let Err(error) =
+            sockets.try_for_each(|it| socket::set_backlog(it.as_fd(), listener.backlog))
+        {
+            diagnostics.push(diagnostic(config, listener, &error));
+        }
+    }
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
+}
+
+/// Listens, and sets what sockets that were held before can be told anew, so this belongs to a commit: how many may wait in them, and
+/// what accepted ones inherit.
 pub fn configure(config: &Config, bound: &[BoundAddress]) {
+    for diagnostic in listen(config, bound).err().into_iter().flatten() {
+        tracing::error!("{diagnostic}");
+    }
     for (listener, address) in config.listeners.iter().zip(bound) {
         for socket in &address.sockets {
-            if let Err(error) = socket::set_backlog(socket.as_fd(), listener.backlog) {
-                tracing::warn!(%error, "how many clients may wait cannot be changed");
-            }
             if let Err(error) = socket::keep_alive(socket.as_fd(), listener.keepalive) {
                 tracing::warn!(%error, "whether clients are still there cannot be asked");
             }
@@ -101,12 +120,12 @@ fn delivery_limit(config: &Config, listener: &Listener) -> Option<Duration> {
     Some(socket::lost_after(silence).max(config.limits.write_timeout))
 }
 
-fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result<BoundAddress> {
-    let first = socket::listen(address, backlog)?;
+fn bind_address(address: SocketAddr, workers: usize) -> io::Result<BoundAddress> {
+    let first = socket::bind(address)?;
     let actual = first.local_addr()?;
     let mut sockets = vec![Arc::new(first)];
     for _ in 1..workers {
-        sockets.push(Arc::new(socket::listen(actual, backlog)?));
+        sockets.push(Arc::new(socket::bind(actual)?));
     }
     Ok(BoundAddress { configured: address, actual, sockets })
 }

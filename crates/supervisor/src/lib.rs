@@ -149,6 +149,7 @@ impl Supervisor {
         let worker_count = config.server.workers.unwrap_or(1);
         let metrics = Arc::new(Metrics::new(worker_count));
         let bound = bind::bind(&config, worker_count, &[], &[]).map_err(StartError::Diagnostics)?;
+        bind::listen(&config, &bound).map_err(StartError::Diagnostics)?;
         let admin = bind_admin(&config)?;
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;

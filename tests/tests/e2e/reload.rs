@@ -1,6 +1,7 @@
 //! Running a server: commands, reloads, the kill switch, numbers, logs and the orderly end.
 
 mod command;
+mod connecting;
 mod log;
 mod number;
 mod privilege;

@@ -1,19 +1,19 @@
 //! A part of the index: its objects by name, in a queue by age, and those of a key that has variants in a list.
 
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::table::{Slots, Table};
 use super::{BLOCK_BYTES, Entry, VARIANTS_MAX};
 use crate::name::{HASH_BYTES, Name};
 
 /// Objects that share a lock.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    pub(super) by_name: HashMap<Name, Place>,
+    pub(super) by_name: Table<Name>,
     /// The newest variant of each key that has any, by the key's hash.
-    pub(super) variants: HashMap<[u8; HASH_BYTES], Place>,
-    pub(super) slots: Vec<Slot>,
+    pub(super) variants: Table<[u8; HASH_BYTES]>,
+    pub(super) slots: Slots,
     /// Slots without an object, for the next ones.
     free: Vec<Place>,
     newest: Option<Place>,

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::shape::{Program, program};
-use super::spelling::{straight, variable};
+use super::spelling::{about_variable, straight, variable, with_hint};
 use super::*;
+use crate::diagnostic::Diagnostic;
 use crate::reference::{reference_markdown, tables_with};
 
 #[test]
@@ -54,6 +55,15 @@ fn a_word_means_a_setting_only_where_it_exists() {
 }
 
 #[test]
+fn a_word_has_names_or_advice() {
+    assert_eq!((names("server_name"), names("http3")), (&["names"][..], &[][..]));
+    assert_eq!(names("no_word"), [""; 0]);
+    assert_eq!((advice("server_name"), advice("no_word")), (None, None));
+    assert_eq!(value_advice("UDP").as_deref(), Some("it is not here: kettle speaks TCP"));
+    assert_eq!((value_advice("ktls"), value_advice("no_word")), (None, None));
+}
+
+#[test]
 fn importers_get_the_same_words() {
     assert!(not_here("http3").starts_with("HTTP/1.1 and HTTP/2 are spoken"));
     assert_eq!((not_here("server_name"), not_here("http"), not_here("http33")), ("", "", ""));
@@ -89,6 +99,16 @@ fn configurations_of_other_servers_are_known_by_their_shape() {
 }
 
 #[test]
+fn what_to_do_with_another_program_s_file_is_said() {
+    let said =
+        [Program::Nginx, Program::Haproxy, Program::Caddy].map(|it| (it.message(), it.help()));
+    let [nginx, haproxy, caddy] = said.map(|(message, help)| format!("{message}; {help}"));
+    assert!(nginx.contains("of nginx") && nginx.contains("kettle import nginx FILE"), "{nginx}");
+    assert!(haproxy.contains("HAProxy") && haproxy.contains("kettle reference"), "{haproxy}");
+    assert!(caddy.contains("Caddyfile") && caddy.contains("kettle reference"), "{caddy}");
+}
+
+#[test]
 fn a_broken_kettle_toml_is_never_taken_for_another_program_s() {
     let broken = [
         "",
@@ -103,6 +123,10 @@ fn a_broken_kettle_toml_is_never_taken_for_another_program_s() {
         "example.org\n",
         "backend\n  server = \"a\"\n",
         "root = “/srv”\nserver {\n listen 443;\n}\n",
+        "root = /srv\nserver {\n listen 443;\n}\n",
+        "server {\n root /srv\n}\n",
+        "site {\n listen 443;\n root /srv;\n}\n",
+        "http 443;\nroot /srv;\n",
     ];
     for text in broken {
         assert_eq!(program(text), None, "{text}");
@@ -144,4 +168,17 @@ fn curly_quotes_become_straight_ones_where_they_surround_a_value() {
     ] {
         assert_eq!(straight(text).as_deref(), expected, "{text}");
     }
+}
+
+#[test]
+fn help_says_what_to_write_in_place_of_a_variable_or_of_curly_quotes() {
+    let help = |offending: &str| {
+        let mistake = Diagnostic::without_place(Path::new("x"), "no", Some("as it was".to_owned()));
+        with_hint(Diagnostic { offending: offending.to_owned(), ..mistake }).help.unwrap()
+    };
+    assert_eq!(help("/srv/$HOME"), about_variable("$HOME"));
+    assert!(help("/srv/$HOME").contains("variables such as `$HOME` are not filled in"));
+    assert!(help("/new/$1").ends_with("what a star of `from` stands for is `{1}`"));
+    assert_eq!(help("“/srv”"), "write \"/srv\"");
+    assert_eq!(help("plain"), "as it was");
 }

@@ -22,6 +22,9 @@ pub(super) struct Granted {
 pub(super) struct Growth {
     pub(super) granted: Granted,
     pub(super) probe: Option<Probe>,
+    /// True for a client that is far away, until it has acknowledged our settings: until then it sends no more than the protocol's own
+    /// windows have room for (RFC 9113 §6.9.2), and then waits.
+    pub(super) is_first_flight: bool,
     /// Data that came since the last probe came back.
     pub(super) unprobed_bytes: i64,
     /// How much has to come before the next probe.
@@ -102,6 +105,7 @@ impl Default for Growth {
         Self {
             granted: Granted::default(),
             probe: None,
+            is_first_flight: false,
             unprobed_bytes: 0,
             pause_bytes: PAUSE_BYTES_MIN,
         }
@@ -109,6 +113,26 @@ impl Default for Growth {
 }
 
 impl Growth {
+    /// True if enough came of bodies since the last probe.
+    pub(super) fn is_due(&self) -> bool {
+        let is_off = self.granted.budget.is_none() || self.probe.is_some();
+        !is_off && self.unprobed_bytes >= self.pause_bytes
+    }
+
+    /// A probe through windows of this size. The first flight is known from its beginning.
+    pub(super) fn next_probe(&self, stream: u32, windows: Sizes) -> Probe {
+        let of_both = |bytes| Sizes { stream: bytes, connection: bytes };
+        match self.is_first_flight {
+            true => Probe {
+                stream,
+                windows: of_both(FIRST_FLIGHT_BYTES),
+                came: of_both(self.unprobed_bytes),
+                ..Probe::default()
+            },
+            false => Probe { stream, windows, is_first: true, ..Probe::default() },
+        }
+    }
+
     /// Counts data that came of a stream.
     pub(super) fn count(&mut self, number: u32, bytes: usize) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -140,6 +164,9 @@ impl Probe {
 }
 
 pub(super) const WINDOW_PING: &[u8; 8] = b"windows.";
+
+/// The windows before the first that we tell of (RFC 9113 §6.9.2).
+const FIRST_FLIGHT_BYTES: i64 = 65_535;
 
 /// How much of bodies comes between two probes: more where the last one was of no use. The first probe goes around with the first
 /// 64 KiB, which is all that clients send before they know the windows.

@@ -16,6 +16,11 @@ impl Connection {
         self.growth.granted = Granted { budget: Some(budget), bytes: 0 };
     }
 
+    /// Notes that the client is far away. What it sends before it knows our windows then shows already that they are too small.
+    pub fn note_far(&mut self) {
+        self.growth.is_first_flight = true;
+    }
+
     /// Notes that all that was given out of a body has been passed on, as far as the kernel can tell.
     pub fn note_passed_on(&mut self, number: u32) {
         if let Some(probe) = self.growth.probe.as_mut().filter(|probe| probe.stream == number) {
@@ -26,10 +31,11 @@ impl Connection {
         }
     }
 
-    /// True while a note of what was [passed on](Self::note_passed_on) is of use.
+    /// True while a note of what was [passed on](Self::note_passed_on) is of use, or will be when more of the body is asked for.
     #[must_use]
     pub fn is_probing(&self, number: u32) -> bool {
         self.growth.probe.as_ref().is_some_and(|probe| probe.stream == number)
+            || self.due_windows(number).is_some()
     }
 
     /// Sends a probe, if enough came of bodies since the last one, and a larger window would be of use to this stream.
@@ -37,21 +43,23 @@ impl Connection {
         if self.growth.probe.as_ref().is_some_and(Probe::is_over) {
             self.conclude_probe(false);
         }
-        let growth = &self.growth;
-        let is_off = growth.granted.budget.is_none() || growth.probe.is_some();
-        if is_off || growth.unprobed_bytes < growth.pause_bytes {
-            return;
-        }
-        let stream = self.stream(number).filter(|stream| stream.is_receiving());
-        let stream = stream.filter(|it| it.wanted_bytes() > it.receive_window.size);
-        if let Some(size) = stream.map(|stream| stream.receive_window.size) {
-            let windows = Sizes { stream: size, connection: self.receive_window.size };
-            self.probe(number, windows, true);
+        if let Some(windows) = self.due_windows(number) {
+            self.probe(self.growth.next_probe(number, windows));
         }
     }
 
-    fn probe(&mut self, stream: u32, windows: Sizes, is_first: bool) {
-        let probe = Probe { stream, windows, is_first, ..Probe::default() };
+    /// The windows that a probe is due for, and of which larger ones would be of use to this stream.
+    fn due_windows(&self, number: u32) -> Option<Sizes> {
+        if !self.growth.is_due() {
+            return None;
+        }
+        let stream = self.streams.get(self.find(number).ok()?)?;
+        let size = stream.receive_window.size;
+        let is_of_use = stream.is_receiving() && stream.wanted_bytes() > size;
+        is_of_use.then_some(Sizes { stream: size, connection: self.receive_window.size })
+    }
+
+    fn probe(&mut self, probe: Probe) {
         self.growth.probe = Some(probe);
         self.write(PING, 0, WINDOW_PING);
     }
@@ -83,17 +91,18 @@ impl Connection {
             return;
         };
         let (number, size) = (probe.stream, stream.receive_window.size);
-        let now = Sizes { stream: size, connection: self.receive_window.size };
+        let windows = Sizes { stream: size, connection: self.receive_window.size };
+        let next = Probe { stream: number, windows, ..Probe::default() };
         let is_slow = is_behind || probe.is_bound() && !probe.is_passed_on;
         if probe.is_bound() && !is_slow {
             if self.grow(number, size) {
                 self.growth.pause_bytes = PAUSE_BYTES_MIN;
                 // What comes until this one is back is still bound by the windows as they were.
-                self.probe(number, now, false);
+                self.probe(next);
                 return;
             }
         } else if probe.is_first {
-            self.probe(number, now, false);
+            self.probe(next);
             return;
         } else if (is_slow || probe.came.stream < size / 4)
             && let Some(stream) = self.stream(number)
@@ -122,15 +131,15 @@ impl Connection {
                 && more <= connection_most
                 && usize::try_from(more).is_ok_and(|more| self.growth.granted.take(more));
             if is_taken {
-                if let Some(stream) = self.stream(number) {
+                let opened = self.stream(number).and_then(|stream| {
                     stream.target_bytes = size + bytes;
-                    stream.receive_window.grow(bytes);
-                }
-                self.write_window_update(number, u32::try_from(bytes).ok());
-                let was_shut = self.receive_window.bytes <= 0;
+                    stream.receive_window.grow(bytes)
+                });
+                self.write_window_update(number, opened);
                 if more > 0 {
-                    self.receive_window.grow(more);
-                    self.note_opened(was_shut, u32::try_from(more).ok());
+                    let was_shut = self.receive_window.bytes <= 0;
+                    let opened = self.receive_window.grow(more);
+                    self.note_opened(was_shut, opened);
                 }
                 return true;
             }

@@ -177,6 +177,7 @@ impl Connection {
     fn settings(&mut self, payload: &[u8]) -> Result<(), Fault> {
         let is_first = !std::mem::replace(&mut self.has_settings, true);
         if self.frame.has(ACK) {
+            self.growth.is_first_flight = false;
             return Ok(());
         }
         let mut windows = None;

@@ -214,11 +214,14 @@ impl Window {
         Self { bytes, unreleased_bytes: 0, size: bytes, limit: bytes }
     }
 
-    /// The client is told that it may send so much more.
-    pub(super) fn grow(&mut self, bytes: i64) {
-        self.bytes += bytes;
+    /// Grows by so much. Returns by how much it opens: by what is gone and was not told yet, too, for which the client would wait at the
+    /// end of a body.
+    pub(super) fn grow(&mut self, bytes: i64) -> Option<u32> {
+        let opened = bytes + std::mem::take(&mut self.unreleased_bytes);
+        self.bytes += opened;
         self.size += bytes;
         self.limit = self.size;
+        u32::try_from(opened).ok()
     }
 
     /// Something came; `false` if there was no room for it.

@@ -109,6 +109,9 @@ impl Connection {
         };
         let mut frames = kettle_http::h2::Connection::new(settings);
         frames.grow_within(Arc::clone(&self.worker.window_budget));
+        if self.accepted.elapsed() >= FAR {
+            frames.note_far();
+        }
         let channel = Rc::new(Channel::new(stream, frames, Rc::clone(&self.worker.offloads)));
         let shared = Rc::new(Shared {
             connection: RefCell::new(self),
@@ -450,6 +453,10 @@ const STREAMS_MAX: u32 = 128;
 /// What a client may send ahead of a body's reader, in one stream and in all.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1_024;
 const CONNECTION_WINDOW_BYTES: u32 = 1_024 * 1_024;
+
+/// A client is far away whose handshake took so long, in which there is one round trip at least. A nearer one has its windows grown a
+/// round trip later, which is less than this.
+const FAR: Duration = Duration::from_millis(20);
 
 /// How long requests are taken from a client that was told to send none, and does not say that it knows: no round trip takes
 /// longer.

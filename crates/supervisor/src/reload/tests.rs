@@ -182,6 +182,19 @@ fn a_log_that_cannot_be_opened_keeps_the_old_configuration() {
     assert!(!fixture.seen.has_changed().unwrap());
 }
 
+/// Where another address of the same port is listened on, they are for that.
+#[test]
+fn no_client_is_taken_for_a_reload_that_may_come_to_nothing() {
+    let mut fixture = Fixture::new();
+    let added = free_address("127.0.0.1");
+    fixture.write(&format!("[[listener]]\naddress = \"{added}\"\nkind = \"redirect\"\n"));
+    let candidate = block_on(fixture.live.candidate(ReloadScope::Configuration, Duration::MAX));
+    let refused = std::net::TcpStream::connect(added).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    fixture.live.commit(candidate).unwrap();
+    std::net::TcpStream::connect(added).unwrap();
+}
+
 #[test]
 fn a_reload_keeps_sockets_that_stay_and_adds_new_ones() {
     let mut fixture = Fixture::new();

@@ -119,7 +119,8 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
         settle().await;
         assert_eq!(Arc::strong_count(&first), 1, "somebody accepts under the old configuration");
         assert!(Arc::strong_count(&second) > 1, "nobody accepts any more");
-        accepting.stop(&stage.worker);
+        accepting.stop(&stage.worker, Instant::now());
+        accepting.retired().await;
         settle().await;
         assert_eq!(Arc::strong_count(&second), 1, "somebody accepts for ever");
     })

@@ -15,7 +15,7 @@ async fn a_client_that_asks_nothing_and_answers_no_goodbye_is_waited_for_half_a_
             asked.send(GET).await;
             assert!(asked.response().await.0.starts_with("HTTP/1.1 200 "));
             let deadline = std::time::Instant::now() + Duration::from_secs(30);
-            assert_eq!(stage.worker.drain(deadline).await, 0, "connections are left");
+            assert_eq!(stage.worker.drain(deadline, async {}).await, 0, "connections are left");
             assert!(client.is_closed().await && asked.is_closed().await);
         },
     )

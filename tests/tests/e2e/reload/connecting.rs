@@ -1,0 +1,89 @@
+//! Clients that connect in the moment when an address is listened on no more: held off or answered, but never reset.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use kettle_tests::environment::{patience, scaled};
+use kettle_tests::http::get;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::{Setup, unused_address};
+
+#[test]
+fn a_reload_that_gives_an_address_up_resets_nobody() {
+    let kettle = Kettle::start(Setup::default().listener("kind = \"redirect\"").listener(""));
+    let (address, other) = (kettle.address(), unused_address());
+    let answered = while_clients_connect(address, || {
+        for _ in 0..scaled(24, 2) {
+            let [before, after] = [address, other].map(|it| it.to_string());
+            for (from, to) in [(&before, &after), (&after, &before)] {
+                kettle.folder.change_config(from, to);
+                let _ = kettle.ctl(&["reload"]).succeed();
+            }
+        }
+    });
+    assert!(answered > 0);
+}
+
+#[test]
+fn a_stop_resets_nobody() {
+    let setup = Setup::default().listener("kind = \"redirect\"").set("server", "workers = 2");
+    let mut kettle = Kettle::start(setup);
+    let answered = while_clients_connect(kettle.address(), || {
+        for _ in 0..scaled(6, 1) {
+            kettle.restart();
+        }
+    });
+    assert!(answered > 0);
+    kettle.signal(Signal::TERM);
+    assert!(kettle.ended().status.success());
+}
+
+/// How many were answered by then. Those for which nobody listens, or that are held off, come again.
+fn while_clients_connect(address: SocketAddr, work: impl FnOnce()) -> usize {
+    let (answered, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    answered.fetch_add(usize::from(is_answered(address)), Ordering::Relaxed);
+                }
+            });
+        }
+        let _over = Over(&is_over);
+        work();
+    });
+    answered.into_inner()
+}
+
+/// Says so when it is dropped, after a panic too.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// False if there was no connection.
+fn is_answered(address: SocketAddr) -> bool {
+    let mut connection = match TcpStream::connect_timeout(&address, Duration::from_millis(20)) {
+        Ok(connection) => connection,
+        Err(error)
+            if [ErrorKind::ConnectionRefused, ErrorKind::TimedOut].contains(&error.kind()) =>
+        {
+            return false;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    connection.set_read_timeout(Some(patience())).unwrap();
+    connection.write_all(&get("/")).unwrap();
+    let mut response = Vec::new();
+    connection.read_to_end(&mut response).unwrap();
+    assert!(response.starts_with(b"HTTP/1.1 308 "), "{}", String::from_utf8_lossy(&response));
+    true
+}
