@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, Waker, ready};
 
 use kettle_kernel::ktls::{self, Cipher, Version};
-use kettle_kernel::{record, transfer};
+use kettle_kernel::{bug, record, transfer};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -161,11 +161,12 @@ impl TlsWriter {
             let prefix_bytes = sealer.prefix_bytes();
             let record_bytes = prefix_bytes + plaintext_bytes + sealer.suffix_bytes();
             let record = self.outgoing.room(record_bytes);
-            let mut room = record.get_mut(prefix_bytes..).unwrap_or_default();
+            let (_, mut room) = record.split_at_mut(prefix_bytes);
             let mut wanted_bytes = plaintext_bytes;
             while wanted_bytes > 0 {
                 if piece.is_empty() {
-                    piece = pieces.next().unwrap_or_default();
+                    piece =
+                        pieces.next().ok_or_else(|| bug!("the pieces are as long as their sum"))?;
                     continue;
                 }
                 let taken;
@@ -326,8 +327,11 @@ impl TlsWriter {
         ready!(self.poll_flush(socket, context, false))?;
         match &self.sending {
             Sending::Kernel(_) => {}
-            Sending::User(_) => return Poll::Ready(Err(NOT_OFFLOADED)),
-            Sending::Ended => return Poll::Ready(Err(ENDED)),
+            Sending::User(_) => {
+                let bug = bug!("a socket without keys gets no plain bytes");
+                return Poll::Ready(Err(bug.into()));
+            }
+            Sending::Ended => return Poll::Ready(Err(StreamError::Ended)),
         }
         let sent = self.poll_encrypt(socket, context, call);
         self.note(context, &sent);
@@ -438,8 +442,8 @@ pub(super) fn unread(error: io::Error) -> FileRecords {
 fn sealer(sending: &mut Sending) -> Result<&mut RecordSealer, StreamError> {
     match sending {
         Sending::User(sealer) => Ok(sealer),
-        Sending::Kernel(_) => Err(StreamError::Bug("sealing on an offloaded connection")),
-        Sending::Ended => Err(ENDED),
+        Sending::Kernel(_) => Err(bug!("nothing is sealed for a socket with keys").into()),
+        Sending::Ended => Err(StreamError::Ended),
     }
 }
 
@@ -454,6 +458,9 @@ pub(super) fn poll_send(
         ready!(socket.poll_write_ready(context))?;
         let sent = socket.try_io(Interest::WRITABLE, || {
             let bytes = transfer::send_one(socket.as_fd(), queue.filled(), more)?;
+            if bytes == 0 {
+                return Err(bug!("a send of something sends some of it, or fails").into());
+            }
             queue.consume(bytes);
             // What was not taken filled the socket: tokio need not be told by a call that fails.
             if queue.is_empty() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
@@ -480,6 +487,3 @@ fn poll_writable<T>(
         }
     }
 }
-
-pub(super) const ENDED: StreamError = StreamError::Bug("sending on an ended connection");
-const NOT_OFFLOADED: StreamError = StreamError::Bug("plain bytes for a socket without keys");
