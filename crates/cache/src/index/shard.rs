@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kettle_kernel::bug;
+
 use super::{BLOCK_BYTES, Entry, VARIANTS_MAX};
 use crate::name::{HASH_BYTES, Name};
 
@@ -220,7 +222,10 @@ impl Shard {
         };
         let has_oldest = older.is_none();
         if let Some(newest) = self.slot_mut(newest) {
-            newest.variants = variants.saturating_sub(1);
+            newest.variants = variants.checked_sub(1).unwrap_or_else(|| {
+                let _ = bug!("a variant that goes was counted");
+                0
+            });
             if has_oldest {
                 newest.newer_variant = newer;
             }

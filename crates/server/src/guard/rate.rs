@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kettle_kernel::bug;
+
 /// The clients of a route.
 #[derive(Debug)]
 pub(super) struct RateLimit {
@@ -133,7 +135,10 @@ impl Drop for InUse {
     fn drop(&mut self) {
         let mut set = self.table.set(self.network);
         if let Some(client) = set.iter_mut().find(|client| client.network == self.network) {
-            client.pending = client.pending.saturating_sub(1);
+            match client.pending.checked_sub(1) {
+                Some(left) => client.pending = left,
+                None => _ = bug!("a request that ends was counted"),
+            }
         }
     }
 }

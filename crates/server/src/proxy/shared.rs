@@ -27,17 +27,17 @@ impl SharedTarget {
 
     /// The scheme and the host, with its port where it was said.
     pub fn origin(&self) -> &str {
-        self.uri.get(..self.path).unwrap_or_default()
+        self.uri.split_at(self.path).0
     }
 
     /// The host, with its port where it was said.
     pub fn host(&self) -> &str {
-        self.origin().get(SCHEME.len()..).unwrap_or_default()
+        self.origin().split_at(SCHEME.len()).1
     }
 
     /// Path and query, as servers get them.
     pub fn reference(&self) -> &str {
-        self.uri.get(self.path..).unwrap_or_default()
+        self.uri.split_at(self.path).1
     }
 }
 
