@@ -118,7 +118,7 @@ impl WorkerState {
         Self {
             clock: CoarseClock,
             date_line: DateLine::new(),
-            handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
+            handshake_turns: HandshakeTurns::new(HANDSHAKES_PER_TURN),
             log,
             offloads: Rc::new(Offloads::new(capabilities, kill_switch, Arc::clone(&metrics))),
             metrics,
@@ -284,6 +284,9 @@ const CUT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// In how many turns of the runtime a request notices, answers, and has its answer written.
 const ANSWER_TURNS: u32 = 8;
+
+/// Handshake steps before established connections have their turn again.
+const HANDSHAKES_PER_TURN: usize = 8;
 
 /// Buffers for heads that a worker keeps, and how large one may have grown.
 const HEADS_KEPT_MAX: usize = 64;

@@ -77,7 +77,11 @@ pub(super) static TERMS: &[Term] = &[
     not_here("env", "m"),
     told("ssl_engine", "m", "keys are read from their files"),
     told("debug_points", "m", "`level` below [log] says how much is told"),
-    told("multi_accept", "e", "`handshakes_per_turn` below [limits] is the nearest"),
+    told(
+        "multi_accept",
+        "e",
+        "a worker takes some handshakes, then looks after connections, in turn",
+    ),
     told("accept_mutex", "e", "each worker has listeners of its own"),
     told("accept_mutex_delay", "e", "each worker has listeners of its own"),
     told("use", "e", KERNEL_DECIDES),
