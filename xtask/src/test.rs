@@ -2,6 +2,7 @@
 
 mod build;
 mod cost;
+mod deny;
 mod programs;
 mod side_by_side;
 mod totals;
@@ -48,6 +49,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let programs = session.build();
     if choice.includes(Part::Unit) {
         session.stage("tidy", check_tidiness);
+        session.stage("dependencies", deny::check);
         session.stage("examples in the documentation", || {
             programs::run_command(checkout::cargo().args(["test", "--workspace", "--doc"]))
         });
@@ -281,7 +283,7 @@ const LOOKED_AT_TWICE_MAX: usize = 3;
 const USAGE: &str = "\
 cargo xtask test [--only unit|e2e|vm] [--kernel 6.1|6.12|7]... [-- FILTER...]
 
-  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), tidy
+  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), tidy, cargo deny
   --only e2e      the end-to-end suite on this machine
   --only vm       the kernel crate's tests and the end-to-end suite in QEMU, and the work of a request
   --kernel NAME   the guests' kernels; may be repeated (all three)
