@@ -266,6 +266,7 @@ impl Drop for Kettle {
             return;
         }
         assert!(!has_panicked(&messages), "kettle panicked:\n{messages}");
+        assert!(!messages.contains("a bug of kettle: "), "kettle found a bug:\n{messages}");
     }
 }
 

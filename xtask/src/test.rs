@@ -2,6 +2,7 @@
 
 mod build;
 mod cost;
+mod deny;
 mod programs;
 mod side_by_side;
 mod totals;
@@ -44,6 +45,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let programs = session.build(choice.scope);
     if choice.includes(Part::Unit) {
         session.stage("tidy", check_tidiness);
+        session.stage("dependencies", deny::check);
         session.stage("examples in the documentation", || {
             let mut command = checkout::cargo();
             programs::run_command(command.arg("test").args(choice.scope.words()).arg("--doc"))
@@ -293,7 +295,7 @@ const LOOKED_AT_TWICE_MAX: usize = 3;
 const USAGE: &str = "\
 cargo xtask test [--only unit|e2e|vm] [--without measure] [--kernel 6.1|6.12|7]... [-- FILTER...]
 
-  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), workflows, tidy
+  --only unit     formatting, lints, unit and property tests, fuzz targets (compiled), workflows, tidy, cargo deny
   --only e2e      the end-to-end suite on this machine
   --only vm       the kernel crate's tests and the end-to-end suite in QEMU, and the work of a request
   --without measure   all but `kettle-bench`, its crates and their tests, for those who work on the server

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use kettle_kernel::bug::Bug;
 use rustix::io::Errno;
 
 /// Why the store did not do what it was asked for. Whoever asked goes on without it.
@@ -35,6 +36,8 @@ pub enum StoreError {
     Remote(&'static str),
     /// The text of a purge has characters that no key has.
     BadPurge,
+    /// A bug of ours.
+    Bug(Bug),
 }
 
 impl StoreError {
@@ -71,6 +74,7 @@ impl fmt::Display for StoreError {
                 formatter,
                 "the directory lies on {kind}, which may never answer: use a local file system"
             ),
+            StoreError::Bug(bug) => write!(formatter, "{bug}"),
             StoreError::BadPurge => formatter.write_str("no key, prefix or tag reads like that"),
         }
     }

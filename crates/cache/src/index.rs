@@ -5,6 +5,7 @@
 //! the same as with one queue.
 
 mod shard;
+mod slot;
 mod table;
 #[cfg(test)]
 mod tests;

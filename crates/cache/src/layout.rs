@@ -26,14 +26,14 @@ impl Layout {
         let mut hash = Sha256::new();
         hash.update(self.key);
         name.parts().into_iter().for_each(|part| hash.update(part));
-        let bytes = hash.finalize().first_chunk().copied().unwrap_or_default();
-        u16::from_be_bytes(bytes) >> (u16::BITS - FOLDER_BITS)
+        let [high, low, ..]: [u8; 32] = hash.finalize().into();
+        u16::from_be_bytes([high, low]) >> (u16::BITS - FOLDER_BITS)
     }
 
     /// The path of a name's file.
     pub(crate) fn path(&self, name: Name) -> String {
-        let mut path = folder_name(self.folder(name));
-        path.reserve_exact(NAME_BYTES);
+        let mut path = String::with_capacity(PATH_BYTES);
+        push_folder_name(&mut path, self.folder(name));
         path.push('/');
         name.write(&mut path);
         path
@@ -54,16 +54,26 @@ pub(crate) fn folders() -> impl Iterator<Item = u16> {
 
 /// What a folder is called.
 pub(crate) fn folder_name(number: u16) -> String {
-    format!("{number:03x}")
+    let mut name = String::with_capacity(FOLDER_BYTES);
+    push_folder_name(&mut name, number);
+    name
+}
+
+fn push_folder_name(out: &mut String, number: u16) {
+    let digits = [number >> 8, number >> 4 & 15, number & 15];
+    out.extend(digits.into_iter().filter_map(|digit| char::from_digit(digit.into(), 16)));
 }
 
 /// True for what [`folder_name`] makes.
 pub(crate) fn is_folder_name(name: &[u8]) -> bool {
-    name.len() == 3 && name.iter().all(u8::is_ascii_hexdigit)
+    name.len() == FOLDER_BYTES && name.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// A file's name, and the slash in front of it.
-const NAME_BYTES: usize = 1 + 4 * HASH_BYTES + 1;
+/// The digits of a folder's number.
+const FOLDER_BYTES: usize = 3;
+
+/// A folder's name, a slash, and a file's name.
+const PATH_BYTES: usize = FOLDER_BYTES + 1 + 4 * HASH_BYTES + 1;
 
 /// More than anybody can try.
 pub(crate) const LAYOUT_KEY_BYTES: usize = 16;

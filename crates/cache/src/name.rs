@@ -79,8 +79,10 @@ impl fmt::Display for Name {
     }
 }
 
-fn truncated(digest: impl AsRef<[u8]>) -> [u8; HASH_BYTES] {
-    digest.as_ref().first_chunk().copied().unwrap_or_default()
+fn truncated(digest: impl Into<[u8; 2 * HASH_BYTES]>) -> [u8; HASH_BYTES] {
+    let mut half = [0; HASH_BYTES];
+    half.copy_from_slice(digest.into().split_at(HASH_BYTES).0);
+    half
 }
 
 fn push_hex(out: &mut String, bytes: [u8; HASH_BYTES]) {

@@ -188,7 +188,7 @@ fn every_setting_can_be_written() {
         log = { access = "stdout", format = "combined", buffer = 0, level = "debug" }
         admin.socket = "/run/k.sock"
         metrics = { listen = "[::]:9000", allow_remote = true }
-        limits = { connections_per_worker = 1, handshakes_per_turn = 1, idle_timeout = "1s", request_timeout = "1s", write_timeout = "1s", disk_timeout = "1s", body_discard = "1 MiB", head = 4096, target = "1KiB", headers = 8, requests_per_connection = 1, open_files = 0, hot_file = 0, hot_memory = 0, revalidate = "0s" }
+        limits = { connections_per_worker = 1, idle_timeout = "1s", request_timeout = "1s", write_timeout = "1s", disk_timeout = "1s", body_discard = "1 MiB", head = 4096, target = "1KiB", headers = 8, requests_per_connection = 1, open_files = 0, hot_file = 0, hot_memory = 0, revalidate = "0s" }
 
         [[listener]]
         address = "[::1]:8443"

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use kettle_kernel::bug;
 use kettle_kernel::pipe::Pipe;
 
 /// Some idle pipes, and a bound on those in use: what a slow peer leaves in one is memory of the kernel's.
@@ -26,7 +27,10 @@ impl Pipes {
     /// Takes a pipe back. One with something in it cannot be used again, and one that the user's limits kept small is
     /// better made anew.
     pub(crate) fn give(&self, pipe: Pipe) {
-        self.in_use.set(self.in_use.get().saturating_sub(1));
+        match self.in_use.get().checked_sub(1) {
+            Some(left) => self.in_use.set(left),
+            None => _ = bug!("a pipe that comes back was counted"),
+        }
         let mut idle = self.idle.borrow_mut();
         if pipe.is_empty() && pipe.capacity_bytes() >= PIPE_BYTES && idle.len() < IDLE_MAX {
             idle.push(pipe);

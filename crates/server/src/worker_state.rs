@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use kettle_config::Limits;
 use kettle_http::h2::WindowBudget;
+use kettle_kernel::bug;
 use kettle_kernel::probe::Capabilities;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -89,7 +90,10 @@ pub(crate) struct WaitingConnection(Rc<WorkerState>);
 
 impl Drop for WaitingConnection {
     fn drop(&mut self) {
-        self.0.waiting.set(self.0.waiting.get().saturating_sub(1));
+        match self.0.waiting.get().checked_sub(1) {
+            Some(left) => self.0.waiting.set(left),
+            None => _ = bug!("a connection that waited was counted"),
+        }
         self.0.tell_if_empty();
     }
 }
@@ -114,7 +118,7 @@ impl WorkerState {
         Self {
             clock: CoarseClock,
             date_line: DateLine::new(),
-            handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
+            handshake_turns: HandshakeTurns::new(HANDSHAKES_PER_TURN),
             log,
             offloads: Rc::new(Offloads::new(capabilities, tx_path_switch, Arc::clone(&metrics))),
             metrics,
@@ -150,7 +154,10 @@ impl WorkerState {
 
     fn connection_closed(&self) {
         self.metrics.connection_closed();
-        self.connections.set(self.connections.get().saturating_sub(1));
+        match self.connections.get().checked_sub(1) {
+            Some(left) => self.connections.set(left),
+            None => _ = bug!("a connection that ends was counted"),
+        }
         // Each of them: the one that it wakes first may have no client.
         self.room.notify_waiters();
         self.tell_if_empty();
@@ -282,6 +289,9 @@ const CUT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// In how many turns of the runtime a request notices, answers, and has its answer written.
 const ANSWER_TURNS: u32 = 8;
+
+/// Handshake steps before established connections have their turn again.
+const HANDSHAKES_PER_TURN: usize = 8;
 
 /// Buffers for heads that a worker keeps, and how large one may have grown.
 const HEADS_KEPT_MAX: usize = 64;

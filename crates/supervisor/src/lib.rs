@@ -161,15 +161,7 @@ impl Supervisor {
         for obstacle in sandbox.obstacles() {
             tracing::info!("{obstacle}");
         }
-        // As the user the server goes on as, because that user must open it again after a rotation.
-        let log = AccessLog::start(
-            &config.log,
-            config.own_access_logs(),
-            worker_count,
-            Arc::clone(&metrics.log_lines_dropped),
-        )
-        .map_err(|error| one_diagnostic(reload::log_diagnostic(&config, &error)))?;
-
+        let log = start_access_log(&config, &metrics, worker_count)?;
         log_start(&loaded, &resources);
         let metrics_of_live = Arc::clone(&metrics);
         let live =
@@ -322,6 +314,17 @@ fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
 
 /// Questions that wait for a worker.
 const QUESTIONS_MAX: usize = 16;
+
+/// As the user the server goes on as, because that user must open it again after a rotation.
+fn start_access_log(
+    config: &Config,
+    metrics: &Metrics,
+    workers: usize,
+) -> Result<AccessLog, StartError> {
+    let dropped = Arc::clone(&metrics.log_lines_dropped);
+    AccessLog::start(&config.log, config.own_access_logs(), workers, dropped)
+        .map_err(|error| one_diagnostic(reload::log_diagnostic(config, &error)))
+}
 
 fn one_diagnostic(diagnostic: Diagnostic) -> StartError {
     StartError::Diagnostics(vec![diagnostic])

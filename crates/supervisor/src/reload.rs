@@ -396,10 +396,6 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
         ("admin.socket", old.admin.socket != new.admin.socket),
         ("metrics.listen", old.metrics.listen != new.metrics.listen),
         ("tls.session_cache", old.tls.session_cache != new.tls.session_cache),
-        (
-            "limits.handshakes_per_turn",
-            limits.handshakes_per_turn != new_limits.handshakes_per_turn,
-        ),
         ("limits.disk_timeout", limits.disk_timeout != new_limits.disk_timeout),
         ("limits.open_files", limits.open_files != new_limits.open_files),
         ("limits.hot_file", limits.hot_file_bytes != new_limits.hot_file_bytes),

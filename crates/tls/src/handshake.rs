@@ -10,6 +10,7 @@ mod guard;
 
 use std::sync::Arc;
 
+use kettle_kernel::bug;
 use kettle_kernel::ktls::Version;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{
@@ -126,7 +127,13 @@ impl Handshake {
             match self.show_next() {
                 Ok(Verdict::Wait) => return Step::Blocked(self),
                 Ok(Verdict::PlainHttp) => {
-                    return Step::PlainHttp(self.feed.into_waiting().unwrap_or_default());
+                    return match self.feed.into_waiting() {
+                        Some(waiting) => Step::PlainHttp(waiting),
+                        None => {
+                            let bug = bug!("rustls was shown nothing of a plain request");
+                            Step::Failed(bug.into(), Queue::default())
+                        }
+                    };
                 }
                 Ok(Verdict::Show(_) | Verdict::Skip(_)) => {}
                 Err(error) => return self.fail(error),
@@ -142,7 +149,7 @@ impl Handshake {
                 Ok(ConnectionState::EncodeTlsData(encode_message)) => {
                     let bytes_before = outgoing.filled().len();
                     encode(encode_message, outgoing);
-                    let encoded = outgoing.filled().get(bytes_before..).unwrap_or_default();
+                    let (_, encoded) = outgoing.filled().split_at(bytes_before);
                     *server_random = server_random.or_else(|| random_of_server_hello(encoded));
                     Ok(Stepped::More)
                 }
@@ -163,7 +170,7 @@ impl Handshake {
         if connection.handshake_kind() != Some(HandshakeKind::Resumed) {
             observed.forget_session();
         }
-        feed.discard(discard);
+        feed.discard(discard)?;
         progress
     }
 
@@ -184,7 +191,7 @@ impl Handshake {
             self.connection = connection_of(acceptor)?;
         }
         match verdict {
-            Verdict::Show(bytes) => self.feed.show(bytes),
+            Verdict::Show(bytes) => self.feed.show(bytes)?,
             Verdict::Skip(bytes) if self.feed.skip(bytes) => {}
             Verdict::Skip(_) => {
                 return Err(HandshakeError::Unsupported("early data inside a message"));

@@ -52,7 +52,8 @@ impl TrafficSecret {
     fn expand(&self, label: &[u8], output: &mut [u8]) -> Result<(), ProtectionError> {
         let expander = self.expander();
         let length = u16::try_from(output.len()).map_err(|_| ProtectionError)?.to_be_bytes();
-        let label_bytes = [u8::try_from(LABEL_PREFIX.len() + label.len()).unwrap_or(u8::MAX)];
+        let label_bytes =
+            [u8::try_from(LABEL_PREFIX.len() + label.len()).map_err(|_| ProtectionError)?];
         let info: [&[u8]; 5] = [&length, &label_bytes, LABEL_PREFIX, label, &[0]];
         expander.expand_slice(&info, output).map_err(|_| ProtectionError)
     }

@@ -25,6 +25,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+use kettle_kernel::bug;
+use kettle_kernel::bug::Bug;
 use kettle_kernel::ktls::KtlsError;
 use tokio::net::TcpStream;
 
@@ -85,8 +87,10 @@ pub enum StreamError {
     Kernel(KtlsError),
     /// A key reached its limit and could not be replaced.
     KeyExhausted,
-    /// A bug of ours, such as sending on an ended connection.
-    Bug(&'static str),
+    /// Our side has ended, and sends nothing more.
+    Ended,
+    /// A bug of ours.
+    Bug(Bug),
 }
 
 impl StreamError {
@@ -107,6 +111,7 @@ impl StreamError {
             StreamError::AlertReceived(_) => "alert_received",
             StreamError::Kernel(refusal) => refusal.reason(),
             StreamError::KeyExhausted => "key_exhausted",
+            StreamError::Ended => "ended",
             StreamError::Bug(_) => "internal",
         }
     }
@@ -116,7 +121,8 @@ impl StreamError {
         match self {
             StreamError::Violation(violation) => StreamError::Violation(*violation),
             StreamError::AlertReceived(alert) => StreamError::AlertReceived(*alert),
-            _ => StreamError::Bug("receiving on a failed connection"),
+            StreamError::Bug(bug) => StreamError::Bug(*bug),
+            _ => bug!("receiving fails by the peer, or by a bug").into(),
         }
     }
 
@@ -152,7 +158,8 @@ impl fmt::Display for StreamError {
             }
             StreamError::Kernel(refusal) => write!(formatter, "kernel TLS: {}", refusal.reason()),
             StreamError::KeyExhausted => formatter.write_str("a key reached its limit"),
-            StreamError::Bug(what) => write!(formatter, "bug: {what}"),
+            StreamError::Ended => formatter.write_str("our side has ended"),
+            StreamError::Bug(bug) => write!(formatter, "{bug}"),
         }
     }
 }
@@ -162,6 +169,12 @@ impl std::error::Error for StreamError {}
 impl From<io::Error> for StreamError {
     fn from(error: io::Error) -> Self {
         StreamError::Io(error)
+    }
+}
+
+impl From<Bug> for StreamError {
+    fn from(bug: Bug) -> Self {
+        StreamError::Bug(bug)
     }
 }
 
@@ -175,7 +188,7 @@ impl From<RecordError> for StreamError {
     fn from(error: RecordError) -> Self {
         match error {
             RecordError::KeyExhausted => StreamError::KeyExhausted,
-            _ => StreamError::Bug("a record was laid out wrongly"),
+            _ => bug!("what we seal is laid out as records are").into(),
         }
     }
 }

@@ -42,19 +42,12 @@ struct RootsFile {
 }
 
 impl Roots {
-    /// Takes every certificate of a PEM file for an authority.
+    /// Takes every certificate of a PEM file for an authority. If it was loaded before and has not changed since, it is opened and not
+    /// read.
     ///
     /// # Errors
     /// [`IdentityError`] if the file cannot be read, or has something else in it.
-    pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        Self::load_again(path, None)
-    }
-
-    /// The same of a file that was loaded before: if it has not changed since, it is opened and not read.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn load_again(
+    pub fn load(
         path: &Path,
         before: Option<&Self>,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
@@ -69,7 +62,7 @@ impl Roots {
         path: &Path,
         before: Option<&Self>,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let (roots, mut warnings) = Self::load_again(path, before)?;
+        let (roots, mut warnings) = Self::load(path, before)?;
         for warning in &mut warnings {
             if let IdentityWarning::LoneSelfSigned { pin, .. } = warning {
                 *pin = None;
@@ -83,7 +76,7 @@ impl Roots {
         }
     }
 
-    /// [`load_again`](Self::load_again), checking validity at a given moment.
+    /// [`load`](Self::load), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
         before: Option<&Self>,
@@ -255,26 +248,19 @@ struct ListsFile {
 }
 
 impl RevocationLists {
-    /// Reads PEM with any number of lists, or one list in DER, as authorities publish it.
+    /// Reads PEM with any number of lists, or one list in DER, as authorities publish it. If the file was loaded before and has not
+    /// changed since, it is opened and not read.
     ///
     /// # Errors
     /// [`IdentityError`] if the file cannot be read, or has something else in it.
-    pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        Self::load_again(path, None)
-    }
-
-    /// The same of a file that was loaded before: if it has not changed since, it is opened and not read.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn load_again(
+    pub fn load(
         path: &Path,
         before: Option<&Self>,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
         Self::load_at(path, before, SystemTime::now())
     }
 
-    /// [`load_again`](Self::load_again), checking validity at a given moment.
+    /// [`load`](Self::load), checking validity at a given moment.
     pub(crate) fn load_at(
         path: &Path,
         before: Option<&Self>,

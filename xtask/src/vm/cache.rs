@@ -17,6 +17,11 @@ impl Cache {
     /// that make it.
     pub fn open() -> Result<Self, String> {
         packages::ensure_for_artefacts()?;
+        Self::without_programs()
+    }
+
+    /// The same, for what cargo makes.
+    pub fn without_programs() -> Result<Self, String> {
         let base = match (non_empty("XDG_CACHE_HOME"), non_empty("HOME")) {
             (Some(cache), _) => cache,
             (None, Some(home)) => home.join(".cache"),

@@ -1,8 +1,10 @@
 //! A part of the index: its objects by name, in a queue by age, and those of a key that has variants in a list.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kettle_kernel::bug;
+
+use super::slot::{Place, Slot};
 use super::table::{Slots, Table};
 use super::{BLOCK_BYTES, Entry, VARIANTS_MAX};
 use crate::name::{HASH_BYTES, Name};
@@ -21,40 +23,6 @@ pub(super) struct Shard {
     /// What the hand comes to next; nothing where it has passed all that is here.
     hand: Option<Place>,
     blocks: u64,
-}
-
-/// Which slot, counted from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(NonZeroU32);
-
-impl Place {
-    /// `None` behind the last that can be counted.
-    fn new(at: usize) -> Option<Self> {
-        u32::try_from(at).ok()?.checked_add(1).and_then(NonZeroU32::new).map(Self)
-    }
-
-    fn at(self) -> usize {
-        (self.0.get() - 1) as usize
-    }
-}
-
-/// One object, in a queue by age, and in a list if it is a variant.
-#[derive(Debug)]
-pub(super) struct Slot {
-    name: Name,
-    /// Its age, and how often it was renewed since.
-    serial: u64,
-    blocks: u32,
-    newer: Option<Place>,
-    older: Option<Place>,
-    /// Of a key's newest variant the oldest: they are in a ring.
-    newer_variant: Option<Place>,
-    older_variant: Option<Place>,
-    /// Of a key's newest variant: how many it has.
-    variants: u16,
-    is_used: AtomicBool,
-    /// Whether its body was compared with its sum.
-    is_checked: AtomicBool,
 }
 
 impl Shard {
@@ -220,7 +188,10 @@ impl Shard {
         };
         let has_oldest = older.is_none();
         if let Some(newest) = self.slot_mut(newest) {
-            newest.variants = variants.saturating_sub(1);
+            newest.variants = variants.checked_sub(1).unwrap_or_else(|| {
+                let _ = bug!("a variant that goes was counted");
+                0
+            });
             if has_oldest {
                 newest.newer_variant = newer;
             }

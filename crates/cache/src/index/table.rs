@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use super::shard::{Place, Slot};
+use super::slot::{Place, Slot};
 use crate::name::{HASH_BYTES, Name};
 
 /// What is a hash already.

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::shard::{Place, Slot};
+use super::slot::{Place, Slot};
 use super::*;
 use crate::name::HASH_BYTES;
 
@@ -273,6 +273,7 @@ fn one_of_a_few(number: usize) -> Name {
 proptest! {
     #[test]
     fn shards_do_what_one_list_does(steps in prop::collection::vec((0_usize..8, 0_usize..40, 0_u64..9_000), 1..300)) {
+        let _panics = kettle_kernel::bug::panics();
         let (index, mut model) = (Index::default(), Model::default());
         for (step, number, bytes) in steps {
             let name = one_of_a_few(number);

@@ -129,7 +129,7 @@ impl Store {
             if !is_whole || state.is_some_and(|state| state.bytes != end) || head.key != key {
                 return None;
             }
-            let bytes = is_read.then(|| body_in(page, more, body.offset));
+            let bytes = if is_read { Some(body_in(page, more, body.offset)?) } else { None };
             if !entry.is_checked && body.sum.is_some() {
                 let is_as_written = body.sum == bytes.as_ref().map(|bytes| summed(0, bytes));
                 is_as_written.then_some(())?;
@@ -158,13 +158,13 @@ fn decoded(page: &[u8], more: &[u8]) -> Option<(ObjectHead, BodyExtent)> {
 }
 
 /// The body that begins at `offset`. Where that is behind the first page, it is what follows, as it is.
-fn body_in(page: &[u8], more: Vec<u8>, offset: u64) -> Vec<u8> {
-    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-    match offset.checked_sub(page.len()) {
+fn body_in(page: &[u8], more: Vec<u8>, offset: u64) -> Option<Vec<u8>> {
+    let offset = usize::try_from(offset).ok()?;
+    Some(match offset.checked_sub(page.len()) {
         Some(0) => more,
-        Some(behind) => more.get(behind..).unwrap_or_default().to_vec(),
-        None => [page.get(offset..).unwrap_or_default(), &more].concat(),
-    }
+        Some(behind) => more.get(behind..)?.to_vec(),
+        None => [page.get(offset..)?, &more].concat(),
+    })
 }
 
 #[cfg(test)]

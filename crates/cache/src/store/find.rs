@@ -196,7 +196,7 @@ fn read_head(file: &OwnedFd) -> Result<Result<ReadHead, DamagedHead>, Errno> {
     if head_bytes > bytes.len() {
         // At most `HEAD_BYTES_MAX`.
         bytes.resize(head_bytes, 0);
-        let rest = bytes.get_mut(read_bytes..).unwrap_or_default();
+        let (_, rest) = bytes.split_at_mut(read_bytes);
         if read_at(file, rest, read_bytes as u64)? < rest.len() {
             return Ok(Err(DamagedHead));
         }
@@ -219,7 +219,7 @@ fn is_as_written(file: &OwnedFd, body: BodyExtent) -> Result<bool, Errno> {
         if bytes == 0 {
             return Ok(false);
         }
-        sum = summed(sum, piece.get(..bytes).unwrap_or_default());
+        sum = summed(sum, piece.split_at(bytes).0);
         at += bytes as u64;
     }
     Ok(sum == expected)

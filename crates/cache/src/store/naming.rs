@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use kettle_kernel::bug;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
@@ -56,7 +57,9 @@ impl Store {
         let sum = (bytes <= SUMMED_BYTES_MAX).then(|| crc32fast::hash(body));
         let extent = BodyExtent { offset, bytes, sum };
         let mut whole = head.encode(extent).ok_or(StoreError::HeadTooLarge)?;
-        whole.resize(usize::try_from(offset).unwrap_or_default(), 0);
+        let head_bytes = usize::try_from(offset)
+            .map_err(|_| StoreError::Bug(bug!("a head is shorter than memory")))?;
+        whole.resize(head_bytes, 0);
         whole.extend_from_slice(body);
         let (file, mut claim) = self.claim(whole.len() as u64, false)?;
         let written = self.with_room(whole.len() as u64, || write_all(&file, &whole, 0));

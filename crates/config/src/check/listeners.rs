@@ -116,9 +116,8 @@ fn is_taken(other: &Located<SocketAddr>, reader: &Reader<'_>) -> String {
 /// machine. IPv6 sockets take IPv6 only.
 #[must_use]
 pub fn collide(one: SocketAddr, other: SocketAddr) -> bool {
-    let mut addresses = Addresses::default();
-    addresses.add(one, ());
-    addresses.colliding(other).is_some()
+    let are_on_one_port = (one.port(), one.is_ipv4()) == (other.port(), other.is_ipv4());
+    one == other || are_on_one_port && (one.ip().is_unspecified() || other.ip().is_unspecified())
 }
 
 /// Addresses among which those are found that [`collide`] with another: there may be ten thousand. Of several the first is found.

@@ -34,10 +34,6 @@ settings! {
         /// Requests of a client that may be under way at once, to the last byte of their responses. Where responses are kept, one whose
         /// client has left counts until its backend has answered.
         pub concurrent: Option<u32> = optional(number(10, 1, 1_000_000, "requests"), "no limit"),
-        /// Bits of an IPv4 address that make a client.
-        pub ipv4_prefix: u8 = number(32, 8, 32, "bits"),
-        /// Bits of an IPv6 address that make a client: who has one address usually has all with these bits.
-        pub ipv6_prefix: u8 = number(64, 16, 128, "bits"),
     }
 }
 

@@ -104,8 +104,6 @@ settings! {
         /// (`ulimit -n`) would not do: each takes one, where there is a `[[backend]]` two, and each four another one for files
         /// that responses send; some are kept for all else.
         pub connections_per_worker: usize = number(65_536, 1, 1_048_576, "connections"),
-        /// Handshake steps a worker takes before it turns to established connections again.
-        pub handshakes_per_turn: usize = number(8, 1, 1024, "handshakes"),
         /// How long a connection may wait for its next request.
         pub idle_timeout: Duration = duration(
             Duration::from_secs(75), Duration::from_secs(1), Duration::from_hours(1)),

@@ -1,141 +1,5 @@
 //! What people write who come from another server, a shell or a word processor.
 
-use crate::{Row, assert_found};
-
-#[test]
-fn numbers_that_are_left_to_the_server_are_left_out() {
-    assert_found(LEFT_OUT);
-}
-
-const LEFT_OUT: &[Row] = &[
-    (
-        "[server]
-workers = \"auto\"",
-        "kettle.toml:2:11: `workers` takes no \"auto\"
- 2 | workers = \"auto\"
-   |           ^^^^^^
-help: remove the line; without it: one per CPU the process may use, by its processor mask and its control groups' `cpu.max`",
-    ),
-    (
-        "[limits]
-open_files = \"default\"",
-        "kettle.toml:2:14: `open_files` takes no \"default\"
- 2 | open_files = \"default\"
-   |              ^^^^^^^^^
-help: remove the line; without it, it is 1024",
-    ),
-];
-
-#[test]
-fn settings_of_other_servers_are_said_with_what_they_are_here() {
-    assert_found(SETTINGS);
-}
-
-const SETTINGS: &[Row] = &[
-    (
-        "[[listener]]
-address = \"0.0.0.0:443\"
-http3 = true
-root = \"/srv\"
-certificate = \"a.pem\"",
-        "kettle.toml:3:1: `http3` is not a setting of [[listener]]
- 3 | http3 = true
-   | ^^^^^
-help: remove it, it is not here: HTTP/1.1 and HTTP/2 are spoken, and every client takes one of them
-kettle.toml:4:1: `root` is not a setting of [[listener]]
- 4 | root = \"/srv\"
-   | ^^^^
-help: write it below [[site.route]]
-kettle.toml:5:15: only a [[listener]] with kind = \"tls\" uses `certificate`
- 5 | certificate = \"a.pem\"
-   |               ^^^^^^^
-help: remove it here, or write it below [[site]]",
-    ),
-    (
-        "listen = \":443\"",
-        "kettle.toml:1:1: `listen` is not a setting of the top level
- 1 | listen = \":443\"
-   | ^^^^^^
-help: write it below [metrics], or `address` below [[listener]] or [[backend.server]]",
-    ),
-    (
-        "[log]
-level = \"notice\"
-format = \"common\"",
-        "kettle.toml:2:9: `level` takes one of \"error\", \"warn\", \"info\", \"debug\", \"trace\"
- 2 | level = \"notice\"
-   |         ^^^^^^^^
-help: write \"info\"
-kettle.toml:3:10: `format` takes one of \"json\", \"combined\", \"combined-plain\", \"short\"
- 3 | format = \"common\"
-   |          ^^^^^^^^
-help: write \"combined\"",
-    ),
-    (
-        "[tls]
-versions = [\"TLSv1.1\"]",
-        "kettle.toml:2:13: `versions` takes one of \"tls1.2\", \"tls1.3\"
- 2 | versions = [\"TLSv1.1\"]
-   |             ^^^^^^^^^
-help: it is not here: TLS 1.2 and TLS 1.3 are spoken; what is older is broken (RFC 8996)",
-    ),
-];
-
-#[test]
-fn curly_quotes_are_replaced_and_not_quoted() {
-    assert_found(CURLY_QUOTES);
-}
-
-const CURLY_QUOTES: &[Row] = &[
-    (
-        "[server]
-user = “www”",
-        "kettle.toml:2:8: curly quotes are no quotes of TOML
- 2 | user = “www”
-   |        ^^^^^
-help: write \"www\"",
-    ),
-    (
-        "[[site]]
-names = [‘a’, “b”]",
-        "kettle.toml:2:9: curly quotes are no quotes of TOML
- 2 | names = [‘a’, “b”]
-   |         ^^^^^^^^^^
-help: write [\"a\", \"b\"]",
-    ),
-];
-
-#[test]
-fn a_part_above_its_table_is_said_once() {
-    assert_found(PARTS_ABOVE);
-}
-
-const PARTS_ABOVE: &[Row] = &[(
-    "[[site.route]]
-root = \"/srv\"
-[[site]]
-names = [\"a\"]
-self_signed = true",
-    "kettle.toml:3:1: [[site]] stands below [[site.route]], which is a part of it
- 3 | [[site]]
-   | ^^^^^^^^
-help: move [[site]] and its settings above [[site.route]]",
-)];
-
-#[test]
-fn variables_are_not_filled_in() {
-    assert_found(VARIABLES);
-}
-
-const VARIABLES: &[Row] = &[(
-    "[[listener]]
-address = \"$IP:443\"",
-    "kettle.toml:2:11: `address` takes an IP address and a port
- 2 | address = \"$IP:443\"
-   |           ^^^^^^^^^
-help: write the value itself: variables such as `$IP` are not filled in",
-)];
-
 const NO_PATTERNS: &str = "write the beginning that all its paths have; `from` of a redirect or a rewrite and \
                            `cache_control` take patterns, and %2A is a `*` itself";
 
@@ -203,4 +67,23 @@ fn a_value_that_names_a_variable_is_a_warning() {
         "{:?}",
         found[1]
     );
+}
+
+/// One that is empty by default is shown with what may be in it, unless it was turned off.
+#[test]
+fn a_list_is_shown_as_it_was_most_likely_meant() {
+    for (written, help) in [
+        ("true", r#"["br", "zstd", "gzip"]"#),
+        ("\"on\"", r#"["br", "zstd", "gzip"]"#),
+        ("\"gz\"", r#"["gzip"]"#),
+        ("\"brotli\"", r#"["br"]"#),
+        ("false", "[]"),
+    ] {
+        let text = format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n\
+             [[site.route]]\nroot = \"/srv\"\ncompress = {written}\n"
+        );
+        let shown = crate::shown(&text);
+        assert!(shown.ends_with(&format!("\nhelp: write {help}")), "{written}: {shown}");
+    }
 }

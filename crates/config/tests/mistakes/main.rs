@@ -2,18 +2,10 @@
 
 mod advice;
 mod answers;
-mod backends;
 mod caches;
-mod carried;
 mod foreign;
-mod keys;
 mod order;
 mod proxies;
-mod routes;
-mod scalars;
-mod served;
-mod syntax;
-mod texts;
 mod together;
 mod tunnels;
 
@@ -45,13 +37,32 @@ fn shown(snippet: &str) -> String {
     }
 }
 
-/// A snippet and what is shown about it.
-type Row = (&'static str, &'static str);
-
-#[track_caller]
-fn assert_found(rows: &[Row]) {
-    for (snippet, expected) in rows {
-        let shown = shown(snippet);
-        assert!(shown == *expected, "in\n{snippet}\nexpected\n{expected}\nbut found\n{shown}");
+/// Each file of the folder `cases` is named as what it shows, and has a reason, if there is one to give, and cases: what is written
+/// and what is shown about it. `KETTLE_BLESS=1` writes anew what is shown.
+#[test]
+fn what_is_shown_is_what_the_cases_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes/cases");
+    let mut wrong = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (reason, cases) = text.split_at(text.find(CASE).unwrap());
+        let mut found = reason.to_owned();
+        for case in cases.split(CASE).skip(1) {
+            let (title, rest) = case.split_once('\n').unwrap();
+            let (snippet, _) = rest.split_once(SHOWS).unwrap();
+            found += &format!("{CASE}{title}\n{snippet}{SHOWS}{}\n", shown(snippet));
+        }
+        if found != text && std::env::var_os("KETTLE_BLESS").is_some() {
+            std::fs::write(&path, found).unwrap();
+        } else if found != text {
+            let is_other = |(found, said): &(&str, &str)| found != said;
+            let line = found.lines().zip(text.lines()).position(|pair| is_other(&pair));
+            wrong.push(format!("{}, from line {:?} on:\n{found}", path.display(), line));
+        }
     }
+    assert!(wrong.is_empty(), "not as in {}", wrong.join("\n"));
 }
+
+const CASE: &str = "=== case";
+const SHOWS: &str = "\n=== shows\n";

@@ -124,3 +124,15 @@ fn a_long_line_is_cut_around_the_caret() {
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines[1].find('7'), lines[2].find('^'), "{shown}");
 }
+
+#[test]
+fn bytes_that_are_no_text_have_a_place() {
+    let text = b"[server]\n# caf\xc3\xa9\nuser = \"caf\xe9\"\n";
+    let diagnostics = kettle_config::parse_bytes(text, Path::new("kettle.toml")).unwrap_err();
+    let shown: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    let expected = "kettle.toml:3:12: the file is not UTF-8: here stands the byte 0xe9
+ 3 | user = \"caf\u{fffd}\"
+   |            ^
+help: save the file as UTF-8 in your editor";
+    assert_eq!(shown, [expected]);
+}

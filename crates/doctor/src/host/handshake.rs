@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use kettle_kernel::bug;
 use kettle_tls::connector::{
     CertificateRefusal, Connector, ConnectorError, ConnectorSettings, Pin, ResumeBy, Trust,
 };
@@ -170,7 +171,7 @@ async fn shake(
     let started = Instant::now();
     let mut stream = TlsStream::connect(client, connector).await?;
     let duration = started.elapsed();
-    let session = stream.session().cloned().ok_or(StreamError::Bug("TLS without a session"))?;
+    let session = stream.session().cloned().ok_or_else(|| bug!("TLS has a session"))?;
     let overhead_bytes = overhead_bytes(&session);
     let mut data_bytes = 0;
     let told = async {

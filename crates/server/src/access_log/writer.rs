@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kettle_config::{Log, LogTarget};
+use kettle_kernel::bug;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use tokio::sync::oneshot;
@@ -320,7 +321,8 @@ fn write_counted(file: &mut impl Write, lines: &[u8]) -> Result<(), TornWrite> {
             written => written,
         };
         let failed = |error| TornWrite { written_bytes: lines.len() - left.len(), error };
-        left = left.get(written.map_err(failed)?..).unwrap_or_default();
+        let rest = left.get(written.map_err(failed)?..);
+        left = rest.ok_or_else(|| failed(bug!("no more is written than there is").into()))?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(super) fn updated(stored: &[u8], newer: &[u8], keeps_tag: bool) -> Vec<u8> {
     let new = newer.iter().filter(|(name, _)| !is_kept(name));
     let mut out = Vec::new();
     for (name, value) in old.chain(new) {
-        write_field(&mut out, std::str::from_utf8(name).unwrap_or_default(), value);
+        write_field(&mut out, name, value);
     }
     out
 }

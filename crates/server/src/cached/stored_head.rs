@@ -54,7 +54,6 @@ impl Fetching {
         let is_ours = |name: &[u8]| matches!(name, b"age" | b"accept-ranges" | b"content-range");
         let mut out = Vec::with_capacity(own.len());
         for (name, value) in lines::fields(own).into_iter().filter(|(name, _)| !is_ours(name)) {
-            let name = std::str::from_utf8(name).unwrap_or_default();
             write_field(&mut out, name, value);
         }
         if !fields.is_dated() {

@@ -10,6 +10,7 @@ use std::{io, mem};
 use kettle_config::{ListenerKind, PlainHttp};
 use kettle_http::Method;
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
+use kettle_kernel::bug;
 use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -156,7 +157,8 @@ pub(super) fn poll_write_all(
         if bytes == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
-        *left = left.get(bytes..).unwrap_or_default();
+        let rest = left.get(bytes..);
+        *left = rest.ok_or_else(|| bug!("no more is written than there is"))?;
     }
     Poll::Ready(Ok(()))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use kettle_kernel::bug;
 
 /// The memory of one worker for files.
 #[derive(Clone, Debug)]
@@ -65,7 +66,10 @@ impl Room {
     /// Bytes, no more than there is room for, that keep it until they are dropped. What is left of it is free.
     #[must_use]
     pub fn filled(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
-        let left_bytes = self.bytes.saturating_sub(bytes.as_ref().len() as u64);
+        let left_bytes = self.bytes.checked_sub(bytes.as_ref().len() as u64).unwrap_or_else(|| {
+            let _ = bug!("a file has room before it is read");
+            0
+        });
         self.taken.fetch_sub(left_bytes, Ordering::Relaxed);
         self.bytes -= left_bytes;
         Bytes::from_owner(Filled { bytes, _room: self })

@@ -9,6 +9,10 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kettle_kernel::bug;
+
+use crate::request;
+
 /// The clients of a route.
 #[derive(Debug)]
 pub(super) struct RateLimit {
@@ -68,7 +72,7 @@ impl RateLimit {
 
     /// Takes one request out of a client's bucket.
     pub(super) fn take(&self, client: IpAddr, now: Duration) -> Result<Option<InUse>, Exceeded> {
-        let network = self.network(client);
+        let network = network(client);
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut set = self.table.set(network);
         let client = place(&mut set, network).ok_or(Exceeded::Crowd)?;
@@ -87,18 +91,15 @@ impl RateLimit {
             InUse { table: Arc::clone(&self.table), network }
         }))
     }
+}
 
-    /// The bits of an address that make a client.
-    fn network(&self, client: IpAddr) -> u128 {
-        let (bits, prefix) = match client.to_canonical() {
-            IpAddr::V4(address) => {
-                (address.to_ipv6_mapped().to_bits(), 96 + u32::from(self.settings.ipv4_prefix))
-            }
-            IpAddr::V6(address) => (address.to_bits(), u32::from(self.settings.ipv6_prefix)),
-        };
-        // Zero marks an empty place in the table, so the network of address 0 is entered as 1.
-        (bits & u128::MAX.checked_shl(128 - prefix).unwrap_or(0)).max(1)
-    }
+/// The bits of the network that counts as one client. Zero marks an empty place in the table, so that of address 0 is entered as 1.
+fn network(client: IpAddr) -> u128 {
+    let bits = match request::network(client) {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    bits.max(1)
 }
 
 impl Table {
@@ -133,7 +134,10 @@ impl Drop for InUse {
     fn drop(&mut self) {
         let mut set = self.table.set(self.network);
         if let Some(client) = set.iter_mut().find(|client| client.network == self.network) {
-            client.pending = client.pending.saturating_sub(1);
+            match client.pending.checked_sub(1) {
+                Some(left) => client.pending = left,
+                None => _ = bug!("a request that ends was counted"),
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use kettle_http::h2;
+use kettle_kernel::bug;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Filled, StreamError, TlsStream};
@@ -263,7 +264,10 @@ impl Channel {
         let mut tls = self.tls.borrow_mut();
         let queued_bytes = tls.queued_bytes();
         tls.seal(&[&staged, head, payload])?;
-        let ciphertext_bytes = tls.queued_bytes().saturating_sub(queued_bytes);
+        let ciphertext_bytes = tls
+            .queued_bytes()
+            .checked_sub(queued_bytes)
+            .ok_or_else(|| bug!("sealing takes nothing out of the queue"))?;
         self.written.borrow_mut().sealed(plaintext_bytes, ciphertext_bytes);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use kettle_kernel::keeper;
+use kettle_kernel::{bug, keeper};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
@@ -87,6 +87,13 @@ impl Scrape {
         };
         let outcomes = [(vec!["done"], self.reloads_done), (vec!["refused"], self.reloads_refused)];
         writer.counters(&reloads, outcomes)?;
+        let bugs = Metric {
+            name: "bugs",
+            help: "States that the code rules out and met all the same, each of which ended one connection or less, by source file",
+            labels: &["file"],
+        };
+        let files = bug::counts().into_iter().map(|(file, count)| (vec![file], count));
+        writer.counters(&bugs, files)?;
         let lines_dropped = Metric {
             name: "access_log_lines_dropped",
             help: "Access log lines lost because the log could not be written fast enough",

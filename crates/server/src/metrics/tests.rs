@@ -63,6 +63,7 @@ fn every_counter_appears_in_the_text() {
     worker.cache_hit();
     worker.cache_miss();
     worker.stall(Duration::from_millis(1_500));
+    let _ = kettle_kernel::bug!("the test wants one");
     let text = render(&metrics, Duration::from_secs(61)).unwrap();
     for line in [
         "kettle_uptime_seconds 61",
@@ -90,6 +91,7 @@ fn every_counter_appears_in_the_text() {
         "kettle_worker_stalls_total 1",
         "kettle_worker_stalled_seconds_total 1.5",
         "kettle_reloads_total{outcome=\"refused\"} 0",
+        "kettle_bugs_total{file=\"crates/server/src/metrics/tests.rs\"} 1",
         "kettle_access_log_lines_dropped_total 0",
         "kettle_request_duration_seconds_bucket{le=\"0.0001\"} 1",
         "# TYPE kettle_responses counter",

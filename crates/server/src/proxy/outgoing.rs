@@ -46,7 +46,7 @@ impl ProxyRoute {
         for (name, value) in head.headers() {
             let is_kept = is_ours(name) || client.is_named_by(name);
             if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
-                outgoing.field(std::str::from_utf8(name).unwrap_or_default(), value);
+                outgoing.field(name, value);
             }
         }
         self.add_own(&mut outgoing, &words);

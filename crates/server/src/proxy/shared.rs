@@ -28,7 +28,7 @@ impl SharedTarget {
 
     /// The scheme and the host, with its port where it was said.
     pub fn origin(&self) -> &str {
-        self.uri.get(..self.path).unwrap_or_default()
+        self.uri.split_at(self.path).0
     }
 
     /// The host, with its port where it was said.
@@ -38,7 +38,7 @@ impl SharedTarget {
 
     /// Path and query, as servers get them.
     pub fn reference(&self) -> &str {
-        self.uri.get(self.path..).unwrap_or_default()
+        self.uri.split_at(self.path).1
     }
 }
 

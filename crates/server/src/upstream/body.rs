@@ -11,6 +11,7 @@ use bytes::{Buf, Bytes};
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseError, ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
+use kettle_kernel::bug;
 use tokio::time::timeout;
 
 use super::in_flight::InFlight;
@@ -304,7 +305,8 @@ impl UpstreamBody {
             return Err(ended_early());
         }
         if let Rest::Length(left_bytes) = &mut self.rest {
-            *left_bytes = left_bytes.saturating_sub(bytes as u64);
+            let left = left_bytes.checked_sub(bytes as u64);
+            *left_bytes = left.ok_or_else(|| bug!("no more is taken of a body than is left"))?;
         }
         if self.rest.is_done() {
             self.finish();

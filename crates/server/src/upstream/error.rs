@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use kettle_http::h1::response::ResponseError;
+use kettle_kernel::bug::Bug;
 use kettle_tls::stream::StreamError;
 
 use crate::backend::{ConnectError, Outcome};
@@ -31,6 +32,8 @@ pub enum UpstreamError {
     TooManyOptions,
     /// The response asks nginx for another one in its place (`X-Accel-Redirect`): it is not meant for the client.
     InternalRedirect,
+    /// A bug of ours.
+    Bug(Bug),
 }
 
 impl UpstreamError {
@@ -62,6 +65,7 @@ impl UpstreamError {
             Self::TooManyInterim => "too_many_interim",
             Self::TooManyOptions => "connection",
             Self::InternalRedirect => "x_accel_redirect",
+            Self::Bug(_) => "internal",
         }
     }
 }
@@ -93,6 +97,7 @@ impl fmt::Display for UpstreamError {
             Self::InternalRedirect => {
                 formatter.write_str("the server sent X-Accel-Redirect, which is not followed")
             }
+            Self::Bug(bug) => write!(formatter, "{bug}"),
         }
     }
 }
@@ -102,6 +107,12 @@ impl std::error::Error for UpstreamError {}
 impl From<io::Error> for UpstreamError {
     fn from(error: io::Error) -> Self {
         Self::Ended(error)
+    }
+}
+
+impl From<Bug> for UpstreamError {
+    fn from(bug: Bug) -> Self {
+        Self::Bug(bug)
     }
 }
 
@@ -115,6 +126,7 @@ impl From<UpstreamError> for io::Error {
     fn from(error: UpstreamError) -> Self {
         match error {
             UpstreamError::Ended(error) => error,
+            UpstreamError::Bug(bug) => bug.into(),
             UpstreamError::TimedOut => Self::new(io::ErrorKind::TimedOut, error),
             _ => Self::new(io::ErrorKind::InvalidData, error),
         }

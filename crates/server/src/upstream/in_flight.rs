@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use kettle_http::h1::response::{ParseResponse, ResponseHead, ResponseProgress};
+use kettle_kernel::bug;
 use kettle_tls::buffers;
 use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
@@ -157,7 +158,8 @@ impl InFlight {
             if bytes == 0 {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into()));
             }
-            *left = left.get(bytes..).unwrap_or_default();
+            let rest = left.get(bytes..);
+            *left = rest.ok_or_else(|| bug!("no more is sent than there is"))?;
         }
         Poll::Ready(Ok(ready!(Pin::new(&mut self.link).poll_flush(context))?))
     }
@@ -202,7 +204,7 @@ impl InFlight {
         if bytes <= SMALL_HEAD_BYTES {
             return self.received.split_to(bytes).freeze();
         }
-        let rest = BytesMut::from(self.received.get(bytes..).unwrap_or_default());
+        let rest = BytesMut::from(self.received.split_at(bytes).1);
         let mut head = std::mem::replace(&mut self.received, rest);
         head.truncate(bytes);
         head.freeze()

@@ -64,7 +64,7 @@ impl OutgoingRequest {
     }
 
     /// Adds a field. One whose name or value could not stand in a message is left out.
-    pub fn field(&mut self, name: &str, value: impl AsRef<[u8]>) {
+    pub fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.write(|bytes| write_field(bytes, name, value.as_ref()));
     }
 

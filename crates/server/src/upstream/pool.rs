@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::ServerAddress;
+use kettle_kernel::bug;
 use kettle_tls::connector::Connector;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -42,7 +43,10 @@ impl SharedRequest {
 
 impl Drop for SharedRequest {
     fn drop(&mut self) {
-        self.0.shared.set(self.0.shared.get().saturating_sub(1));
+        match self.0.shared.get().checked_sub(1) {
+            Some(left) => self.0.shared.set(left),
+            None => _ = bug!("a shared request that ends was counted"),
+        }
         self.0.shared_ended.notify_one();
     }
 }

@@ -67,7 +67,7 @@ fn load_one(
 ) -> Option<ClientAuth> {
     let load = |path: &Path| roots.load(path, Roots::load_for_clients);
     let roots = load_named_file(config, &settings.roots, diagnostics, load);
-    let load = |path: &Path| lists.load(path, RevocationLists::load_again);
+    let load = |path: &Path| lists.load(path, RevocationLists::load);
     let revocation = match &settings.crl {
         None => Some(None),
         Some(crl) => load_named_file(config, crl, diagnostics, load).map(Some),

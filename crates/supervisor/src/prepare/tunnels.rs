@@ -102,7 +102,7 @@ fn load_trust(
     }
     let roots = match (&tls.roots, &*system) {
         (ConfigRoots::File(file), _) => {
-            let load = |path: &Path| roots.load(path, Roots::load_again);
+            let load = |path: &Path| roots.load(path, Roots::load);
             load_named_file(config, file, diagnostics, load)?
         }
         (ConfigRoots::System, Some(known)) => known.clone(),

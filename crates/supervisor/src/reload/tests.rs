@@ -235,7 +235,7 @@ fn settings_of_the_process_are_reported_not_applied() {
 fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
     let mut fixture = Fixture::new();
     fixture.write(
-        "[limits]\nhandshakes_per_turn = 9\ndisk_timeout = \"9s\"\nopen_files = 9\nhot_file = 9\nhot_memory = 9\n\
+        "[limits]\ndisk_timeout = \"9s\"\nopen_files = 9\nhot_file = 9\nhot_memory = 9\n\
          revalidate = \"9s\"\nidle_timeout = \"9s\"\n",
     );
     fixture.reload().unwrap();
@@ -245,7 +245,6 @@ fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
     assert_eq!(
         reported,
         [
-            "limits.handshakes_per_turn",
             "limits.disk_timeout",
             "limits.open_files",
             "limits.hot_file",

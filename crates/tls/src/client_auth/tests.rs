@@ -23,11 +23,11 @@ const VERSIONS: [Version; 2] = [Version::Tls12, Version::Tls13];
 
 fn roots(authorities: &[&Authority]) -> Roots {
     let pem: String = authorities.iter().map(|authority| authority.own_pem()).collect();
-    Roots::load(&Files::new().write("roots.pem", pem)).expect("roots").0
+    Roots::load(&Files::new().write("roots.pem", pem), None).expect("roots").0
 }
 
 fn revocation(pem: &str) -> RevocationLists {
-    RevocationLists::load(&Files::new().write("crl.pem", pem)).expect("a list").0
+    RevocationLists::load(&Files::new().write("crl.pem", pem), None).expect("a list").0
 }
 
 fn required(authorities: &[&Authority]) -> ClientAuth {
@@ -389,7 +389,7 @@ fn order_of_authorities_makes_no_other_audience() {
     let pems = (one.own_pem(), two.own_pem());
     // Signed anew it would be another certificate.
     let of = |pem: String| {
-        let roots = Roots::load(&Files::new().write("roots.pem", pem)).expect("roots").0;
+        let roots = Roots::load(&Files::new().write("roots.pem", pem), None).expect("roots").0;
         let auth = ClientAuth { mode: ClientAuthMode::Required, roots, revocation: None };
         SiteGroup { client_auth: Some(&auth), ..SiteGroup::default() }.audience()
     };

@@ -120,7 +120,9 @@ impl<'a> ClientHandshake<'a> {
             match self.next_record() {
                 Ok(Some(bytes)) => {
                     self.has_answer = true;
-                    self.feed.show(bytes);
+                    if let Err(bug) = self.feed.show(bytes) {
+                        return self.fail(bug.into());
+                    }
                 }
                 Ok(None) => return ClientStep::Blocked(self),
                 Err(error) => return self.fail(error),
@@ -160,7 +162,7 @@ impl<'a> ClientHandshake<'a> {
             Ok(ConnectionState::EncodeTlsData(message)) => {
                 let bytes = encode(message, &mut self.outgoing);
                 let message = self.outgoing.filled();
-                let message = message.get(message.len() - bytes..).unwrap_or_default();
+                let (_, message) = message.split_at(message.len() - bytes);
                 self.has_changed_cipher |=
                     message.first() == Some(&ContentType::ChangeCipherSpec.byte());
                 self.offers_ticket |= offers_ticket(message);
@@ -195,7 +197,7 @@ impl<'a> ClientHandshake<'a> {
             Ok(_) => Err(HandshakeError::Unsupported("a state without a handshake")),
             Err(error) => Err(HandshakeError::Rustls(error)),
         };
-        self.feed.discard(discard);
+        self.feed.discard(discard)?;
         progress
     }
 

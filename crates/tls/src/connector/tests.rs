@@ -57,7 +57,7 @@ fn pin_of(identity: &Identity) -> Pin {
 }
 
 fn roots(authority: &Authority) -> Roots {
-    Roots::load(&Files::new().write("roots.pem", authority.own_pem())).expect("roots").0
+    Roots::load(&Files::new().write("roots.pem", authority.own_pem()), None).expect("roots").0
 }
 
 /// What most clients here want: `a.example`, vouched for by this authority.

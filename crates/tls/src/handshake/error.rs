@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kettle_kernel::bug::Bug;
 use rustls::AlertDescription;
 
 use crate::control::{Alert, Violation};
@@ -22,6 +23,8 @@ pub enum HandshakeError {
     CertificateWanted(AlertDescription),
     /// A bug of ours: rustls negotiated what we cannot carry on.
     Unsupported(&'static str),
+    /// Another bug of ours.
+    Bug(Bug),
 }
 
 impl HandshakeError {
@@ -29,7 +32,7 @@ impl HandshakeError {
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
-            HandshakeError::Unsupported(_) => "internal",
+            HandshakeError::Unsupported(_) | HandshakeError::Bug(_) => "internal",
             HandshakeError::Rustls(error) => reason(error),
             HandshakeError::NotTls => "not_tls",
             HandshakeError::Certificate(refusal) => refusal.reason(),
@@ -57,11 +60,18 @@ impl fmt::Display for HandshakeError {
                 "the server asked for a certificate, got none and sent alert {alert:?}; name one by `certificate`"
             ),
             HandshakeError::Unsupported(what) => write!(formatter, "cannot carry on: {what}"),
+            HandshakeError::Bug(bug) => write!(formatter, "{bug}"),
         }
     }
 }
 
 impl std::error::Error for HandshakeError {}
+
+impl From<Bug> for HandshakeError {
+    fn from(bug: Bug) -> Self {
+        HandshakeError::Bug(bug)
+    }
+}
 
 impl From<Violation> for HandshakeError {
     fn from(violation: Violation) -> Self {
@@ -92,7 +102,8 @@ impl HandshakeError {
             HandshakeError::NotTls
             | HandshakeError::Certificate(_)
             | HandshakeError::CertificateWanted(_)
-            | HandshakeError::Unsupported(_) => Alert::INTERNAL_ERROR,
+            | HandshakeError::Unsupported(_)
+            | HandshakeError::Bug(_) => Alert::INTERNAL_ERROR,
             HandshakeError::Rustls(error) => match error {
                 Error::InvalidMessage(_) => Alert::DECODE_ERROR,
                 Error::PeerSentOversizedRecord => Alert::RECORD_OVERFLOW,

@@ -1,6 +1,9 @@
 //! What was received during a handshake, given to rustls one whole record at a time, so that nothing
 //! behind the last record of the handshake ever gets into rustls.
 
+use kettle_kernel::bug;
+use kettle_kernel::bug::Bug;
+
 use crate::buffers::Queue;
 
 /// Bytes in order: first those that rustls may look at, then those it may not yet.
@@ -22,14 +25,20 @@ impl Feed {
     }
 
     /// Lets rustls look at this many bytes more.
-    pub(crate) fn show(&mut self, bytes: usize) {
+    pub(crate) fn show(&mut self, bytes: usize) -> Result<(), Bug> {
         self.shown_bytes += bytes;
+        match self.shown_bytes <= self.received.filled().len() {
+            true => Ok(()),
+            false => Err(bug!("what is shown was received")),
+        }
     }
 
     /// rustls is done with this many bytes at the front.
-    pub(crate) fn discard(&mut self, bytes: usize) {
+    pub(crate) fn discard(&mut self, bytes: usize) -> Result<(), Bug> {
         self.received.consume(bytes);
-        self.shown_bytes = self.shown_bytes.saturating_sub(bytes);
+        let left = self.shown_bytes.checked_sub(bytes);
+        self.shown_bytes = left.ok_or_else(|| bug!("what rustls is done with was shown to it"))?;
+        Ok(())
     }
 
     /// Drops the next bytes that wait. `false` where rustls is not done with what it was shown: they are not at the front.

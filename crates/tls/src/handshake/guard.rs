@@ -1,6 +1,8 @@
 //! What each record of a client's handshake must be before rustls sees it: where rustls would let pass
 //! what the RFCs forbid, or end without a word. It also reads the name in the ClientHello and picks the acceptor by it.
 
+use kettle_kernel::bug;
+
 use super::HandshakeError;
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::control::{Alert, LEVEL_FATAL, LEVEL_WARNING, Violation};
@@ -132,7 +134,7 @@ impl Guard {
         let Some((content_type, record)) = self.whole_record(waiting, known.is_tls13)? else {
             return Ok(Verdict::Wait);
         };
-        let body = record.get(HEADER_BYTES..).unwrap_or_default();
+        let (_, body) = record.split_at(HEADER_BYTES);
         match content_type {
             ContentType::ApplicationData if known.is_tls13 => {
                 return self.protected_record(record, known);
@@ -155,7 +157,9 @@ impl Guard {
     /// Whether what there is to say about the ClientHello at the front has been said.
     fn read_hello(&mut self, waiting: &[u8]) -> Result<bool, HandshakeError> {
         loop {
-            let rest = waiting.get(self.hello_records_bytes..).unwrap_or_default();
+            let rest = waiting
+                .get(self.hello_records_bytes..)
+                .ok_or_else(|| bug!("what was looked at still waits"))?;
             let Some((content_type, record)) = self.whole_record(rest, false)? else {
                 return Ok(false);
             };
@@ -166,7 +170,7 @@ impl Guard {
             if self.hello_records_bytes < self.hello_records_bytes_min {
                 continue;
             }
-            match peek(waiting.get(..self.hello_records_bytes).unwrap_or_default()) {
+            match peek(waiting.split_at(self.hello_records_bytes).0) {
                 Peeked::More(bytes) => {
                     self.hello_records_bytes_min = self.hello_records_bytes + bytes;
                 }
@@ -277,7 +281,10 @@ impl Guard {
         };
         self.early_data_bytes_left = None;
         let is_first_message = !std::mem::replace(&mut self.has_begun_flight, true);
-        match (opened.content_type, copy.get(opened.plaintext).unwrap_or_default()) {
+        let plaintext = copy
+            .get(opened.plaintext)
+            .ok_or_else(|| bug!("a record's plaintext lies in the record"))?;
+        match (opened.content_type, plaintext) {
             (ContentType::ApplicationData, _) => {}
             // RFC 8446 §5.4.
             (_, []) => return Err(EMPTY_RECORD.into()),

@@ -98,7 +98,7 @@ impl RecordOpener {
             None => self.protection.nonce(sequence),
         };
         let additional =
-            self.protection.additional_data(sequence, outer_type, [major, minor], inner_bytes);
+            self.protection.additional_data(sequence, outer_type, [major, minor], inner_bytes)?;
         let plaintext = self
             .protection
             .key

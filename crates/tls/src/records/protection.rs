@@ -6,7 +6,7 @@ use rustls::{CipherSuite, ConnectionTrafficSecrets};
 use std::fmt;
 use zeroize::Zeroizing;
 
-use super::ContentType;
+use super::{ContentType, RecordError};
 
 /// One direction's traffic key as rustls hands it over, with the version that says how to use it.
 pub struct Keys {
@@ -166,20 +166,20 @@ impl Protection {
         content_type: ContentType,
         version: [u8; 2],
         plaintext_bytes: usize,
-    ) -> AdditionalData {
-        match self.form {
+    ) -> Result<AdditionalData, RecordError> {
+        Ok(match self.form {
             NonceForm::Tls13 => {
                 let body = plaintext_bytes + 1 + aead::MAX_TAG_LEN;
-                AdditionalData::Tls13(header(ContentType::ApplicationData, version, body))
+                AdditionalData::Tls13(header(ContentType::ApplicationData, version, body)?)
             }
             NonceForm::Tls12Gcm | NonceForm::Tls12Chacha => {
                 let mut data = [0; 13];
                 let (number, rest) = data.split_at_mut(8);
                 number.copy_from_slice(&sequence.to_be_bytes());
-                rest.copy_from_slice(&header(content_type, version, plaintext_bytes));
+                rest.copy_from_slice(&header(content_type, version, plaintext_bytes)?);
                 AdditionalData::Tls12(data)
             }
-        }
+        })
     }
 }
 
@@ -198,10 +198,14 @@ impl AsRef<[u8]> for AdditionalData {
     }
 }
 
-pub(super) fn header(content_type: ContentType, version: [u8; 2], body_bytes: usize) -> [u8; 5] {
-    let [high, low] = u16::try_from(body_bytes).unwrap_or(u16::MAX).to_be_bytes();
-    let [major, minor] = version;
-    [content_type.byte(), major, minor, high, low]
+pub(super) fn header(
+    content_type: ContentType,
+    version: [u8; 2],
+    body_bytes: usize,
+) -> Result<[u8; 5], RecordError> {
+    let body_bytes = u16::try_from(body_bytes).map_err(|_| RecordError::Overflow)?;
+    let ([high, low], [major, minor]) = (body_bytes.to_be_bytes(), version);
+    Ok([content_type.byte(), major, minor, high, low])
 }
 
 /// What both versions say in a record's header.

@@ -32,6 +32,7 @@ impl RawSealer {
             VERSION,
             inner.len() - form.inner_type_bytes(),
         );
+        let additional = additional.unwrap();
         let nonce = self.protection.nonce(self.sequence);
         self.sequence += 1;
         let key = &self.protection.key;
@@ -39,7 +40,7 @@ impl RawSealer {
         let explicit = &nonce[12 - form.explicit_nonce_bytes()..];
         let body_bytes = explicit.len() + inner.len() + TAG_BYTES;
         let mut record: [u8; HEADER_BYTES] =
-            header(ContentType::ApplicationData, VERSION, body_bytes);
+            header(ContentType::ApplicationData, VERSION, body_bytes).unwrap();
         if form != NonceForm::Tls13 {
             record[0] = content_type;
         }

@@ -107,7 +107,7 @@ impl RecordSealer {
         let body_bytes = record.len() - HEADER_BYTES;
         let (prefix, sealed) = record.split_at_mut(self.prefix_bytes());
         let (head, explicit) = prefix.split_at_mut(HEADER_BYTES);
-        head.copy_from_slice(&header(outer_type, VERSION, body_bytes));
+        head.copy_from_slice(&header(outer_type, VERSION, body_bytes)?);
         if let (NonceForm::Tls12Gcm, Some(sent)) = (form, nonce.last_chunk::<8>()) {
             explicit.copy_from_slice(sent);
         }
@@ -116,7 +116,7 @@ impl RecordSealer {
             *inner_type = content_type.byte();
         }
         let additional =
-            self.protection.additional_data(sequence, content_type, VERSION, plaintext_bytes);
+            self.protection.additional_data(sequence, content_type, VERSION, plaintext_bytes)?;
         let computed = self
             .protection
             .key

@@ -25,8 +25,9 @@ impl AsyncRead for TlsStream {
         }
         let received = stream.received().bytes();
         if !received.is_empty() {
-            let bytes = received.len().min(buffer.remaining());
-            buffer.put_slice(received.get(..bytes).unwrap_or_default());
+            let (now, _) = received.split_at(received.len().min(buffer.remaining()));
+            buffer.put_slice(now);
+            let bytes = now.len();
             stream.consume(bytes);
             return Poll::Ready(Ok(()));
         }
@@ -129,7 +130,7 @@ pub fn front_pieces<'p>(
     let mut front: [&[u8]; PIECES_PER_WRITE] = [&[]; PIECES_PER_WRITE];
     let mut bytes = 0;
     for (place, piece) in front.iter_mut().zip(pieces.iter().filter(|piece| !piece.is_empty())) {
-        *place = piece.get(..piece.len().min(bytes_max - bytes)).unwrap_or_default();
+        (*place, _) = piece.split_at(piece.len().min(bytes_max - bytes));
         bytes += place.len();
     }
     (front, bytes)
@@ -141,7 +142,8 @@ impl From<StreamError> for io::Error {
             StreamError::Io(error) => return error,
             StreamError::Handshake(_) | StreamError::Violation(_) => io::ErrorKind::InvalidData,
             StreamError::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
-            StreamError::Kernel(_) | StreamError::KeyExhausted | StreamError::Bug(_) => {
+            StreamError::Bug(bug) => return bug.into(),
+            StreamError::Kernel(_) | StreamError::KeyExhausted | StreamError::Ended => {
                 io::ErrorKind::Other
             }
         };

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::transfer;
+use kettle_kernel::{bug, transfer};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -21,6 +21,9 @@ pub(super) fn poll_send(
         ready!(socket.poll_write_ready(context))?;
         let sent = socket.try_io(Interest::WRITABLE, || {
             let bytes = transfer::send_one(socket.as_fd(), queue.filled(), more)?;
+            if bytes == 0 {
+                return Err(bug!("a send of something sends some of it, or fails").into());
+            }
             queue.consume(bytes);
             // What was not taken filled the socket: tokio need not be told by a call that fails.
             if queue.is_empty() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
+use kettle_kernel::bug;
 use tokio::net::TcpStream;
 
 use super::accept::{ClosingSocket, HANDSHAKE_BYTES_MAX, TOO_MUCH, poll_exchange};
@@ -49,7 +50,7 @@ impl<'a> Connecting<'a> {
         match handshake.advance() {
             ClientStep::Blocked(handshake) => Ok(Self { socket, handshake, received_bytes: 0 }),
             ClientStep::Failed(error, _) => Err(StreamError::Handshake(error)),
-            ClientStep::Complete(..) => Err(StreamError::Bug("a handshake with nobody")),
+            ClientStep::Complete(..) => Err(bug!("a handshake needs what its server says").into()),
         }
     }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::transfer;
+use kettle_kernel::{bug, transfer};
 
 use super::reader::Skipping;
 use super::receive::poll_readable;
@@ -31,7 +31,10 @@ impl TlsStream {
         self.reader.check()?;
         let mut dropped = 0;
         loop {
-            match self.poll_discard_record(context, plaintext_bytes.saturating_sub(dropped))? {
+            let left = plaintext_bytes
+                .checked_sub(dropped)
+                .ok_or_else(|| bug!("no more is dropped than was asked for"))?;
+            match self.poll_discard_record(context, left)? {
                 Poll::Ready(0) => return Poll::Ready(Ok(dropped)),
                 Poll::Ready(bytes) => dropped += bytes,
                 Poll::Pending if dropped > 0 => return Poll::Ready(Ok(dropped)),
@@ -61,7 +64,9 @@ impl TlsStream {
                 return Poll::Ready(Ok(0));
             }
             let [.., high, low] = header;
-            let left_bytes = u16::from_be_bytes([high, low]).saturating_add(HEADER_BYTES as u16);
+            let left_bytes = u16::from_be_bytes([high, low])
+                .checked_add(HEADER_BYTES as u16)
+                .ok_or_else(|| bug!("a record of data is shorter than 64 KiB"))?;
             self.reader.skipping = Skipping { left_bytes, plaintext_bytes };
         }
         ready!(self.poll_skip(context))?;
@@ -85,14 +90,17 @@ impl TlsStream {
             }
             let mut room = [0; HEADER_BYTES];
             let missing_bytes = HEADER_BYTES - self.reader.ciphertext.filled().len();
-            let room = room.get_mut(..missing_bytes).unwrap_or_default();
+            let (room, _) = room.split_at_mut(missing_bytes);
             let fd = self.socket.as_fd();
             let receive = || transfer::receive(fd, room);
             let bytes = ready!(poll_readable(&self.socket, context, missing_bytes, receive))?;
             if bytes == 0 {
                 return Poll::Ready(Ok(None));
             }
-            self.reader.ciphertext.append(room.get(..bytes).unwrap_or_default());
+            let received = room.get(..bytes);
+            self.reader
+                .ciphertext
+                .append(received.ok_or_else(|| bug!("a read fills no more than its room"))?);
         }
     }
 
@@ -112,13 +120,20 @@ impl TlsStream {
                 Poll::Ready(Ok(0)) => {
                     break Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
                 }
-                Poll::Ready(Ok(bytes)) => left_bytes = left_bytes.saturating_sub(bytes),
+                Poll::Ready(Ok(bytes)) => match left_bytes.checked_sub(bytes) {
+                    Some(left) => left_bytes = left,
+                    None => {
+                        let bug = bug!("a call drops no more than it was told to");
+                        return Poll::Ready(Err(bug.into()));
+                    }
+                },
                 Poll::Ready(Err(error)) => break Poll::Ready(Err(error.into())),
                 Poll::Pending => break Poll::Pending,
             }
         };
         // What is left of a record fits where the record did.
-        self.reader.skipping.left_bytes = u16::try_from(left_bytes).unwrap_or(u16::MAX);
+        self.reader.skipping.left_bytes = u16::try_from(left_bytes)
+            .map_err(|_| bug!("what is left of a record is less than it"))?;
         outcome
     }
 }

@@ -9,11 +9,11 @@ use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::ktls::{self, KtlsError, RecordDirection};
-use kettle_kernel::{record, socket};
+use kettle_kernel::{bug, record, socket};
 use tokio::net::TcpStream;
 
 use super::StreamError;
-use super::writer::{ENDED, KernelOutput, KernelSending, Sending, SendingKey, TlsWriter};
+use super::writer::{KernelOutput, KernelSending, Sending, SendingKey, TlsWriter};
 use crate::control::{KEY_UPDATE, NO_RENEGOTIATION};
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, RecordSealer};
 
@@ -43,7 +43,7 @@ impl TlsWriter {
         }
         ready!(self.poll_flush(socket, context, false)).map_err(OffloadError::Ended)?;
         if matches!(self.sending, Sending::Ended) {
-            return Poll::Ready(Err(OffloadError::Ended(ENDED)));
+            return Poll::Ready(Err(OffloadError::Ended(StreamError::Ended)));
         }
         let written = socket::written_bytes_exactly(socket.as_fd());
         let written_bytes = ready!(poll_written(written, context));
@@ -73,8 +73,9 @@ impl TlsWriter {
             records_unchecked: sealer.sequence(),
         };
         let output = KernelOutput::new(&sealer, written_bytes);
-        let keys =
-            sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;
+        let keys = sealer
+            .into_kernel_keys()
+            .ok_or_else(|| bug!("a key that seals has its cipher's length"))?;
         ktls::install(socket.as_fd(), RecordDirection::Tx, &keys).map_err(StreamError::Kernel)?;
         self.sending = Sending::Kernel(sending);
         self.kernel_output = Some(Box::new(output));
@@ -134,7 +135,7 @@ impl TlsWriter {
     fn next_sealer(&mut self) -> Result<RecordSealer, StreamError> {
         let secret = self.secret.as_mut().ok_or(StreamError::KeyExhausted)?;
         let next = secret.next().and_then(RecordSealer::new);
-        next.map_err(|_| StreamError::Bug("no next sending key"))
+        next.map_err(|_| bug!("each secret has a next sending key").into())
     }
 
     /// Changes the user-space key where the peer asked for it, or while it can still seal a full write and the KeyUpdate.

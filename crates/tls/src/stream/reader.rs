@@ -5,6 +5,8 @@
 
 use std::time::Instant;
 
+use kettle_kernel::bug;
+
 use super::StreamError;
 use super::writer::Answer;
 use crate::buffers::Queue;
@@ -115,7 +117,9 @@ impl TlsReader {
         }
         let mut opened_bytes = 0;
         while !self.is_over {
-            let rest = received.get_mut(opened_bytes..).unwrap_or_default();
+            let rest = received
+                .get_mut(opened_bytes..)
+                .ok_or_else(|| bug!("what was opened is part of what was received"))?;
             let whole = whole_record_bytes(rest).map_err(Violation::from)?;
             let Some(record) = whole.and_then(|bytes| rest.get_mut(..bytes)) else {
                 return Ok((opened_bytes, None));
@@ -137,7 +141,9 @@ impl TlsReader {
     ) -> Result<Option<Answer>, StreamError> {
         let Some(protection) = &mut self.protection else { return Ok(None) };
         let opened = protection.opener.open(record).map_err(Violation::from)?;
-        let content = record.get(opened.plaintext).unwrap_or_default();
+        let content = record
+            .get(opened.plaintext)
+            .ok_or_else(|| bug!("a record's plaintext lies in the record"))?;
         let action = match opened.content_type {
             ContentType::ApplicationData => {
                 protection.control.application_data(content.len())?;
@@ -195,9 +201,9 @@ impl Opening {
     }
 
     fn update_key(&mut self) -> Result<(), StreamError> {
-        let secret = self.secret.as_mut().ok_or(StreamError::Bug("KeyUpdate in TLS 1.2"))?;
+        let secret = self.secret.as_mut().ok_or_else(|| bug!("TLS 1.2 has no KeyUpdate"))?;
         let next = secret.next().and_then(|keys| RecordOpener::new(&keys));
-        *self.opener = next.map_err(|_| StreamError::Bug("no next receive key"))?;
+        *self.opener = next.map_err(|_| bug!("each secret has a next receiving key"))?;
         Ok(())
     }
 }
@@ -226,7 +232,7 @@ impl Received {
             return std::mem::take(self);
         }
         let mut front = Queue::default();
-        front.append(received.get(..bytes).unwrap_or_default());
+        front.append(received.split_at(bytes).0);
         self.consume(bytes);
         Self(front)
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::transfer;
+use kettle_kernel::{bug, transfer};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -163,9 +163,13 @@ impl TlsStream {
         }
         SCRATCH.with_borrow_mut(|scratch| {
             let bytes = ready!(poll_read(&self.socket, context, scratch))?;
-            let received = scratch.get_mut(..bytes).unwrap_or_default();
+            let received = scratch
+                .get_mut(..bytes)
+                .ok_or_else(|| bug!("a read fills no more than its buffer"))?;
             let opened = self.open_records(received, sink)?;
-            let rest = received.get(opened..).unwrap_or_default();
+            let rest = received
+                .get(opened..)
+                .ok_or_else(|| bug!("what was opened is part of what was read"))?;
             if !rest.is_empty() {
                 self.reader.ciphertext.append(rest);
             }
@@ -198,7 +202,9 @@ impl TlsStream {
     ) -> Result<usize, StreamError> {
         let mut opened_bytes = 0;
         loop {
-            let rest = received.get_mut(opened_bytes..).unwrap_or_default();
+            let rest = received
+                .get_mut(opened_bytes..)
+                .ok_or_else(|| bug!("the reader opens what it was shown"))?;
             let opened = self.reader.open_records(rest, sink);
             let (bytes, answer) = opened.map_err(|error| self.tell(error))?;
             opened_bytes += bytes;

@@ -2,6 +2,8 @@
 
 use std::io::IoSliceMut;
 
+use kettle_kernel::bug;
+
 use super::StreamError;
 use crate::buffers::{Queue, RECORDS_PER_READ};
 use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
@@ -61,7 +63,7 @@ impl<'w> RecordRoom<'w> {
                 slices_used += 1;
             }
         }
-        fill(slices.get_mut(..slices_used).unwrap_or_default())
+        fill(slices.split_at_mut(slices_used).0)
     }
 
     /// Seals the head and the first `bytes` bytes of the room in as few records as possible, and queues them. As many
@@ -78,8 +80,9 @@ impl<'w> RecordRoom<'w> {
             let plaintext_bytes = left_bytes.min(PLAINTEXT_BYTES_MAX);
             let record_bytes = plaintext_bytes + overhead_bytes;
             let record = room.get_mut(sealed_bytes..sealed_bytes + record_bytes);
+            let record = record.ok_or_else(|| bug!("the records of a room lie in it"))?;
             if let Some(sealer) = &mut self.sealer {
-                sealer.seal(ContentType::ApplicationData, record.unwrap_or_default())?;
+                sealer.seal(ContentType::ApplicationData, record)?;
             }
             sealed_bytes += record_bytes;
             left_bytes -= plaintext_bytes;

@@ -56,7 +56,7 @@ impl TlsStream {
     /// For connections that are not offloaded.
     ///
     /// # Errors
-    /// [`StreamError::Bug`] if the kernel encrypts this connection or it has ended.
+    /// [`StreamError::Bug`] if the kernel encrypts this connection, [`StreamError::Ended`] if it has ended.
     pub fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
         self.writer.seal(pieces)
     }
@@ -66,8 +66,8 @@ impl TlsStream {
     /// than the key can protect.
     ///
     /// # Errors
-    /// [`StreamError::KeyExhausted`] if it can protect none; [`StreamError::Bug`] if the kernel encrypts this connection or it has
-    /// ended.
+    /// [`StreamError::KeyExhausted`] if it can protect none; [`StreamError::Bug`] if the kernel encrypts this connection,
+    /// [`StreamError::Ended`] if it has ended.
     pub fn record_room(
         &mut self,
         head: &[u8],

@@ -323,6 +323,28 @@ async fn what_acknowledgements_hide_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_bug_ends_one_connection_and_no_other() {
+    async fn serves(mut stream: TlsStream) -> Result<(), StreamError> {
+        let pieces = [IoSlice::new(b"in the clear")];
+        poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await?;
+        send(&mut stream, b"never").await
+    }
+    let writer = "crates/tls/src/stream/writer.rs";
+    let counted = || bug::counts().get(writer).copied().unwrap_or_default();
+    let before = counted();
+    let (mut other, mut others_peer) = connection_at(TLS13, 1);
+    for _ in 0..3 {
+        let (stream, mut peer) = connection_at(TLS13, 1);
+        assert!(matches!(serves(stream).await, Err(StreamError::Bug(_))));
+        let mut rest = Vec::new();
+        assert_eq!(peer.socket.read_to_end(&mut rest).expect("an end"), 0, "{rest:?}");
+    }
+    assert!(counted() >= before + 3);
+    send(&mut other, b"sealed").await.expect("sent");
+    assert_eq!(others_peer.next(), (ContentType::ApplicationData, b"sealed".to_vec()));
+}
+
+#[tokio::test]
 async fn without_keys_the_kernel_gets_nothing() {
     let (mut stream, mut peer) = connection_at(TLS13, 1);
     let pieces = [IoSlice::new(b"in the clear")];
@@ -332,7 +354,7 @@ async fn without_keys_the_kernel_gets_nothing() {
     assert_eq!(peer.next(), (ContentType::ApplicationData, b"sealed".to_vec()));
     stream.queue_close_notify();
     let refused = poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await;
-    assert!(matches!(refused, Err(StreamError::Bug(_))), "{refused:?}");
+    assert!(matches!(refused, Err(StreamError::Ended)), "{refused:?}");
     assert_eq!(peer.next(), (ContentType::Alert, vec![1, 0]));
 }
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, Waker, ready};
 
 use kettle_kernel::ktls::{self, Cipher, Version};
-use kettle_kernel::{record, transfer};
+use kettle_kernel::{bug, record, transfer};
 use tokio::net::TcpStream;
 
 use super::StreamError;
@@ -177,11 +177,12 @@ impl TlsWriter {
             let prefix_bytes = sealer.prefix_bytes();
             let record_bytes = prefix_bytes + plaintext_bytes + sealer.suffix_bytes();
             let record = self.outgoing.room(record_bytes);
-            let mut room = record.get_mut(prefix_bytes..).unwrap_or_default();
+            let (_, mut room) = record.split_at_mut(prefix_bytes);
             let mut wanted_bytes = plaintext_bytes;
             while wanted_bytes > 0 {
                 if piece.is_empty() {
-                    piece = pieces.next().unwrap_or_default();
+                    piece =
+                        pieces.next().ok_or_else(|| bug!("the pieces are as long as their sum"))?;
                     continue;
                 }
                 let taken;
@@ -343,8 +344,11 @@ impl TlsWriter {
         ready!(self.poll_flush(socket, context, false))?;
         match &self.sending {
             Sending::Kernel(_) | Sending::Plain => {}
-            Sending::User(_) => return Poll::Ready(Err(NOT_OFFLOADED)),
-            Sending::Ended => return Poll::Ready(Err(ENDED)),
+            Sending::User(_) => {
+                let bug = bug!("a socket without keys gets no plain bytes");
+                return Poll::Ready(Err(bug.into()));
+            }
+            Sending::Ended => return Poll::Ready(Err(StreamError::Ended)),
         }
         let sent = self.poll_encrypt(socket, context, call);
         self.note(context, &sent);
@@ -458,10 +462,7 @@ fn sealer(sending: &mut Sending) -> Result<Option<&mut RecordSealer>, StreamErro
     match sending {
         Sending::User(sealer) => Ok(Some(sealer)),
         Sending::Plain => Ok(None),
-        Sending::Kernel(_) => Err(StreamError::Bug("sealing on an offloaded connection")),
-        Sending::Ended => Err(ENDED),
+        Sending::Kernel(_) => Err(bug!("nothing is sealed for a socket with keys").into()),
+        Sending::Ended => Err(StreamError::Ended),
     }
 }
-
-pub(super) const ENDED: StreamError = StreamError::Bug("sending on an ended connection");
-const NOT_OFFLOADED: StreamError = StreamError::Bug("plain bytes for a socket without keys");

@@ -134,7 +134,7 @@ fn names_of_authorities_fit_into_a_message_to_clients() {
     assert_eq!(Roots::load_for_clients(&path, None).expect("roots").0.digests.len(), 4);
     let path = files.write("roots.pem", four + &authority());
     // Whom a backend may be certified by is told to nobody.
-    assert_eq!(Roots::load(&path).expect("roots").0.digests.len(), 5);
+    assert_eq!(Roots::load(&path, None).expect("roots").0.digests.len(), 5);
     let error = Roots::load_for_clients(&path, None).expect_err("too long");
     assert!(matches!(error, IdentityError::NamesTooLong { bytes: 75_000.., .. }), "{error}");
 }

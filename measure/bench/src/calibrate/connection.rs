@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kettle_kernel::{process, socket, transfer};
+use kettle_kernel::{bug, process, socket, transfer};
 use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy, SiteGroup};
@@ -157,7 +157,7 @@ async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Result<Box<TlsStrea
                 return Ok(stream);
             }
             Handshaking::Failed(error, _) => return Err(error),
-            Handshaking::PlainHttp(..) => return Err(StreamError::Bug("a client without TLS")),
+            Handshaking::PlainHttp(..) => return Err(bug!("our own client speaks TLS").into()),
         }
     }
 }

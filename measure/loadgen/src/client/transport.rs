@@ -206,6 +206,7 @@ fn failure(error: &StreamError) -> Failure {
         StreamError::Violation(_)
         | StreamError::Kernel(_)
         | StreamError::KeyExhausted
+        | StreamError::Ended
         | StreamError::Bug(_) => Failure::Tls,
     }
 }

@@ -77,7 +77,11 @@ pub(super) static TERMS: &[Term] = &[
     not_here("env", "m"),
     dropped("ssl_engine", "m", "keys are read from their files"),
     dropped("debug_points", "m", "`level` below [log] says how much is told"),
-    dropped("multi_accept", "e", "`handshakes_per_turn` below [limits] is the nearest"),
+    dropped(
+        "multi_accept",
+        "e",
+        "a worker takes some handshakes, then looks after connections, in turn",
+    ),
     dropped("accept_mutex", "e", "each worker has listeners of its own"),
     dropped("accept_mutex_delay", "e", "each worker has listeners of its own"),
     dropped("use", "e", KERNEL_DECIDES),

@@ -218,11 +218,13 @@ proptest! {
 
     #[test]
     fn tls13_streams_end_as_with_rustls(said in stream(Version::Tls13), pieces in pieces()) {
+        let _panics = kettle_kernel::bug::panics();
         Comparison::of_pieces(Version::Tls13, &said, &pieces).check()?;
     }
 
     #[test]
     fn tls12_streams_end_as_with_rustls(said in stream(Version::Tls12), pieces in pieces()) {
+        let _panics = kettle_kernel::bug::panics();
         Comparison::of_pieces(Version::Tls12, &said, &pieces).check()?;
     }
 }

@@ -47,7 +47,8 @@ fn each_has_a_word_a_sentence_and_a_kind() {
             "a key reached its limit",
             ErrorKind::Other,
         ),
-        (RecordError::Overflow.into(), "internal", "bug: a record", ErrorKind::Other),
+        (StreamError::Ended, "ended", "our side has ended", ErrorKind::Other),
+        (RecordError::Overflow.into(), "internal", "a bug of kettle: what we", ErrorKind::Other),
     ];
     for (error, word, text, kind) in rows {
         assert_eq!(error.reason(), word);
