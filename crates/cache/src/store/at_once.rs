@@ -126,7 +126,7 @@ impl Store {
             let (head, body) = decoded(page, &more)?;
             let (end, read_bytes) = (body.offset + body.bytes, page.len() + more.len());
             let is_whole = !is_read || read_bytes as u64 == end;
-            if !is_whole || state.is_some_and(|state| state.bytes != end) || head.key != key {
+            if !is_whole || state.is_some_and(|state| state.stamp.bytes != end) || head.key != key {
                 return None;
             }
             let bytes = if is_read { Some(body_in(page, more, body.offset)?) } else { None };

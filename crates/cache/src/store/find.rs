@@ -107,7 +107,8 @@ impl Store {
         let _alone = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
         let write = || {
             let file = open_file(self.directory(), &path, OFlags::WRONLY)?;
-            let is_it = FileState::of(&file)?.is_same_file(&FileState::of(&object.file)?);
+            let is_it =
+                FileState::of(&file)?.stamp.is_same_file(&FileState::of(&object.file)?.stamp);
             if is_it {
                 write_all(&file, &bytes, 0)?;
             }
@@ -202,7 +203,7 @@ fn read_head(file: &OwnedFd) -> Result<Result<ReadHead, DamagedHead>, Errno> {
         }
     }
     Ok(ObjectHead::decode(&bytes).and_then(|(head, body)| {
-        let is_whole = state.bytes == body.offset + body.bytes;
+        let is_whole = state.stamp.bytes == body.offset + body.bytes;
         if is_whole { Ok((head, body, state)) } else { Err(DamagedHead) }
     }))
 }

@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use kettle_kernel::file_stamp::FileStamp;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 
@@ -12,10 +13,7 @@ use super::{FILE_MODE, TEMPORARY};
 /// or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    device: u64,
-    inode: u64,
-    changed: (i64, u64),
-    pub(super) bytes: u64,
+    pub(super) stamp: FileStamp,
     is_named: bool,
 }
 
@@ -24,13 +22,9 @@ impl FileState {
     pub(super) fn of(file: impl AsFd) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(file)?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok(Self {
-                device: stat.st_dev,
-                inode: stat.st_ino,
-                changed: (stat.st_ctime, stat.st_ctime_nsec),
-                bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-                is_named: stat.st_nlink > 0,
-            }),
+            FileType::RegularFile => {
+                Ok(Self { stamp: FileStamp::of_stat(&stat), is_named: stat.st_nlink > 0 })
+            }
             _ => Err(Errno::NXIO),
         }
     }
@@ -39,11 +33,6 @@ impl FileState {
     #[must_use]
     pub fn lasts(&self, file: impl AsFd) -> bool {
         self.is_named && Self::of(file).as_ref() == Ok(self)
-    }
-
-    /// True of two states of one file.
-    pub(super) fn is_same_file(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
     }
 }
 

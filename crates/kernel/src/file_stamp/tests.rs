@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 
-fn changed(seconds: i64, nanos: i64) -> FileStamp {
+fn changed(seconds: i64, nanos: u64) -> FileStamp {
     FileStamp { device: 1, inode: 2, bytes: 3, modified: (0, 0), changed: (seconds, nanos) }
 }
 

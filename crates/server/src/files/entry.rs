@@ -8,11 +8,11 @@ use bytes::Bytes;
 use kettle_http::date::write_imf_fixdate;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
-use kettle_kernel::file_stamp::CLOCK_GRANULARITY_MAX;
+use kettle_kernel::file_stamp::{CLOCK_GRANULARITY_MAX, FileStamp};
 
 use super::OpenFile;
 use super::file_route::FileRoute;
-use super::locate::{Facts, FileIdentity, identity_of};
+use super::locate::{Facts, identity_of};
 use super::precompressed::token;
 use crate::response::{Body, Part};
 
@@ -22,7 +22,7 @@ pub struct Entry {
     /// Where its bytes are.
     pub content: Content,
     /// Which file it was, in which state, when it was opened.
-    pub identity: FileIdentity,
+    pub identity: FileStamp,
     /// The strong entity tag, with its quotes; empty if nothing tells the content from an earlier one.
     pub etag: String,
     /// When the content was last modified, as clients are told. They are told no time that is none, nor that of another content.
@@ -147,7 +147,7 @@ impl Entry {
         // A date to come would let a client keep the file whatever happens to it (RFC 9110
         // §8.8.2.1).
         let is_told = is_dated(&identity) && mark != Mark::Nothing;
-        let modified = is_told.then(|| identity.modified().min(wall));
+        let modified = is_told.then(|| identity.modified_at().min(wall));
         let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
         let content_type = route.types.of(name);
         let mut bytes = Vec::with_capacity(HEAD_BYTES);
@@ -175,12 +175,13 @@ impl Entry {
         }
         let coding_end = bytes.len();
         write_field(&mut bytes, "content-type", content_type.as_bytes());
-        let is_settled =
-            wall.duration_since(identity.modified()).is_ok_and(|age| age > CLOCK_GRANULARITY_MAX);
+        let is_settled = wall
+            .duration_since(identity.modified_at())
+            .is_ok_and(|age| age > CLOCK_GRANULARITY_MAX);
         let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
         let checked = Cell::new(look);
         // A file that was given an older time may be the second content with it.
-        let was_given_its_time = identity.changed_parts().0 != identity.modified_parts().0;
+        let was_given_its_time = identity.changed.0 != identity.modified.0;
         let shares_date = !route.offered.is_empty() || was_given_its_time;
         Self {
             content,
@@ -236,8 +237,8 @@ fn etag(route: &FileRoute, facts: &Facts, mark: Mark) -> String {
     let in_nanoseconds = |(seconds, nanoseconds): (i64, u64)| {
         i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
     };
-    let (modified, bytes) = (in_nanoseconds(identity.modified_parts()), identity.bytes);
-    let changed = in_nanoseconds(identity.changed_parts());
+    let (modified, bytes) = (in_nanoseconds(identity.modified), identity.bytes);
+    let changed = in_nanoseconds(identity.changed);
     let form = facts.coding.map_or(String::new(), |coding| format!("-{}", token(coding)));
     match mark {
         Mark::Hash(hash) => format!("\"{:032x}{form}\"", u128::from_be_bytes(hash)),
@@ -251,8 +252,8 @@ fn etag(route: &FileRoute, facts: &Facts, mark: Mark) -> String {
 }
 
 /// False for the times that stand for none: the beginnings of the clocks of Unix and of archives, whatever the time zone.
-fn is_dated(identity: &FileIdentity) -> bool {
-    identity.modified_parts().0 >= DATED_SECONDS_MIN
+fn is_dated(identity: &FileStamp) -> bool {
+    identity.modified.0 >= DATED_SECONDS_MIN
 }
 
 /// 1980-01-02.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::{Coding, Limits};
+use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::keeper;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at, read_beginning};
@@ -22,9 +23,7 @@ use super::current_roots::{Below, CurrentRoots, Known, Sighting};
 use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
-use super::locate::{
-    self, Facts, FileIdentity, Found, LocateOutcome, Purpose, Sought, identity_of,
-};
+use super::locate::{self, Facts, Found, LocateOutcome, Purpose, Sought, identity_of};
 use super::memory::FileMemory;
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
@@ -230,10 +229,10 @@ impl Finder {
     async fn read<T: Send + 'static, K: Send + 'static>(
         &self,
         file: &Arc<OpenFile>,
-        identity: FileIdentity,
+        identity: FileStamp,
         deadline: DiskDeadline,
         kept: K,
-        read: fn(&OpenFile, FileIdentity, Wait) -> io::Result<T>,
+        read: fn(&OpenFile, FileStamp, Wait) -> io::Result<T>,
     ) -> Result<Option<(T, K)>, Errno> {
         let device = file.device();
         if identity.bytes <= READ_AT_ONCE_BYTES_MAX
@@ -426,7 +425,7 @@ struct Listed {
 }
 
 /// All bytes of a file that does not change meanwhile; their mark is known.
-fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<(Vec<u8>, Mark)> {
+fn read_whole(file: &OpenFile, identity: FileStamp, wait: Wait) -> io::Result<(Vec<u8>, Mark)> {
     let length = usize::try_from(identity.bytes).unwrap_or(usize::MAX);
     let (_, mut bytes) = read_beginning(file.file(), &mut [], length, wait)?;
     let read_bytes = bytes.len();
@@ -437,11 +436,7 @@ fn read_whole(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result
 }
 
 /// The same, and their mark.
-fn read_and_hash(
-    file: &OpenFile,
-    identity: FileIdentity,
-    wait: Wait,
-) -> io::Result<(Vec<u8>, Mark)> {
+fn read_and_hash(file: &OpenFile, identity: FileStamp, wait: Wait) -> io::Result<(Vec<u8>, Mark)> {
     let (bytes, _) = read_whole(file, identity, wait)?;
     let mut hash = Sha256::default();
     hash.add(&bytes);
@@ -449,7 +444,7 @@ fn read_and_hash(
 }
 
 /// The mark alone.
-fn hash(file: &OpenFile, identity: FileIdentity, wait: Wait) -> io::Result<Mark> {
+fn hash(file: &OpenFile, identity: FileStamp, wait: Wait) -> io::Result<Mark> {
     let (mut hash, mut piece, mut at) = (Sha256::default(), vec![0; PIECE_BYTES], 0);
     while at < identity.bytes {
         let left = usize::try_from(identity.bytes - at).unwrap_or(usize::MAX);
@@ -475,7 +470,7 @@ fn fill(bytes: &mut [u8], file: &OpenFile, at: u64, wait: Wait) -> io::Result<()
     Ok(())
 }
 
-fn is_still(file: &OpenFile, identity: FileIdentity) -> io::Result<()> {
+fn is_still(file: &OpenFile, identity: FileStamp) -> io::Result<()> {
     match identity_of(file.file()) == Some(identity) {
         true => Ok(()),
         false => Err(io::ErrorKind::StaleNetworkFileHandle.into()),

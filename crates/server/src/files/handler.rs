@@ -340,7 +340,7 @@ impl Files {
         let (is_met_before, is_kept) = self.meet(route, is_known, &mut found);
         let (facts, content, mark) = self.finder.content(found).await?;
         if let (Mark::Hash(hash), false) = (mark, is_met_before)
-            && identity.is_settled(wall)
+            && identity.has_settled(wall)
         {
             self.marks.borrow_mut().note(&identity, hash);
         }

@@ -4,10 +4,9 @@
 //! that may wait for any; all walk the same code, so all decide alike.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_config::Coding;
-use kettle_kernel::file_stamp::CLOCK_GRANULARITY_MAX;
+use kettle_kernel::file_stamp::FileStamp;
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
@@ -127,7 +126,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Facts {
     /// Which file, in which state.
-    pub identity: FileIdentity,
+    pub identity: FileStamp,
     /// How its content is coded, if it is a precompressed sibling or was compressed here.
     pub coding: Option<Coding>,
     /// The path below the root of the file asked for: not that of its sibling, but with the index
@@ -135,65 +134,9 @@ pub struct Facts {
     pub path: Box<str>,
 }
 
-/// Which file an open file is, and the state it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FileIdentity {
-    /// The number of what it lies on (`st_dev`).
-    pub device: u64,
-    inode: u64,
-    changed: (i64, u64),
-    modified: (i64, u64),
-    /// Length in bytes.
-    pub bytes: u64,
-}
-
-impl FileIdentity {
-    /// Seconds and nanoseconds of the last modification.
-    #[must_use]
-    pub fn modified_parts(&self) -> (i64, u64) {
-        self.modified
-    }
-
-    /// Seconds and nanoseconds of the last change, of its times or its name included. No program can set it.
-    #[must_use]
-    pub fn changed_parts(&self) -> (i64, u64) {
-        self.changed
-    }
-
-    /// True if a change after this moment is sure to show: it has been as it is for longer than any file system's clock takes.
-    #[must_use]
-    pub fn is_settled(&self, wall: SystemTime) -> bool {
-        let since = wall
-            .checked_sub(CLOCK_GRANULARITY_MAX)
-            .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        let since = since.and_then(|since| i64::try_from(since.as_secs()).ok());
-        since.is_some_and(|since| self.modified.0 < since && self.changed.0 < since)
-    }
-
-    /// When the content was last modified. Times before 1970 read as 1970.
-    #[must_use]
-    pub fn modified(&self) -> SystemTime {
-        let (seconds, nanoseconds) = self.modified;
-        let nanoseconds = u32::try_from(nanoseconds).unwrap_or(0);
-        u64::try_from(seconds).map_or(UNIX_EPOCH, |seconds| {
-            UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds)).unwrap_or(UNIX_EPOCH)
-        })
-    }
-
-    /// Whether the content was last modified before that of another file. Where the time of this
-    /// one has no fraction, seconds are compared: many programs copy times without it.
-    #[must_use]
-    pub fn is_older_than(&self, other: &Self) -> bool {
-        match self.modified {
-            (seconds, 0) => seconds < other.modified.0,
-            modified => modified < other.modified,
-        }
-    }
-}
-
 /// What an open descriptor is.
 enum FileKind {
-    Regular(FileIdentity),
+    Regular(FileStamp),
     Directory,
     Other,
 }
@@ -201,23 +144,26 @@ enum FileKind {
 fn kind_of(fd: impl AsFd) -> Result<FileKind, Errno> {
     let stat = fstat(fd)?;
     Ok(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => FileKind::Regular(FileIdentity {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            changed: (stat.st_ctime, stat.st_ctime_nsec),
-            modified: (stat.st_mtime, stat.st_mtime_nsec),
-            bytes: u64::try_from(stat.st_size).unwrap_or(0),
-        }),
+        FileType::RegularFile => FileKind::Regular(FileStamp::of_stat(&stat)),
         FileType::Directory => FileKind::Directory,
         _ => FileKind::Other,
     })
 }
 
 /// The present state of an open file; `None` if it is not a regular one.
-pub fn identity_of(fd: impl AsFd) -> Option<FileIdentity> {
+pub fn identity_of(fd: impl AsFd) -> Option<FileStamp> {
     match kind_of(fd) {
         Ok(FileKind::Regular(identity)) => Some(identity),
         _ => None,
+    }
+}
+
+/// Whether the content of a file was last modified before that of another. Where the time of the first has no fraction, seconds are
+/// compared: many programs copy times without it.
+fn is_older(one: &FileStamp, other: &FileStamp) -> bool {
+    match one.modified {
+        (seconds, 0) => seconds < other.modified.0,
+        modified => modified < other.modified,
     }
 }
 
@@ -291,7 +237,7 @@ fn best_variant(
     sought: Sought<'_>,
     path: &str,
     fd: OwnedFd,
-    identity: FileIdentity,
+    identity: FileStamp,
     reach: Reach,
 ) -> Result<LocateOutcome, Errno> {
     for coding in sought.preference.codings() {
@@ -302,7 +248,7 @@ fn best_variant(
         match root.open_below(&sibling, sought.flags(reach), reach) {
             Ok(fd) => {
                 if let FileKind::Regular(sibling) = kind_of(&fd)?
-                    && !sibling.is_older_than(&identity)
+                    && !is_older(&sibling, &identity)
                 {
                     return Ok(found(root, fd, sibling, Some(coding), sought, path, reach));
                 }
@@ -320,7 +266,7 @@ fn best_variant(
 fn found(
     root: &Root,
     fd: OwnedFd,
-    identity: FileIdentity,
+    identity: FileStamp,
     coding: Option<Coding>,
     sought: Sought<'_>,
     path: &str,

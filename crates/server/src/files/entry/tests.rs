@@ -62,7 +62,7 @@ fn the_lines_say_what_the_file_is() {
 
 /// Sets the time of modification until the kernel's own time, which goes by ticks, is another than it was.
 fn touch(path: &Path, seconds: u64) {
-    let changed = || locate::identity_of(fs::File::open(path).unwrap()).unwrap().changed_parts();
+    let changed = || locate::identity_of(fs::File::open(path).unwrap()).unwrap().changed;
     let before = changed();
     while changed() == before {
         let file = fs::File::options().write(true).open(path).unwrap();

@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use kettle_config::Symlinks;
 use kettle_kernel::process::{self, Account};
@@ -45,7 +46,7 @@ fn a_regular_file_is_found_with_its_state() {
     assert_eq!(found.facts.identity.bytes, 5);
     assert_eq!(&*found.facts.path, "a.txt");
     let metadata = fs::metadata(folder.path().join("a.txt")).unwrap();
-    assert_eq!(found.facts.identity.modified(), metadata.modified().unwrap());
+    assert_eq!(found.facts.identity.modified_at(), metadata.modified().unwrap());
 }
 
 #[test]
