@@ -338,15 +338,72 @@ mod tests {
             ("a\\.txt", "*a.txt*"),
             ("/.well-known", "?well-known*"),
             ("\\[x\\]$", "*?x?"),
+            ("^/(a/)*x$", "*x"),
+            ("^/ab?$", "/ab /a"),
+            ("^/a{0,3}$", "/*"),
+            ("^/a+?b$", "/a*b"),
+            ("^/(?:a)$", "/a"),
+            ("^/(?i:a)$", "/a"),
+            ("^/(?P<n>A)$", "/a"),
+            ("^/[\\d]$", "/?"),
+            ("^/[a-]$", "/a /-"),
+            ("^/a[.-0]b$", "/a?b /a/b"),
+            ("^/[abcd]$", "/a /b /c /d"),
+            ("^/[abcde]$", "/?"),
+            ("^/a[^/]b$", "/a*b"),
+            ("^/a.b.c.d.e$", "/a**b**c**d**e"),
+            ("/a/b$", "**/a/b"),
+            ("/a.+b$", "**/a?**b **/a/**b"),
+            ("/$", "**/"),
             ("x$y", ""),
+            ("^//a$", ""),
+            ("^a$", ""),
+            ("(^a)?", ""),
+            ("(a$)*", ""),
+            ("(?)a", ""),
+            ("(?<x)a", ""),
+            ("[[:alpha:]]", ""),
+            ("[\\n]", ""),
+            ("[a-\\]]", ""),
+            ("[ä]", ""),
+            ("\u{3}", ""),
+            ("\\\u{1}a", ""),
             ("\\x41", ""),
             ("(a", ""),
             ("a)", ""),
             ("*", ""),
         ] {
-            let found = denied_patterns(expression).unwrap_or_default().join(" ");
-            assert_eq!(found, expected, "{expression}");
+            let found = denied_patterns(expression);
+            assert!(found.as_ref().is_none_or(|it| !it.is_empty()), "{expression}");
+            assert_eq!(found.unwrap_or_default().join(" "), expected, "{expression}");
         }
+    }
+
+    #[test]
+    fn patterns_are_no_more_and_no_longer_than_kettle_takes() {
+        let of = |count: usize| {
+            let names: Vec<String> = (0..count).map(|it| format!("a{it}")).collect();
+            format!("^/({})$", names.join("|"))
+        };
+        let long = |count| format!("^/{}$", "a".repeat(count));
+        let deep = |count| format!("^/{}a{}$", "(".repeat(count), ")".repeat(count));
+        for (expression, is_written) in [
+            (of(PATTERNS_MAX), true),
+            (of(PATTERNS_MAX + 1), false),
+            (format!("^/{}$", "[ab]".repeat(6)), true),
+            (format!("^/{}$", "[ab]".repeat(7)), false),
+            (long(PATTERN_BYTES_MAX - 1), true),
+            (long(PATTERN_BYTES_MAX), false),
+            (deep(DEPTH_MAX), true),
+            (deep(DEPTH_MAX + 1), false),
+        ] {
+            assert_eq!(denied_patterns(&expression).is_some(), is_written, "{expression}");
+        }
+        // That of the folders is longer.
+        let begun = format!("^/{}", "a".repeat(PATTERN_BYTES_MAX - 3));
+        assert!(denied_patterns(&begun).is_some());
+        assert_eq!(folder_patterns(&begun), ["/**/", "/"]);
+        assert_eq!(no_less_than("a*b[c"), "a?b?c");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod names;
 mod one_path;
 mod reached;
 mod redirects;
+mod streams;
 
 fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     import_file(Path::new("/etc/nginx/nginx.conf"), &Files::with("/etc/nginx/nginx.conf", text))

@@ -26,7 +26,27 @@ fn coarse_clocks_move_with_the_precise_ones() {
     let apart = precise.duration_since(wall).unwrap_or_default();
     assert!(apart < Duration::from_secs(1), "{apart:?}");
     let earlier = CoarseClock.monotonic();
-    assert!(CoarseClock.monotonic() >= earlier);
+    assert!(earlier > Duration::ZERO);
+    // A tick of the kernel later.
+    while CoarseClock.monotonic() <= earlier {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn what_was_never_done_was_long_ago() {
+    let hour = Duration::from_hours(1);
+    let now = Instant::now();
+    assert!(is_long_ago(None, hour) && is_long_ago(Some(now), Duration::ZERO));
+    assert!(!is_long_ago(Some(now), hour));
+}
+
+#[test]
+fn a_moment_before_1970_has_a_date_line() {
+    let line = DateLine::new();
+    let before = line.at(UNIX_EPOCH - Duration::from_secs(1));
+    assert!(before.starts_with(b"date: ") && before.ends_with(b" GMT\r\n"));
+    assert_eq!(line.at(UNIX_EPOCH - Duration::from_secs(9)), before);
 }
 
 #[test]

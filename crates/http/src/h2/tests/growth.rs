@@ -156,24 +156,22 @@ fn the_windows_of_a_client_that_is_far_away_grow_with_the_first_round_trip_that_
 
 #[test]
 fn a_client_waits_for_no_window_at_the_end_of_a_body_for_which_it_grew() {
-    for first in [1, 40_000, 80_000, 120_000] {
+    for piece_bytes in [5_000, 9_000, 16_384, 30_000] {
         let mut client = Distant::new(&WindowBudget::new(BUDGET));
-        let all = 6_usize << 20;
-        let stream = client.begin(&[("content-length", &all.to_string())]);
-        let mut left = all;
-        for bytes in [first].into_iter().chain(std::iter::repeat(usize::MAX)) {
-            let bytes = bytes.min(client.may_send(stream)).min(left);
-            client.send(stream, bytes);
-            left -= bytes;
-            while read_next(&mut client.connection, stream) > 0 {
+        let mut left = 6_usize << 20;
+        let stream = client.begin(&[("content-length", &left.to_string())]);
+        while client.may_send(stream) <= 1 << 20 {
+            let mut open = client.may_send(stream);
+            while open > 0 {
+                let bytes = piece_bytes.min(open);
+                client.send(stream, bytes);
+                (open, left) = (open - bytes, left - bytes);
+                assert!(read_next(&mut client.connection, stream) > 0);
                 client.connection.note_passed_on(stream);
             }
             client.hear();
-            if client.may_send(stream) > 1 << 20 {
-                break;
-            }
         }
-        assert!(client.may_send(stream) >= left, "{first}: {} {left}", client.may_send(stream));
+        assert!(client.may_send(stream) >= left, "{piece_bytes} {}", client.may_send(stream));
     }
 }
 
@@ -489,16 +487,18 @@ fn a_body_whose_length_is_known_leaves_nothing_granted() {
 
 #[test]
 fn no_probe_goes_around_where_no_larger_window_is_of_use() {
-    for (more, probes) in [(0, 0), (1, 1)] {
+    for (more, held, probes) in [(0, 0, 0), (1, 0, 1), (0, 100 << 10, 0), (1, 100 << 10, 1)] {
         let length = (32 << 10) + (256 << 10) + more;
         let mut client = Distant::new(&WindowBudget::new(BUDGET));
         let stream = client.begin(&[("content-length", &length.to_string())]);
-        for _ in 0..2 {
-            client.send(stream, 16 << 10);
-            while read_next(&mut client.connection, stream) > 0 {}
+        client.send(stream, 16 << 10);
+        while read_next(&mut client.connection, stream) > 0 {}
+        for bytes in [16 << 10, held] {
+            client.send(stream, bytes);
+            assert_eq!(read_next(&mut client.connection, stream), bytes);
         }
         client.hear();
-        assert_eq!(client.pings.len(), probes, "{more}");
+        assert_eq!(client.pings.len(), probes, "{more} {held}");
     }
 }
 
@@ -523,6 +523,8 @@ fn what_an_ended_stream_leaves_is_withheld_from_those_behind_it_or_ends_with_the
         (0..8).for_each(|_| _ = client.round(stream, true));
         assert!(budget.free_bytes() <= BUDGET - (15 << 20), "{what}");
         end(&mut client, stream);
+        let excess = served(&client, stream).excess_bytes();
+        assert!(excess == 0 || what == "wrong", "{what}");
         client.connection.release(stream);
         client.hear();
         // Each further body takes of it what it brings.
