@@ -5,6 +5,7 @@
 
 mod option;
 
+pub mod allocations;
 pub mod cgroup;
 pub mod file_stamp;
 pub mod file_system;
