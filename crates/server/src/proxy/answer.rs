@@ -54,7 +54,7 @@ impl From<Departed> for PassError {
     }
 }
 
-/// Passes a request, for this path, to a server and returns the head of its response, with the body to come.
+/// Passes a request, for this path if not the one asked for, to a server and returns the head of its response, with the body to come.
 ///
 /// # Errors
 /// What to answer instead. `notes` say in any case what came of it.
@@ -62,7 +62,7 @@ pub async fn respond(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
     bodies: BodyStore<'_>,
-    path: &str,
+    path: Option<&str>,
     request: &mut Request<'_>,
     notes: &mut Notes,
 ) -> Result<Response, HttpError> {
@@ -84,7 +84,7 @@ pub async fn respond(
     if buffering == Buffering::Refused {
         return Err(411.into());
     }
-    let trace = notes.upstream.insert(Box::default());
+    let trace = notes.upstream.insert(Trace::default());
     let outcome = async {
         let mut stored = None;
         if is_stored {
@@ -189,7 +189,8 @@ async fn ask(
         }
         let may_keep = may_keep && is_whole;
         let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
-        if takes_trailers(&request.head) {
+        // Behind a body of a known length there are none.
+        if takes_trailers(&request.head) && response.body.length().is_none() {
             response.body.keep_trailers(route.response_trailers(&response.head));
         }
         return Ok(route.incoming(response));
