@@ -83,7 +83,8 @@ impl InFlight {
                 Some(kept) => (kept, attempt.without_connecting(), now),
                 None => {
                     let open = async |socket, server: &Server| open(upstream, socket, server).await;
-                    match attempt.connect_with(&open).await {
+                    // Boxed: most requests take a connection that is kept.
+                    match Box::pin(attempt.connect_with(&open)).await {
                         Ok(link) => {
                             let connected = attempts.succeeded(attempt, link);
                             trace.connect_time = Some(connected.connect_time);
