@@ -58,7 +58,8 @@ pub(crate) fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'
             && HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
     };
     // Most values are one of the known names, and then name no other.
-    is_known(name) || has_member(connection.filter(|value| !is_known(value)), name)
+    let mut others = connection.filter(|value| !is_known(value));
+    is_known(name) || others.any(|value| has_member(std::iter::once(value), name))
 }
 
 /// How many members values of `Connection` have: for each field that is passed on all of them are looked at.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::Write as _;
+use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
@@ -142,7 +143,7 @@ impl ProxyRoute {
     /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
     /// operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
-        let (scheme, address) = (client.scheme.as_str(), client.ip().to_string());
+        let (scheme, address) = (client.scheme.as_str(), text_of(client.ip()));
         let is_ours = |name: &str| !self.is_own(name.as_bytes());
         if let Some(host) = host.filter(|_| is_ours("x-forwarded-host")) {
             outgoing.field("x-forwarded-host", host);
@@ -176,6 +177,19 @@ impl ProxyRoute {
             outgoing.field(name, address);
         }
     }
+}
+
+/// An address as text. Most are of IPv4, and need none of what formatting has to offer.
+fn text_of(address: IpAddr) -> String {
+    let IpAddr::V4(address) = address else { return address.to_string() };
+    let mut text = String::with_capacity("255.255.255.255".len());
+    for octet in address.octets() {
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(itoa::Buffer::new().format(octet));
+    }
+    text
 }
 
 /// Adds an address as `Forwarded` has it (RFC 7239 §6): one of IPv6, which has colons, in brackets.

@@ -1,7 +1,5 @@
 mod mutated;
 
-use std::net::IpAddr;
-
 use kettle_config::{BackendHost, FieldTemplate};
 use kettle_http::HeadLimits;
 use kettle_http::h1::framing::body_framing;
