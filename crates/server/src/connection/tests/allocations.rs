@@ -15,8 +15,8 @@ use crate::upstream::Upstreams;
 /// What was counted when this was last lowered: heads and where their fields stand, the request and the response as they are passed on,
 /// futures that are boxed because they are large, and over HTTP/2 a stream and its task. A request costs 10 to 20 µs, and each of these
 /// about 50 ns of it; whoever needs one more says here what for.
-const HTTP1_ALLOCATIONS_MAX: u64 = 15;
-const HTTP2_ALLOCATIONS_MAX: u64 = 22;
+const HTTP1_ALLOCATIONS_MAX: u64 = 14;
+const HTTP2_ALLOCATIONS_MAX: u64 = 19;
 
 const WARM: u32 = 64;
 const COUNTED: u32 = 64;
