@@ -1,25 +1,10 @@
 //! The bytes of field names and values: which are allowed, and how lists are taken apart.
 
+use crate::fields::{name_bit, name_bits};
+
 /// Whether a byte may stand in a token (RFC 9110 §5.6.2): methods and field names.
 pub(crate) fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
+    TOKEN_BYTES.get(usize::from(byte)).is_some_and(|is_token| *is_token)
 }
 
 /// Whether a byte may stand in a field value (RFC 9110 §5.5): anything but control characters.
@@ -68,8 +53,13 @@ pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
 /// Whether a field is for the next hop only: by RFC 9110 §7.6.1 and what came before it, or because a value of `Connection` in
 /// the same message names it.
 pub(crate) fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'v [u8]>) -> bool {
-    HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-        || has_member(connection, name)
+    let is_known = |name: &[u8]| {
+        name_bit(name) & HOP_BY_HOP_BITS != 0
+            && HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    // Most values are one of the known names, and then name no other.
+    let mut others = connection.filter(|value| !is_known(value));
+    is_known(name) || others.any(|value| has_member(std::iter::once(value), name))
 }
 
 /// How many members values of `Connection` have: for each field that is passed on all of them are looked at.
@@ -102,7 +92,9 @@ const OF_PROXIES: [&str; 6] =
 
 const FORWARDED_PREFIX: &[u8] = b"x-forwarded-";
 
-const HOP_BY_HOP: [&str; 11] = [
+/// `close` is no field, and must not be one (RFC 9110 §18.4).
+const HOP_BY_HOP: [&str; 12] = [
+    "close",
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -115,3 +107,36 @@ const HOP_BY_HOP: [&str; 11] = [
     "upgrade",
     "http2-settings",
 ];
+const HOP_BY_HOP_BITS: u64 = name_bits(&HOP_BY_HOP);
+
+/// Looked up, since each name that is passed on is looked at byte by byte.
+#[expect(clippy::indexing_slicing, reason = "the compiler does it")]
+static TOKEN_BYTES: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0_usize);
+    while byte < table.len() {
+        table[byte] = is_of_tokens(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
+const fn is_of_tokens(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
+}

@@ -105,9 +105,22 @@ impl<'h> Iterator for Values<'h, '_> {
 
 /// One of 64 bits for a name, whatever its case: few of the names in use share one.
 #[inline]
-fn name_bit(name: &[u8]) -> u64 {
-    let initial = name.first().map_or(0, u8::to_ascii_lowercase);
-    1 << ((name.len() * 7 + usize::from(initial)) % 64)
+pub(crate) const fn name_bit(name: &[u8]) -> u64 {
+    let initial = match name {
+        [initial, ..] => initial.to_ascii_lowercase(),
+        [] => 0,
+    };
+    1 << ((name.len() * 7 + initial as usize) % 64)
+}
+
+/// The bits of all these names.
+pub(crate) const fn name_bits(mut names: &[&str]) -> u64 {
+    let mut bits = 0;
+    while let [name, rest @ ..] = names {
+        bits |= name_bit(name.as_bytes());
+        names = rest;
+    }
+    bits
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod option;
 
+pub mod allocations;
 pub mod bug;
 pub mod cgroup;
 pub mod file_stamp;

@@ -141,7 +141,8 @@ pub async fn respond(
         CacheAnswer::Ready(response) => response,
         CacheAnswer::Pass(why, better) => {
             let method = request.head.method().as_str().to_owned();
-            let answer = proxy::respond(&route.proxy, pool, bodies, path, request, notes).await;
+            let answer =
+                proxy::respond(&route.proxy, pool, bodies, Some(path), request, notes).await;
             let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);
             let better = better.filter(|it| is_failure(status) && it.is_current());
             if let Some(answer) = better.and_then(|object| route.stale(&object, request, notes)) {

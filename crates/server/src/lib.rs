@@ -37,3 +37,9 @@ pub mod tx_path;
 pub mod upstream;
 pub mod worker;
 mod worker_state;
+
+/// Tests ask how often a request allocates.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: kettle_kernel::allocations::CountingAllocator =
+    kettle_kernel::allocations::CountingAllocator;

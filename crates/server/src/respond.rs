@@ -230,8 +230,7 @@ async fn respond_by_route(
             }
         }
         Handler::Proxy(proxied) => {
-            let path = target.path.to_owned();
-            proxy::respond(proxied, pool, bodies, &path, request, notes).await
+            proxy::respond(proxied, pool, bodies, rewritten.as_deref(), request, notes).await
         }
         Handler::Cached(cached) => {
             let path = target.path.to_owned();

@@ -49,7 +49,7 @@ pub struct Notes {
     /// What came of looking into a store.
     pub cache: Option<&'static str>,
     /// What came of asking a backend.
-    pub upstream: Option<Box<Trace>>,
+    pub upstream: Option<Trace>,
     /// What is held until it is sent: its place among those of its client, and what is to be done then.
     pub until_sent: Option<Rc<dyn fmt::Debug>>,
 }
@@ -101,9 +101,9 @@ impl ResponseFields {
     }
 
     /// The same, in place.
-    pub fn add(&mut self, name: &str, value: &[u8]) {
+    pub fn add(&mut self, name: impl AsRef<[u8]>, value: &[u8]) {
+        self.is_dated |= name.as_ref() == b"date";
         write_field(&mut self.own, name, value);
-        self.is_dated |= name == "date";
     }
 
     /// Makes room for lines of so many bytes, and for some that may follow.
@@ -180,6 +180,8 @@ pub struct ConfiguredFields {
     all: Bytes,
     without_caching: Bytes,
     for_errors: Bytes,
+    /// Of all lines, in lower case.
+    names: Vec<String>,
     /// Names in lower case.
     removed: Vec<String>,
 }
@@ -189,7 +191,7 @@ impl ConfiguredFields {
     #[must_use]
     pub fn new(site: &[(String, Vec<String>)], route: &[(String, Vec<String>)]) -> Self {
         let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
-        let mut removed = Vec::new();
+        let (mut names, mut removed) = (Vec::new(), Vec::new());
         let mut add = |name: &str, value: &str| {
             let name = name.to_ascii_lowercase();
             write_field(&mut all, &name, value.as_bytes());
@@ -205,6 +207,7 @@ impl ConfiguredFields {
                     write_field(&mut for_errors, &name, value.as_bytes());
                 }
             }
+            names.push(name);
         };
         if !has(site, "server") && !has(route, "server") {
             add("server", "kettle");
@@ -219,14 +222,15 @@ impl ConfiguredFields {
             all: all.into(),
             without_caching: without_caching.into(),
             for_errors: for_errors.into(),
+            names,
             removed,
         }
     }
 
     /// True if the operator takes fields of this name, which is in lower case, away.
     #[must_use]
-    pub fn removes(&self, name: &str) -> bool {
-        self.removed.iter().any(|removed| removed == name)
+    pub fn removes(&self, name: impl AsRef<[u8]>) -> bool {
+        self.removed.iter().any(|removed| removed.as_bytes() == name.as_ref())
     }
 
     /// The names that [`removes`](Self::removes) is true of.
@@ -236,8 +240,13 @@ impl ConfiguredFields {
 
     /// Whether the operator sends a field of this name, which is in lower case.
     #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        has_line(&self.all, name)
+    pub fn has(&self, name: impl AsRef<[u8]>) -> bool {
+        self.names.iter().any(|own| own.as_bytes() == name.as_ref())
+    }
+
+    /// The names that [`has`](Self::has) is true of.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
     }
 
     /// For successful responses whose caching nothing else decides.

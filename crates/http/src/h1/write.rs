@@ -24,15 +24,36 @@ pub fn write_status_line(out: &mut Vec<u8>, status: u16) {
 /// says can split a response.
 pub fn write_field(out: &mut Vec<u8>, name: impl AsRef<[u8]>, value: &[u8]) {
     let name = name.as_ref();
-    // A fold instead of `all`: without an early exit the compiler looks at many bytes at once.
-    let is_name = name.iter().fold(!name.is_empty(), |good, byte| good & is_token_byte(*byte));
-    if !is_name || !value.iter().fold(true, |good, byte| good & is_value_byte(*byte)) {
+    if !is_name(name) || !is_value(value) {
         return;
     }
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a field line whose value is written piece by piece, with the same check at its end.
+pub fn write_field_with(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    let value_start = out.len();
+    write(out);
+    if is_name(name.as_bytes()) && is_value(out.get(value_start..).unwrap_or_default()) {
+        out.extend_from_slice(b"\r\n");
+    } else {
+        out.truncate(start);
+    }
+}
+
+// Folds instead of `all`: without an early exit the compiler looks at many bytes at once.
+fn is_name(name: &[u8]) -> bool {
+    name.iter().fold(!name.is_empty(), |good, byte| good & is_token_byte(*byte))
+}
+
+fn is_value(value: &[u8]) -> bool {
+    value.iter().fold(true, |good, byte| good & is_value_byte(*byte))
 }
 
 /// Appends a field line whose value is a number.

@@ -1,6 +1,8 @@
 //! The fields of a request, written as HTTP/1.1 has them while they are unpacked, so that each rule on targets, hosts and
 //! fields stands once, in its parser. What makes a message malformed in HTTP/2 only is found here (RFC 9113 §8.2 and §8.3).
 
+use std::ops::Range;
+
 use crate::error::RequestError;
 use crate::field;
 use crate::h1::chunked::TRAILER_BYTES_MAX;
@@ -48,12 +50,13 @@ pub(super) struct RequestFields {
 
 #[derive(Default)]
 struct PseudoFields {
-    method: Option<Vec<u8>>,
-    scheme: Option<Vec<u8>>,
-    authority: Option<Vec<u8>>,
-    path: Option<Vec<u8>>,
-    protocol: Option<Vec<u8>>,
-    bytes: usize,
+    /// Their values, one behind the other: where each stands is below.
+    values: Vec<u8>,
+    method: Option<Range<usize>>,
+    scheme: Option<Range<usize>>,
+    authority: Option<Range<usize>>,
+    path: Option<Range<usize>>,
+    protocol: Option<Range<usize>>,
 }
 
 impl RequestFields {
@@ -76,7 +79,9 @@ impl RequestFields {
         if self.error.is_some() || self.is_flood() {
             return;
         }
-        let held = self.pseudo.bytes + self.text.lines.len() + self.cookies.len();
+        // Once the request has begun, they are lines.
+        let pseudo_bytes = if self.has_begun { 0 } else { self.pseudo.values.len() };
+        let held = pseudo_bytes + self.text.lines.len() + self.cookies.len();
         let taken = match name {
             _ if held + name.len() + value.len() > self.bytes_max => Err(FieldsError::TooLarge),
             [b':', name @ ..] if !self.has_begun => self.pseudo.take(name, value),
@@ -98,7 +103,7 @@ impl RequestFields {
         if !self.cookies.is_empty() {
             write_line(&mut self.text.lines, b"cookie", &self.cookies);
         }
-        self.text.is_head = self.pseudo.method.as_deref() == Some(b"HEAD");
+        self.text.is_head = self.pseudo.value(&self.pseudo.method) == Some(b"HEAD");
         (self.text, self.error.map_or(Ok(()), Err))
     }
 
@@ -145,23 +150,23 @@ impl RequestFields {
         if std::mem::replace(&mut self.has_begun, true) {
             return Ok(());
         }
-        let PseudoFields { method, scheme, authority, path, protocol, .. } = &mut self.pseudo;
-        let method = method.as_deref().ok_or(FieldsError::Malformed)?;
+        let pseudo = &self.pseudo;
+        let fields =
+            [&pseudo.method, &pseudo.scheme, &pseudo.authority, &pseudo.path, &pseudo.protocol];
+        let [method, scheme, authority, path, protocol] = fields.map(|field| pseudo.value(field));
+        let method = method.ok_or(FieldsError::Malformed)?;
         // As a target in absolute form may name no other.
         let is_other = |it: &[u8]| {
             !["https", "http"].iter().any(|known| it.eq_ignore_ascii_case(known.as_bytes()))
         };
-        if scheme.as_deref().is_some_and(is_other) {
+        if scheme.is_some_and(is_other) {
             return Err(FieldsError::Malformed);
         }
-        let authority = authority.as_deref();
         let is_connect = method == b"CONNECT";
         let (method, target) = match (is_connect, protocol.is_some()) {
             (true, false) if path.is_none() && scheme.is_none() => (method, authority),
-            (true, true) if authority.is_some() && scheme.is_some() => {
-                (&b"GET"[..], path.as_deref())
-            }
-            (false, false) if scheme.is_some() => (method, path.as_deref()),
+            (true, true) if authority.is_some() && scheme.is_some() => (&b"GET"[..], path),
+            (false, false) if scheme.is_some() => (method, path),
             _ => return Err(FieldsError::Malformed),
         };
         let target = target.ok_or(FieldsError::Malformed)?;
@@ -178,9 +183,7 @@ impl RequestFields {
         if let Some(authority) = authority {
             write_line(lines, b"host", authority);
         }
-        self.text.protocol = protocol.take();
-        // They are lines now.
-        self.pseudo.bytes = 0;
+        self.text.protocol = protocol.map(<[u8]>::to_vec);
         Ok(())
     }
 }
@@ -202,19 +205,27 @@ impl PseudoFields {
         if field.is_some() || !is_good || !is_method_good || names_user {
             return Err(FieldsError::Malformed);
         }
-        *field = Some(value.to_vec());
-        self.bytes += value.len();
+        if self.values.is_empty() {
+            self.values.reserve(value.len() + PSEUDO_BYTES_USUAL);
+        }
+        *field = Some(self.values.len()..self.values.len() + value.len());
+        self.values.extend_from_slice(value);
         Ok(())
+    }
+
+    fn value(&self, field: &Option<Range<usize>>) -> Option<&[u8]> {
+        self.values.get(field.clone()?)
     }
 
     /// Whether there is an authority, and `host` says another (RFC 9113 §8.3.1). The scheme's own port may be left out (RFC 9110
     /// §4.2.3).
     fn names_other_than(&self, host: &[u8]) -> bool {
-        let Some(authority) = self.authority.as_deref() else { return false };
+        let Some(authority) = self.value(&self.authority) else { return false };
         if authority.eq_ignore_ascii_case(host) {
             return false;
         }
-        let is_http = self.scheme.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(b"http"));
+        let scheme = self.value(&self.scheme);
+        let is_http = scheme.is_some_and(|it| it.eq_ignore_ascii_case(b"http"));
         let own_port = if is_http { 80 } else { 443 };
         let port = |port: Option<u16>| port.unwrap_or(own_port);
         match (host_and_port(authority), host_and_port(host)) {
@@ -294,7 +305,8 @@ fn write_line(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     }
 }
 
-/// Room that most requests find enough.
+/// Room that most requests find enough, for the values of pseudo-fields and for all lines.
+const PSEUDO_BYTES_USUAL: usize = 128;
 const LINES_BYTES_USUAL: usize = 1_024;
 
 /// What a field counts beside its bytes (RFC 9113 §6.5.2).

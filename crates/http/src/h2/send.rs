@@ -126,6 +126,8 @@ impl Connection {
     fn write_fields(&mut self, number: u32, status: Option<u16>, lines: &[u8], is_end: bool) {
         let out = &mut self.output;
         let start = out.len();
+        // Packed, the lines take no more.
+        out.reserve(HEAD_BYTES + lines.len());
         out.extend_from_slice(&[0; HEAD_BYTES]);
         if std::mem::take(&mut self.has_table_size) {
             hpack::encode_table_of_nothing(out);

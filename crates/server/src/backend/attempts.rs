@@ -82,16 +82,17 @@ impl Attempts {
         successor: impl Fn() -> Option<Arc<Backend>>,
     ) -> Result<Attempt, ConnectError> {
         self.follow(&successor);
+        let now = Instant::now();
         let choice = match self.take_kept() {
             Some(slot) => Choice::Taken(slot),
-            None => self.choose(),
+            None => self.choose(now),
         };
-        let slot = match choice {
-            Choice::Taken(slot) => slot,
-            Choice::Full => self.wait(&successor).await?,
+        let (slot, started) = match choice {
+            Choice::Taken(slot) => (slot, now),
+            Choice::Full => (self.wait(&successor).await?, Instant::now()),
             Choice::Nobody | Choice::Drained => return Err(self.exhausted()),
         };
-        let (server, started) = (Arc::clone(slot.server()), Instant::now());
+        let server = Arc::clone(slot.server());
         let deadline = started + self.backend.settings.connect_timeout;
         Ok(Attempt {
             slot,
@@ -162,14 +163,14 @@ impl Attempts {
     }
 
     /// A slot without waiting, as far as those that wait let this client have one.
-    fn choose(&self) -> Choice {
-        let take = || self.backend.take(self.client, &self.tried);
+    fn choose(&self, now: Instant) -> Choice {
+        let take = || self.backend.take(self.client, &self.tried, now);
         match self.backend.shared.queue.waiting() {
             0 => take(),
             // It came before all that wait.
             _ if !self.tried.is_empty() => take(),
             // To wait for nobody would only keep others from waiting.
-            _ if self.backend.has_nobody() => Choice::Nobody,
+            _ if self.backend.has_nobody(now) => Choice::Nobody,
             // The waiters were here first.
             _ => Choice::Full,
         }
@@ -200,7 +201,7 @@ impl Attempts {
                 }
             }
             self.follow(&successor);
-            match self.backend.take(self.client, &self.tried) {
+            match self.backend.take(self.client, &self.tried, Instant::now()) {
                 Choice::Taken(slot) => return Ok(slot),
                 // Its successor may have some as soon as this worker sees it.
                 Choice::Nobody if self.backend.is_replaced() => waiter.pass_on(),
@@ -226,6 +227,12 @@ impl Attempt {
     #[must_use]
     pub fn server(&self) -> &Arc<Server> {
         &self.record.server
+    }
+
+    /// When it began: with its slot.
+    #[must_use]
+    pub fn started(&self) -> Instant {
+        self.started
     }
 
     /// When `connect_timeout` ends, for all that belongs to connecting.

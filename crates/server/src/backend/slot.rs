@@ -54,8 +54,7 @@ impl Drop for Slot {
 
 impl Backend {
     /// Takes a slot on one of the servers that were not tried yet.
-    pub(super) fn take(&self, client: IpAddr, tried: &[usize]) -> Choice {
-        let now = Instant::now();
+    pub(super) fn take(&self, client: IpAddr, tried: &[usize], now: Instant) -> Choice {
         // Round again only if another worker took the last slot in between. A connection that loses so often may as well wait.
         for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
@@ -64,9 +63,23 @@ impl Backend {
                 Group::Drained => return Choice::Drained,
                 Group::In { .. } | Group::Out { .. } | Group::Later => {}
             }
-            let candidates = self.candidates(&group, tried, now);
+            let candidate = |(index, server): (usize, &Arc<Server>)| {
+                server.candidate(&group, tried.contains(&index), now)
+            };
+            // One is most often all there is, and needs no list.
+            let (one, several);
+            let candidates = match &*self.servers {
+                [server] => {
+                    one = [candidate((0, server))];
+                    &one[..]
+                }
+                servers => {
+                    several = servers.iter().enumerate().map(candidate).collect::<Vec<_>>();
+                    &several
+                }
+            };
             let Some((index, server)) = self
-                .choose(&candidates, client)
+                .choose(candidates, client)
                 .and_then(|index| Some((index, self.servers.get(index)?)))
             else {
                 return Choice::Full;
@@ -83,8 +96,8 @@ impl Backend {
     }
 
     /// Whether there is no server to wait for.
-    pub(super) fn has_nobody(&self) -> bool {
-        matches!(self.group(&[], Instant::now()), Group::Nobody | Group::Drained)
+    pub(super) fn has_nobody(&self, now: Instant) -> bool {
+        matches!(self.group(&[], now), Group::Nobody | Group::Drained)
     }
 
     /// When the next of the servers that failed connects keep out is back.
@@ -112,25 +125,6 @@ impl Backend {
         })
     }
 
-    fn candidates(&self, group: &Group, tried: &[usize], now: Instant) -> Vec<Candidate> {
-        let candidate = |(index, server): (usize, &Arc<Server>)| {
-            let is_of_group = match (group, server.state.standing(now)) {
-                (Group::In { is_backup }, Standing::In) => *is_backup == server.is_backup,
-                (Group::Out { bad_in_a_row, is_backup }, Standing::Out { bad_in_a_row: bad }) => {
-                    bad <= *bad_in_a_row && *is_backup == server.is_backup
-                }
-                _ => false,
-            };
-            Candidate {
-                weight: server.weight,
-                connections: server.state.connections(),
-                is_eligible: is_of_group && server.has_room() && !tried.contains(&index),
-                key: server.key,
-            }
-        };
-        self.servers.iter().enumerate().map(candidate).collect()
-    }
-
     fn choose(&self, candidates: &[Candidate], client: IpAddr) -> Option<usize> {
         let turn = || self.shared.turns.fetch_add(1, Relaxed);
         match self.settings.balance {
@@ -142,6 +136,25 @@ impl Backend {
             Balance::RandomTwo => balance::random_two(candidates, balance::mix(turn() as u64)),
             Balance::SourceHash => balance::source_hash(candidates, client),
             Balance::First => balance::first(candidates),
+        }
+    }
+}
+
+impl Server {
+    /// The server as the choice of one in this group sees it.
+    fn candidate(&self, group: &Group, is_tried: bool, now: Instant) -> Candidate {
+        let is_of_group = match (group, self.state.standing(now)) {
+            (Group::In { is_backup }, Standing::In) => *is_backup == self.is_backup,
+            (Group::Out { bad_in_a_row, is_backup }, Standing::Out { bad_in_a_row: bad }) => {
+                bad <= *bad_in_a_row && *is_backup == self.is_backup
+            }
+            _ => false,
+        };
+        Candidate {
+            weight: self.weight,
+            connections: self.state.connections(),
+            is_eligible: is_of_group && self.has_room() && !is_tried,
+            key: self.key,
         }
     }
 }

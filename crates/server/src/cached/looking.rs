@@ -219,11 +219,11 @@ impl Looking<'_> {
         Some(match fetched {
             Fetched::Again => return None,
             Fetched::Validated(trace) => {
-                notes.upstream = trace.or(notes.upstream.take());
+                notes.upstream = trace.map(|it| *it).or(notes.upstream.take());
                 return None;
             }
             Fetched::Growing(arriving, _place, trace) => {
-                notes.upstream = trace.or(notes.upstream.take());
+                notes.upstream = trace.map(|it| *it).or(notes.upstream.take());
                 let (head, body) = &*arriving;
                 // If it was given up before, there is another to come.
                 if outcome == CacheOutcome::Collapsed && body.is_broken() {
@@ -253,7 +253,7 @@ impl Looking<'_> {
                 CacheAnswer::Ready(response)
             }
             Fetched::Alone(Some((response, trace))) => {
-                notes.upstream = Some(trace);
+                notes.upstream = Some(*trace);
                 self.route.count(outcome, notes);
                 let response = self.route.proxy.incoming(*response);
                 let response = with_status(response, &format!("fwd={reason}"));
@@ -261,7 +261,7 @@ impl Looking<'_> {
             }
             Fetched::Alone(None) => CacheAnswer::Pass(reason, stale),
             Fetched::Failed(status, trace) => {
-                notes.upstream = Some(trace);
+                notes.upstream = Some(*trace);
                 let stale = stale.filter(|it| it.is_current());
                 match stale.and_then(|object| self.route.stale(&object, request, notes)) {
                     Some(answer) => CacheAnswer::Ready(answer),

@@ -358,7 +358,7 @@ impl Connection {
             DeliveryError::BodyCutShort(error)
                 if matches!(response.body, Body::Upstream(_) | Body::Growing(_)) =>
             {
-                let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_deref());
+                let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
                 let entry = trace.map(Trace::entry);
                 let backend = entry.as_ref().and_then(|entry| entry.backend);
                 let server = entry.as_ref().and_then(|entry| entry.server);
@@ -438,7 +438,7 @@ impl Connection {
             user: notes.and_then(|notes| notes.user.as_deref()),
             refusal: notes.and_then(|notes| notes.refusal),
             cache: notes.and_then(|notes| notes.cache),
-            upstream: notes.and_then(|notes| notes.upstream.as_deref()).map(|it| it.entry()),
+            upstream: notes.and_then(|notes| notes.upstream.as_ref()).map(Trace::entry),
             bytes_sent,
             body_bytes: delivered.body_bytes,
             path: delivered.path,

@@ -83,7 +83,7 @@ enum Event {
 
 struct Driver {
     shared: Rc<Shared>,
-    /// One task for each stream that is not alone, or takes longer than a turn. They end with the connection.
+    /// One task for each stream that is not alone, or was not. They end with the connection.
     streams: JoinSet<()>,
     fresh: Fresh,
     phase: Phase,
@@ -191,11 +191,11 @@ impl Driver {
 
     /// Lets what is under way see that there is no connection any more, and log what became of it.
     async fn wind_up(self) {
-        let Self { shared, mut streams, fresh, .. } = self;
+        let Self { shared, mut streams, mut fresh, .. } = self;
         shared.is_speechless.set(true);
         shared.channel.with_frames(|frames| frames.abandon());
         shared.channel.end_streams();
-        drop(fresh);
+        fresh.give_task(&mut streams);
         let deadline = Rc::clone(&shared.connection.borrow().deadline);
         let over = |context: &mut Context<'_>| {
             while std::task::ready!(streams.poll_join_next(context)).is_some() {}
@@ -263,7 +263,7 @@ impl Driver {
     fn poll(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
         self.shared.channel.begin_turn(context, deadline.ticks());
         let event = self.poll_turn(deadline, context);
-        self.fresh.end(&mut self.streams, context);
+        self.fresh.end(context);
         self.shared.channel.end_turn();
         event
     }
@@ -328,7 +328,7 @@ impl Driver {
     fn end_if_due(&mut self) {
         if self.is_ending() {
             if let Phase::Cutting(code) = self.phase
-                && self.streams.is_empty()
+                && !self.is_busy()
             {
                 self.close(code);
             }

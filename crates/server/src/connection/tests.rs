@@ -1,5 +1,6 @@
 //! Whole connections, from the handshake to the last byte, over loopback in one thread.
 
+mod allocations;
 mod bodies;
 mod reloads;
 mod stops;
@@ -109,7 +110,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
     let policy = Policy::default();
     let resumption =
         SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache).unwrap();
-    let group = SiteGroup::default();
+    let group = SiteGroup { alpn: &[b"h2", b"http/1.1"], ..SiteGroup::default() };
     let acceptor = Acceptor::for_group(&policy, identities.into(), &resumption, &group).unwrap();
     let served = Served {
         own_sites: Vec::new(),
@@ -129,10 +130,15 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
 impl Stage {
     /// A client that has made its handshake.
     async fn connect(self: &Rc<Self>) -> Client {
+        self.connect_for(b"http/1.1").await
+    }
+
+    /// The same, for this protocol.
+    async fn connect_for(self: &Rc<Self>, protocol: &[u8]) -> Client {
         #[expect(clippy::disallowed_methods, reason = "it is the server beside it")]
         let trust = Trust::dangerous_anyone();
         let resume_by = ResumeBy::Nothing;
-        let (name, alpn): (_, &[&[u8]]) = (Some("localhost"), &[b"http/1.1"]);
+        let (name, alpn): (_, &[&[u8]]) = (Some("localhost"), &[protocol]);
         let settings = ConnectorSettings { trust, name, identity: None, alpn, resume_by };
         let policy = Policy {
             versions: vec![Version::Tls13],

@@ -13,13 +13,14 @@ use super::ProxyRoute;
 use super::buffering::{BodyStore, Buffering, StoreError, store};
 use super::upload::{Upload, UploadError, upload, upload_stored};
 use crate::access_log::Destination;
+use crate::backend::Attempts;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Departed, Head, Request, Rest};
 use crate::response::{Body, Notes, Response, Upgraded};
 use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
-    InFlight, OutgoingRequest, Pool, Reuse, Trace, UpstreamError, binds_connection,
+    InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, binds_connection,
 };
 
 /// Why there is no response of a server's.
@@ -54,7 +55,7 @@ impl From<Departed> for PassError {
     }
 }
 
-/// Passes a request, for this path, to a server and returns the head of its response, with the body to come.
+/// Passes a request, for this path if not the one asked for, to a server and returns the head of its response, with the body to come.
 ///
 /// # Errors
 /// What to answer instead. `notes` say in any case what came of it.
@@ -62,7 +63,7 @@ pub async fn respond(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
     bodies: BodyStore<'_>,
-    path: &str,
+    path: Option<&str>,
     request: &mut Request<'_>,
     notes: &mut Notes,
 ) -> Result<Response, HttpError> {
@@ -84,16 +85,16 @@ pub async fn respond(
     if buffering == Buffering::Refused {
         return Err(411.into());
     }
-    let trace = notes.upstream.insert(Box::default());
+    let trace = notes.upstream.insert(Trace::default());
+    let mut stored = None;
     let outcome = async {
-        let mut stored = None;
         if is_stored {
             trace.backend = Some(Arc::clone(&route.upstream.backend));
             let body = take_in(route, bodies, request).await?;
             outgoing.announce_body(BodyFraming::Length(body.bytes()));
             stored = Some(body);
         }
-        ask(route, pool, &outgoing, stored, request, trace).await
+        ask(route, pool, &outgoing, &mut stored, request, trace).await
     };
     let outcome = outcome.await;
     outcome.map_err(|error| {
@@ -144,7 +145,7 @@ async fn ask(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
     outgoing: &OutgoingRequest,
-    mut stored: Option<Spooled>,
+    stored: &mut Option<Spooled>,
     request: &mut Request<'_>,
     trace: &mut Trace,
 ) -> Result<Response, PassError> {
@@ -154,11 +155,8 @@ async fn ask(
     let is_bound = request.head.header_values("authorization").any(binds_connection);
     let mut reuse = if is_bound { Reuse::Nothing } else { outgoing.reuse() };
     loop {
-        // Pinned where they are: each wait that they go through would have a copy of them.
-        let mut in_flight = {
-            let begin = pin!(InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace));
-            request.body.while_there(pool.until_drained(begin)).await??
-        };
+        let begun = begin(&mut upstream, pool, &mut attempts, reuse, request, trace).await;
+        let mut in_flight = begun?;
         let conversed = converse(route, &mut in_flight, outgoing, stored.as_mut(), request).await;
         let (head, sent) = match conversed {
             Ok(answered) => answered,
@@ -189,11 +187,26 @@ async fn ask(
         }
         let may_keep = may_keep && is_whole;
         let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
-        if takes_trailers(&request.head) {
+        // Behind a body of a known length there are none.
+        if takes_trailers(&request.head) && response.body.length().is_none() {
             response.body.keep_trailers(route.response_trailers(&response.head));
         }
         return Ok(route.incoming(response));
     }
+}
+
+/// Takes a connection, unless the client goes away. It is apart from what follows it, so that both take the same memory.
+async fn begin(
+    upstream: &mut Arc<Upstream>,
+    pool: &Rc<Pool>,
+    attempts: &mut Attempts,
+    reuse: Reuse,
+    request: &mut Request<'_>,
+    trace: &mut Trace,
+) -> Result<InFlight, PassError> {
+    // Pinned where they are: each wait that they go through would have a copy of them.
+    let begin = pin!(InFlight::begin(upstream, pool, attempts, reuse, trace));
+    Ok(request.body.while_there(pool.until_drained(begin)).await??)
 }
 
 /// How much of a request had been sent when its response began.

@@ -1,13 +1,12 @@
 //! What a client gets of a server's response: its status, the fields that are meant for it, and the body as it comes.
 
-use bytes::Bytes;
 use kettle_http::date;
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
-use crate::response::{Body, Response, ResponseFields, has_line};
+use crate::response::{Body, Response, ResponseFields};
 use crate::upstream::UpstreamResponse;
 
 impl ProxyRoute {
@@ -40,7 +39,7 @@ impl ProxyRoute {
         write_status_line(&mut bytes, head.status());
         self.pass_on(head, |name, value| {
             // Nobody's cookie is everybody's.
-            if !is_shared || name != "set-cookie" {
+            if !is_shared || name != b"set-cookie" {
                 write_field(&mut bytes, name, value);
             }
         });
@@ -49,17 +48,17 @@ impl ProxyRoute {
     }
 
     /// Passes on the server's fields, by names in lower case, that are neither the operator's, nor ours, nor for one hop only.
-    fn pass_on(&self, head: &ResponseHead<impl AsRef<[u8]>>, mut pass: impl FnMut(&str, &[u8])) {
-        let (configured, mut name) = (self.replacing(head.status()), String::new());
+    fn pass_on(&self, head: &ResponseHead<impl AsRef<[u8]>>, mut pass: impl FnMut(&[u8], &[u8])) {
+        let mut name = Vec::with_capacity(NAME_BYTES_USUAL);
         for (sent, value) in head.headers() {
             name.clear();
-            name.push_str(&String::from_utf8_lossy(sent));
+            name.extend_from_slice(sent);
             name.make_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
                 || name.starts_with(FOR_NGINX)
-                || (name == "date" && !is_date(head, value))
-                || self.has_own(&name, configured);
-            if !is_own && !head.is_hop_by_hop(name.as_bytes()) {
+                || (name == b"date" && !is_date(head, value))
+                || self.has_own(&name, head.status());
+            if !is_own && !head.is_hop_by_hop(&name) {
                 pass(&name, value);
             }
         }
@@ -67,42 +66,32 @@ impl ProxyRoute {
 
     /// Which of the server's trailers a client gets: none of a name that the operator or we have in the head.
     pub(crate) fn response_trailers(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> TrailerFilter {
-        let lines = self.configured.all().split(|byte| *byte == b'\n');
-        let names = lines.filter_map(|line| line.split(|byte| *byte == b':').next());
-        let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
-        let own = self.own_fields.iter().cloned();
-        let own = own.chain(self.configured.removed().map(str::to_owned));
-        TrailerFilter::of_response(head.header_values("connection"), names.chain(own))
+        let configured = self.configured.names().chain(self.configured.removed());
+        let own = configured.map(str::to_owned).chain(self.own_fields.iter().cloned());
+        TrailerFilter::of_response(head.header_values("connection"), own)
     }
 
     /// The lines of a response that was kept, which came under settings of another time, without what is the operator's or
     /// ours by now; `None` if all of them stay.
     pub(crate) fn still_passed_on(&self, status: u16, lines: &[u8]) -> Option<Vec<u8>> {
-        let configured = self.replacing(status);
         let is_own = |line: &&[u8]| {
             let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
-            self.has_own(&String::from_utf8_lossy(name), configured)
+            self.has_own(name, status)
         };
         let of_lines = || lines.split_inclusive(|byte| *byte == b'\n');
         let has_any = of_lines().any(|line| is_own(&line));
         has_any.then(|| of_lines().filter(|line| !is_own(line)).flatten().copied().collect())
     }
 
-    /// Whether a field of this name, in lower case, is the operator's or ours. By what a server's response varies it knows alone: of
-    /// two `vary` both hold (RFC 9110 §12.5.5).
-    fn has_own(&self, name: &str, configured: &[u8]) -> bool {
-        self.own_fields.iter().any(|own| own == name)
+    /// True if a field of this name, in lower case, is the operator's or ours in a response of this status. Of two `vary` both hold, since
+    /// only the server knows by what its response varies (RFC 9110 §12.5.5). In an error the operator's word on caching stands beside the
+    /// server's, and the stricter holds.
+    fn has_own(&self, name: &[u8], status: u16) -> bool {
+        self.own_fields.iter().any(|own| own.as_bytes() == name)
             || self.configured.removes(name)
-            || (name != "vary" && has_line(configured, name))
-    }
-
-    /// The operator's fields that take the place of a server's. What keeps caches from an error stands beside what its server says
-    /// of caching, and the stricter holds.
-    fn replacing(&self, status: u16) -> &Bytes {
-        match status {
-            400.. => self.configured.without_caching(),
-            _ => self.configured.all(),
-        }
+            || (self.configured.has(name)
+                && name != b"vary"
+                && (status < 400 || !OF_CACHING.contains(&name)))
     }
 }
 
@@ -111,7 +100,13 @@ fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
     head.header_values("date").count() == 1 && date::parse(value).is_some()
 }
 
+/// The fields that say how long a response may be kept.
+const OF_CACHING: [&[u8]; 2] = [b"cache-control", b"expires"];
+
+/// Room that most names find enough.
+const NAME_BYTES_USUAL: usize = 32;
+
 /// What we say of each response ourselves.
-const OURS: [&str; 2] = ["content-length", "server"];
+const OURS: [&[u8]; 2] = [b"content-length", b"server"];
 /// What servers tell a program in front of them, and nobody else.
-const FOR_NGINX: &str = "x-accel-";
+const FOR_NGINX: &[u8] = b"x-accel-";

@@ -1,7 +1,8 @@
 //! The request that a server gets for a client's, written from its parsed parts. Nothing that a client says about itself or
 //! about this connection reaches a server.
 
-use std::fmt::Write as _;
+use std::borrow::Cow;
+use std::io::Write as _;
 use std::net::IpAddr;
 
 use kettle_config::ANY_NAME;
@@ -16,11 +17,11 @@ use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
-    /// The request for a server, with this path; none if there is no host to ask for, or `Connection` has too many members. It
+    /// The request for a server, with this path if not the one asked for; none if there is no host to ask for, or `Connection` has too many members. It
     /// asks for WebSocket if `asks_upgrade`. A body that `is_stored` is announced once it is.
     pub(crate) fn outgoing(
         &self,
-        path: &str,
+        path: Option<&str>,
         request: &Request<'_>,
         asks_upgrade: bool,
         is_stored: bool,
@@ -30,7 +31,8 @@ impl ProxyRoute {
             return None;
         }
         let asked = self.host_of(head, request.presented().server_name);
-        let target = Target { path, ..head.target().ok()? };
+        let target = head.target().ok()?;
+        let target = Target { path: path.unwrap_or(target.path), ..target };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = &request.client;
         let words = Words {
@@ -54,7 +56,8 @@ impl ProxyRoute {
         let is_named =
             head.header(REQUEST_ID).is_some() && !head.is_hop_by_hop(REQUEST_ID.as_bytes());
         if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
-            outgoing.field(REQUEST_ID, client.request_id.to_string());
+            // Writing to memory cannot fail.
+            outgoing.field_with(REQUEST_ID, |value| _ = write!(value, "{}", client.request_id));
         }
         outgoing.is_doubtful = !is_stored && self.doubts_length(request);
         let closes = outgoing.is_doubtful || !self.upstream.keeps_connections();
@@ -95,17 +98,21 @@ impl ProxyRoute {
     ///
     /// Caches count on it: what servers learn of the host is this or the operator's `backend_host`, and nothing else that a
     /// client says. So a key has to hold what this returns, and not what the client asked for.
-    pub(super) fn host_of(&self, head: &Head, server_name: Option<&str>) -> Option<String> {
+    pub(super) fn host_of<'r>(
+        &'r self,
+        head: &'r Head,
+        server_name: Option<&'r str>,
+    ) -> Option<Cow<'r, str>> {
         let authority = head.authority();
         let asked = authority.as_ref().map(|authority| authority.host).or(server_name);
-        let asked = asked.map(|host| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase());
+        let asked = asked.map(|host| in_lower_case(host.strip_suffix('.').unwrap_or(host)));
         let own = self.names.iter().find(|name| !name.starts_with('*') && **name != ANY_NAME);
         let host = asked.filter(|host| own.is_none() || self.has_name(host));
         let port = authority.and_then(|authority| authority.port);
         Some(match (host, port) {
-            (Some(host), Some(port)) => format!("{host}:{port}"),
+            (Some(host), Some(port)) => format!("{host}:{port}").into(),
             (Some(host), None) => host,
-            (None, _) => own?.clone(),
+            (None, _) => own?.into(),
         })
     }
 
@@ -136,45 +143,70 @@ impl ProxyRoute {
     /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
     /// operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
-        let (scheme, address) = (client.scheme.as_str(), client.ip());
-        let mut add = |name: &str, value: &str| {
-            if !self.is_own(name.as_bytes()) {
-                outgoing.field(name, value);
-            }
-        };
-        host.into_iter().for_each(|host| add("x-forwarded-host", host));
-        let mut text = String::with_capacity(FORWARDED_BYTES_USUAL);
-        add_node(&mut text, address);
-        let _ = write!(text, ";proto={scheme}");
-        if let Some(host) = host {
-            let _ = write!(text, ";host=\"{host}\"");
+        let (scheme, address) = (client.scheme.as_str(), text_of(client.ip()));
+        let is_ours = |name: &str| !self.is_own(name.as_bytes());
+        if let Some(host) = host.filter(|_| is_ours("x-forwarded-host")) {
+            outgoing.field("x-forwarded-host", host);
         }
-        for proxy in &client.proxies {
-            text.push_str(", ");
-            add_node(&mut text, *proxy);
+        if is_ours("forwarded") {
+            outgoing.field_with("forwarded", |value| {
+                add_node(value, &address);
+                for part in [";proto=", scheme] {
+                    value.extend_from_slice(part.as_bytes());
+                }
+                for part in host.iter().flat_map(|host| [";host=\"", host, "\""]) {
+                    value.extend_from_slice(part.as_bytes());
+                }
+                for proxy in &client.proxies {
+                    value.extend_from_slice(b", ");
+                    add_node(value, &proxy.to_string());
+                }
+            });
         }
-        add("forwarded", &text);
-        text.clear();
-        let _ = write!(text, "{address}");
-        for proxy in &client.proxies {
-            let _ = write!(text, ", {proxy}");
+        if is_ours("x-forwarded-for") {
+            outgoing.field_with("x-forwarded-for", |value| {
+                value.extend_from_slice(address.as_bytes());
+                // Writing to memory cannot fail.
+                client.proxies.iter().for_each(|proxy| _ = write!(value, ", {proxy}"));
+            });
         }
-        add("x-forwarded-for", &text);
-        add("x-forwarded-proto", scheme);
-        client.naming_field().into_iter().for_each(|name| add(name, &address.to_string()));
+        if is_ours("x-forwarded-proto") {
+            outgoing.field("x-forwarded-proto", scheme);
+        }
+        if let Some(name) = client.naming_field().filter(|name| is_ours(name)) {
+            outgoing.field(name, address);
+        }
     }
 }
 
-/// Adds an address as `Forwarded` has it (RFC 7239 §6).
-fn add_node(text: &mut String, address: IpAddr) {
-    let _ = match address {
-        IpAddr::V4(address) => write!(text, "for={address}"),
-        IpAddr::V6(address) => write!(text, "for=\"[{address}]\""),
-    };
+/// An address as text. Most are of IPv4, and need none of what formatting has to offer.
+fn text_of(address: IpAddr) -> String {
+    let IpAddr::V4(address) = address else { return address.to_string() };
+    let mut text = String::with_capacity("255.255.255.255".len());
+    for octet in address.octets() {
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(itoa::Buffer::new().format(octet));
+    }
+    text
 }
 
-/// Room that most find enough.
-const FORWARDED_BYTES_USUAL: usize = 128;
+/// Adds an address as `Forwarded` has it (RFC 7239 §6): one of IPv6, which has colons, in brackets.
+fn add_node(value: &mut Vec<u8>, address: &str) {
+    let (before, behind) = if address.contains(':') { ("for=\"[", "]\"") } else { ("for=", "") };
+    for part in [before, address, behind] {
+        value.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// A host as it is compared and passed on; most are sent so.
+fn in_lower_case(host: &str) -> Cow<'_, str> {
+    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(host.to_ascii_lowercase()),
+        false => Cow::Borrowed(host),
+    }
+}
 
 /// Whether a field of a client's is not passed on, because we say it ourselves or because it is none of a client's.
 fn is_ours(name: &[u8]) -> bool {

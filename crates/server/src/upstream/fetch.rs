@@ -1,5 +1,6 @@
 //! A request without a body, and its response.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use kettle_http::h1::response::ResponseHead;
 use super::{
     InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, UpstreamResponse,
 };
+use crate::backend::Attempts;
 
 /// Sends a request to a server of `upstream` and waits for the head of its response. Interim ones are for `on_interim`. What
 /// could not have been seen by the server is sent once more.
@@ -37,8 +39,7 @@ async fn try_fetch(
     let mut attempts = upstream.backend.attempts(request.client);
     let mut reuse = request.reuse();
     loop {
-        let begin = InFlight::begin(&mut upstream, pool, &mut attempts, reuse, trace);
-        let mut in_flight = pool.until_drained(begin).await?;
+        let mut in_flight = begin(&mut upstream, pool, &mut attempts, reuse, trace).await?;
         match ask(&mut in_flight, request, on_interim).await {
             Ok(head) => {
                 in_flight.note(&head, trace);
@@ -51,6 +52,18 @@ async fn try_fetch(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Takes a connection. It is apart from what follows it, so that both take the same memory.
+async fn begin(
+    upstream: &mut Arc<Upstream>,
+    pool: &Rc<Pool>,
+    attempts: &mut Attempts,
+    reuse: Reuse,
+    trace: &mut Trace,
+) -> Result<InFlight, UpstreamError> {
+    let begin = pin!(InFlight::begin(upstream, pool, attempts, reuse, trace));
+    pool.until_drained(begin).await
 }
 
 async fn ask(

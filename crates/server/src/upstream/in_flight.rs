@@ -15,7 +15,7 @@ use kettle_kernel::bug;
 use kettle_tls::buffers;
 use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::tls_failure;
 use super::pool::{Lease, LinkKey};
@@ -32,6 +32,7 @@ pub struct InFlight {
     pub(super) lease: Lease,
     pub(super) timeout: Duration,
     progress: ResponseProgress,
+    /// Since when there was a connection for it, over which it is sent at once.
     started: Instant,
     is_reused: bool,
     /// Whether the server took no more before it had the head of the request.
@@ -70,26 +71,27 @@ impl InFlight {
                 *upstream = next;
                 trace.backend = Some(Arc::clone(&upstream.backend));
             }
-            let destination = LinkKey::new(upstream, attempt.server());
-            trace.server = Some(Arc::clone(attempt.server()));
+            let (server, now) = (attempt.server(), attempt.started());
+            trace.server = Some(Arc::clone(server));
             let may_reuse = match reuse {
                 Reuse::Any => true,
-                Reuse::OfSteady => !attempt.server().state.is_fickle(Instant::now()),
+                Reuse::OfSteady => !server.state.is_fickle(now),
                 Reuse::Nothing => false,
             };
-            let kept = if may_reuse { pool.take(&destination) } else { None };
+            let kept = if may_reuse { pool.take(upstream, server, now) } else { None };
             trace.is_reused = kept.is_some();
-            let (kept, slot) = match kept {
-                Some(kept) => (kept, attempt.without_connecting()),
+            let (kept, slot, started) = match kept {
+                Some(kept) => (kept, attempt.without_connecting(), now),
                 None => {
                     let open = async |socket, server: &Server| open(upstream, socket, server).await;
-                    match attempt.connect_with(&open).await {
+                    // Boxed: most requests take a connection that is kept.
+                    match Box::pin(attempt.connect_with(&open)).await {
                         Ok(link) => {
                             let connected = attempts.succeeded(attempt, link);
                             trace.connect_time = Some(connected.connect_time);
-                            let (link, server) = (connected.socket, connected.server);
-                            let destination = destination.with_peer(&link, &server);
-                            ((link, destination), connected.slot)
+                            let link = connected.socket;
+                            let destination = LinkKey::new(upstream, &connected.server, &link);
+                            ((link, destination), connected.slot, Instant::now())
                         }
                         Err(failure) => {
                             attempts.failed(attempt, failure);
@@ -98,7 +100,7 @@ impl InFlight {
                     }
                 }
             };
-            return Ok(Self::new(upstream, pool, kept, slot, trace.is_reused));
+            return Ok(Self::new(upstream, pool, kept, slot, started, trace.is_reused));
         }
     }
 
@@ -107,6 +109,7 @@ impl InFlight {
         pool: &Rc<Pool>,
         (link, destination): (Link, LinkKey),
         slot: Slot,
+        started: Instant,
         is_reused: bool,
     ) -> Self {
         let backend = Arc::clone(&upstream.backend);
@@ -117,7 +120,7 @@ impl InFlight {
             lease: Lease { pool: Rc::clone(pool), destination, backend, slot, count },
             timeout: Duration::MAX,
             progress: ResponseProgress::default(),
-            started: Instant::now(),
+            started,
             is_reused,
             is_cut: false,
             answered: None,
@@ -130,10 +133,10 @@ impl InFlight {
     /// # Errors
     /// [`UpstreamError`].
     pub async fn send_head(&mut self, request: &OutgoingRequest) -> Result<(), UpstreamError> {
-        (self.timeout, self.started) = (request.timeout, Instant::now());
-        let mut left = request.head();
+        self.timeout = request.timeout;
+        let (deadline, mut left) = (self.started + self.timeout, request.head());
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
-        let sent = timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
+        let sent = timeout_at(deadline, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
         let Err(UpstreamError::Ended(error)) = sent else { return sent };
         self.is_cut = true;
         let answer = poll_fn(|context| self.poll_receive(context));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use kettle_http::h1::framing::BodyFraming;
-use kettle_http::h1::write::{write_content_length, write_field};
+use kettle_http::h1::write::{write_content_length, write_field, write_field_with};
 
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
@@ -66,6 +66,11 @@ impl OutgoingRequest {
     /// Adds a field. One whose name or value could not stand in a message is left out.
     pub fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.write(|bytes| write_field(bytes, name, value.as_ref()));
+    }
+
+    /// The same for a value that is written piece by piece.
+    pub fn field_with(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
+        self.write(|bytes| write_field_with(bytes, name, value));
     }
 
     /// Writes in front of the empty line.

@@ -81,16 +81,12 @@ struct Idle {
 }
 
 impl LinkKey {
-    pub(super) fn new(upstream: &Upstream, server: &Server) -> Self {
-        let connectors = upstream.connectors.clone();
-        Self { server: Arc::clone(&server.state), connectors, peer: None }
-    }
-
-    /// The same for a connection that was just made.
-    pub(super) fn with_peer(self, link: &Link, server: &Server) -> Self {
+    /// That of a connection that was just made.
+    pub(super) fn new(upstream: &Upstream, server: &Server, link: &Link) -> Self {
         let has_name = matches!(server.address, ServerAddress::Name(..));
         let peer = if has_name { link.peer_address() } else { None };
-        Self { peer: peer.map(PeerAddress::from), ..self }
+        let (server, connectors) = (Arc::clone(&server.state), upstream.connectors.clone());
+        Self { server, connectors, peer: peer.map(PeerAddress::from) }
     }
 
     fn leads_there_still(&mut self) -> bool {
@@ -98,8 +94,7 @@ impl LinkKey {
     }
 
     fn place(&self) -> Place {
-        let connectors = self.connectors.as_ref().map_or(0, |it| Arc::as_ptr(it).addr());
-        (Arc::as_ptr(&self.server).addr(), connectors)
+        place(&self.server, self.connectors.as_ref())
     }
 
     /// Whether requests to this backend may take the connection.
@@ -116,6 +111,10 @@ impl LinkKey {
             _ => false,
         }
     }
+}
+
+fn place(server: &Arc<ServerState>, connectors: Option<&Arc<[Connector]>>) -> Place {
+    (Arc::as_ptr(server).addr(), connectors.map_or(0, |it| Arc::as_ptr(it).addr()))
 }
 
 impl Lease {
@@ -198,11 +197,15 @@ impl Pool {
         }
     }
 
-    /// The connection that was used last, of those that are still good.
-    pub(super) fn take(&self, destination: &LinkKey) -> Option<(Link, LinkKey)> {
+    /// The connection to a server that was used last, of those that are still good.
+    pub(super) fn take(
+        &self,
+        upstream: &Upstream,
+        server: &Server,
+        now: Instant,
+    ) -> Option<(Link, LinkKey)> {
         let mut idle = self.idle.borrow_mut();
-        let kept = idle.get_mut(&destination.place())?;
-        let now = Instant::now();
+        let kept = idle.get_mut(&place(&server.state, upstream.connectors.as_ref()))?;
         loop {
             let mut last = kept.pop_back()?;
             if last.is_good(now) {

@@ -50,7 +50,7 @@ async fn what_a_server_says_before_it_closes_without_reading_is_heard() {
         let mut response = in_flight.answer(head, false, true).unwrap();
         assert_eq!(response.body.chunk().await.unwrap().unwrap(), body);
         assert!(response.body.is_over());
-        let destination = LinkKey::new(&upstream, &upstream.backend.servers[0]);
-        assert!(pool.take(&destination).is_none(), "it takes no other request");
+        let kept = pool.take(&upstream, &upstream.backend.servers[0], Instant::now());
+        assert!(kept.is_none(), "it takes no other request");
     }
 }

@@ -59,8 +59,8 @@ async fn a_connection_is_kept_for_as_long_as_its_server_s_name_has_its_address()
     let (here, elsewhere) = (listener.local_addr().unwrap(), SocketAddr::from(([192, 0, 2, 1], 1)));
     let (pool, app) = (Rc::<Pool>::default(), app("app.example:1"));
     let server = &app.backend.servers[0];
-    let (take, find) =
-        (|| pool.take(&LinkKey::new(&app, server)), |at: &[_]| server.state.found_at(at));
+    let take = || pool.take(&app, server, Instant::now());
+    let find = |at: &[_]| server.state.found_at(at);
     find(&[here]);
     let _far = keep_one(&pool, &app, &listener).await;
     for addresses in [&[here][..], &[elsewhere, here]] {
@@ -78,11 +78,11 @@ async fn what_no_backend_in_force_leads_to_is_not_kept() {
     let address = listener.local_addr().unwrap();
     let (before, upstreams) = in_force(address, None);
     let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
-    let key = LinkKey::new(app, &app.backend.servers[0]);
+    let take = || pool.take(app, &app.backend.servers[0], Instant::now());
     let _far = keep_one(&pool, app, &listener).await;
     // The same server, by whatever reload.
     pool.adopt(Arc::new(in_force(address, Some(&before)).1));
-    let (link, destination) = pool.take(&key).unwrap();
+    let (link, destination) = take().unwrap();
     pool.give(link, destination, &app.backend);
     pool.adopt(Arc::new(in_force("192.0.2.1:1", Some(&before)).1));
     assert!(pool.idle.borrow().is_empty());
@@ -108,7 +108,7 @@ async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
     reload(kettle_config::Backend { keep_alive_timeout: second, ..Default::default() });
     assert!(untils(&pool)[0] <= Instant::now() + second);
     // One that was in use meanwhile.
-    let (link, destination) = pool.take(&LinkKey::new(app, &app.backend.servers[0])).unwrap();
+    let (link, destination) = pool.take(app, &app.backend.servers[0], Instant::now()).unwrap();
     pool.give(link, destination, &app.backend);
     assert!(untils(&pool)[0] <= Instant::now() + second);
     reload(kettle_config::Backend { keep_alive: 0, ..Default::default() });
@@ -128,11 +128,11 @@ async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
     let settings = kettle_config::Backend { keep_alive: 2, ..Default::default() };
     let upstreams = in_force_with(listener.local_addr().unwrap(), None, settings).1;
     let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
-    let destination = LinkKey::new(app, &app.backend.servers[0]);
+    let take = || pool.take(app, &app.backend.servers[0], Instant::now());
     let (mut under_way, mut far) = (Vec::new(), Vec::new());
     for _ in 0..20 {
         far.push(keep_one(&pool, app, &listener).await);
-        under_way.push(pool.take(&destination).unwrap());
+        under_way.push(take().unwrap());
     }
     for (link, destination) in under_way.drain(..) {
         pool.give(link, destination, &app.backend);
@@ -141,7 +141,7 @@ async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
     let is_kept: Vec<_> = untils(&pool).into_iter().map(|until| until > moment).collect();
     assert_eq!(is_kept, [[false; 14].as_slice(), &[true; 2]].concat());
     // The next burst needs no new ones.
-    assert_eq!(std::iter::from_fn(|| pool.take(&destination)).count(), 16);
+    assert_eq!(std::iter::from_fn(take).count(), 16);
     assert!(untils(&pool).is_empty());
 }
 

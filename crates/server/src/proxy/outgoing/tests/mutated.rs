@@ -29,7 +29,7 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let request = Request::announced(head, framing);
     let route = route(|_| {});
     let trailers = route.request_trailers(&request.head, &request.client).passed_on(&trailers);
-    let outgoing = route.outgoing(&path, &request, false, false)?;
+    let outgoing = route.outgoing(Some(&path), &request, false, false)?;
     let mut sent = outgoing.head().to_vec();
     let mut writer = BodyWriter::new(framing == BodyFraming::Chunked);
     // In two pieces, as they may come.

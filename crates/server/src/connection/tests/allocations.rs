@@ -1,0 +1,153 @@
+//! How often a proxied request asks for memory, so that the number cannot creep up.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener as Backend;
+use std::thread;
+
+use kettle_config::{BackendServer, Located, ServerAddress};
+use kettle_kernel::allocations::allocations;
+
+use super::*;
+use crate::backend::Backends;
+use crate::upstream::Upstreams;
+
+/// The counts when these were last lowered: heads and where their fields stand, the request and the response as they are passed on, futures
+/// that are boxed because they are large, and over HTTP/2 a stream. Memory is a tenth of what a small response costs in user space, so
+/// the number must not creep up: a change that needs one more says here what for.
+const HTTP1_ALLOCATIONS_MAX: u64 = 14;
+const HTTP2_ALLOCATIONS_MAX: u64 = 19;
+
+const WARM: u32 = 64;
+const COUNTED: u32 = 64;
+
+/// A server that takes one connection and gives the same response to each request.
+fn backend() -> SocketAddr {
+    let backend = Backend::bind("127.0.0.1:0").unwrap();
+    let address = backend.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut socket, _) = backend.accept().unwrap();
+        let body = "x".repeat(1_024);
+        let response = format!(
+            "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+             Content-Type: application/octet-stream\r\nContent-Length: 1024\r\n\
+             Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: keep-alive\r\n\
+             ETag: \"1-400\"\r\nAccept-Ranges: bytes\r\n\r\n{body}"
+        );
+        let (mut asked, mut buffer) = (Vec::new(), [0; 4_096]);
+        while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+            asked.extend_from_slice(&buffer[..bytes]);
+            if asked.ends_with(b"\r\n\r\n") {
+                asked.clear();
+                socket.write_all(response.as_bytes()).unwrap();
+            }
+        }
+    });
+    address
+}
+
+/// The site's only route leads to this server.
+fn proxied(mut config: Config, server: SocketAddr) -> Router {
+    let address = ServerAddress::parse(&server.to_string()).unwrap();
+    let address = Located::not_written(address);
+    let name = Located::not_written("app".to_owned());
+    let servers = vec![BackendServer { address, ..BackendServer::default() }];
+    let settings = kettle_config::Backend { name: name.clone(), servers, ..Default::default() };
+    let upstreams = Upstreams::new(&Backends::new(&[settings], None), &HashMap::new());
+    let route = &mut config.sites[0].routes[0];
+    (route.root, route.backend) = (None, Some(name));
+    Router::build(&config, &upstreams, &Default::default(), None).unwrap()
+}
+
+/// Counts what the server in this thread allocates while its client does something, without what the client does.
+async fn counted(exchange: impl Future<Output = ()>) -> u64 {
+    let (before, mut of_client, mut exchange) = (allocations(), 0, pin!(exchange));
+    poll_fn(|context| {
+        let begun = allocations();
+        let polled = exchange.as_mut().poll(context);
+        of_client += allocations() - begun;
+        polled
+    })
+    .await;
+    allocations() - before - of_client
+}
+
+#[tokio::test]
+async fn a_proxied_request_over_http1_allocates_no_more_than_it_did() {
+    let server = backend();
+    let folder = tempfile::tempdir().unwrap();
+    let change = |_| proxied(config(&folder), server);
+    on_stage(change, async |stage| {
+        let mut client = stage.connect().await;
+        let mut exchange = async |times| {
+            for _ in 0..times {
+                client.send(GET).await;
+                let (head, body) = client.response().await;
+                assert!(head.starts_with("HTTP/1.1 200 ") && body.len() == 1_024, "{head}");
+            }
+        };
+        exchange(WARM).await;
+        let each = counted(exchange(COUNTED)).await / u64::from(COUNTED);
+        assert!(each <= HTTP1_ALLOCATIONS_MAX, "{each}, and not {HTTP1_ALLOCATIONS_MAX}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_proxied_request_over_http2_allocates_no_more_than_it_did() {
+    let server = backend();
+    let folder = tempfile::tempdir().unwrap();
+    let change = |_| proxied(config(&folder), server);
+    on_stage(change, async |stage| {
+        let mut client = stage.connect_for(b"h2").await;
+        client.send(PREFACE).await;
+        let mut stream = 1_u32;
+        let mut exchange = async |times| {
+            for _ in 0..times {
+                client.send([HEAD_OF_HEADERS, &stream.to_be_bytes(), FIELDS].concat()).await;
+                assert_eq!(client.stream_body_bytes(stream).await, 1_024);
+                stream += 2;
+            }
+        };
+        exchange(WARM).await;
+        let each = counted(exchange(COUNTED)).await / u64::from(COUNTED);
+        assert!(each <= HTTP2_ALLOCATIONS_MAX, "{each}, and not {HTTP2_ALLOCATIONS_MAX}");
+    })
+    .await;
+}
+
+impl Client {
+    /// Reads frames to the end of a stream; the length of its body.
+    async fn stream_body_bytes(&mut self, stream: u32) -> usize {
+        let mut body_bytes = 0;
+        loop {
+            let head = self.exactly(9).await;
+            let length = usize::from(head[1]) * 256 + usize::from(head[2]);
+            self.exactly(length).await;
+            if head[5..] == stream.to_be_bytes() {
+                body_bytes += if head[3] == 0 { length } else { 0 };
+                if head[4] & 1 == 1 {
+                    return body_bytes;
+                }
+            }
+        }
+    }
+
+    async fn exactly(&mut self, bytes: usize) -> Vec<u8> {
+        while self.stream.received().bytes().len() < bytes {
+            assert!(self.fill().await, "the connection ended in the middle of a frame");
+        }
+        self.take(bytes)
+    }
+}
+
+const GET: &str =
+    "GET /a HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n\r\n";
+
+/// The beginning of a client, empty SETTINGS, and a window for all responses (RFC 9113 §3.4, §6.9).
+const PREFACE: &[u8] =
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x04\x08\0\0\0\0\0\0\x10\0\0";
+/// The same request: HEADERS that end their stream and are whole, up to the number of the stream,
+const HEAD_OF_HEADERS: &[u8] = b"\0\0\x24\x01\x05";
+/// and GET, https, `/a`, localhost, and two fields that no table learns (RFC 7541).
+const FIELDS: &[u8] = b"\x82\x87\x04\x02/a\x01\x09localhost\x0f\x2b\x0acurl/8.5.0\x0f\x04\x03*/*";
