@@ -6,14 +6,14 @@
 //! | state | it waits for | what comes next | where |
 //! |---|---|---|---|
 //! | at hand | nothing | the answer, if an object that is remembered, or that the kernel has in memory, is fresh; else *asked* | [`ready`], `at_hand` |
-//! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `asked` |
+//! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `cache_request` |
 //! | looked for | the store's disk, unless an object was at hand | fresh, or good while it is updated: the answer; else a *miss* | `lookup` |
 //! | miss: joined | what another has asked for | the answer from it as it arrives; *looked for* again; past the store | `lookup`, `interim` |
 //! | miss: leads | the task that it begins | the same | `lookup` |
 //! | past the store | the backend | its answer, or what is stale if that is better than an error | [`respond`] |
 //!
 //! The task that lets an object arrive, `fetching`, belongs to no request: it asks the backend, sees whether what was there is still good (`validating`),
-//! keeps a small body behind its answer (`whole`) and writes others as they come, until nobody wants them (`unread`). `kept` makes a response of
+//! keeps a small body behind its answer (`whole`) and writes others as they come, until nobody wants them (`abandoned_fetch`). `stored_response` makes a response of
 //! an object.
 
 mod abandoned_fetch;
