@@ -4,7 +4,6 @@
 
 pub mod access_log;
 pub mod backend;
-pub mod cached;
 pub mod clock;
 mod connection;
 pub mod deadlines;
@@ -21,6 +20,7 @@ pub mod open_file;
 pub mod open_tunnels;
 mod pipes;
 pub mod proxy;
+pub mod proxy_cache;
 pub mod redirect;
 mod relay;
 pub mod request;

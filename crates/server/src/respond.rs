@@ -12,12 +12,12 @@ use kettle_http::forwarded::Scheme;
 use kettle_http::target::{Form, Target};
 
 use crate::access_log::RequestId;
-use crate::cached::{self, Begun};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy::{self, BodyStore};
+use crate::proxy_cache::{self, Begun};
 use crate::request::{Head, Presented, Request, as_read_otherwise};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
@@ -72,7 +72,7 @@ pub async fn respond(
             if route.is_some_and(|route| is_whole_of(site, route, target.path)) =>
         {
             let mut notes = Notes::default();
-            match cached::ready(cached, files, target.path, request, &mut notes) {
+            match proxy_cache::ready(cached, files, target.path, request, &mut notes) {
                 Ok(response) => Some(Response { notes: Some(Box::new(notes)), ..response }),
                 Err(so_far) => {
                     begun = Some(so_far);
@@ -237,12 +237,12 @@ async fn respond_by_route(
             // As with files.
             let begun = match begun {
                 Some(begun) => begun,
-                None => match cached::ready(cached, files, &path, request, notes) {
+                None => match proxy_cache::ready(cached, files, &path, request, notes) {
                     Ok(response) => return Ok(response),
                     Err(begun) => begun,
                 },
             };
-            cached::respond(cached, files, pool, bodies, &path, begun, request, notes).await
+            proxy_cache::respond(cached, files, pool, bodies, &path, begun, request, notes).await
         }
         Handler::Nothing(configured) => not_found(request, configured),
         #[cfg(test)]

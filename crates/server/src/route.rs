@@ -18,11 +18,11 @@ use kettle_config::{Config, Diagnostic, LogTarget, PathKey, RuleIndex, TxPathCho
 use kettle_kernel::file_system::Disclosure;
 
 use crate::access_log::Destination;
-use crate::cached::CachedRoute;
 use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
+use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
 use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;

@@ -1,7 +1,7 @@
 //! The disk stores of a configuration, as all workers share them: opened when one is first needed, and gone without where
 //! that fails. What is on its way into one is here, too, so that many requests for it cost one to the backend.
 
-mod arrival;
+mod fetch;
 mod open_store;
 mod render;
 
@@ -19,7 +19,7 @@ use kettle_kernel::file_system::FileSystem;
 use crate::clock::{OnceAMinute, is_long_ago};
 use crate::disk::Device;
 use crate::metrics::{By, Durations, Label};
-pub use arrival::{ArrivalState, Arrivals, Arriving, ArrivingBody, ArrivingObject};
+pub use fetch::{Fetch, FetchBody, FetchState, FetchWriter, Fetches};
 pub use open_store::OpenStore;
 
 /// All stores.

@@ -53,7 +53,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["respond", "setup"],
     &["open_tunnels", "route", "tunnel_routes"],
     &["relay"],
-    &["cached"],
+    &["proxy_cache"],
     &["files", "proxy"],
     &["guard", "redirect"],
     &["error_page"],

@@ -34,7 +34,7 @@ struct SeenRoot {
 
 /// What was found, and below which root.
 #[derive(Debug)]
-pub struct Sighting<T> {
+pub struct RootLookup<T> {
     /// What was found.
     pub found: T,
     /// Below what.
@@ -94,7 +94,7 @@ impl CurrentRoots {
         below: Below,
         found: T,
         now: Duration,
-    ) -> Sighting<T> {
+    ) -> RootLookup<T> {
         let looked = match (known.fresh_since, below.is_renewed) {
             (Some(looked), false) => looked,
             _ => now,
@@ -111,7 +111,7 @@ impl CurrentRoots {
             let root = Arc::clone(&below.root);
             seen.insert(route.number, SeenRoot { root, looked, generation: known.generation });
         }
-        Sighting { found, root: below.root, looked, is_root_new }
+        RootLookup { found, root: below.root, looked, is_root_new }
     }
 }
 

@@ -19,7 +19,7 @@ use kettle_tls::mac::Sha256;
 use rustix::io::Errno;
 
 use super::compressed::EncoderPlaces;
-use super::current_roots::{Below, CurrentRoots, Known, Sighting};
+use super::current_roots::{Below, CurrentRoots, Known, RootLookup};
 use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
@@ -90,7 +90,7 @@ impl Finder {
         preference: CodingPreference,
         purpose: Purpose,
         now: Duration,
-    ) -> Result<Sighting<LocateOutcome>, Errno> {
+    ) -> Result<RootLookup<LocateOutcome>, Errno> {
         let deadline = self.disks.deadline();
         let mut looks_left = SWAPS_MAX;
         loop {
@@ -299,7 +299,7 @@ impl Finder {
         now: Duration,
         view: View,
         write: impl FnOnce(&Listing, &View) -> String + Clone + Send + 'static,
-    ) -> Result<Sighting<Result<String, Errno>>, Errno> {
+    ) -> Result<RootLookup<Result<String, Errno>>, Errno> {
         let known = self.roots.known(route, now);
         let deadline = self.disks.deadline();
         let reading = |reach| {

@@ -19,7 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::compressed::EncoderPlaces;
-use super::current_roots::Sighting;
+use super::current_roots::RootLookup;
 use super::entry::{Entry, Look, Mark};
 use super::file_route::FileRoute;
 use super::find::Finder;
@@ -167,7 +167,7 @@ impl Files {
             return if is_rewritten { Err(404.into()) } else { Ok(add_slash(route, target)) };
         };
         let key = key(route, below, head);
-        let (found, root, look) = self.sight(route, relative, key).await?;
+        let (found, root, look) = self.lookup(route, relative, key).await?;
         match found {
             LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             // From the path that was asked for its links would lead elsewhere.
@@ -198,7 +198,7 @@ impl Files {
         if let Some(answer) = self.remembered(route, key, head) {
             return answer;
         }
-        let (found, root, look) = self.sight(route, relative, key).await?;
+        let (found, root, look) = self.lookup(route, relative, key).await?;
         match found {
             LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
@@ -225,7 +225,7 @@ impl Files {
     }
 
     /// Looks for the file of a key. Where it is not any more, all workers are told.
-    async fn sight(
+    async fn lookup(
         &self,
         route: &Arc<FileRoute>,
         relative: &str,
@@ -238,7 +238,7 @@ impl Files {
             }
             _ => Purpose::Read,
         };
-        let Sighting { found, root, looked, .. } = loop {
+        let RootLookup { found, root, looked, .. } = loop {
             let seen = self.finder.find(route, relative, key.preference, purpose, now).await;
             let seen = self.seen(route, generation, seen)?;
             match seen.found {
@@ -272,8 +272,8 @@ impl Files {
         &self,
         route: &FileRoute,
         generation: u64,
-        seen: Result<Sighting<T>, Errno>,
-    ) -> Result<Sighting<T>, HttpError> {
+        seen: Result<RootLookup<T>, Errno>,
+    ) -> Result<RootLookup<T>, HttpError> {
         let sighting = seen.map_err(locate::status_of)?;
         if sighting.is_root_new {
             self.forget_entries();

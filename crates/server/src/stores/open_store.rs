@@ -8,7 +8,7 @@ use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::fstat;
 
-use super::{Arrivals, TRIED_AGAIN};
+use super::{Fetches, TRIED_AGAIN};
 use crate::clock::is_long_ago;
 
 /// A store that could be opened, and where it lies. There is one for a folder, however often that is named and whatever
@@ -18,7 +18,7 @@ pub struct OpenStore {
     /// The store.
     pub store: Arc<Store>,
     /// What is on its way into it.
-    pub arrivals: Arc<Arrivals>,
+    pub fetches: Arc<Fetches>,
     /// The number of its device.
     pub device: u64,
     /// What lies on that.
@@ -58,9 +58,9 @@ impl OpenStore {
         }
         let stat = fstat(store.directory()).map_err(disk)?;
         let file_system = FileSystem::of(store.directory()).unwrap_or_default();
-        let (arrivals, device, inode) = (Arc::default(), stat.st_dev, stat.st_ino);
+        let (fetches, device, inode) = (Arc::default(), stat.st_dev, stat.st_ino);
         let counting = Arc::new(Mutex::new(Counting::Unbegun { tried: None }));
-        let open = Self { store, arrivals, device, file_system, inode, counting };
+        let open = Self { store, fetches, device, file_system, inode, counting };
         {
             let mut living = living();
             // Two may have come at once.
@@ -68,9 +68,9 @@ impl OpenStore {
                 return Ok(other);
             }
             living.retain(|it| it.store.strong_count() > 0);
-            let (store, arrivals) = (Arc::downgrade(&open.store), Arc::downgrade(&open.arrivals));
+            let (store, fetches) = (Arc::downgrade(&open.store), Arc::downgrade(&open.fetches));
             let counting = Arc::clone(&open.counting);
-            living.push(Living { store, arrivals, device, file_system, inode, counting });
+            living.push(Living { store, fetches, device, file_system, inode, counting });
         }
         open.count();
         Ok(open)
@@ -141,7 +141,7 @@ fn until_counted(mut count: impl FnMut() -> Result<(), StoreError>, mut pause: i
 /// A store for as long as somebody has it: a configuration, or what arrives.
 struct Living {
     store: Weak<Store>,
-    arrivals: Weak<Arrivals>,
+    fetches: Weak<Fetches>,
     device: u64,
     file_system: FileSystem,
     inode: u64,
@@ -150,15 +150,15 @@ struct Living {
 
 fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
     let of_folder = |it: &&mut Living| (it.device, it.inode) == folder;
-    let Living { store, arrivals, device, file_system, inode, counting } =
+    let Living { store, fetches, device, file_system, inode, counting } =
         living.iter_mut().find(|it| of_folder(it) && it.store.strong_count() > 0)?;
     let store = store.upgrade()?;
     // What is remembered of objects may be all that has the store.
-    let known = arrivals.upgrade().unwrap_or_default();
-    *arrivals = Arc::downgrade(&known);
+    let known = fetches.upgrade().unwrap_or_default();
+    *fetches = Arc::downgrade(&known);
     let (device, file_system, inode) = (*device, *file_system, *inode);
     let counting = Arc::clone(counting);
-    Some(OpenStore { store, arrivals: known, device, file_system, inode, counting })
+    Some(OpenStore { store, fetches: known, device, file_system, inode, counting })
 }
 
 /// All that somebody has.

@@ -13,7 +13,7 @@ impl NamedCounters for Stores {
         if self.stores.is_empty() {
             return Ok(());
         }
-        let waiting = |it: &KeptStore| it.get().map_or(0, |open| open.arrivals.waiting());
+        let waiting = |it: &KeptStore| it.get().map_or(0, |open| open.fetches.waiting());
         write_named! { writer:
             counters "cache_responses", "Responses of routes with a cache by where they came from" by "store", "status" =
                 self.iter().flat_map(|store| {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::fetching::{Fetched, Fetching};
 use super::{CALL_BYTES, TAGS_MAX};
-use crate::stores::{ArrivalState, ArrivingBody};
+use crate::stores::{FetchBody, FetchState};
 use crate::upstream::{Trace, UpstreamBody, UpstreamError};
 
 impl Fetching {
@@ -66,8 +66,8 @@ impl Fetching {
             // Before anybody who has the answer asks again. Its file may take longer.
             self.open.store.forget(purge);
         }
-        let whole = Arc::new((stored, ArrivingBody::Whole { bytes: bytes.clone(), is_kept }));
-        self.arriving.tell(ArrivalState::Growing(Arc::clone(&whole)));
+        let whole = Arc::new((stored, FetchBody::Whole { bytes: bytes.clone(), is_kept }));
+        self.arriving.tell(FetchState::Growing(Arc::clone(&whole)));
         let _ = leader.send(Fetched::growing(Arc::clone(&whole), Some(trace)));
         if !is_kept {
             self.displace(whole.0.status).await;

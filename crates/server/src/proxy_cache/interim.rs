@@ -6,24 +6,24 @@ use std::pin::pin;
 use bytes::Bytes;
 
 use crate::request::{Departed, Request};
-use crate::stores::ArrivingObject;
+use crate::stores::Fetch;
 
-/// Waits until it is known what becomes of an arrival, and passes on what its backend says before, if `is_told`. What arrives
+/// Waits until it is known what becomes of a fetch, and passes on what its backend says before, if `is_told`. What arrives
 /// does so for others, too: it goes on when this client has gone.
 ///
 /// # Errors
 /// [`Departed`].
 pub(super) async fn while_asked<T>(
-    arrival: &ArrivingObject,
+    fetch: &Fetch,
     request: &mut Request<'_>,
     is_told: bool,
     known: impl Future<Output = T>,
 ) -> Result<T, Departed> {
     let mut known = pin!(known);
-    if !is_told || arrival.is_growing() {
+    if !is_told || fetch.is_growing() {
         return request.body.while_there(known).await;
     }
-    let mut interim = arrival.interim();
+    let mut interim = fetch.interim();
     let mut told = 0;
     loop {
         let heads: Vec<Bytes> = interim.borrow_and_update().iter().skip(told).cloned().collect();
@@ -63,7 +63,7 @@ mod tests {
     use crate::deadlines::Deadlines;
     use crate::relay::tests::stage::{Tls13, locally, tls_pair};
     use crate::request::TlsSource;
-    use crate::stores::Arrivals;
+    use crate::stores::Fetches;
 
     #[tokio::test]
     async fn nothing_follows_an_interim_response_that_could_not_be_sent() {
@@ -72,7 +72,7 @@ mod tests {
             let directory = folder.path().to_owned();
             let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 };
             let store = Store::open(settings).unwrap();
-            let arriving = Arc::new(Arrivals::default()).join("key", &store).unwrap_err();
+            let arriving = Arc::new(Fetches::default()).join("key", &store).unwrap_err();
             arriving.tell_interim(b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec());
             let (mut stream, _client) = tls_pair(Tls13).await;
             shutdown(stream.socket(), Shutdown::Write).unwrap();
@@ -89,7 +89,7 @@ mod tests {
             };
             let client = crate::request::Client::default();
             let mut request = Request::new(head, BodyFraming::None, source, client);
-            let known = while_asked(&arriving.arrival(), &mut request, true, ready(())).await;
+            let known = while_asked(&arriving.fetch(), &mut request, true, ready(())).await;
             assert!(matches!(known, Err(Departed)), "{known:?}");
         })
         .await;

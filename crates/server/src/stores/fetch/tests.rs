@@ -9,35 +9,35 @@ use tempfile::TempDir;
 use super::*;
 
 /// Something that was asked for, and one who has joined.
-fn under_way(folder: &TempDir) -> (Store, Arc<Arrivals>, Arriving, Arc<ArrivingObject>) {
+fn under_way(folder: &TempDir) -> (Store, Arc<Fetches>, FetchWriter, Arc<Fetch>) {
     let directory = folder.path().to_owned();
     let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
-    let (store, arrivals) = (Store::open(settings).unwrap(), Arc::new(Arrivals::default()));
-    let arriving = arrivals.join("key", &store).unwrap_err();
-    let joined = arrivals.join("key", &store).unwrap();
-    (store, arrivals, arriving, joined)
+    let (store, fetches) = (Store::open(settings).unwrap(), Arc::new(Fetches::default()));
+    let arriving = fetches.join("key", &store).unwrap_err();
+    let joined = fetches.join("key", &store).unwrap();
+    (store, fetches, arriving, joined)
 }
 
 /// Who looks only when the store has it, or could not take it, is answered from memory all the same.
 #[tokio::test]
 async fn a_body_in_memory_is_for_all_who_joined_and_for_nobody_after() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, arrivals, arriving, joined) = under_way(&folder);
-    let body = ArrivingBody::Whole { bytes: Bytes::from_static(b"body"), is_kept: false };
-    arriving.tell(ArrivalState::Growing(Arc::new((ObjectHead::default(), body))));
+    let (store, fetches, arriving, joined) = under_way(&folder);
+    let body = FetchBody::Whole { bytes: Bytes::from_static(b"body"), is_kept: false };
+    arriving.tell(FetchState::Growing(Arc::new((ObjectHead::default(), body))));
     drop(arriving);
     joined.ended().await;
-    let ArrivalState::Growing(known) = joined.known(&arrivals).await else { panic!() };
+    let FetchState::Growing(known) = joined.known(&fetches).await else { panic!() };
     assert!(known.1.is_whole());
-    assert!(arrivals.join("key", &store).is_err());
+    assert!(fetches.join("key", &store).is_err());
 }
 
 #[tokio::test]
 async fn who_waits_for_what_never_comes_asks_for_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let (_store, arrivals, arriving, joined) = under_way(&folder);
+    let (_store, fetches, arriving, joined) = under_way(&folder);
     drop(arriving);
-    assert!(matches!(joined.known(&arrivals).await, ArrivalState::Alone));
+    assert!(matches!(joined.known(&fetches).await, FetchState::Alone));
     joined.ended().await;
 }
 
@@ -45,17 +45,17 @@ async fn who_waits_for_what_never_comes_asks_for_itself() {
 fn what_turns_out_to_have_no_variants_is_for_all_who_ask_for_its_uri_until_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     for (vary, is_for_all) in [(Vec::new(), true), (vec![("a".to_owned(), Vec::new())], false)] {
-        let (store, arrivals, _arriving, _) = under_way(&folder);
-        let first = arrivals.join("uri\na:1", &store).unwrap_err();
-        let second = arrivals.join("uri\na:2", &store).unwrap_err();
-        let body = ArrivingBody::Whole { bytes: Bytes::new(), is_kept: true };
+        let (store, fetches, _arriving, _) = under_way(&folder);
+        let first = fetches.join("uri\na:1", &store).unwrap_err();
+        let second = fetches.join("uri\na:2", &store).unwrap_err();
+        let body = FetchBody::Whole { bytes: Bytes::new(), is_kept: true };
         let head = ObjectHead { key: "uri".into(), vary, ..ObjectHead::default() };
-        first.tell(ArrivalState::Growing(Arc::new((head, body))));
-        let is_found = |key: &str| arrivals.find(key, &store).is_some();
+        first.tell(FetchState::Growing(Arc::new((head, body))));
+        let is_found = |key: &str| fetches.find(key, &store).is_some();
         assert_eq!(["uri\na:3", "uri"].map(is_found), [is_for_all; 2]);
         // Who is asking meanwhile goes on alone.
-        let of_second = arrivals.find("uri\na:2", &store).unwrap();
-        assert!(Arc::ptr_eq(&of_second, &second.arrival()));
+        let of_second = fetches.find("uri\na:2", &store).unwrap();
+        assert!(Arc::ptr_eq(&of_second, &second.fetch()));
         drop(first);
         assert_eq!(["uri\na:3", "uri"].map(is_found), [false; 2]);
     }

@@ -6,11 +6,11 @@ use kettle_cache::Fill;
 
 /// How long nobody has read what arrives, and how much of it came meanwhile.
 #[derive(Default)]
-pub(super) struct Unread {
+pub(super) struct AbandonedFetch {
     since: Option<(Instant, u64)>,
 }
 
-impl Unread {
+impl AbandonedFetch {
     /// Ends it if the rest is not worth its way: nobody reads it, and most of it is still to come.
     pub(super) fn is_given_up(&mut self, fill: &Fill, is_draining: bool, is_ahead: bool) -> bool {
         if fill.readers() > 0 {

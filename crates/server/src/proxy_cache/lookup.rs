@@ -12,11 +12,11 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::asked::Asked;
 use super::at_hand::{self, Sought};
+use super::cache_request::CacheRequest;
 use super::fetching::{Fetched, Fetching};
 use super::interim::while_asked;
-use super::kept::{self, Kept, ObjectVersion};
+use super::stored_response::{self, ObjectVersion, StoredResponse};
 use super::{ANSWER_TIME_MAX, CachedRoute, device, hit, refused, with_status};
 use crate::disk::{self, Device, Disks};
 use crate::error_page::HttpError;
@@ -25,7 +25,7 @@ use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
 use crate::request::{Departed, Request, network};
 use crate::response::{Body, Notes, Response};
-use crate::stores::{ArrivalState, ArrivingBody, ArrivingObject, CacheOutcome, OpenStore};
+use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
 use crate::upstream::Pool;
 
 pub(super) enum CacheAnswer {
@@ -35,7 +35,7 @@ pub(super) enum CacheAnswer {
 }
 
 /// What it takes to look for an answer.
-pub(super) struct Looking<'l> {
+pub(super) struct CacheLookup<'l> {
     pub(super) route: &'l Arc<CachedRoute>,
     pub(super) files: &'l Files,
     pub(super) disks: &'l Disks,
@@ -53,10 +53,10 @@ enum Found<T> {
     Unknown,
 }
 
-impl Looking<'_> {
+impl CacheLookup<'_> {
     pub(super) async fn answer(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Arc<CacheRequest>,
         mut sought: Sought,
         request: &mut Request<'_>,
         notes: &mut Notes,
@@ -93,31 +93,31 @@ impl Looking<'_> {
             }
             let miss = if request.head.method() == Method::Head {
                 // It lets nothing arrive, but what does is what it asks about.
-                let arrivals = &self.open.arrivals;
-                match arrivals.find(asked.arrival_key(), &self.open.store) {
-                    Some(arrival) => Miss::Joined(arrival),
+                let fetches = &self.open.fetches;
+                match fetches.find(asked.fetch_key(), &self.open.store) {
+                    Some(fetch) => Miss::Joined(fetch),
                     None => return CacheAnswer::Pass(reason, better()),
                 }
-            } else if let Some(why) = self.route.store.passes(asked.arrival_key()) {
+            } else if let Some(why) = self.route.store.passes(asked.fetch_key()) {
                 return CacheAnswer::Pass(why, better());
             } else {
                 let place = notes.until_sent.clone();
                 self.begin(asked, request, stale.as_deref(), may_be_stale, place, false)
             };
             let (fetched, outcome) = match miss {
-                Miss::Joined(arrival) => {
-                    match self.told(&arrival, request, self.joined(&arrival)).await {
+                Miss::Joined(fetch) => {
+                    match self.told(&fetch, request, self.joined(&fetch)).await {
                         Ok(Some(fetched)) => (fetched, CacheOutcome::Collapsed),
                         Ok(None) => return CacheAnswer::Pass(reason, better()),
                         Err(Departed) => return self.departed(CacheOutcome::Collapsed, notes),
                     }
                 }
-                Miss::Leads(arrival, fetched) => {
+                Miss::Leads(fetch, fetched) => {
                     let outcome = match &stale {
                         Some(_) => CacheOutcome::Expired,
                         None => CacheOutcome::Miss,
                     };
-                    match self.told(&arrival, request, fetched).await {
+                    match self.told(&fetch, request, fetched).await {
                         Ok(it) => (it.unwrap_or(Fetched::Failed(502, Box::default())), outcome),
                         Err(Departed) => return self.departed(outcome, notes),
                     }
@@ -133,15 +133,15 @@ impl Looking<'_> {
         CacheAnswer::Pass("bypass; detail=busy", None)
     }
 
-    /// Waits until it is known what becomes of an arrival. Its client gets interim responses if the route passes them on to it.
+    /// Waits until it is known what becomes of a fetch. Its client gets interim responses if the route passes them on to it.
     async fn told<T>(
         &self,
-        arrival: &ArrivingObject,
+        fetch: &Fetch,
         request: &mut Request<'_>,
         known: impl Future<Output = T>,
     ) -> Result<T, Departed> {
         let is_told = self.route.proxy.passes_interim(request.head.version());
-        while_asked(arrival, request, is_told, known).await
+        while_asked(fetch, request, is_told, known).await
     }
 
     /// An object as the answer; or the object, and whether it is better than an error.
@@ -149,14 +149,14 @@ impl Looking<'_> {
         &self,
         object: Rc<ReadyObject>,
         is_validated: bool,
-        asked: &Arc<Asked>,
+        asked: &Arc<CacheRequest>,
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<CacheAnswer, (Rc<ReadyObject>, bool)> {
         if asked.has_credentials && !object.head.is_for_everybody {
             return Ok(CacheAnswer::Pass("request; detail=credentials", None));
         }
-        let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
+        let (outcome, status) = match stored_response::usable(&object.head, SystemTime::now()) {
             _ if is_validated => {
                 (CacheOutcome::Revalidated, "fwd=stale; fwd-status=304".to_owned())
             }
@@ -168,7 +168,7 @@ impl Looking<'_> {
             Use::IfError => return Err((object, true)),
             Use::No => return Err((object, false)),
         };
-        let answer = self.route.answer_from(&Kept::whole(&object), request, &status);
+        let answer = self.route.answer_from(&StoredResponse::whole(&object), request, &status);
         let Some(answer) = answer else { return Ok(CacheAnswer::Pass(PRECONDITION, None)) };
         self.route.count(outcome, notes);
         Ok(CacheAnswer::Ready(answer))
@@ -181,24 +181,24 @@ impl Looking<'_> {
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
-    async fn joined(&self, arrival: &ArrivingObject) -> Option<Fetched> {
-        let is_late = arrival.is_growing();
-        let known = arrival.known(&self.open.arrivals);
+    async fn joined(&self, fetch: &Fetch) -> Option<Fetched> {
+        let is_late = fetch.is_growing();
+        let known = fetch.known(&self.open.fetches);
         let limit = self.route.proxy.timeout().saturating_mul(WAITS);
-        let known = timeout(limit, known).await.unwrap_or(ArrivalState::Alone);
-        if let ArrivalState::Growing(arriving) = &known
+        let known = timeout(limit, known).await.unwrap_or(FetchState::Alone);
+        if let FetchState::Growing(arriving) = &known
             && is_late
-            && !kept::is_fresh(&arriving.0)
+            && !stored_response::is_fresh(&arriving.0)
         {
             // It was good for requests that came before it arrived, and has to be validated for others, unless it may be used
             // meanwhile: until its rest is here there is nothing to ask about.
             if !arriving.1.is_whole() {
-                let usable = kept::usable(&arriving.0, SystemTime::now());
+                let usable = stored_response::usable(&arriving.0, SystemTime::now());
                 return matches!(usable, Use::WhileRevalidating).then(|| Fetched::from(known));
             }
             // What is written behind its answer may wait for a disk that is slow, and clients do not.
             let limit = if arriving.1.is_in_memory() { limit.min(WRITTEN_SOON) } else { limit };
-            return timeout(limit, arrival.ended()).await.is_ok().then_some(Fetched::Again);
+            return timeout(limit, fetch.ended()).await.is_ok().then_some(Fetched::Again);
         }
         Some(Fetched::from(known))
     }
@@ -211,7 +211,7 @@ impl Looking<'_> {
         outcome: CacheOutcome,
         reason: &'static str,
         stale: Option<Rc<ReadyObject>>,
-        asked: &Asked,
+        asked: &CacheRequest,
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Option<CacheAnswer> {
@@ -235,7 +235,7 @@ impl Looking<'_> {
                 }
                 let device = device(self.disks, self.open);
                 let patience = self.route.proxy.timeout().saturating_mul(WAITS);
-                let kept = Kept::arriving(head, body, device, patience);
+                let kept = StoredResponse::arriving(head, body, device, patience);
                 let stored = if body.is_kept() { "; stored" } else { "" };
                 let status = format!("fwd={reason}{stored}{collapsed}");
                 let Some(response) = self.route.answer_from(&kept, request, &status) else {
@@ -243,7 +243,7 @@ impl Looking<'_> {
                 };
                 // Not the one that lets it arrive: without a reader it would end.
                 if outcome == CacheOutcome::Collapsed
-                    && matches!(body, ArrivingBody::InFile { has_ranges: true, .. })
+                    && matches!(body, FetchBody::InFile { has_ranges: true, .. })
                     && let Ok(Response { body: Body::Growing(growing), .. }) = &response
                     && growing.is_far()
                 {
@@ -277,7 +277,7 @@ impl Looking<'_> {
 
     async fn find(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Arc<CacheRequest>,
         look: &ObjectLook<'_>,
         sought: Sought,
     ) -> Found<Rc<ReadyObject>> {
@@ -307,7 +307,7 @@ impl Looking<'_> {
 
     async fn find_on_thread(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Arc<CacheRequest>,
         device: &Arc<Device>,
     ) -> Found<Box<FoundObject>> {
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
@@ -323,7 +323,8 @@ impl Looking<'_> {
                 return Ok(Found::Object(Box::new(found)));
             }
             let marker = store.marker(this.key())?.map(|marker| marker.head);
-            let vary = marker.filter(|it| kept::still_varies(it, wall)).map(|it| it.vary);
+            let vary =
+                marker.filter(|it| stored_response::still_varies(it, wall)).map(|it| it.vary);
             let names = vary.into_iter().flatten().map(|(name, _)| name).collect();
             Ok(if this.is_others(names) { Found::Others } else { Found::Nothing })
         };
@@ -343,26 +344,28 @@ impl Looking<'_> {
     /// Lets what is asked for arrive, or joins another for whom it does.
     fn begin(
         &self,
-        asked: &Arc<Asked>,
+        asked: &Arc<CacheRequest>,
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
         place: Option<Rc<dyn Debug>>,
         is_ahead: bool,
     ) -> Miss {
-        let joined = self.open.arrivals.join(asked.arrival_key(), &self.open.store);
+        let joined = self.open.fetches.join(asked.fetch_key(), &self.open.store);
         let arriving = match joined {
-            Ok(arrival) => return Miss::Joined(arrival),
+            Ok(fetch) => return Miss::Joined(fetch),
             Err(arriving) => arriving,
         };
         let mut fields = asked.seen.clone();
-        fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
+        fields.extend(
+            validated.into_iter().flat_map(|object| stored_response::validators(&object.head)),
+        );
         let client = request.client.ip();
         let network = network(client);
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
         let Some(outgoing) = outgoing else { return Miss::Impossible };
         let (leader, fetched) = oneshot::channel();
-        let arrival = arriving.arrival();
+        let fetch = arriving.fetch();
         let fetching = Fetching {
             route: Arc::clone(self.route),
             open: self.open.clone(),
@@ -383,14 +386,14 @@ impl Looking<'_> {
             shared: self.pool.share(),
         };
         spawn_local(fetching.run(leader));
-        Miss::Leads(arrival, fetched)
+        Miss::Leads(fetch, fetched)
     }
 }
 
 /// What becomes of a request that the store cannot answer.
 enum Miss {
-    Joined(Arc<ArrivingObject>),
-    Leads(Arc<ArrivingObject>, oneshot::Receiver<Fetched>),
+    Joined(Arc<Fetch>),
+    Leads(Arc<Fetch>, oneshot::Receiver<Fetched>),
     Impossible,
 }
 

@@ -10,19 +10,19 @@ use tokio::sync::watch;
 
 /// All that is on its way.
 #[derive(Debug, Default)]
-pub struct Arrivals {
+pub struct Fetches {
     under_way: Mutex<UnderWay>,
     waiting: AtomicU64,
 }
 
 /// Each under its key, and under its URI alone where that turned out to have no variants.
-type UnderWay = HashMap<Box<str>, Arc<ArrivingObject>>;
+type UnderWay = HashMap<Box<str>, Arc<Fetch>>;
 
 /// One object on its way.
 #[derive(Debug)]
-pub struct ArrivingObject {
+pub struct Fetch {
     key: Box<str>,
-    state: watch::Sender<ArrivalState>,
+    state: watch::Sender<FetchState>,
     /// The heads of interim responses that came, as clients get them. A server has a bound for how many it may send.
     interim: watch::Sender<Vec<Bytes>>,
     /// The store's generation when it was asked for: later purges may mean it.
@@ -33,11 +33,11 @@ pub struct ArrivingObject {
 
 /// How far it is.
 #[derive(Clone, Debug)]
-pub enum ArrivalState {
+pub enum FetchState {
     /// The backend has not answered.
     Asked,
     /// It can be read.
-    Growing(Arc<(ObjectHead, ArrivingBody)>),
+    Growing(Arc<(ObjectHead, FetchBody)>),
     /// What was there is still good.
     Validated,
     /// It was written to its end, or never will be.
@@ -50,7 +50,7 @@ pub enum ArrivalState {
 
 /// The body of an object on its way.
 #[derive(Debug)]
-pub enum ArrivingBody {
+pub enum FetchBody {
     /// In a file that grows.
     InFile {
         /// The file.
@@ -67,7 +67,7 @@ pub enum ArrivingBody {
     },
 }
 
-impl ArrivingBody {
+impl FetchBody {
     /// Whether it is kept, as far as is known.
     #[must_use]
     pub fn is_kept(&self) -> bool {
@@ -105,39 +105,34 @@ impl ArrivingBody {
 
 /// Lets an object arrive. When it is dropped, all requests that wait for the object learn that no more comes.
 #[derive(Debug)]
-pub struct Arriving {
-    arrivals: Arc<Arrivals>,
-    arrival: Arc<ArrivingObject>,
+pub struct FetchWriter {
+    fetches: Arc<Fetches>,
+    fetch: Arc<Fetch>,
 }
 
-impl Arrivals {
+impl Fetches {
     /// The object that is arriving under a key. If there is none, or a purge may have covered it, the caller has to fetch the
     /// object.
     ///
     /// # Errors
-    /// [`Arriving`], which is no failure: with it the caller lets the object arrive.
-    pub fn join(
-        self: &Arc<Self>,
-        key: &str,
-        store: &Store,
-    ) -> Result<Arc<ArrivingObject>, Arriving> {
+    /// [`FetchWriter`], which is no failure: with it the caller lets the object arrive.
+    pub fn join(self: &Arc<Self>, key: &str, store: &Store) -> Result<Arc<Fetch>, FetchWriter> {
         let generation = store.generation();
         let mut under_way = self.lock();
-        if let Some(arrival) = found(&under_way, key, store) {
-            return Ok(arrival);
+        if let Some(fetch) = found(&under_way, key, store) {
+            return Ok(fetch);
         }
-        let state = watch::Sender::new(ArrivalState::Asked);
+        let state = watch::Sender::new(FetchState::Asked);
         let interim = watch::Sender::default();
         let has_ended = AtomicBool::new(false);
-        let arrival =
-            Arc::new(ArrivingObject { key: key.into(), state, interim, generation, has_ended });
-        under_way.insert(key.into(), Arc::clone(&arrival));
-        Err(Arriving { arrivals: Arc::clone(self), arrival })
+        let fetch = Arc::new(Fetch { key: key.into(), state, interim, generation, has_ended });
+        under_way.insert(key.into(), Arc::clone(&fetch));
+        Err(FetchWriter { fetches: Arc::clone(self), fetch })
     }
 
     /// The object that is arriving under a key, for callers that would not fetch it themselves.
     #[must_use]
-    pub fn find(&self, key: &str, store: &Store) -> Option<Arc<ArrivingObject>> {
+    pub fn find(&self, key: &str, store: &Store) -> Option<Arc<Fetch>> {
         found(&self.lock(), key, store)
     }
 
@@ -152,10 +147,10 @@ impl Arrivals {
     }
 }
 
-impl ArrivingObject {
+impl Fetch {
     /// Whether it was asked for before a purge that means it, or may mean it.
     fn is_purged(&self, store: &Store) -> bool {
-        if let ArrivalState::Growing(arriving) = &*self.state.borrow() {
+        if let FetchState::Growing(arriving) = &*self.state.borrow() {
             return store.is_purged(&arriving.0);
         }
         store.may_be_purged(uri_of(&self.key), self.generation)
@@ -163,13 +158,13 @@ impl ArrivingObject {
 
     /// Whether its head is there, and says that it is for whoever asks for its URI.
     fn is_for_all(&self) -> bool {
-        matches!(&*self.state.borrow(), ArrivalState::Growing(arriving) if arriving.0.vary.is_empty())
+        matches!(&*self.state.borrow(), FetchState::Growing(arriving) if arriving.0.vary.is_empty())
     }
 
     /// Whether its head is there already.
     #[must_use]
     pub fn is_growing(&self) -> bool {
-        matches!(*self.state.borrow(), ArrivalState::Growing(_))
+        matches!(*self.state.borrow(), FetchState::Growing(_))
     }
 
     /// The interim responses to it.
@@ -180,86 +175,86 @@ impl ArrivingObject {
 
     /// Waits until nothing more comes of it.
     pub async fn ended(&self) {
-        let has_ended = |_: &ArrivalState| self.has_ended.load(Ordering::Acquire);
+        let has_ended = |_: &FetchState| self.has_ended.load(Ordering::Acquire);
         let _ = self.state.subscribe().wait_for(has_ended).await;
     }
 
     /// Waits until it is known what becomes of it.
-    pub async fn known(&self, arrivals: &Arrivals) -> ArrivalState {
+    pub async fn known(&self, fetches: &Fetches) -> FetchState {
         struct Counted<'c>(&'c AtomicU64);
         impl Drop for Counted<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        arrivals.waiting.fetch_add(1, Ordering::Relaxed);
-        let _counted = Counted(&arrivals.waiting);
+        fetches.waiting.fetch_add(1, Ordering::Relaxed);
+        let _counted = Counted(&fetches.waiting);
         let mut state = self.state.subscribe();
-        let known = state.wait_for(|state| !matches!(state, ArrivalState::Asked)).await;
-        known.map_or(ArrivalState::Alone, |state| state.clone())
+        let known = state.wait_for(|state| !matches!(state, FetchState::Asked)).await;
+        known.map_or(FetchState::Alone, |state| state.clone())
     }
 }
 
-impl Arriving {
+impl FetchWriter {
     /// Whether anybody waits to know what becomes of it.
     #[must_use]
     pub fn has_waiting(&self) -> bool {
-        self.arrival.state.receiver_count() > 0
+        self.fetch.state.receiver_count() > 0
     }
 
     /// The generation that it belongs to.
     #[must_use]
     pub fn generation(&self) -> u64 {
-        self.arrival.generation
+        self.fetch.generation
     }
 
-    /// The arrival as others see it.
+    /// The fetch as others see it.
     #[must_use]
-    pub fn arrival(&self) -> Arc<ArrivingObject> {
-        Arc::clone(&self.arrival)
+    pub fn fetch(&self) -> Arc<Fetch> {
+        Arc::clone(&self.fetch)
     }
 
     /// Says that this interim response came.
     pub fn tell_interim(&self, head: Vec<u8>) {
-        self.arrival.interim.send_modify(|heads| heads.push(head.into()));
+        self.fetch.interim.send_modify(|heads| heads.push(head.into()));
     }
 
     /// Says how far it is.
-    pub fn tell(&self, state: ArrivalState) {
-        self.arrival.state.send_replace(state);
-        if self.arrival.is_for_all() {
-            let uri = uri_of(&self.arrival.key).into();
-            self.arrivals.lock().entry(uri).or_insert_with(|| Arc::clone(&self.arrival));
+    pub fn tell(&self, state: FetchState) {
+        self.fetch.state.send_replace(state);
+        if self.fetch.is_for_all() {
+            let uri = uri_of(&self.fetch.key).into();
+            self.fetches.lock().entry(uri).or_insert_with(|| Arc::clone(&self.fetch));
         }
     }
 }
 
-impl Drop for Arriving {
+impl Drop for FetchWriter {
     fn drop(&mut self) {
-        let mut under_way = self.arrivals.lock();
-        for key in [&*self.arrival.key, uri_of(&self.arrival.key)] {
+        let mut under_way = self.fetches.lock();
+        for key in [&*self.fetch.key, uri_of(&self.fetch.key)] {
             // After a purge another may have its place.
-            if under_way.get(key).is_some_and(|it| Arc::ptr_eq(it, &self.arrival)) {
+            if under_way.get(key).is_some_and(|it| Arc::ptr_eq(it, &self.fetch)) {
                 under_way.remove(key);
             }
         }
         drop(under_way);
-        self.arrival.has_ended.store(true, Ordering::Release);
-        self.arrival.state.send_modify(|state| match state {
-            ArrivalState::Asked => *state = ArrivalState::Alone,
+        self.fetch.has_ended.store(true, Ordering::Release);
+        self.fetch.state.send_modify(|state| match state {
+            FetchState::Asked => *state = FetchState::Alone,
             // A request that has joined and not read yet is answered from memory all the same.
-            ArrivalState::Growing(arriving) if arriving.1.is_in_memory() => {}
-            ArrivalState::Growing(_) => *state = ArrivalState::Ended,
+            FetchState::Growing(arriving) if arriving.1.is_in_memory() => {}
+            FetchState::Growing(_) => *state = FetchState::Ended,
             _ => {}
         });
     }
 }
 
-fn found(under_way: &UnderWay, key: &str, store: &Store) -> Option<Arc<ArrivingObject>> {
+fn found(under_way: &UnderWay, key: &str, store: &Store) -> Option<Arc<Fetch>> {
     let own = under_way.get(key).filter(|it| !it.is_purged(store));
     let for_all = || {
-        let arrival = under_way.get(uri_of(key)).filter(|it| it.is_for_all());
-        arrival.filter(|it| !it.is_purged(store))
+        let fetch = under_way.get(uri_of(key)).filter(|it| it.is_for_all());
+        fetch.filter(|it| !it.is_purged(store))
     };
     own.or_else(for_all).cloned()
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kettle_cache::ObjectHead;
 use kettle_http::caching::Use;
 
-use super::asked::Asked;
-use super::kept::{self, Kept};
+use super::cache_request::CacheRequest;
+use super::stored_response::{self, StoredResponse};
 use super::{CachedRoute, device, hit, is_read, with_status};
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ObjectMeeting, ReadyObject};
@@ -20,7 +20,7 @@ use crate::stores::{CacheOutcome, OpenStore};
 /// How far it came with a request that takes more than what is at hand.
 #[derive(Debug, Default)]
 pub struct Begun {
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<CacheRequest>,
     pub(super) sought: Sought,
 }
 
@@ -48,7 +48,7 @@ pub fn ready(
     request: &Request<'_>,
     notes: &mut Notes,
 ) -> Result<Response, Begun> {
-    let Some(asked) = Asked::new(route, path, request) else { return Err(Begun::default()) };
+    let Some(asked) = CacheRequest::new(route, path, request) else { return Err(Begun::default()) };
     let sought = match is_read(route, request) {
         true => look(route, files, &asked, &request.head),
         false => Sought::NotYet,
@@ -56,9 +56,9 @@ pub fn ready(
     if let Sought::Object(object) = &sought {
         let is_allowed = !asked.has_credentials || object.head.is_for_everybody;
         let (_, now) = files.now();
-        if let (true, Use::Fresh(left)) = (is_allowed, kept::usable(&object.head, now))
+        if let (true, Use::Fresh(left)) = (is_allowed, stored_response::usable(&object.head, now))
             && let Ok(response) =
-                Kept::whole(object).respond(&route.proxy.configured, &request.head, now)
+                StoredResponse::whole(object).respond(&route.proxy.configured, &request.head, now)
         {
             route.count(CacheOutcome::Hit, notes);
             return Ok(with_status(response, &hit(left)));
@@ -67,8 +67,8 @@ pub fn ready(
     Err(Begun { asked: Some(asked), sought })
 }
 
-fn look(route: &CachedRoute, files: &Files, asked: &Asked, head: &Head) -> Sought {
-    let remembered = files.remembered_object(route.number, asked.arrival_key());
+fn look(route: &CachedRoute, files: &Files, asked: &CacheRequest, head: &Head) -> Sought {
+    let remembered = files.remembered_object(route.number, asked.fetch_key());
     if let Some(object) = remembered.filter(|object| asked.fits(head, &object.head.vary)) {
         return Sought::Object(object);
     }
@@ -85,7 +85,11 @@ fn look(route: &CachedRoute, files: &Files, asked: &Asked, head: &Head) -> Sough
 }
 
 /// Begins to look for what is asked for.
-pub(super) fn begin<'l>(open: &'l OpenStore, files: &'l Files, asked: &Asked) -> ObjectLook<'l> {
+pub(super) fn begin<'l>(
+    open: &'l OpenStore,
+    files: &'l Files,
+    asked: &CacheRequest,
+) -> ObjectLook<'l> {
     let device = device(files.disks(), open);
     ObjectLook::begin(&open.store, asked.key(), device, files.clock())
 }
@@ -94,18 +98,18 @@ pub(super) fn begin<'l>(open: &'l OpenStore, files: &'l Files, asked: &Asked) ->
 pub(super) fn meet(
     route: &CachedRoute,
     files: &Files,
-    asked: &Asked,
+    asked: &CacheRequest,
     look: &ObjectLook<'_>,
 ) -> ObjectMeeting {
     let known = &look.known;
-    files.meet_object(route.number, asked.arrival_key(), &known.name(), known.bytes())
+    files.meet_object(route.number, asked.fetch_key(), &known.name(), known.bytes())
 }
 
 /// What the kernel has at hand; `None` if a thread has to look.
 pub(super) fn find(
     route: &CachedRoute,
     files: &Files,
-    asked: &Asked,
+    asked: &CacheRequest,
     look: &ObjectLook<'_>,
     value_of: &dyn Fn(&str) -> Vec<u8>,
     met: ObjectMeeting,
@@ -118,7 +122,7 @@ pub(super) fn find(
 pub(super) fn made_ready(
     route: &CachedRoute,
     files: &Files,
-    asked: &Asked,
+    asked: &CacheRequest,
     look: &ObjectLook<'_>,
     mut found: FoundObject,
     met: ObjectMeeting,
@@ -128,8 +132,8 @@ pub(super) fn made_ready(
     }
     let (now, wall) = files.now();
     let object = ReadyObject::new(found, look.store(), Arc::clone(look.device()), now);
-    if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
-        files.remember_object(route.number, asked.arrival_key(), &object, met);
+    if matches!(stored_response::usable(&object.head, wall), Use::Fresh(_)) {
+        files.remember_object(route.number, asked.fetch_key(), &object, met);
     }
     object
 }

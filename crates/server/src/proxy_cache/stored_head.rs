@@ -11,7 +11,7 @@ use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::write_field;
 
 use super::fetching::Fetching;
-use super::kept::ObjectVersion;
+use super::stored_response::ObjectVersion;
 use super::{TAGS_MAX, lines};
 
 impl Fetching {

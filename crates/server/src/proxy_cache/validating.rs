@@ -12,10 +12,10 @@ use kettle_http::caching::{self, FieldLines, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
 
-use super::asked::Asked;
+use super::cache_request::CacheRequest;
 use super::fetching::Fetching;
-use super::kept::ObjectVersion;
-use super::{CALL_BYTES, CachedRoute, TAGS_MAX, kept, lines};
+use super::stored_response::ObjectVersion;
+use super::{CALL_BYTES, CachedRoute, TAGS_MAX, lines, stored_response};
 use crate::disk::{Device, Disks};
 use crate::response::Response;
 use crate::stores::OpenStore;
@@ -122,7 +122,7 @@ impl CachedRoute {
 }
 
 /// What a write leaves nothing of: its own URL, and those that its response names, by either scheme.
-pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[Name]> {
+pub(super) fn invalid_keys(asked: &CacheRequest, response: &Response) -> Arc<[Name]> {
     let [_, own] = response.fields.lines();
     let target = &asked.target;
     let also = also_invalid(&lines::fields(own), target.origin(), target.reference());
@@ -139,7 +139,7 @@ impl Validation {
     fn refresh(
         &self,
         store: &Store,
-        this: &Asked,
+        this: &CacheRequest,
         route: &CachedRoute,
     ) -> Result<bool, StoreError> {
         let Some(mut object) = store.find(this.key(), &|name| this.value(name))? else {
@@ -162,7 +162,12 @@ impl Validation {
     }
 
     /// The object's new head; `None` if the 304 is not for this object, or for nobody else.
-    fn fresher(&self, object: &Object, this: &Asked, route: &CachedRoute) -> Option<ObjectHead> {
+    fn fresher(
+        &self,
+        object: &Object,
+        this: &CacheRequest,
+        route: &CachedRoute,
+    ) -> Option<ObjectHead> {
         let said: Vec<_> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
         let control = Control::of(&said, route.targeted.as_deref());
         let known = |name: String| object.head.vary.iter().any(|(other, _)| *other == name);
@@ -198,7 +203,8 @@ impl Validation {
             old.iter().copied().filter(|(name, _)| !has(&said, &String::from_utf8_lossy(name)));
         let fields: Vec<_> = said.iter().copied().chain(old).collect();
         let answer = route.answer(object.head.status, &fields, self.asked, self.answered);
-        let mut times = kept::times(caching::revalidated(&answer, &route.defaults), self.answered);
+        let mut times =
+            stored_response::times(caching::revalidated(&answer, &route.defaults), self.answered);
         let mut is_for_everybody = Control::of(&fields, answer.targeted).is_for_everybody();
         let says = |name: &str| has(&said, name);
         // What was said at first may be hidden behind what the operator tells clients.
@@ -222,7 +228,10 @@ impl Validation {
 fn says_times(head: &ObjectHead, route: &CachedRoute) -> bool {
     let fields = lines::fields(&head.lines);
     let answer = route.answer(head.status, &fields, SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH);
-    let said = kept::times(caching::revalidated(&answer, &route.defaults), SystemTime::UNIX_EPOCH);
+    let said = stored_response::times(
+        caching::revalidated(&answer, &route.defaults),
+        SystemTime::UNIX_EPOCH,
+    );
     Times { arrived: head.times.arrived, age: head.times.age, ..said } == head.times
 }
 

@@ -6,25 +6,25 @@
 //! | state | it waits for | what comes next | where |
 //! |---|---|---|---|
 //! | at hand | nothing | the answer, if an object that is remembered, or that the kernel has in memory, is fresh; else *asked* | [`ready`], `at_hand` |
-//! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `asked` |
-//! | looked for | the store's disk, unless an object was at hand | fresh, or good while it is updated: the answer; else a *miss* | `looking` |
-//! | miss: joined | what another has asked for | the answer from it as it arrives; *looked for* again; past the store | `looking`, `interim` |
-//! | miss: leads | the task that it begins | the same | `looking` |
+//! | asked | the store to be open | *looked for*; past the store what is no GET or HEAD | [`respond`], `cache_request` |
+//! | looked for | the store's disk, unless an object was at hand | fresh, or good while it is updated: the answer; else a *miss* | `lookup` |
+//! | miss: joined | what another has asked for | the answer from it as it arrives; *looked for* again; past the store | `lookup`, `interim` |
+//! | miss: leads | the task that it begins | the same | `lookup` |
 //! | past the store | the backend | its answer, or what is stale if that is better than an error | [`respond`] |
 //!
 //! The task that lets an object arrive, `fetching`, belongs to no request: it asks the backend, sees whether what was there is still good (`validating`),
-//! keeps a small body behind its answer (`whole`) and writes others as they come, until nobody wants them (`unread`). `kept` makes a response of
+//! keeps a small body behind its answer (`whole`) and writes others as they come, until nobody wants them (`abandoned_fetch`). `stored_response` makes a response of
 //! an object.
 
-mod asked;
+mod abandoned_fetch;
 mod at_hand;
+mod cache_request;
 mod fetching;
 mod interim;
-mod kept;
 mod lines;
-mod looking;
+mod lookup;
 mod stored_head;
-mod unread;
+mod stored_response;
 mod validating;
 mod whole;
 
@@ -52,8 +52,8 @@ use crate::response::{Notes, Response};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
 pub use at_hand::{Begun, ready};
-use kept::Kept;
-use looking::{CacheAnswer, Looking};
+use lookup::{CacheAnswer, CacheLookup};
+use stored_response::StoredResponse;
 
 /// A route to a backend, and the store for its responses.
 #[derive(Debug)]
@@ -131,8 +131,8 @@ pub async fn respond(
     let store = opened(route, files).await;
     let answer = match (&asked, store) {
         (Some(asked), Some(open)) if is_read(route, request) => {
-            let looking = Looking { route, files, disks: files.disks(), open, pool };
-            looking.answer(asked, sought, request, notes).await
+            let lookup = CacheLookup { route, files, disks: files.disks(), open, pool };
+            lookup.answer(asked, sought, request, notes).await
         }
         (_, None) => CacheAnswer::Pass("bypass; detail=store", None),
         _ => CacheAnswer::Pass("method", None),
@@ -203,7 +203,7 @@ impl CachedRoute {
         notes: &mut Notes,
     ) -> Option<Result<Response, HttpError>> {
         let status = "hit; detail=stale-if-error";
-        let answer = self.answer_from(&Kept::whole(object), request, status)?;
+        let answer = self.answer_from(&StoredResponse::whole(object), request, status)?;
         self.count(CacheOutcome::Stale, notes);
         Some(answer)
     }
@@ -213,7 +213,7 @@ impl CachedRoute {
     /// §4.3.2).
     fn answer_from(
         &self,
-        kept: &Kept<'_>,
+        kept: &StoredResponse<'_>,
         request: &Request<'_>,
         status: &str,
     ) -> Option<Result<Response, HttpError>> {

@@ -10,7 +10,7 @@ use crate::request::{Head, Request};
 
 /// A request as the store knows it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct CacheRequest {
     pub(super) target: SharedTarget,
     /// Its key and what it says in the fields that the backend sees, if there are such fields.
     variant: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Asked {
     pub(super) has_credentials: bool,
 }
 
-impl Asked {
+impl CacheRequest {
     /// `None` if it names no host. Without those of its fields that no backend sees: [`with_fields`](Self::with_fields).
     pub(super) fn new(route: &CachedRoute, path: &str, request: &Request<'_>) -> Option<Self> {
         let target = route.proxy.shared_target(path, request)?;
@@ -48,7 +48,7 @@ impl Asked {
     }
 
     /// What is asked for once, however many ask; and what a worker remembers an object by.
-    pub(super) fn arrival_key(&self) -> &str {
+    pub(super) fn fetch_key(&self) -> &str {
         self.variant.as_deref().unwrap_or(self.key())
     }
 

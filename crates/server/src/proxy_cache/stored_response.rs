@@ -17,18 +17,18 @@ use crate::files::object::ReadyObject;
 use crate::open_file::OpenFile;
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Growing, Response, ResponseFields};
-use crate::stores::ArrivingBody;
+use crate::stores::FetchBody;
 
 /// An object and where its bytes are.
-pub(super) struct Kept<'k> {
+pub(super) struct StoredResponse<'k> {
     head: &'k ObjectHead,
-    source: KeptSource,
+    source: StoredResponseSource,
     /// Its length, if that is known.
     bytes: Option<u64>,
 }
 
 /// Where the bytes of a body are.
-enum KeptSource {
+enum StoredResponseSource {
     Memory(Bytes),
     /// In a file, from this byte on.
     File(Arc<OpenFile>, u64),
@@ -36,12 +36,12 @@ enum KeptSource {
     Growing(Fill, Arc<OpenFile>, Duration),
 }
 
-impl<'k> Kept<'k> {
+impl<'k> StoredResponse<'k> {
     /// An object of the store.
     pub(super) fn whole(object: &'k ReadyObject) -> Self {
         let source = match &object.content {
-            Content::Memory(bytes) => KeptSource::Memory(bytes.clone()),
-            Content::File(file) => KeptSource::File(Arc::clone(file), object.body.offset),
+            Content::Memory(bytes) => StoredResponseSource::Memory(bytes.clone()),
+            Content::File(file) => StoredResponseSource::File(Arc::clone(file), object.body.offset),
         };
         Self { head: &object.head, source, bytes: Some(object.body.bytes) }
     }
@@ -49,14 +49,14 @@ impl<'k> Kept<'k> {
     /// One that arrives.
     pub(super) fn arriving(
         head: &'k ObjectHead,
-        body: &ArrivingBody,
+        body: &FetchBody,
         device: Arc<Device>,
         patience: Duration,
     ) -> Self {
         let fill = match body {
-            ArrivingBody::InFile { fill, .. } => fill,
-            ArrivingBody::Whole { bytes, .. } => {
-                let source = KeptSource::Memory(bytes.clone());
+            FetchBody::InFile { fill, .. } => fill,
+            FetchBody::Whole { bytes, .. } => {
+                let source = StoredResponseSource::Memory(bytes.clone());
                 return Self { head, source, bytes: Some(bytes.len() as u64) };
             }
         };
@@ -65,7 +65,7 @@ impl<'k> Kept<'k> {
         let progress = fill.progress();
         let is_complete = progress.state == FillState::Complete;
         let bytes = fill.announced_bytes().or(is_complete.then_some(progress.filled));
-        Self { head, source: KeptSource::Growing(fill.clone(), file, patience), bytes }
+        Self { head, source: StoredResponseSource::Growing(fill.clone(), file, patience), bytes }
     }
 
     /// The response to GET or HEAD.
@@ -111,16 +111,16 @@ impl<'k> Kept<'k> {
         let start = span.map_or(0, |span| span.start);
         match (&self.source, span_bytes) {
             (_, Some(0)) => Body::Empty,
-            (KeptSource::Memory(all), bytes) => {
+            (StoredResponseSource::Memory(all), bytes) => {
                 let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(all.len());
                 let end = start + bytes.unwrap_or_default();
                 Body::Memory(all.slice(position(start)..position(end)))
             }
-            (KeptSource::File(file, offset), bytes) => {
+            (StoredResponseSource::File(file, offset), bytes) => {
                 let span = ByteRange { start: offset + start, bytes: bytes.unwrap_or_default() };
                 Body::File { file: Arc::clone(file), span }
             }
-            (KeptSource::Growing(fill, file, patience), bytes) => {
+            (StoredResponseSource::Growing(fill, file, patience), bytes) => {
                 let file = Arc::clone(file);
                 Body::Growing(Box::new(Growing::new(fill, file, start, bytes, *patience)))
             }

@@ -17,12 +17,12 @@ use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::asked::Asked;
-use super::kept::{self, ObjectVersion};
-use super::unread::Unread;
+use super::abandoned_fetch::AbandonedFetch;
+use super::cache_request::CacheRequest;
+use super::stored_response::{self, ObjectVersion};
 use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
 use crate::disk::{Device, Disks, Reservation};
-use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
+use crate::stores::{FetchBody, FetchState, FetchWriter, OpenStore};
 use crate::upstream::{
     OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
     fetch,
@@ -36,7 +36,7 @@ pub(super) struct Fetching {
     /// For all that a client waits for. A piece of the body may take longer.
     pub(super) disks: Disks,
     pub(super) pool: Rc<Pool>,
-    pub(super) asked: Arc<Asked>,
+    pub(super) asked: Arc<CacheRequest>,
     pub(super) outgoing: OutgoingRequest,
     /// What is there, where the backend is asked if that is still good.
     pub(super) validated: Option<ObjectVersion>,
@@ -49,7 +49,7 @@ pub(super) struct Fetching {
     pub(super) place: Option<Rc<dyn Debug>>,
     /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
-    pub(super) arriving: Arriving,
+    pub(super) arriving: FetchWriter,
     /// The client that asked first, as the network that counts as one.
     pub(super) network: IpAddr,
     /// Room for a body that is written behind its answer.
@@ -63,7 +63,7 @@ pub(super) struct Fetching {
 pub(super) enum Fetched {
     /// With a place among its readers: from here on it is not given up, however long the request is in passing on an interim
     /// response.
-    Growing(Arc<(ObjectHead, ArrivingBody)>, Option<Waiting>, Option<Box<Trace>>),
+    Growing(Arc<(ObjectHead, FetchBody)>, Option<Waiting>, Option<Box<Trace>>),
     Validated(Option<Box<Trace>>),
     /// It has come meanwhile, or went away: the store has to be asked again.
     Again,
@@ -74,7 +74,7 @@ pub(super) enum Fetched {
 
 impl Fetched {
     pub(super) fn growing(
-        arriving: Arc<(ObjectHead, ArrivingBody)>,
+        arriving: Arc<(ObjectHead, FetchBody)>,
         trace: Option<Box<Trace>>,
     ) -> Self {
         let place = arriving.1.place();
@@ -82,14 +82,14 @@ impl Fetched {
     }
 }
 
-impl From<ArrivalState> for Fetched {
-    fn from(state: ArrivalState) -> Self {
+impl From<FetchState> for Fetched {
+    fn from(state: FetchState) -> Self {
         match state {
-            ArrivalState::Growing(arriving) => Fetched::growing(arriving, None),
-            ArrivalState::Validated => Fetched::Validated(None),
-            ArrivalState::Ended => Fetched::Again,
-            ArrivalState::Asked | ArrivalState::Alone => Fetched::Alone(None),
-            ArrivalState::Failed(status) => Fetched::Failed(status, Box::default()),
+            FetchState::Growing(arriving) => Fetched::growing(arriving, None),
+            FetchState::Validated => Fetched::Validated(None),
+            FetchState::Ended => Fetched::Again,
+            FetchState::Asked | FetchState::Alone => Fetched::Alone(None),
+            FetchState::Failed(status) => Fetched::Failed(status, Box::default()),
         }
     }
 }
@@ -98,7 +98,7 @@ impl Fetching {
     /// Asks the backend, and sees to what comes. `leader` may have gone.
     pub(super) async fn run(mut self, leader: oneshot::Sender<Fetched>) {
         if !self.has_room(&leader).await || self.has_come_meanwhile().await {
-            self.arriving.tell(ArrivalState::Ended);
+            self.arriving.tell(FetchState::Ended);
             let _ = leader.send(Fetched::Again);
             return;
         }
@@ -110,7 +110,7 @@ impl Fetching {
         let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
             // Who has joined comes behind its time, and gets the backend's own answer rather than our page.
-            Ok(_) if self.is_ahead => return self.arriving.tell(ArrivalState::Alone),
+            Ok(_) if self.is_ahead => return self.arriving.tell(FetchState::Alone),
             failed => {
                 let status = failed.map_or_else(|error| error.status(), |it| it.head.status());
                 return self.fail(status, leader, trace);
@@ -119,8 +119,8 @@ impl Fetching {
         if let (304, Some(version)) = (response.head.status(), &self.validated) {
             let (state, fetched) =
                 match self.validate(version, &response.head, asked, answered).await {
-                    true => (ArrivalState::Validated, Fetched::Validated(Some(trace))),
-                    false => (ArrivalState::Ended, Fetched::Again),
+                    true => (FetchState::Validated, Fetched::Validated(Some(trace))),
+                    false => (FetchState::Ended, Fetched::Again),
                 };
             self.arriving.tell(state);
             let _ = leader.send(fetched);
@@ -130,7 +130,7 @@ impl Fetching {
         let answer = self.route.answer(response.head.status(), &fields, asked, answered);
         let writer = match caching::evaluate(&answer, &self.route.defaults) {
             Ok(freshness) => {
-                let times = kept::times(freshness, answered);
+                let times = stored_response::times(freshness, answered);
                 let stored = ObjectHead { times, ..self.stored(&response.head, answered) };
                 match self.whole(&stored, &mut response.body).await {
                     Ok(Some(body)) => return self.keep(stored, body, leader, trace).await,
@@ -152,11 +152,11 @@ impl Fetching {
         };
         let fill = writer.fill().clone();
         let UpstreamResponse { head, body: incoming } = response;
-        let body = ArrivingBody::InFile { fill: fill.clone(), has_ranges: has_ranges(&head) };
+        let body = FetchBody::InFile { fill: fill.clone(), has_ranges: has_ranges(&head) };
         // The store has all of it. The body may take long, and heads are large.
         drop(head);
         let arriving = Arc::new((writer.head().clone(), body));
-        self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
+        self.arriving.tell(FetchState::Growing(Arc::clone(&arriving)));
         let _ = leader.send(Fetched::growing(arriving, Some(trace)));
         self.write(writer, incoming).await;
         let Self { arriving, device, .. } = self;
@@ -182,7 +182,7 @@ impl Fetching {
         if !(self.may_be_stale && not_kept == Some(NotKept::Outlived)) {
             self.displace(status).await;
         }
-        self.arriving.tell(ArrivalState::Alone);
+        self.arriving.tell(FetchState::Alone);
         // Where it may be another with the fields that were not sent, the leader asks for itself.
         let depends = vary::names(&response.head.headers().collect::<Vec<_>>());
         let is_others = depends.is_some_and(|names| self.asked.is_others(names));
@@ -192,7 +192,7 @@ impl Fetching {
     }
 
     fn fail(&self, status: u16, leader: oneshot::Sender<Fetched>, trace: Box<Trace>) {
-        self.arriving.tell(ArrivalState::Failed(status));
+        self.arriving.tell(FetchState::Failed(status));
         let _ = leader.send(Fetched::Failed(status, trace));
     }
 
@@ -255,7 +255,7 @@ impl Fetching {
 
     /// Lets requests of this variant go past the store.
     fn pass(&self, time: Duration, why: &'static str) {
-        self.route.store.pass(self.asked.arrival_key(), time, why);
+        self.route.store.pass(self.asked.fetch_key(), time, why);
     }
 
     /// What an answer with this status takes the place of, kept or not (RFC 9111 §4.3.3): what the backend was asked about. An
@@ -289,7 +289,9 @@ impl Fetching {
         let (store, asked) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let look = move || store.find(asked.key(), &|name| asked.value(name));
         match self.disks.wait_for(&self.device, look).await {
-            Ok(Ok(found)) => return found.is_some_and(|object| kept::is_fresh(&object.head)),
+            Ok(Ok(found)) => {
+                return found.is_some_and(|object| stored_response::is_fresh(&object.head));
+            }
             Ok(Err(error)) => self.route.failed(&error),
             Err(why) => self.route.unanswered(why),
         }
@@ -327,7 +329,7 @@ impl Fetching {
         body: &mut UpstreamBody,
         failed: &mut Option<UpstreamError>,
         writer: &ObjectWriter,
-        unread: &mut Unread,
+        unread: &mut AbandonedFetch,
     ) -> Option<Result<Vec<Bytes>, UpstreamError>> {
         // One wait with one deadline, however often the readers are counted.
         let mut next = pin!(pieces(body, failed));
@@ -347,7 +349,7 @@ impl Fetching {
 
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: ObjectWriter, mut body: UpstreamBody) {
-        let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
+        let (mut unread, disks) = (AbandonedFetch::default(), Disks::new(WRITE_TIME_MAX));
         let (status, mut failed) = (writer.head().status, None);
         loop {
             let next = self.wanted(&mut body, &mut failed, &writer, &mut unread);
