@@ -3,17 +3,17 @@
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::table::{Slots, Table};
+use super::table::{Pieces, Table};
 use super::{BLOCK_BYTES, Entry, VARIANTS_MAX};
 use crate::name::{HASH_BYTES, Name};
 
 /// Objects that share a lock.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    pub(super) by_name: Table<Name>,
+    pub(super) by_name: Table<Name, Place>,
     /// The newest variant of each key that has any, by the key's hash.
-    pub(super) variants: Table<[u8; HASH_BYTES]>,
-    pub(super) slots: Slots,
+    pub(super) variants: Table<[u8; HASH_BYTES], Place>,
+    pub(super) slots: Pieces<Slot>,
     /// Slots without an object, for the next ones.
     free: Vec<Place>,
     newest: Option<Place>,

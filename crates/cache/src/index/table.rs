@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use super::shard::{Place, Slot};
 use crate::name::{HASH_BYTES, Name};
 
 /// What is a hash already.
@@ -26,35 +25,35 @@ impl Hashed for Name {
     }
 }
 
-/// Places by name: several maps, each of which grows alone.
+/// A map in several parts, each of which grows alone.
 #[derive(Debug)]
-pub(super) struct Table<K> {
-    parts: [HashMap<K, Place>; PARTS],
+pub(super) struct Table<K, V> {
+    parts: [HashMap<K, V>; PARTS],
     /// Chooses the part of a key; nobody can choose keys that all lie in one.
     secret: [u64; 2],
     len: usize,
 }
 
-impl<K> Default for Table<K> {
+impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
         let hash = RandomState::new();
         Self { parts: Default::default(), secret: [0, 1].map(|it| hash.hash_one(it)), len: 0 }
     }
 }
 
-impl<K: Hashed> Table<K> {
-    pub(super) fn get(&self, key: &K) -> Option<&Place> {
+impl<K: Hashed, V> Table<K, V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.parts.get(self.part(key))?.get(key)
     }
 
-    pub(super) fn insert(&mut self, key: K, place: Place) -> Option<Place> {
+    pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let part = self.part(&key);
-        let before = self.parts.get_mut(part)?.insert(key, place);
+        let before = self.parts.get_mut(part)?.insert(key, value);
         self.len += usize::from(before.is_none());
         before
     }
 
-    pub(super) fn remove(&mut self, key: &K) -> Option<Place> {
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         let part = self.part(key);
         let removed = self.parts.get_mut(part)?.remove(key);
         self.len -= usize::from(removed.is_some());
@@ -74,40 +73,46 @@ impl<K: Hashed> Table<K> {
     }
 }
 
-/// Slots one behind the other, in pieces that never move.
-#[derive(Debug, Default)]
-pub(super) struct Slots {
-    pieces: Vec<Vec<Slot>>,
+/// A list in pieces that never move.
+#[derive(Debug)]
+pub(super) struct Pieces<T> {
+    pieces: Vec<Vec<T>>,
 }
 
-impl Slots {
-    pub(super) fn get(&self, at: usize) -> Option<&Slot> {
-        self.pieces.get(at / PIECE_SLOTS)?.get(at % PIECE_SLOTS)
+impl<T> Default for Pieces<T> {
+    fn default() -> Self {
+        Self { pieces: Vec::new() }
+    }
+}
+
+impl<T> Pieces<T> {
+    pub(super) fn get(&self, at: usize) -> Option<&T> {
+        self.pieces.get(at / PIECE_LENGTH)?.get(at % PIECE_LENGTH)
     }
 
-    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Slot> {
-        self.pieces.get_mut(at / PIECE_SLOTS)?.get_mut(at % PIECE_SLOTS)
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        self.pieces.get_mut(at / PIECE_LENGTH)?.get_mut(at % PIECE_LENGTH)
     }
 
-    pub(super) fn push(&mut self, slot: Slot) {
-        match self.pieces.last_mut().filter(|piece| piece.len() < PIECE_SLOTS) {
-            Some(piece) => piece.push(slot),
+    pub(super) fn push(&mut self, one: T) {
+        match self.pieces.last_mut().filter(|piece| piece.len() < PIECE_LENGTH) {
+            Some(piece) => piece.push(one),
             None => {
-                let mut piece = Vec::with_capacity(PIECE_SLOTS);
-                piece.push(slot);
+                let mut piece = Vec::with_capacity(PIECE_LENGTH);
+                piece.push(one);
                 self.pieces.push(piece);
             }
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        let full = self.pieces.len().saturating_sub(1) * PIECE_SLOTS;
+        let full = self.pieces.len().saturating_sub(1) * PIECE_LENGTH;
         full + self.pieces.last().map_or(0, Vec::len)
     }
 }
 
 #[cfg(test)]
-impl<K> Table<K> {
+impl<K, V> Table<K, V> {
     /// How many entries its maps have room for, and how many the largest has: that many are moved when it grows.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let largest = self.parts.iter().map(HashMap::len).max();
@@ -116,14 +121,14 @@ impl<K> Table<K> {
 }
 
 #[cfg(test)]
-impl Slots {
+impl<T> Pieces<T> {
     pub(super) fn capacity(&self) -> usize {
-        self.pieces.len() * PIECE_SLOTS
+        self.pieces.len() * PIECE_LENGTH
     }
 }
 
 /// With a million objects, five hundred entries in each part of a shard.
 const PARTS: usize = 8;
 
-/// 1 KiB.
-const PIECE_SLOTS: usize = 16;
+/// Of slots 1 KiB.
+const PIECE_LENGTH: usize = 16;
