@@ -1,21 +1,106 @@
 //! Windows that grow with the distance, out of a budget that all connections share.
 
-mod distant;
-mod ends;
+mod bounds;
 
 use std::sync::Arc;
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::client::*;
 use crate::h2::frame::*;
-use crate::h2::growth::{Granted, PAUSE_BYTES_MIN};
 use crate::h2::stream::Stream;
 use crate::h2::*;
-use distant::{Distant, read_next};
 
 const FIRST: Settings =
     Settings { stream_window_bytes: 256 << 10, connection_window_bytes: 1 << 20, ..SETTINGS_USED };
 
 const BUDGET: usize = 64 << 20;
+
+/// A connection to a client, each of whose rounds is a round trip: it sends what the windows allow, and then hears what was said
+/// before.
+struct Distant {
+    connection: Connection,
+    /// What it may send: of all streams, and of each.
+    open: i64,
+    streams: Vec<(u32, i64)>,
+    pings: Vec<Vec<u8>>,
+}
+
+impl Distant {
+    fn new(budget: &Arc<WindowBudget>) -> Self {
+        let mut connection = begun_with(FIRST);
+        connection.grow_within(Arc::clone(budget));
+        Self { connection, open: 1 << 20, streams: Vec::new(), pings: Vec::new() }
+    }
+
+    fn begin(&mut self, more: &[(&str, &str)]) -> u32 {
+        let number = self.streams.last().map_or(1, |(number, _)| number + 2);
+        say(&mut self.connection, &request(number, 0, more));
+        assert_eq!(self.connection.next_request().unwrap().outcome, Ok(()));
+        self.streams.push((number, 256 << 10));
+        number
+    }
+
+    fn may_send(&self, number: u32) -> usize {
+        let stream = self.streams.iter().find(|it| it.0 == number).unwrap().1;
+        usize::try_from(stream.min(self.open)).unwrap()
+    }
+
+    fn send(&mut self, number: u32, bytes: usize) {
+        let bytes = bytes.min(self.may_send(number));
+        for frame_bytes in std::iter::repeat_n(16_384, bytes / 16_384).chain([bytes % 16_384]) {
+            if frame_bytes > 0 {
+                say(&mut self.connection, &data(number, 0, frame_bytes));
+            }
+        }
+        let bytes = i64::try_from(bytes).unwrap();
+        self.open -= bytes;
+        self.streams.iter_mut().find(|it| it.0 == number).unwrap().1 -= bytes;
+    }
+
+    /// Takes in what was said, and answers the pings of the round before.
+    fn hear(&mut self) {
+        for ping in std::mem::take(&mut self.pings) {
+            say(&mut self.connection, &frame(PING, ACK, 0, &ping));
+        }
+        for said in taken(&mut self.connection) {
+            // RFC 9113 §6.9.
+            assert!(said.kind != WINDOW_UPDATE || number(&said.payload) > 0);
+            match said.kind {
+                WINDOW_UPDATE if said.stream == 0 => self.open += i64::from(number(&said.payload)),
+                WINDOW_UPDATE => {
+                    let stream = self.streams.iter_mut().find(|it| it.0 == said.stream);
+                    stream.unwrap().1 += i64::from(number(&said.payload));
+                }
+                PING if said.flags & ACK == 0 => self.pings.push(said.payload),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends all that it may, of which the server reads all, and passes it on or not.
+    fn round(&mut self, number: u32, is_passed_on: bool) -> usize {
+        let bytes = self.may_send(number);
+        self.send(number, bytes);
+        while read_next(&mut self.connection, number) > 0 {
+            if is_passed_on {
+                self.connection.note_passed_on(number);
+            }
+        }
+        self.hear();
+        assert_eq!(self.connection.end(), None);
+        bytes
+    }
+}
+
+/// Reads one piece.
+fn read_next(connection: &mut Connection, stream: u32) -> usize {
+    match incoming(connection, stream) {
+        std::task::Poll::Ready(Ok(Incoming::Data(data))) => data.len(),
+        _ => 0,
+    }
+}
 
 #[test]
 fn a_window_grows_while_a_body_is_passed_on_as_it_comes() {
@@ -28,67 +113,6 @@ fn a_window_grows_while_a_body_is_passed_on_as_it_comes() {
     assert!(rounds.iter().all(|bytes| *bytes <= 16 << 20), "{rounds:?}");
     // What is not told yet is at most a third.
     assert!(client.may_send(stream) > 10 << 20);
-}
-
-/// It sends 64 KiB before it knows the windows, and waits for them.
-#[test]
-fn the_windows_of_a_client_that_is_far_away_grow_with_the_first_round_trip_that_shows_it() {
-    for (is_far, is_passed_on, is_acknowledged, first_bytes, grows) in [
-        (true, true, false, 65_535, true),
-        (true, true, false, 43_000, false),
-        (true, false, false, 65_535, false),
-        (true, true, true, 65_535, false),
-        (false, true, false, 65_535, false),
-    ] {
-        let budget = WindowBudget::new(BUDGET);
-        let mut client = Distant::new(&budget);
-        if is_far {
-            client.connection.note_far();
-        }
-        let acknowledge = |it: &mut Distant| say(&mut it.connection, &frame(SETTINGS, ACK, 0, b""));
-        if is_acknowledged {
-            acknowledge(&mut client);
-        }
-        let stream = client.begin(&[]);
-        client.send(stream, first_bytes);
-        while read_next(&mut client.connection, stream) > 0 {}
-        client.hear();
-        acknowledge(&mut client);
-        // The answer to the ping comes in front of what it sends now.
-        client.hear();
-        client.send(stream, client.may_send(stream));
-        assert!(client.connection.is_probing(stream));
-        assert!(read_next(&mut client.connection, stream) > 0);
-        if is_passed_on {
-            client.connection.note_passed_on(stream);
-        }
-        let what = format!("{is_far} {is_passed_on} {is_acknowledged} {first_bytes}");
-        assert_eq!(budget.free_bytes() < BUDGET, grows, "{what}");
-        client.pings.clear();
-        client.hear();
-        assert_eq!(client.may_send(stream) > 8 << 20, grows, "{what}");
-    }
-}
-
-#[test]
-fn a_client_waits_for_no_window_at_the_end_of_a_body_for_which_it_grew() {
-    for piece_bytes in [5_000, 9_000, 16_384, 30_000] {
-        let mut client = Distant::new(&WindowBudget::new(BUDGET));
-        let mut left = 6_usize << 20;
-        let stream = client.begin(&[("content-length", &left.to_string())]);
-        while client.may_send(stream) <= 1 << 20 {
-            let mut open = client.may_send(stream);
-            while open > 0 {
-                let bytes = piece_bytes.min(open);
-                client.send(stream, bytes);
-                (open, left) = (open - bytes, left - bytes);
-                assert!(read_next(&mut client.connection, stream) > 0);
-                client.connection.note_passed_on(stream);
-            }
-            client.hear();
-        }
-        assert!(client.may_send(stream) >= left, "{piece_bytes} {}", client.may_send(stream));
-    }
 }
 
 /// The last piece of each burst is found passed on when the next burst begins, and so behind the probe.
@@ -290,76 +314,6 @@ fn without_a_budget_or_where_it_is_used_up_the_first_windows_stay() {
     assert!((4 << 20..9 << 20).contains(&second.may_send(two)));
 }
 
-/// Until it grows: it sends all it may in each round trip, of which all is passed on.
-fn grow(client: &mut Distant, stream: u32) {
-    let before = served(client, stream).target_bytes;
-    for _ in 0..6 {
-        client.round(stream, true);
-        if served(client, stream).target_bytes > before {
-            return;
-        }
-    }
-    panic!("it does not grow");
-}
-
-#[test]
-fn what_grows_first_takes_a_quarter_and_what_others_have_is_theirs() {
-    let budget = WindowBudget::new(32 << 20);
-    let mut client = Distant::new(&budget);
-    let [one, two] = [(); 2].map(|()| client.begin(&[]));
-    grow(&mut client, one);
-    assert_eq!(budget.free_bytes(), 24 << 20);
-    grow(&mut client, two);
-    let excess: i64 = [one, two].map(|it| served(&client, it).excess_bytes()).into_iter().sum();
-    assert_eq!(client.connection.receive_window.size, (1 << 20) + excess);
-}
-
-#[test]
-fn the_window_of_a_connection_is_64_mib_at_most() {
-    let budget = WindowBudget::new(1 << 30);
-    let mut client = Distant::new(&budget);
-    client.connection = begun_with(Settings { streams_max: 12, ..FIRST });
-    client.connection.grow_within(budget);
-    let size = |client: &Distant| client.connection.receive_window.size;
-    for _ in 0..12 {
-        let stream = client.begin(&[]);
-        for _ in 0..6 {
-            if served(&client, stream).target_bytes == 256 << 10 {
-                client.round(stream, true);
-            }
-        }
-        assert!(size(&client) <= 64 << 20, "{}", size(&client));
-    }
-    assert!(size(&client) > 56 << 20, "{}", size(&client));
-}
-
-#[test]
-fn probes_come_often_again_once_one_was_of_use() {
-    let mut client = Distant::new(&WindowBudget::new(BUDGET));
-    let stream = client.begin(&[]);
-    for _ in 0..20 {
-        client.send(stream, 20_000);
-        read(&mut client.connection, stream);
-        client.hear();
-    }
-    assert!(client.connection.growth.pause_bytes > PAUSE_BYTES_MIN);
-    grow(&mut client, stream);
-    assert_eq!(client.connection.growth.pause_bytes, PAUSE_BYTES_MIN);
-}
-
-#[test]
-fn one_may_have_as_much_as_is_left_and_not_a_byte_more() {
-    let budget = WindowBudget::new(11);
-    let [mut one, mut other] =
-        [(); 2].map(|()| Granted { budget: Some(Arc::clone(&budget)), bytes: 0 });
-    assert!(one.take(5) && !one.take(1));
-    assert_eq!((one.bytes, budget.free_bytes()), (5, 6));
-    assert!(other.take(3) && one.take(0) && !Granted::default().take(0));
-    other.keep(1);
-    drop(one);
-    assert_eq!((other.bytes, budget.free_bytes()), (1, 10));
-}
-
 #[test]
 fn one_connection_leaves_half_of_the_budget_whatever_it_sends() {
     for bytes in [8, 16, 64] {
@@ -421,4 +375,126 @@ fn no_probe_goes_around_where_no_larger_window_is_of_use() {
 fn missing(connection: &Connection, stream: u32) -> u64 {
     let stream = connection.streams.iter().find(|it| it.number == stream).unwrap();
     stream.missing_bytes.unwrap()
+}
+
+#[test]
+fn what_an_ended_stream_leaves_is_withheld_from_those_behind_it_or_ends_with_the_connection() {
+    type End = fn(&mut Distant, u32);
+    let ends: [(&str, End); 4] = [
+        ("ended", |it, stream| say(&mut it.connection, &data(stream, END_STREAM, 0))),
+        ("taken back", |it, stream| say(&mut it.connection, &rst(stream))),
+        ("reset", |it, stream| it.connection.reset(stream, ErrorCode::CANCEL)),
+        ("wrong", |it, stream| say(&mut it.connection, &padded(stream, 0, 1, 9))),
+    ];
+    for (what, end) in ends {
+        let budget = WindowBudget::new(BUDGET);
+        let mut client = Distant::new(&budget);
+        let stream = client.begin(&[]);
+        (0..8).for_each(|_| _ = client.round(stream, true));
+        assert!(budget.free_bytes() <= BUDGET - (15 << 20), "{what}");
+        end(&mut client, stream);
+        let excess = served(&client, stream).excess_bytes();
+        assert!(excess == 0 || what == "wrong", "{what}");
+        client.connection.release(stream);
+        client.hear();
+        // Each further body takes of it what it brings.
+        let next = client.begin(&[]);
+        for _ in 0..80 {
+            client.round(next, false);
+        }
+        assert_eq!(budget.free_bytes(), BUDGET, "{what}");
+        assert!((700 << 10..=1 << 20).contains(&client.open), "{what}");
+        let mut client = Distant::new(&budget);
+        let stream = client.begin(&[]);
+        (0..8).for_each(|_| _ = client.round(stream, true));
+        drop(client);
+        assert_eq!(budget.free_bytes(), BUDGET, "{what}");
+    }
+}
+
+#[test]
+fn a_window_shrinks_where_a_body_is_not_passed_on_any_more_or_comes_slowly() {
+    let budget = WindowBudget::new(BUDGET);
+    for is_slow in [false, true] {
+        let mut client = Distant::new(&budget);
+        let stream = client.begin(&[]);
+        (0..8).for_each(|_| _ = client.round(stream, true));
+        assert!(budget.free_bytes() < BUDGET);
+        for _ in 0..2_000 {
+            if is_slow {
+                client.send(stream, 50_000);
+                read(&mut client.connection, stream);
+                client.connection.note_passed_on(stream);
+                client.hear();
+            } else {
+                client.round(stream, false);
+            }
+        }
+        assert!(budget.free_bytes() >= BUDGET - (1 << 20), "{}", budget.free_bytes());
+    }
+}
+
+#[test]
+fn answers_to_probes_are_no_flood_and_others_are() {
+    let budget = WindowBudget::new(0);
+    let mut client = Distant::new(&budget);
+    let stream = client.begin(&[]);
+    let mut probes = 0;
+    for _ in 0..200_000 {
+        client.round(stream, true);
+        probes += client.pings.len();
+        if probes > 1_500 {
+            break;
+        }
+    }
+    assert_eq!((probes > 1_500, client.connection.end()), (true, None));
+    for _ in 0..1_010 {
+        say(&mut client.connection, &frame(PING, ACK, 0, b"windows."));
+    }
+    assert_eq!(client.connection.end(), Some(ConnectionEnd::Flood("ping_flood")));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever happens, what clients may send and what is held is within the first windows and what the budget lacks.
+    #[test]
+    fn what_is_granted_is_counted(
+        acts in vec((0_u8..9, 0_usize..3, 1_usize..600_000), 1..200),
+        is_far in any::<bool>(),
+    ) {
+        let budget = WindowBudget::new(8 << 20);
+        let mut client = Distant::new(&budget);
+        if is_far {
+            client.connection.note_far();
+        }
+        let mut numbers = vec![client.begin(&[])];
+        for (act, which, bytes) in acts {
+            let number = numbers[which % numbers.len()];
+            match act {
+                0..3 => client.send(number, bytes),
+                3..5 if read_next(&mut client.connection, number) > 0 => {
+                    client.connection.note_passed_on(number);
+                }
+                5..7 => client.hear(),
+                7 => {
+                    client.connection.release(number);
+                    numbers.retain(|it| *it != number);
+                    if numbers.is_empty() {
+                        numbers.push(client.begin(&[]));
+                    }
+                }
+                _ if numbers.len() < 3 => numbers.push(client.begin(&[])),
+                _ => {}
+            }
+            prop_assert_eq!(client.connection.end(), None);
+            let window = client.connection.receive_window;
+            let used = i64::try_from((8 << 20) - budget.free_bytes()).unwrap();
+            prop_assert_eq!(window.size, (1 << 20) + used);
+            let held: usize = client.connection.streams.iter().map(|it| it.held_bytes()).sum();
+            prop_assert!(window.bytes + i64::try_from(held).unwrap() <= window.size);
+        }
+        drop(client);
+        prop_assert_eq!(budget.free_bytes(), 8 << 20);
+    }
 }

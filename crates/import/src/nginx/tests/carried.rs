@@ -96,8 +96,9 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ("disable_symlinks if_not_owner;", "symlinks = \"never\""),
     ("disable_symlinks off;", "symlinks = \"follow\""),
     ("autoindex on;", "listing = true"),
+    ("index index.php index.html; location ~ \\.php$ { return 301 /x; }", "index = []\n"),
     (
-        "index index.php index.html; location ~ \\.php$ { return 301 /x; }",
+        "index index.html index.php; location ~ \\.php$ { return 301 /x; }",
         "index = [\"index.html\"]\n",
     ),
     ("location ~ \\.html$ { rewrite ^ /a.txt break; }", "index = []\n"),

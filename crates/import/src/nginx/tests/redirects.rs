@@ -106,3 +106,18 @@ fn a_folder_whose_index_leads_elsewhere_shows_neither_it_nor_a_list() {
         assert_eq!(made.toml.contains("listing = true"), has_index, "{words}\n{}", made.toml);
     }
 }
+
+/// nginx looks for no index behind one that is there, and follows the rule from that.
+#[test]
+fn no_index_answers_behind_one_that_a_rule_leads_away_from() {
+    for (index, left) in [
+        ("a.txt index.html", ""),
+        ("b.htm a.txt index.html", "b.htm"),
+        ("index.html a.txt", "index.html"),
+        ("index.html b.htm", "index.html b.htm"),
+    ] {
+        let rule = "location ~* \\.txt$ { return 301 /x; }";
+        let text = server(&format!("root /srv; index {index}; {rule}"));
+        assert_eq!(config(&text).sites[0].routes[0].index.join(" "), left, "{index}");
+    }
+}

@@ -213,7 +213,8 @@ impl Writer<'_> {
     }
 
     /// nginx goes on from a folder to its index, and from there where a rule leads. A page stays an index all the same where clients
-    /// are led to another name of it; a program does not. A folder that has lost its index is not listed.
+    /// are led to another name of it; a program does not. An index behind one that goes would answer where that is there, so it goes, too.
+    /// A folder that has lost its index is not listed.
     pub(super) fn mend_indexes(&mut self, routes: &mut [Route]) {
         for route in routes.iter_mut().filter(|it| it.files.is_some() && it.alone.is_none()) {
             let is_led = |name: &String| {
@@ -226,11 +227,12 @@ impl Writer<'_> {
                     .filter(may_lead)
                     .any(|rule| leads_from_index(rule, &route.prefix, name))
             };
-            let (led, left): (Vec<String>, Vec<String>) =
-                route.indexes().into_iter().partition(is_led);
-            let Some(first) = led.first() else { continue };
-            let message = format!("{first} answers for no folder: a rule leads away from it");
-            let help = "nginx follows that rule from the folder, too";
+            let indexes = route.indexes();
+            let Some(at) = indexes.iter().position(is_led) else { continue };
+            let (left, gone) = indexes.split_at(at);
+            let gone = gone.join(", ");
+            let message = format!("no folder is answered by {gone}: a rule leads away from it");
+            let help = "nginx follows that rule from the folder, too, and looks for no index behind one that is there; leave a name that no folder has out of `index`";
             self.output.lose(&route.origin, message, help);
             route.settings.retain(|(key, ..)| !["index", "listing"].contains(key));
             let left = list(left.iter().map(String::as_str));
