@@ -141,7 +141,7 @@ impl Backend {
 }
 
 impl Server {
-    /// What it is to the choice of one in this group.
+    /// The server as the choice of one in this group sees it.
     fn candidate(&self, group: &Group, is_tried: bool, now: Instant) -> Candidate {
         let is_of_group = match (group, self.state.standing(now)) {
             (Group::In { is_backup }, Standing::In) => *is_backup == self.is_backup,

@@ -83,9 +83,9 @@ impl ProxyRoute {
         has_any.then(|| of_lines().filter(|line| !is_own(line)).flatten().copied().collect())
     }
 
-    /// Whether a field of this name, in lower case, is the operator's or ours in a response of this status. By what a server's response
-    /// varies it knows alone: of two `vary` both hold (RFC 9110 §12.5.5). What keeps caches from an error stands beside what its server
-    /// says of caching, and the stricter holds.
+    /// True if a field of this name, in lower case, is the operator's or ours in a response of this status. Of two `vary` both hold, since
+    /// only the server knows by what its response varies (RFC 9110 §12.5.5). In an error the operator's word on caching stands beside the
+    /// server's, and the stricter holds.
     fn has_own(&self, name: &[u8], status: u16) -> bool {
         self.own_fields.iter().any(|own| own.as_bytes() == name)
             || self.configured.removes(name)

@@ -42,7 +42,7 @@ impl Fresh {
         }
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.alone.is_none()
     }
