@@ -122,7 +122,7 @@ fn a_range_that_a_whole_response_speaks_of_is_not_kept() {
 fn a_url_may_be_purged_in_any_spelling() {
     let cached = Cached::start("");
     let mut server = None;
-    for url in ["HTTPS://LOCALHOST:443/app/x", "http://localhost./app/y/../x#z"] {
+    for url in ["HTTPS://LOCALHOST:443/app/x", "https://localhost./app/y/../x#z"] {
         cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
         cached.wait_until_kept("/app/x");
         let said = cached.kettle.ctl(&["cache", "purge", url]).succeed();
