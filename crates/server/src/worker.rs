@@ -22,7 +22,7 @@ use crate::clock::OnceASecond;
 use crate::connection::Connection;
 use crate::deadlines::TICK;
 use crate::disk;
-use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
+use crate::setup::{Listening, Sharing, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 
 /// What a worker runs on.
@@ -207,7 +207,9 @@ impl Listeners {
                 }
                 Err(error) => {
                     // Its clients are for the other workers.
-                    let _ = socket::stop_listening(listening.socket.as_fd());
+                    if matches!(listening.sharing, Sharing::Own) {
+                        let _ = socket::stop_listening(listening.socket.as_fd());
+                    }
                     outcome = Err(error);
                 }
             }
@@ -255,6 +257,9 @@ impl AcceptLoop {
     /// on to queue there nobody would accept. Those that there is no room for wait here from now on.
     fn retire(self, worker: &Rc<WorkerState>) {
         self.task.abort();
+        if matches!(self.listening.sharing, Sharing::Inherited) {
+            return;
+        }
         let socket = self.listening.socket.as_fd();
         let (waiting, end) = take_waiting(|| socket::accept(socket));
         if let Some(error) = end {
@@ -279,7 +284,9 @@ impl AcceptLoop {
         if begin_all.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             spawn_local(begin_all);
         }
-        if let Err(error) = socket::stop_listening(socket) {
+        if self.listening.sharing.is_left_last()
+            && let Err(error) = socket::stop_listening(socket)
+        {
             tracing::warn!(%error, "a listening socket stays open");
         }
     }
@@ -335,10 +342,11 @@ fn begin(
     worker: &Rc<WorkerState>,
     snapshot: &Arc<Snapshot>,
     listener: usize,
-    (socket, remote): (std::net::TcpStream, SocketAddr),
+    (socket, remote): (std::net::TcpStream, Option<SocketAddr>),
 ) -> io::Result<()> {
     let socket = TcpStream::from_std(socket)?;
-    let connection = Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote);
+    let connection =
+        Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote.into());
     spawn_local(connection.serve(socket));
     Ok(())
 }

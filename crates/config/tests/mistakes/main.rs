@@ -15,6 +15,7 @@ mod syntax;
 mod texts;
 mod together;
 mod tunnels;
+mod unix;
 
 use std::path::Path;
 
@@ -48,7 +49,7 @@ fn shown(snippet: &str) -> String {
 type Row = (&'static str, &'static str);
 
 #[track_caller]
-fn assert_found(rows: &[Row]) {
+fn assert_found(rows: &[(&str, &str)]) {
     for (snippet, expected) in rows {
         let shown = shown(snippet);
         assert!(shown == *expected, "in\n{snippet}\nexpected\n{expected}\nbut found\n{shown}");

@@ -23,6 +23,7 @@ use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, Tls
 use crate::respond::{self, respond};
 use crate::response::{Body, Response};
 use crate::setup::Snapshot;
+use crate::tx_path::Reason;
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
@@ -262,11 +263,13 @@ impl Connection {
     }
 
     pub(super) fn preference(&self, response: &Response) -> PathPreference {
+        let is_unix = self.listener().is_some_and(|it| it.address.unix().is_some());
         let listener = self.listener().and_then(Listener::https);
         let choice = response.tx_path.or(listener.map(|listener| listener.path));
         PathPreference {
             choice: choice.unwrap_or(TxPathChoice::Auto),
             crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
+            obstacle: is_unix.then_some(Reason::UnixSocket),
         }
     }
 

@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::client_address::ClientHost;
+
 /// The clients of a route.
 #[derive(Debug)]
 pub(super) struct RateLimit {
@@ -67,7 +69,11 @@ impl RateLimit {
     }
 
     /// Takes one request out of a client's bucket.
-    pub(super) fn take(&self, client: IpAddr, now: Duration) -> Result<Option<InUse>, Exceeded> {
+    pub(super) fn take(
+        &self,
+        client: ClientHost,
+        now: Duration,
+    ) -> Result<Option<InUse>, Exceeded> {
         let network = self.network(client);
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut set = self.table.set(network);
@@ -89,12 +95,16 @@ impl RateLimit {
     }
 
     /// The bits of an address that make a client.
-    fn network(&self, client: IpAddr) -> u128 {
+    fn network(&self, client: ClientHost) -> u128 {
         let (bits, prefix) = match client.to_canonical() {
-            IpAddr::V4(address) => {
+            ClientHost::Ip(IpAddr::V4(address)) => {
                 (address.to_ipv6_mapped().to_bits(), 96 + u32::from(self.settings.ipv4_prefix))
             }
-            IpAddr::V6(address) => (address.to_bits(), u32::from(self.settings.ipv6_prefix)),
+            ClientHost::Ip(IpAddr::V6(address)) => {
+                (address.to_bits(), u32::from(self.settings.ipv6_prefix))
+            }
+            // An address of multicast, which no client has.
+            ClientHost::Unix => (u128::MAX, 128),
         };
         // Zero marks an empty place in the table, so the network of address 0 is entered as 1.
         (bits & u128::MAX.checked_shl(128 - prefix).unwrap_or(0)).max(1)

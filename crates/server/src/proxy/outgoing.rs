@@ -12,6 +12,7 @@ use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
 use super::words::Words;
+use crate::client_address::ClientHost;
 use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
@@ -42,7 +43,7 @@ impl ProxyRoute {
         };
         let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
         let mut outgoing =
-            OutgoingRequest::new(method, &reference, &host, client.ip(), self.timeout)?;
+            OutgoingRequest::new(method, &reference, &host, client.host(), self.timeout)?;
         for (name, value) in head.headers() {
             let is_kept = is_ours(name) || client.is_named_by(name);
             if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
@@ -136,7 +137,7 @@ impl ProxyRoute {
     /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
     /// operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
-        let (scheme, address) = (client.scheme.as_str(), client.ip());
+        let (scheme, address) = (client.scheme.as_str(), client.host());
         let mut add = |name: &str, value: &str| {
             if !self.is_own(name.as_bytes()) {
                 outgoing.field(name, value);
@@ -166,10 +167,11 @@ impl ProxyRoute {
 }
 
 /// Adds an address as `Forwarded` has it (RFC 7239 §6).
-fn add_node(text: &mut String, address: IpAddr) {
-    let _ = match address {
-        IpAddr::V4(address) => write!(text, "for={address}"),
-        IpAddr::V6(address) => write!(text, "for=\"[{address}]\""),
+fn add_node(text: &mut String, client: ClientHost) {
+    let _ = match client {
+        ClientHost::Ip(IpAddr::V4(address)) => write!(text, "for={address}"),
+        ClientHost::Ip(IpAddr::V6(address)) => write!(text, "for=\"[{address}]\""),
+        ClientHost::Unix => write!(text, "for=unknown"),
     };
 }
 

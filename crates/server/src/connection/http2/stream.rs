@@ -193,7 +193,7 @@ impl Shared {
         if preference.choice == TxPathChoice::Auto {
             return Some(PathReason::Http2);
         }
-        let obstacle = worker.offloads.obstacle(&self.session);
+        let obstacle = preference.obstacle.or_else(|| worker.offloads.obstacle(&self.session));
         if obstacle.is_none() {
             self.channel.ask_for_kernel();
         }
