@@ -9,7 +9,6 @@ fn addresses_of_unix_sockets_are_paths_that_can_be_made() {
     for (written, found) in [
         ("unix:/run/kettle/app.sock".to_owned(), None),
         (format!("unix:{exactly}"), None),
-        (format!("unix:{long}"), Some(("the path of a Unix socket has 107 bytes at most", None))),
         (
             "unix:@app".to_owned(),
             Some((
@@ -55,6 +54,8 @@ fn addresses_of_unix_sockets_are_paths_that_can_be_made() {
         );
         assert_found(&[(&written, &expected)]);
     }
+    let long = crate::shown(&format!("[[listener]]\naddress = \"unix:{long}\""));
+    assert!(long.contains("the path of a Unix socket has 107 bytes at most\n"), "{long}");
 }
 
 #[test]

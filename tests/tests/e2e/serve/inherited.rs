@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, IntoRawFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::Signal;
 
 use kettle_tests::content::content;
@@ -18,13 +18,14 @@ use kettle_tests::tool::Tool;
 fn with(sockets: &[&dyn AsFd], of: &str) -> Vec<String> {
     let mut script = String::new();
     for (socket, number) in sockets.iter().zip(3..) {
-        let socket = socket.as_fd();
-        fcntl_setfd(socket, FdFlags::empty()).unwrap();
-        script += &format!("exec {number}<&{}; ", socket.as_raw_fd());
+        // Above all that the script makes, and open for good: the server may be started again.
+        let inherited = fcntl_dupfd_cloexec(socket.as_fd(), 100).unwrap();
+        fcntl_setfd(&inherited, FdFlags::empty()).unwrap();
+        script += &format!("exec {number}<&{}; ", inherited.into_raw_fd());
     }
     let count = sockets.len();
     script += &format!("export LISTEN_PID={of} LISTEN_FDS={count} LISTEN_FDNAMES=a; exec \"$@\"");
-    ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec()
+    ["bash", "-c", &script, "bash"].map(str::to_owned).to_vec()
 }
 
 fn started(setup: Setup, words: &[String]) -> Kettle {
