@@ -74,7 +74,7 @@ fn inherited_sockets_are_their_listeners_and_outlive_the_server() {
         let text = listener(&address.to_string());
         let other = format!("{text}keepalive = \"{keepalive}s\"\n");
         kettle.folder.change_config(&text, &other);
-        kettle.ctl(&["reload"]).run();
+        assert!(kettle.ctl(&["reload"]).output().status.success());
         ask(&kettle);
         kettle.folder.change_config(&other, &text);
     }
@@ -124,5 +124,5 @@ fn sockets_that_fit_no_listener_are_a_mistake_at_the_start() {
 fn sockets_for_another_process_are_nobodys() {
     let tcp = TcpListener::bind(unused_address()).unwrap();
     let kettle = started(Setup::default().sizes(&[1]), &with(&[&tcp], "1"));
-    kettle.curl(&["--fail", "--output", "/dev/null"], "/1").run();
+    assert!(kettle.curl(&["--fail", "--output", "/dev/null"], "/1").output().status.success());
 }

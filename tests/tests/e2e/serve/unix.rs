@@ -106,7 +106,9 @@ fn a_killed_server_leaves_a_socket_that_the_next_one_replaces_and_no_second_one_
     let ended = second.output();
     assert!(!ended.status.success());
     assert!(ended.stderr.contains("another server answers on it"), "{}", ended.stderr);
-    curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").run();
+    assert!(
+        curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").output().status.success()
+    );
 
     kettle.folder.change_config("other.sock", "admin.sock");
     kettle.folder.change_config("address = \"127.0.0.1:1\"", &address);
@@ -114,7 +116,9 @@ fn a_killed_server_leaves_a_socket_that_the_next_one_replaces_and_no_second_one_
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_socket());
     UnixStream::connect(&path).unwrap_err();
     kettle.start_again();
-    curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").run();
+    assert!(
+        curl(&kettle, &path, &["--fail", "--output", "/dev/null"], "/1").output().status.success()
+    );
 }
 
 #[test]
@@ -230,11 +234,16 @@ fn reloads_add_keep_change_and_remove_sockets_and_refuse_nobody() {
         let new = listener(&kept, "mode = \"0666\"\nbacklog = 100") + &more;
         for _ in 0..10 {
             kettle.folder.change_config(&old, &new);
-            kettle.ctl(&["reload"]).run();
+            assert!(kettle.ctl(&["reload"]).output().status.success());
             assert_eq!((mode_of(&kept), mode_of(&added)), (0o666, 0o660));
-            curl(&kettle, &added, &["--fail", "--output", "/dev/null"], "/1").run();
+            assert!(
+                curl(&kettle, &added, &["--fail", "--output", "/dev/null"], "/1")
+                    .output()
+                    .status
+                    .success()
+            );
             kettle.folder.change_config(&new, &old);
-            kettle.ctl(&["reload"]).run();
+            assert!(kettle.ctl(&["reload"]).output().status.success());
             assert_eq!(mode_of(&kept), 0o600);
             assert!(fs::symlink_metadata(&added).is_err(), "it goes with its listener");
         }
