@@ -1,7 +1,7 @@
 //! PROXY headers: no panic, the same verdict however the bytes arrive, and what is read can be written and read again.
 #![no_main]
 
-use kettle_preamble::proxy::{Endpoints, Parse, parse, write_v2};
+use kettle_preamble::proxy::{Endpoints, Parse, Speaker, parse, write_v2};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|received: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|received: &[u8]| {
         let tlvs: Vec<_> = header.tlvs.iter().collect();
         if let Endpoints::Inet { source, destination } = header.endpoints {
             let mut again = Vec::new();
-            write_v2(Some((source, destination)), &tlvs, &mut again);
+            write_v2(Speaker::Client((source, destination)), &tlvs, &mut again);
             let Ok(Parse::Complete { header: second, bytes }) = parse(&again) else {
                 panic!("what was written is not read");
             };

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::process::ExitCode;
 
-use kettle_config::{ANY_NAME, Config, Located, LogFormat, LogTarget};
+use kettle_config::{ANY_NAME, Config, ListenAddress, Located, LogFormat, LogTarget};
 use kettle_supervisor::Supervisor;
 use kettle_supervisor::prepare::MadeCertificate;
 
@@ -66,10 +66,11 @@ pub(crate) fn print_certificates(supervisor: &Supervisor) {
     for fingerprint in supervisor.fingerprints() {
         print_line(format_args!("Certificate: SHA-256 {fingerprint}"));
     }
-    if let (Some(made), Some(address)) =
-        (supervisor.made_certificate(), supervisor.addresses().first())
-    {
-        print_line(how_to_trust(made, *address));
+    if let (Some(made), Some(address)) = (
+        supervisor.made_certificate(),
+        supervisor.addresses().first().and_then(ListenAddress::socket),
+    ) {
+        print_line(how_to_trust(made, address));
     }
 }
 

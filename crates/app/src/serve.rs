@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use kettle_config::{Certificate, Config, HttpsListener, ListenerKind, Located, PlainHttp};
+use kettle_config::{
+    Certificate, Config, HttpsListener, ListenAddress, ListenerKind, Located, PlainHttp,
+};
 use kettle_supervisor::{Supervisor, prepare};
 
 use crate::cli::ServeArguments;
@@ -70,7 +72,7 @@ fn does_list(arguments: &ServeArguments) -> bool {
 }
 
 fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) {
-    for address in supervisor.addresses() {
+    for address in supervisor.addresses().iter().filter_map(ListenAddress::socket) {
         print_line(format_args!("{}  ({})", url(address), directory.display()));
         for url in urls_for_others(address) {
             print_line(format_args!("{url}  (from other devices)"));

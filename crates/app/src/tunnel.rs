@@ -60,8 +60,11 @@ fn terminating(arguments: &TerminateArguments) -> Config {
         certificates: certificate.into_iter().collect(),
         ..Site::default()
     };
-    let listener =
-        Listener { address: Located::not_written(arguments.listen), kind, ..Listener::default() };
+    let listener = Listener {
+        address: Located::not_written(arguments.listen.into()),
+        kind,
+        ..Listener::default()
+    };
     let mut config = config(tunnel, listener, &arguments.to, None);
     config.sites = vec![site];
     config
@@ -86,8 +89,11 @@ fn originating(arguments: &OriginateArguments) -> Config {
         path: tunnel.path,
         crossover: tunnel.crossover,
     });
-    let listener =
-        Listener { address: Located::not_written(arguments.listen), kind, ..Listener::default() };
+    let listener = Listener {
+        address: Located::not_written(arguments.listen.into()),
+        kind,
+        ..Listener::default()
+    };
     config(tunnel, listener, std::slice::from_ref(&arguments.to), Some(tls))
 }
 

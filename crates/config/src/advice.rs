@@ -24,6 +24,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         }
         diagnostics.extend(about_http2(config, &seen, listener));
         diagnostics.extend(about_sendfile(config, &seen, listener));
+        diagnostics.extend(about_kernel(config, listener));
         diagnostics.extend(about_redirect_port(config, &seen, listener));
         diagnostics.extend(about_plain(config, &seen, listener));
     }
@@ -60,7 +61,7 @@ impl<'c> Seen<'c> {
             asked.entry(backend.value.as_str()).or_insert(order);
         }
         let spoken = config.listeners.iter().filter(|it| speaks_tls(&it.kind));
-        let mut ports = spoken.map(|it| it.address.port());
+        let mut ports = spoken.filter_map(|it| it.address.port());
         let tls_port = ports.next();
         Self {
             reach: Reach::of(config),
@@ -108,8 +109,9 @@ fn about_strangers(config: &Config, index: usize, setting: &str) -> Option<Diagn
         "accept_proxy" => &listener.accept_proxy,
         _ => &listener.trusted_proxies,
     };
-    let is_everybody = believed.iter().any(|network| network.prefix_bits() == 0);
-    if !is_everybody || listener.address.ip().is_loopback() {
+    let is_everybody = believed.networks.iter().any(|network| network.prefix_bits() == 0);
+    let is_for_others = listener.address.socket().is_some_and(|it| !it.ip().is_loopback());
+    if !is_everybody || !is_for_others {
         return None;
     }
     let message = "whoever can connect may say here which address it comes from";
@@ -134,6 +136,21 @@ fn about_http2(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnos
     let message = format!("\"{both}\" gets HTTP/2 from here, and HTTP/1.1 from a route");
     let help = "leave it if its servers take both; else remove \"h2\", or give the route another [[backend]]";
     Some(at(config, &format!("listener.{index}.alpn"), &message, help))
+}
+
+/// Kernel TLS is for TCP.
+fn about_kernel(config: &Config, index: usize) -> Option<Diagnostic> {
+    let listener = config.listeners.get(index)?;
+    let path = listener.path().filter(|path| path.starts_with("kernel-"))?;
+    // What a `tcp` listener encrypts goes to its servers.
+    let carries = matches!(listener.kind, ListenerKind::Tcp(_));
+    if listener.address.unix().is_none() || carries {
+        return None;
+    }
+    let message =
+        format!("\"{path}\" is for TCP: what goes over a Unix socket is encrypted in user space");
+    let help = "remove `path`, or write \"user\"";
+    Some(at(config, &format!("listener.{index}.path"), &message, help))
 }
 
 /// HTTP/2 is written to the kernel in frames.
@@ -169,7 +186,8 @@ fn about_redirect_port(config: &Config, seen: &Seen<'_>, index: usize) -> Option
 fn about_plain(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     listener.http()?;
-    if listener.address.ip().is_loopback() {
+    // Whom a Unix socket lets in its mode says.
+    if listener.address.socket().is_none_or(|address| address.ip().is_loopback()) {
         return None;
     }
     let served = seen.reach.served(listener);

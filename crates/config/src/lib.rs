@@ -37,14 +37,14 @@ pub use glob::{CacheControl, DenyPatterns};
 pub use located::{Located, Position};
 pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
-    Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Cache,
-    CacheRule, Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors,
-    EarlyHints, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, Listener,
-    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
-    PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect,
-    RedirectListener, RequestBuffering, RequestWord, Rewrite, Roots, Route, RouteCache, Sandboxing,
-    SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite, Symlinks,
-    TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
+    Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth,
+    Believed, Cache, CacheRule, Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding,
+    Config, Cors, EarlyHints, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits,
+    ListenAddress, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics,
+    Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit, Reach,
+    Redirect, RedirectListener, RequestBuffering, RequestWord, Rewrite, Roots, Route, RouteCache,
+    Sandboxing, SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite,
+    Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
     TxPathChoice, UnknownNames,
 };
 pub use nearest::closest;

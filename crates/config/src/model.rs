@@ -32,8 +32,8 @@ pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 
 pub use crate::setting::{
-    BackendHost, CacheRule, FieldPart, FieldTemplate, LogTarget, Network, PathPattern, Piece,
-    RequestWord, Roots, ServerAddress, Template,
+    BackendHost, Believed, CacheRule, FieldPart, FieldTemplate, ListenAddress, LogTarget, Network,
+    PathPattern, Piece, RequestWord, Roots, ServerAddress, Template,
 };
 
 use std::collections::HashSet;
@@ -260,7 +260,8 @@ impl Config {
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from
     /// `directory`, listening on `address`.
     pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {
-        let listener = Listener { address: Located::not_written(address), ..Listener::default() };
+        let listener =
+            Listener { address: Located::not_written(address.into()), ..Listener::default() };
         let root = Some(Located::not_written(directory.to_path_buf()));
         let route = Route { root, ..Route::default() };
         let site = Site {

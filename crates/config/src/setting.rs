@@ -9,6 +9,7 @@ mod describe;
 mod duration;
 mod example;
 mod field_template;
+mod listen_address;
 mod network;
 mod number;
 mod place;
@@ -31,8 +32,10 @@ pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};
 pub(crate) use field_template::CLIENT_IP_HEADER;
 pub use field_template::{FieldPart, FieldTemplate, RequestWord, is_own_request_header};
+pub use listen_address::{Believed, ListenAddress};
+pub(crate) use listen_address::{SOCKET_MODE, believed, listen_address};
 pub use network::Network;
-pub(crate) use network::{address, located_address, networks};
+pub(crate) use network::{address, networks};
 pub(crate) use number::{
     KIB, MIB, bounds_text, number, one_number, quoted_size, size, size_pattern, size_text,
 };

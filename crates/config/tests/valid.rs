@@ -272,7 +272,7 @@ fn cache_rules_fit_names_and_paths() {
 fn a_folder_is_served_with_a_generated_certificate() {
     let address: SocketAddr = "127.0.0.1:8443".parse().unwrap();
     let config = Config::for_folder(Path::new("/srv"), address);
-    assert_eq!(config.listeners[0].address.value, address);
+    assert_eq!(config.listeners[0].address.value, address.into());
     let site = &config.sites[0];
     assert!(site.self_signed && site.default);
     assert_eq!(site.routes[0].root.as_ref().unwrap().value, PathBuf::from("/srv"));
@@ -295,7 +295,7 @@ fn networks_contain_the_addresses_that_begin_alike() {
         let file = format!(
             "[[listener]]\naddress = \"[::]:443\"\naccept_proxy = [\"{text}\"]\n[[site]]\nnames = [\"_\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
         );
-        parsed(&file).listeners[0].accept_proxy[0]
+        parsed(&file).listeners[0].accept_proxy.networks[0]
     };
     for (text, inside, outside) in [
         (

@@ -17,18 +17,18 @@ use crate::process::monotonic_time_coarse;
 #[macro_export]
 macro_rules! bug {
     ($what:literal) => {{
-        static PLACE: $crate::bug::Place = $crate::bug::Place::new(file!(), line!(), $what);
+        static PLACE: $crate::bug::BugPlace = $crate::bug::BugPlace::new(file!(), line!(), $what);
         PLACE.reached()
     }};
 }
 
 /// The error of an impossible state. Whatever it ends, the process goes on.
 #[derive(Clone, Copy)]
-pub struct Bug(&'static Place);
+pub struct Bug(&'static BugPlace);
 
 /// A line that cannot be reached, and how often it was.
 #[derive(Debug)]
-pub struct Place {
+pub struct BugPlace {
     file: &'static str,
     line: u32,
     what: &'static str,
@@ -38,9 +38,9 @@ pub struct Place {
 }
 
 /// Bounded by the lines that have a `bug!`: each puts itself here once.
-static REACHED: Mutex<Vec<&'static Place>> = Mutex::new(Vec::new());
+static REACHED: Mutex<Vec<&'static BugPlace>> = Mutex::new(Vec::new());
 
-impl Place {
+impl BugPlace {
     /// For `bug!` alone.
     #[must_use]
     pub const fn new(file: &'static str, line: u32, what: &'static str) -> Self {
@@ -109,7 +109,7 @@ thread_local! {
 
 impl fmt::Display for Bug {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { file, line, what, .. } = self.0;
+        let BugPlace { file, line, what, .. } = self.0;
         write!(formatter, "a bug of kettle: {what} ({file}:{line})")
     }
 }

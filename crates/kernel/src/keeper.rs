@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::named_socket::Rights;
+use crate::process::{self, Fork};
+use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -33,17 +36,17 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
-use socket2::{SockRef, Type};
-
-use crate::process::{self, Fork};
-use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files};
+use sockets::{BIND, PLACE, REMOVE, bind_for, place_for, remove_for};
 
 mod listing;
 mod root;
+mod sockets;
 mod watch;
 mod whole;
 
 pub use root::{is_chosen_by_root, is_written_by_root};
+pub use sockets::bind;
+pub(crate) use sockets::{place_socket, remove_socket};
 pub use watch::{is_alive, watched};
 
 /// What a keeper may do for its server.
@@ -54,14 +57,20 @@ pub trait Permits {
     fn file(&self, path: &Path) -> bool;
     /// Whether the server may listen there.
     fn address(&self, address: SocketAddr) -> bool;
+    /// The rights of a Unix socket at this path; none if the server may not listen there.
+    fn socket_rights(&self, path: &Path) -> Option<Rights>;
 }
 
-/// Forks the keeper of this process, with a sandbox of its own unless somebody does not want one. In the keeper itself this
-/// never returns.
+/// Forks the keeper of this process, with a sandbox of its own unless somebody does not want one. It makes and removes Unix
+/// sockets in these folders. In the keeper itself this never returns.
 ///
 /// # Errors
 /// If this process has more than one thread, or the kernel refuses. The server then has no keeper.
-pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
+pub fn start(
+    permits: impl Permits,
+    in_sandbox: bool,
+    socket_folders: Vec<PathBuf>,
+) -> io::Result<()> {
     // Nobody waits for its end, and it should not stay behind as a process that has ended.
     process::forget_children()?;
     // Nobody is asked for credentials (SO_PEERCRED): a pair has no name to connect to, `open(2)` of its ends in /proc fails, and
@@ -84,7 +93,8 @@ pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
         Fork::Child => {
             // A panic must not go on into what is the server's: there it would put away what the server still uses.
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                let confined = confine(its.as_fd(), in_sandbox).map(|()| Answer::default());
+                let confined =
+                    confine(its.as_fd(), in_sandbox, socket_folders).map(|()| Answer::default());
                 // Without its bounds it is not to be: the server goes on without a keeper.
                 let goes_on = confined.is_ok();
                 if answer(its.as_fd(), [0; NUMBER_BYTES], confined).is_ok() && goes_on {
@@ -97,7 +107,7 @@ pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
 }
 
 /// Who is told to end is the server; its keeper sees that it is gone.
-fn confine(its: BorrowedFd<'_>, in_sandbox: bool) -> io::Result<()> {
+fn confine(its: BorrowedFd<'_>, in_sandbox: bool, socket_folders: Vec<PathBuf>) -> io::Result<()> {
     process::block_signals()?;
     process::keep_only(its)?;
     rustix::thread::set_name(c"kettle-keeper")?;
@@ -105,7 +115,11 @@ fn confine(its: BorrowedFd<'_>, in_sandbox: bool) -> io::Result<()> {
     // It writes nothing.
     setrlimit(Resource::Fsize, Rlimit { current: Some(0), maximum: Some(0) })?;
     // A container may have fewer: what root owns it reads even so.
-    let kept = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::NET_BIND_SERVICE;
+    let mut kept = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::NET_BIND_SERVICE;
+    let makes_sockets = !socket_folders.is_empty();
+    if makes_sockets {
+        kept |= CapabilitySet::CHOWN;
+    }
     let kept = kept & capabilities(None)?.permitted;
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })?;
@@ -113,8 +127,9 @@ fn confine(its: BorrowedFd<'_>, in_sandbox: bool) -> io::Result<()> {
         return Ok(());
     }
     // It is root's user still, who owns files: without these it could rename and remove them.
-    let files = Files { read: vec![PathBuf::from("/")], ..Files::default() };
-    for done in [confine_files(&files), confine_calls(Confined::Keeper)] {
+    let read = vec![PathBuf::from("/")];
+    let files = Files { read, sockets: socket_folders, ..Files::default() };
+    for done in [confine_files(&files), confine_calls(Confined::Keeper, makes_sockets)] {
         match done {
             // The server says of itself what this kernel cannot do.
             Ok(()) | Err(SandboxError::NotHere(_)) => {}
@@ -193,19 +208,6 @@ pub fn list(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
         if bytes.len() > LISTING_BYTES_MAX {
             return Err(io::Error::new(ErrorKind::FileTooLarge, "the folder holds too much"));
         }
-    }
-}
-
-/// Binds a socket, by the keeper where this process may not: to a port below 1024.
-///
-/// # Errors
-/// Those of `bind(2)`, or that the keeper has gone.
-pub fn bind(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
-    match SockRef::from(&socket).bind(&address.into()) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            ask(BIND, address.to_string().as_bytes(), Some(socket), error).map(drop)
-        }
-        outcome => outcome,
     }
 }
 
@@ -334,6 +336,8 @@ fn serve(socket: &OwnedFd, mut permits: impl Permits) {
             Some((&OPEN, path)) => open_for(&permits, Path::new(OsStr::from_bytes(path))),
             Some((&LIST, words)) => listed.piece_for(&permits, words),
             Some((&BIND, address)) => bind_for(&permits, address, with).map(|()| Answer::default()),
+            Some((&PLACE, path)) => place_for(&permits, path, with).map(|()| Answer::default()),
+            Some((&REMOVE, words)) => remove_for(&permits, words).map(|()| Answer::default()),
             _ => Err(ErrorKind::InvalidInput.into()),
         };
         if answer(socket.as_fd(), *number, done).is_err() {
@@ -395,22 +399,6 @@ impl LastListing {
     }
 }
 
-fn bind_for(permits: &impl Permits, address: &[u8], socket: Option<OwnedFd>) -> io::Result<()> {
-    let address = std::str::from_utf8(address).ok().and_then(|text| text.parse().ok());
-    match (address, socket) {
-        (Some(address), Some(socket)) if permits.address(address) => {
-            let socket = SockRef::from(&socket);
-            // Of the socket that a listener is, and of no other that the address would do for.
-            let takes_ipv4_too = SocketAddr::is_ipv6(&address) && !socket.only_v6()?;
-            if socket.r#type()? != Type::STREAM || takes_ipv4_too {
-                return Err(ErrorKind::PermissionDenied.into());
-            }
-            socket.bind(&address.into())
-        }
-        _ => Err(ErrorKind::PermissionDenied.into()),
-    }
-}
-
 fn send(socket: BorrowedFd<'_>, bytes: &[u8], with: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -468,7 +456,6 @@ static OPENED: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
 
 const OPEN: u8 = b'o';
 const LIST: u8 = b'l';
-const BIND: u8 = b'b';
 const RENEW: u8 = b'r';
 
 /// A question begins with its number, and so does the answer, which has the error's number behind it.

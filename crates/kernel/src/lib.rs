@@ -3,6 +3,7 @@
 //! This is the only crate with `unsafe`. Every wrapper is total: no safe argument can make it touch memory it must
 //! not, and descriptors are borrowed. Nothing here decides a policy; that is the work of `tls` and `server`.
 
+mod named_socket;
 mod option;
 
 pub mod allocations;

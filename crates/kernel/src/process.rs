@@ -11,7 +11,7 @@ pub use clocks::{
     wall_time_coarse,
 };
 pub(crate) use fork::{Fork, exit_at_once, forget_children, fork, keep_only};
-pub use privileges::{Account, PrivilegeError, group_name};
+pub use privileges::{Account, PrivilegeError, group_id, group_name, user_id};
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;

@@ -3,12 +3,16 @@
 #[cfg(test)]
 mod tests;
 
+pub mod inherited;
+pub mod unix;
+
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::{SocketFlags, acceptfrom_with, ipproto, sockopt};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, ipproto, sockopt};
 use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::{keeper, option};
@@ -54,20 +58,29 @@ pub fn set_backlog(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
     SockRef::from(&fd).listen(i32::try_from(backlog).unwrap_or(i32::MAX))
 }
 
-/// Accepts one connection without waiting; the stream is non-blocking.
+/// Accepts one connection without waiting; the stream is non-blocking. Where it came over a Unix socket, its client has no
+/// address, and the stream takes no option of TCP.
 ///
 /// # Errors
 /// What accept4(2) says: `WouldBlock` if nobody waits, `EMFILE` without a descriptor left.
-pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, SocketAddr)> {
+pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, Option<SocketAddr>)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (fd, address): (OwnedFd, _) = acceptfrom_with(listener, flags)?;
     let stream = TcpStream::from(fd);
+    if address.as_ref().is_some_and(|it| it.address_family() == AddressFamily::UNIX) {
+        return Ok((stream, None));
+    }
     let address = match address.map(SocketAddr::try_from) {
         Some(Ok(address)) => address,
         // A peer that is gone before we look can leave no address behind.
         _ => stream.peer_addr()?,
     };
-    Ok((stream, address))
+    // A socket that was handed to us may take IPv4 as IPv6.
+    let address = match address.ip().to_canonical() {
+        ip if ip.is_ipv4() && address.is_ipv6() => SocketAddr::new(ip, address.port()),
+        _ => address,
+    };
+    Ok((stream, Some(address)))
 }
 
 /// Lets `bind` to port 0 leave the choice of the port to `connect`, which knows the other address too: then only a pair of
@@ -169,12 +182,16 @@ pub fn carried_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(number(TCP_INFO_BYTES_RECEIVED)? + number(TCP_INFO_BYTES_SENT)?)
 }
 
-/// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
+/// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left. A Unix
+/// socket has no segments.
 ///
 /// # Errors
 /// What `setsockopt(TCP_CORK)` says.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
-    Ok(sockopt::set_tcp_cork(fd, is_corked)?)
+    match sockopt::set_tcp_cork(fd, is_corked) {
+        Err(Errno::OPNOTSUPP) if unix::is_unix(fd) => Ok(()),
+        outcome => Ok(outcome?),
+    }
 }
 
 /// Lets the kernel ask, after so long a silence, whether the peer is still there, and end the connection when six questions go

@@ -163,22 +163,29 @@ impl Endpoints<'_> {
     }
 }
 
-/// Writes a header of version 1 for a client at `source` that connected to `destination`. Addresses of two families are
-/// `UNKNOWN`, for version 1 has no words for them.
-pub fn write_v1(source: SocketAddr, destination: SocketAddr, target: &mut Vec<u8>) {
-    v1::write(source, destination, target);
+/// For whom a header of version 2 speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// For us ourselves (LOCAL).
+    Ourselves,
+    /// For a client without an address.
+    Nameless,
+    /// For a client at the first address, which connected to the second.
+    Client((SocketAddr, SocketAddr)),
 }
 
-/// Writes a header of version 2 with what was said in TLS, if anything was. `None` speaks for ourselves (LOCAL).
+/// Writes a header of version 1 for a client at the first address, which connected to the second. Version 1 has no words for
+/// addresses of two families, nor for a client without one: these are `UNKNOWN`.
+pub fn write_v1(endpoints: Option<(SocketAddr, SocketAddr)>, target: &mut Vec<u8>) {
+    v1::write(endpoints, target);
+}
+
+/// Writes a header of version 2 with what was said in TLS, if anything was.
 ///
 /// Values that would make it longer than [`V2_BYTES_MAX`] are left out, the client's certificate first, then the last: a
 /// receiver may refuse more.
-pub fn write_v2(
-    endpoints: Option<(SocketAddr, SocketAddr)>,
-    tlvs: &[Tlv<'_>],
-    target: &mut Vec<u8>,
-) {
-    v2::write(endpoints, tlvs, target);
+pub fn write_v2(speaker: Speaker, tlvs: &[Tlv<'_>], target: &mut Vec<u8>) {
+    v2::write(speaker, tlvs, target);
 }
 
 #[cfg(test)]

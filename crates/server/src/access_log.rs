@@ -7,7 +7,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +18,7 @@ use kettle_tls::Session;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::client_address::ClientAddress;
 use crate::tx_path::{Reason, TxPath};
 
 mod escape;
@@ -40,7 +40,7 @@ pub struct ResponseEntry<'a> {
     /// When the request's head was complete.
     pub time: SystemTime,
     /// The client. Port 0: its port is not known.
-    pub remote: SocketAddr,
+    pub remote: ClientAddress,
     /// The `Host` field, as sent.
     pub host: Option<&'a [u8]>,
     /// The method; empty if the request could not be parsed.

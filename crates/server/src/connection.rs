@@ -39,6 +39,7 @@ use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
+use crate::client_address::ClientAddress;
 use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::response::Upgraded;
 use crate::setup::Snapshot;
@@ -54,7 +55,7 @@ pub(crate) struct Connection {
     /// Index into the snapshot's listeners.
     listener: usize,
     /// The client, by its PROXY header where it came with one.
-    remote: SocketAddr,
+    remote: ClientAddress,
     /// What the client connected to, where that header says so.
     destination: Option<SocketAddr>,
     /// In which version that header was.
@@ -106,7 +107,7 @@ impl Connection {
         worker: Rc<WorkerState>,
         snapshot: Arc<Snapshot>,
         listener: usize,
-        remote: SocketAddr,
+        remote: ClientAddress,
     ) -> Self {
         let (deadline, number) = (worker.deadlines.register(), next_connection_number());
         let (worker, accepted) = (OpenConnection::new(worker), Instant::now());
@@ -282,7 +283,7 @@ impl Connection {
     }
 
     /// Serves HTTP/1.1 to its end.
-    async fn http1(mut self, mut stream: Box<TlsStream>, peer: SocketAddr) {
+    async fn http1(mut self, mut stream: Box<TlsStream>, peer: ClientAddress) {
         match self.requests(&mut stream).await {
             End::Upgraded(upgraded) => Box::pin(self.upgraded(stream, *upgraded, peer)).await,
             end => Box::pin(self.finish(stream, end)).await,

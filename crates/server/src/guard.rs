@@ -82,12 +82,12 @@ impl Guard {
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<Option<Response>, HttpError> {
-        if self.networks.as_ref().is_some_and(|networks| !networks.allow(request.client.ip())) {
+        if self.networks.as_ref().is_some_and(|networks| !networks.allow(request.client.host())) {
             notes.refusal = Some("network");
             return Err(403.into());
         }
         if let Some(rate) = &self.rate {
-            match rate.take(request.client.ip(), guards.clock.monotonic()) {
+            match rate.take(request.client.host(), guards.clock.monotonic()) {
                 Ok(in_use) => {
                     notes.until_sent = in_use.map(|one| -> Rc<dyn fmt::Debug> { Rc::new(one) });
                 }

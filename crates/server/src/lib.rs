@@ -4,6 +4,7 @@
 
 pub mod access_log;
 pub mod backend;
+pub mod client_address;
 pub mod clock;
 mod connection;
 pub mod deadlines;

@@ -6,7 +6,6 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,8 +16,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
 use crate::backend::{Backend, Server};
+use crate::client_address::ClientAddress;
 use crate::deadlines::TICK;
 use crate::tx_path::Flow;
+use kettle_config::ListenAddress;
 
 /// Which tunnels come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,9 +71,9 @@ pub struct TunnelStatus {
     /// Since something was carried in either direction.
     pub idle_seconds: u64,
     /// The client, by its PROXY header where it came with one.
-    pub client: SocketAddr,
+    pub client: String,
     /// Where it was accepted.
-    pub listener: SocketAddr,
+    pub listener: String,
     /// The name that the client asked for.
     pub server_name: Option<String>,
     /// Who gets it.
@@ -100,8 +101,8 @@ pub struct FlowStatus {
 pub(crate) struct OpenTunnel {
     pub(crate) number: u64,
     pub(crate) accepted: Instant,
-    pub(crate) client: SocketAddr,
-    pub(crate) listener: SocketAddr,
+    pub(crate) client: ClientAddress,
+    pub(crate) listener: ListenAddress,
     pub(crate) backend: Arc<Backend>,
     pub(crate) server_name: OnceCell<Box<str>>,
     pub(crate) server: OnceCell<Arc<Server>>,
@@ -123,7 +124,7 @@ impl OpenTunnel {
     pub(crate) fn new(
         number: u64,
         accepted: Instant,
-        [client, listener]: [SocketAddr; 2],
+        (client, listener): (ClientAddress, ListenAddress),
         backend: Arc<Backend>,
         tick: u32,
     ) -> Self {
@@ -178,8 +179,8 @@ impl OpenTunnel {
             connection: self.number,
             idle_seconds: self.idle(tick).as_secs(),
             age_seconds: self.accepted.elapsed().as_secs(),
-            client: self.client,
-            listener: self.listener,
+            client: self.client.to_string(),
+            listener: self.listener.to_string(),
             server_name: self.server_name.get().map(|name| name.chars().take(NAME_MAX).collect()),
             backend: self.backend.name.to_string(),
             server: self.server.get().map(|server| server.name.to_string()),

@@ -23,7 +23,6 @@ mod tls_body;
 
 pub use beside::{Beside, OfConnection, OfStream, Passed, Rest};
 pub use client::Client;
-pub(crate) use client::network;
 pub(crate) use departure::{ClientWatch, Departed, departure};
 pub use parameters::as_read_otherwise;
 pub use stream_body::StreamSource;

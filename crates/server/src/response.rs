@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,6 +18,7 @@ use kettle_http::range::ByteRange;
 
 use crate::access_log::Destination;
 use crate::backend::{Backend, Slot};
+use crate::client_address::ClientAddress;
 use crate::open_file::OpenFile;
 use crate::upstream::{Link, Trace, UpstreamBody};
 
@@ -435,7 +435,7 @@ pub struct Upgraded {
     /// Which log has its line: that of the response.
     pub log: Destination,
     /// The client that asked for it.
-    pub client: SocketAddr,
+    pub client: ClientAddress,
 }
 
 impl fmt::Debug for Upgraded {

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use kettle_config::Config;
@@ -141,11 +142,13 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// A worker's own socket on an address it shares with the other workers.
+/// A socket that a worker accepts from.
 #[derive(Clone, Debug)]
 pub struct Listening {
-    /// The non-blocking listening socket.
+    /// The non-blocking listening socket: of TCP, or a Unix socket that is used as one.
     pub socket: Arc<std::net::TcpListener>,
+    /// Who else accepts from it.
+    pub sharing: Sharing,
     /// Its settings: an index into `config.listeners` of the same snapshot.
     pub index: usize,
 }
@@ -162,6 +165,29 @@ impl Answering {
     pub(crate) fn router(&self) -> &Router {
         let served = &self.snapshot.served;
         self.listener.map_or(&served.router, |listener| served.router(listener))
+    }
+}
+
+/// Who accepts from a socket, and so what becomes of it when a worker leaves it.
+#[derive(Clone, Debug)]
+pub enum Sharing {
+    /// One worker, on an address that it shares with the other workers' sockets. The worker ends it.
+    Own,
+    /// As many workers as are counted here. The last that leaves it ends it: in one that is ended, all others would always see
+    /// something to accept, and never anything.
+    Shared(Arc<AtomicUsize>),
+    /// All workers, and whoever started this process and listens on: those who wait in it wait for the next one.
+    Inherited,
+}
+
+impl Sharing {
+    /// Counts a worker that leaves. True if nobody is to listen any more.
+    pub(crate) fn is_left_last(&self) -> bool {
+        match self {
+            Self::Own => true,
+            Self::Shared(workers) => workers.fetch_sub(1, Ordering::AcqRel) == 1,
+            Self::Inherited => false,
+        }
     }
 }
 

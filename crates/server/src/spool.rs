@@ -6,7 +6,6 @@ use std::fmt;
 use std::fs::{DirBuilder, File};
 use std::future::poll_fn;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
@@ -21,6 +20,7 @@ use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::client_address::ClientHost;
 use crate::clock::OnceAMinute;
 use crate::disk::{Device, Disks, WaitError};
 use crate::metrics::{MetricWriter, NamedCounters};
@@ -43,7 +43,7 @@ pub struct Spool {
 #[derive(Debug, Default)]
 struct Shares {
     all: Share,
-    of_clients: HashMap<IpAddr, Share>,
+    of_clients: HashMap<ClientHost, Share>,
 }
 
 /// What some bodies take.
@@ -82,7 +82,7 @@ type Reading = Pin<Box<dyn Future<Output = Result<Vec<u8>, SpoolError>>>>;
 /// What one body takes of the spool's bounds.
 struct Held {
     spool: Arc<Spool>,
-    client: IpAddr,
+    client: ClientHost,
     bytes: u64,
     memory_bytes: usize,
     has_file: bool,
@@ -193,7 +193,7 @@ impl Spool {
 
     /// Begins to store a body of this client.
     #[must_use]
-    pub fn begin(self: &Arc<Self>, client: IpAddr, disks: &Disks) -> Spooled {
+    pub fn begin(self: &Arc<Self>, client: ClientHost, disks: &Disks) -> Spooled {
         let device = match self.folder.get() {
             Some(folder) => disks.device(folder.device, folder.file_system),
             None => disks.behind(0, "spool"),
@@ -420,7 +420,7 @@ impl Held {
 
 impl Shares {
     /// Takes some more for a client, if it then has no more than is left: no client has more than half, and others find some.
-    fn take(&mut self, client: IpAddr, more: Share, max: Share) -> bool {
+    fn take(&mut self, client: ClientHost, more: Share, max: Share) -> bool {
         let all = self.all.with(more);
         let own = self.of_clients.get(&client).copied().unwrap_or_default().with(more);
         // Of what it takes nothing of, it may have more than it would get now.
@@ -433,7 +433,7 @@ impl Shares {
         is_taken
     }
 
-    fn give_back(&mut self, client: IpAddr, less: Share) {
+    fn give_back(&mut self, client: ClientHost, less: Share) {
         self.all = self.all.without(less);
         if let Some(own) = self.of_clients.get_mut(&client) {
             *own = own.without(less);

@@ -14,12 +14,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use kettle_config::ListenAddress;
 use kettle_preamble::proxy;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::access_log::TunnelEntry;
 use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
+use crate::client_address::ClientAddress;
 use crate::clock::Clock;
 use crate::deadlines::Deadline;
 use crate::open_tunnels::OpenTunnel;
@@ -32,14 +34,14 @@ use time::{Time, goes_on_lingering, run};
 pub use watch::BackendWatch;
 
 /// Between whom a tunnel is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Peers {
     /// The client, by its PROXY header where it came with one.
-    pub(crate) client: SocketAddr,
+    pub(crate) client: ClientAddress,
     /// Who connected to us.
-    pub(crate) socket: SocketAddr,
+    pub(crate) socket: ClientAddress,
     /// Where it listens.
-    pub(crate) listener: SocketAddr,
+    pub(crate) listener: ListenAddress,
     /// What the client connected to, by its PROXY header where that says so.
     pub(crate) destination: Option<SocketAddr>,
     /// In which version a load balancer said so, if one did.
@@ -100,7 +102,7 @@ impl Tunnel {
         accepted: Instant,
     ) -> Self {
         worker.metrics.tunnel_opened();
-        let ends = [peers.client, peers.listener];
+        let ends = (peers.client, peers.listener.clone());
         let backend = Arc::clone(&settings.upstream.backend);
         let tick = worker.deadlines.ticks();
         let shown = Rc::new(OpenTunnel::new(number, accepted, ends, backend, tick));
@@ -257,12 +259,13 @@ impl Tunnel {
         }
     }
 
-    /// What the client connected to.
-    fn destination(&self) -> SocketAddr {
-        let listener = self.peers.listener;
+    /// What the client connected to, if that is an address.
+    fn destination(&self) -> Option<SocketAddr> {
+        let listener = self.peers.listener.socket();
         let ask = || self.client_socket()?.local_addr().ok();
-        let asked = || if listener.ip().is_unspecified() { ask() } else { None };
-        self.peers.destination.or_else(asked).unwrap_or(listener)
+        let is_any = listener.is_some_and(|listener| listener.ip().is_unspecified());
+        let asked = || if is_any { ask() } else { None };
+        self.peers.destination.or_else(asked).or(listener)
     }
 
     /// Its listener by the configuration in force, if that has it.
@@ -285,7 +288,7 @@ impl Tunnel {
     /// Connects to a server, unless the client is gone before. One that ends before it says anything may wait for a server
     /// that speaks first; as long as it waits in a queue it is taken for one that has given up.
     async fn connect(&mut self, is_silent: bool) -> Result<Connected<Opened>, NoServer> {
-        let mut attempts = self.settings.upstream.backend.attempts(self.peers.client.ip());
+        let mut attempts = self.settings.upstream.backend.attempts(self.peers.client.host());
         loop {
             let followed = Cell::new(None);
             let successor = || {
@@ -366,7 +369,7 @@ impl Tunnel {
             time: now.checked_sub(duration).unwrap_or(now),
             remote: self.peers.client,
             peer: self.peers.socket,
-            listener: self.peers.listener,
+            listener: &self.peers.listener,
             backend: &self.settings.upstream.backend.name,
             server: self.shown.server.get().map(|server| &*server.name),
             connect_time: self.carried.as_ref().and_then(|carried| carried.connect_time),

@@ -1,9 +1,8 @@
 //! Where a listener's connections go, and how.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kettle_config::{StartTls, Truncation, TunnelPathChoice};
+use kettle_config::{ListenAddress, StartTls, Truncation, TunnelPathChoice};
 use kettle_tls::names::Names;
 use kettle_tls::{Acceptors, Session};
 
@@ -14,7 +13,7 @@ use crate::upstream::Upstream;
 /// Where the connections of one listener go.
 pub struct TunnelRoutes {
     /// Where it listens.
-    pub address: SocketAddr,
+    pub address: ListenAddress,
     /// What comes before anybody knows where a connection goes.
     pub start: TunnelStart,
     by_name: Names<Arc<TunnelAlpnRoutes>>,
@@ -58,7 +57,7 @@ impl TunnelRoutes {
     /// Routes of a listener that lead nowhere yet, but for connections that `others` takes: those without a name, or with
     /// one that nobody has.
     #[must_use]
-    pub fn new(address: SocketAddr, start: TunnelStart, others: TunnelAlpnRoutes) -> Self {
+    pub fn new(address: ListenAddress, start: TunnelStart, others: TunnelAlpnRoutes) -> Self {
         Self { address, start, by_name: Names::default(), others }
     }
 

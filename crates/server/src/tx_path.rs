@@ -72,6 +72,8 @@ pub enum Reason {
     NotAFile,
     /// It goes over HTTP/2, whose frames are made here.
     Http2,
+    /// It goes over a Unix socket, and kernel TLS is for TCP.
+    UnixSocket,
     /// The file's disk may keep its reader waiting, so threads read from it what is sent.
     SlowDisk,
     /// The probe at start-up found that this kernel does not splice into kernel TLS.
@@ -100,6 +102,7 @@ impl Reason {
             Reason::AlreadyOffloaded => "already_offloaded",
             Reason::NotAFile => "not_a_file",
             Reason::Http2 => "http2",
+            Reason::UnixSocket => "unix_socket",
             Reason::SlowDisk => "slow_disk",
             Reason::KernelLacksSplice => "kernel_lacks_splice",
             Reason::ReceivedHere => "received_here",

@@ -22,7 +22,7 @@ use crate::clock::OnceASecond;
 use crate::connection::Connection;
 use crate::deadlines::TICK;
 use crate::disk;
-use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
+use crate::setup::{Listening, Sharing, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 
 /// What a worker runs on.
@@ -210,7 +210,9 @@ impl Listeners {
                 }
                 Err(error) => {
                     // Its clients are for the other workers.
-                    let _ = socket::stop_listening(listening.socket.as_fd());
+                    if matches!(listening.sharing, Sharing::Own) {
+                        let _ = socket::stop_listening(listening.socket.as_fd());
+                    }
                     outcome = Err(error);
                 }
             }
@@ -263,10 +265,14 @@ impl AcceptLoop {
     /// Ends listening so that no client is reset. What waits in the socket when it ends is reset, and so is a client whose TCP handshake
     /// has begun. So new clients are held off, and the others are accepted for some time.
     fn retire(self, worker: &Rc<WorkerState>, time: Duration, retiring: &mut JoinSet<()>) {
-        if let Err(error) = socket::take_no_new(self.listening.socket.as_fd()) {
+        // Whoever started this process with a socket goes on listening on it.
+        let is_inherited = matches!(self.listening.sharing, Sharing::Inherited);
+        if matches!(self.listening.sharing, Sharing::Own)
+            && let Err(error) = socket::take_no_new(self.listening.socket.as_fd())
+        {
             tracing::warn!(%error, "clients that connect just now may be reset");
         }
-        if time.is_zero() {
+        if is_inherited || time.is_zero() {
             return self.end(worker);
         }
         let worker = Rc::clone(worker);
@@ -281,6 +287,9 @@ impl AcceptLoop {
     /// on to queue there nobody would accept. Those that there is no room for wait here from now on.
     fn end(self, worker: &Rc<WorkerState>) {
         self.task.abort();
+        if matches!(self.listening.sharing, Sharing::Inherited) {
+            return;
+        }
         let socket = self.listening.socket.as_fd();
         let (waiting, end) = take_waiting(|| socket::accept(socket));
         if let Some(error) = end {
@@ -305,7 +314,9 @@ impl AcceptLoop {
         if begin_all.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             spawn_local(begin_all);
         }
-        if let Err(error) = socket::stop_listening(socket) {
+        if self.listening.sharing.is_left_last()
+            && let Err(error) = socket::stop_listening(socket)
+        {
             tracing::warn!(%error, "a listening socket stays open");
         }
     }
@@ -361,10 +372,11 @@ fn begin(
     worker: &Rc<WorkerState>,
     snapshot: &Arc<Snapshot>,
     listener: usize,
-    (socket, remote): (std::net::TcpStream, SocketAddr),
+    (socket, remote): (std::net::TcpStream, Option<SocketAddr>),
 ) -> io::Result<()> {
     let socket = TcpStream::from_std(socket)?;
-    let connection = Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote);
+    let connection =
+        Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote.into());
     spawn_local(connection.serve(socket));
     Ok(())
 }

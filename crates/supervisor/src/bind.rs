@@ -1,4 +1,5 @@
-//! Listening sockets: one per worker and address, so that the kernel spreads connections.
+//! Listening sockets: one per worker and address, so that the kernel spreads connections. Of a Unix socket there is one for all
+//! workers, and so it is of a socket that was there at the start.
 //!
 //! A reload keeps the sockets of the addresses that stay: no connection waiting in one is lost.
 
@@ -7,33 +8,92 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use kettle_config::{Addresses, Config, Diagnostic, Listener, ListenerKind};
+use kettle_config::{Addresses, Config, Diagnostic, ListenAddress, Listener, ListenerKind};
+use kettle_kernel::socket::inherited::Inherited;
+use kettle_kernel::socket::unix::{Place, Rights};
 use kettle_kernel::{keeper, socket};
+use kettle_server::setup::Sharing;
 use socket2::{Domain, Socket, Type};
 
 use super::port_owner::port_owner;
+use super::prepare::socket_rights;
+pub use inherited::inherited;
+
+mod inherited;
+mod unix;
 
 /// The sockets of one configured address.
 #[derive(Clone, Debug)]
 pub struct BoundAddress {
-    configured: SocketAddr,
+    configured: ListenAddress,
     /// What the kernel bound: it chooses the port if port 0 is configured.
-    pub actual: SocketAddr,
+    pub actual: ListenAddress,
     /// One for each worker.
     pub sockets: Vec<Arc<TcpListener>>,
+    held: Held,
+}
+
+/// How it is held.
+#[derive(Clone, Debug)]
+enum Held {
+    /// Each worker has a socket of its own.
+    Ports,
+    /// They share one, whose file goes with the last who holds it.
+    Unix { place: Arc<Place>, rights: Rights, workers: Arc<AtomicUsize> },
+    /// They share one that was there at the start.
+    Inherited,
+}
+
+impl BoundAddress {
+    /// Who accepts from its sockets.
+    pub fn sharing(&self) -> Sharing {
+        match &self.held {
+            Held::Ports => Sharing::Own,
+            Held::Unix { workers, .. } => Sharing::Shared(Arc::clone(workers)),
+            Held::Inherited => Sharing::Inherited,
+        }
+    }
+
+    /// The sockets behind those of the workers: one where they share it.
+    fn told(&self) -> &[Arc<TcpListener>] {
+        match self.held {
+            Held::Ports => &self.sockets,
+            Held::Unix { .. } | Held::Inherited => self.sockets.get(..1).unwrap_or_default(),
+        }
+    }
 }
 
 #[cfg(test)]
 impl BoundAddress {
     /// One that no worker listens on.
-    pub fn without_sockets(address: SocketAddr) -> Self {
-        Self { configured: address, actual: address, sockets: Vec::new() }
+    pub fn without_sockets(address: ListenAddress) -> Self {
+        let (sockets, held) = (Vec::new(), Held::Ports);
+        Self { configured: address.clone(), actual: address, sockets, held }
     }
 }
 
-/// Binds every address of the configuration that is not held already, and listens on none: who connected would be reset if the
+/// Binds every address of a configuration at the start, but for those that the process was started with, and listens at once,
+/// before another server takes a port that nobody listens on.
+///
+/// # Errors
+///
+/// As for [`bind`], and one diagnostic for each address that cannot be listened on.
+pub fn bind_first(
+    config: &Config,
+    workers: usize,
+    inherited: Vec<Inherited>,
+) -> Result<Vec<BoundAddress>, Vec<Diagnostic>> {
+    let bound = bind(config, workers, &inherited::held(inherited, workers), &[])?;
+    match listen(config, &bound) {
+        diagnostics if diagnostics.is_empty() => Ok(bound),
+        diagnostics => Err(diagnostics),
+    }
+}
+
+/// Binds every address of the configuration that is not held already, and listens on no port: who connected would be reset if the
 /// configuration came to nothing. The result is in the order of `config.listeners`; what `held` has and it has not may be closed.
 /// Workers may not have left those in `leaving` yet.
 ///
@@ -48,58 +108,97 @@ pub fn bind(
 ) -> Result<Vec<BoundAddress>, Vec<Diagnostic>> {
     let mut bound = Vec::with_capacity(config.listeners.len());
     let mut diagnostics = Vec::new();
-    let kept: HashMap<SocketAddr, &BoundAddress> =
-        held.iter().rev().map(|held| (held.configured, held)).collect();
+    let kept: HashMap<&ListenAddress, &BoundAddress> =
+        held.iter().rev().map(|held| (&held.configured, held)).collect();
     // An address that our own sockets give up is not tested: they still hold it. One that stays is tested against, since both must
     // fit at the next start.
-    let stay: HashSet<SocketAddr> = config.listeners.iter().map(|it| it.address.value).collect();
+    let stay: HashSet<&ListenAddress> =
+        config.listeners.iter().map(|it| &it.address.value).collect();
     let given_up = held.iter().filter(|held| !stay.contains(&held.configured));
     let mut own = Addresses::default();
-    for address in given_up.map(|held| &held.actual).chain(leaving) {
-        own.add(*address, ());
+    let given_up = given_up.filter_map(|held| held.actual.socket());
+    for address in given_up.chain(leaving.iter().copied()) {
+        own.add(address, ());
     }
     for listener in &config.listeners {
-        let address = listener.address.value;
-        if let Some(kept) = kept.get(&address) {
-            bound.push(BoundAddress::clone(kept));
-            continue;
-        }
-        let is_own = own.colliding(address).is_some();
-        let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
-        match is_free.and_then(|()| bind_address(address, workers)) {
-            Ok(sockets) => bound.push(sockets),
-            Err(error) => diagnostics.push(diagnostic(config, listener, &error)),
+        let kept = kept.get(&listener.address.value).map(|kept| BoundAddress::clone(kept));
+        match bind_listener(config, listener, kept, workers, &own) {
+            Ok(address) => bound.push(address),
+            Err(mistakes) => diagnostics.extend(mistakes),
         }
     }
+    diagnostics.extend(inherited::left_over(config, held));
     if diagnostics.is_empty() { Ok(bound) } else { Err(diagnostics) }
 }
 
-/// Listens on every address: at a start at once, before another server takes a port that nobody listens on.
-///
-/// # Errors
-///
-/// Returns one diagnostic for each address that cannot be listened on.
-pub fn listen(config: &Config, bound: &[BoundAddress]) -> Result<(), Vec<Diagnostic>> {
+/// Listens on every address. Returns one diagnostic for each that cannot be listened on.
+fn listen(config: &Config, bound: &[BoundAddress]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (listener, address) in config.listeners.iter().zip(bound) {
-        let mut sockets = address.sockets.iter();
-        if let Err(error) =
-            sockets.try_for_each(|it| socket::set_backlog(it.as_fd(), listener.backlog))
-        {
-            diagnostics.push(diagnostic(config, listener, &error));
+        let mut sockets = address.told().iter();
+        let told = sockets.try_for_each(|it| socket::set_backlog(it.as_fd(), listener.backlog));
+        if let Err(error) = told {
+            let named = &listener.address;
+            let (message, help) = match &named.value {
+                ListenAddress::Socket(address) => explain(*address, &error),
+                ListenAddress::Unix(path) => unix::explain(path, &error),
+            };
+            diagnostics.push(config.diagnostic(named.at, &named.to_string(), message, Some(help)));
         }
     }
-    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
+    diagnostics
 }
 
-/// Listens, and sets what sockets that were held before can be told anew, so this belongs to a commit: how many may wait in them, and
-/// what accepted ones inherit.
+fn bind_listener(
+    config: &Config,
+    listener: &Listener,
+    kept: Option<BoundAddress>,
+    workers: usize,
+    own: &Addresses<()>,
+) -> Result<BoundAddress, Vec<Diagnostic>> {
+    let refused = |(message, help)| {
+        let address = &listener.address;
+        vec![config.diagnostic(address.at, &address.to_string(), message, Some(help))]
+    };
+    match (&listener.address.value, kept) {
+        (ListenAddress::Socket(_), Some(kept)) => Ok(kept),
+        (ListenAddress::Socket(address), None) => {
+            let is_own = own.colliding(*address).is_some();
+            let is_free = if is_own { Ok(()) } else { refuse_used_port(*address) };
+            let made = is_free.and_then(|()| bind_address(*address, workers));
+            made.map_err(|error| refused(explain(*address, &error)))
+        }
+        (ListenAddress::Unix(_), Some(mut kept)) => {
+            if let Held::Unix { rights, .. } = &mut kept.held {
+                *rights = socket_rights(config, listener)?;
+            }
+            Ok(kept)
+        }
+        (ListenAddress::Unix(path), None) => {
+            let rights = socket_rights(config, listener)?;
+            let made = unix::bind(path, rights, listener.backlog, workers);
+            made.map_err(|error| refused(unix::explain(path, &error)))
+        }
+    }
+}
+
+/// Listens, and sets what sockets that were held before can be told anew, so this belongs to a commit: how many may wait in them,
+/// what accepted ones inherit, and who may connect.
 pub fn configure(config: &Config, bound: &[BoundAddress]) {
-    for diagnostic in listen(config, bound).err().into_iter().flatten() {
+    for diagnostic in listen(config, bound) {
         tracing::error!("{diagnostic}");
     }
     for (listener, address) in config.listeners.iter().zip(bound) {
-        for socket in &address.sockets {
+        if let Held::Unix { place, rights, .. } = &address.held
+            && let Err(error) = place.set_rights(rights)
+        {
+            let address = &address.actual;
+            tracing::warn!(%address, %error, "who may connect cannot be changed: restart kettle");
+        }
+        if address.actual.socket().is_none() {
+            continue;
+        }
+        for socket in address.told() {
             if let Err(error) = socket::keep_alive(socket.as_fd(), listener.keepalive) {
                 tracing::warn!(%error, "whether clients are still there cannot be asked");
             }
@@ -127,7 +226,8 @@ fn bind_address(address: SocketAddr, workers: usize) -> io::Result<BoundAddress>
     for _ in 1..workers {
         sockets.push(Arc::new(socket::bind(actual)?));
     }
-    Ok(BoundAddress { configured: address, actual, sockets })
+    let (configured, actual) = (address.into(), actual.into());
+    Ok(BoundAddress { configured, actual, sockets, held: Held::Ports })
 }
 
 /// With `SO_REUSEPORT` a second kettle of the same user would silently share the port, and each
@@ -140,12 +240,6 @@ fn refuse_used_port(address: SocketAddr) -> io::Result<()> {
         trial.set_only_v6(true)?;
     }
     keeper::bind(trial.as_fd(), address)
-}
-
-fn diagnostic(config: &Config, listener: &Listener, error: &io::Error) -> Diagnostic {
-    let address = listener.address.value;
-    let (message, help) = explain(address, error);
-    config.diagnostic(listener.address.at, &address.to_string(), message, Some(help))
 }
 
 /// What went wrong and what to do next.

@@ -1,18 +1,19 @@
 //! What the keeper of a server may open and bind: what the configuration names, as it reads it itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Sandboxing};
+use kettle_config::{Config, ListenAddress, Sandboxing};
 use kettle_kernel::keeper::{self, Permits, is_written_by_root};
 use kettle_kernel::process;
+use kettle_kernel::socket::unix::Rights;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::prepare;
+use crate::prepare::{self, socket_rights};
 use crate::reload::Loader;
 
 /// Starts one for a server that root starts and that goes on as somebody else. Before there is any thread.
@@ -28,9 +29,13 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) {
         keeper::do_without();
         return;
     }
+    // By its own reading a keeper may have more to do at each reload, and nowhere else.
+    let sockets = config.listeners.iter().filter_map(|listener| listener.address.unix()?.parent());
+    let sockets = sockets.map(Path::to_owned).collect();
     let mut named = Named { loader: loader.cloned(), ..Named::default() };
     named.take(config);
-    if let Err(error) = keeper::start(named, config.server.sandbox != Sandboxing::Off) {
+    let is_confined = config.server.sandbox != Sandboxing::Off;
+    if let Err(error) = keeper::start(named, is_confined, sockets) {
         tracing::warn!(%error, "there will be no keeper: a reload reads and binds only what this user may");
         keeper::do_without();
     }
@@ -73,12 +78,24 @@ struct Named {
     loader: Option<Loader>,
     files: HashSet<PathBuf>,
     addresses: HashSet<SocketAddr>,
+    sockets: HashMap<PathBuf, Rights>,
 }
 
 impl Named {
     fn take(&mut self, config: &Config) {
         self.files.extend(prepare::files_read(config).map(Path::to_owned));
-        self.addresses.extend(config.listeners.iter().map(|listener| listener.address.value));
+        for listener in &config.listeners {
+            match &listener.address.value {
+                ListenAddress::Socket(address) => {
+                    self.addresses.insert(*address);
+                }
+                // What nobody can have is a mistake, which is found by the server.
+                ListenAddress::Unix(path) => {
+                    let rights = socket_rights(config, listener).ok();
+                    self.sockets.extend(rights.map(|rights| (path.clone(), rights)));
+                }
+            }
+        }
     }
 }
 
@@ -100,5 +117,9 @@ impl Permits for Named {
 
     fn address(&self, address: SocketAddr) -> bool {
         self.addresses.contains(&address)
+    }
+
+    fn socket_rights(&self, path: &Path) -> Option<Rights> {
+        self.sockets.get(path).copied()
     }
 }

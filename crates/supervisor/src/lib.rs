@@ -7,13 +7,12 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kettle_config::{Config, Diagnostic};
+use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
 use kettle_tls::tickets::SharedResumption;
@@ -110,6 +109,12 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+impl From<Vec<Diagnostic>> for StartError {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        Self::Diagnostics(diagnostics)
+    }
+}
+
 impl Supervisor {
     /// Loads and binds everything, gives up privileges and starts the workers. `loader` is asked for the configuration
     /// at each reload; without one only the files that this one names are read again. `explain` is asked
@@ -132,6 +137,7 @@ impl Supervisor {
         process::ignore_file_size_signal();
         protect_memory(&config);
         let terminal = main_loop::terminal_in_front();
+        let inherited = bind::inherited(&config)?;
         keeper::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
@@ -142,14 +148,12 @@ impl Supervisor {
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
-        let loaded = prepare::prepare(config, &resumption, &prepare::LoadFor::Start)
-            .map_err(StartError::Diagnostics)?;
+        let loaded = prepare::prepare(config, &resumption, &prepare::LoadFor::Start)?;
         let config = Arc::clone(&loaded.served.config);
 
         let worker_count = config.server.workers.unwrap_or(1);
         let metrics = Arc::new(Metrics::new(worker_count));
-        let bound = bind::bind(&config, worker_count, &[], &[]).map_err(StartError::Diagnostics)?;
-        bind::listen(&config, &bound).map_err(StartError::Diagnostics)?;
+        let bound = bind::bind_first(&config, worker_count, inherited)?;
         let admin = bind_admin(&config)?;
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;
@@ -195,8 +199,8 @@ impl Supervisor {
 
     /// The addresses bound, in the order of the configuration.
     #[must_use]
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.live.bound().iter().map(|bound| bound.actual).collect()
+    pub fn addresses(&self) -> Vec<ListenAddress> {
+        self.live.bound().iter().map(|bound| bound.actual.clone()).collect()
     }
 
     /// The SHA-256 fingerprints of the certificates in use, in the order of the sites.

@@ -36,7 +36,7 @@ mod policy;
 mod tunnels;
 
 pub use access::account;
-pub(crate) use access::{Act, Need, files_read, needs};
+pub(crate) use access::{Act, Need, files_read, needs, socket_rights};
 pub use identities::MadeCertificate;
 use identities::{
     Generated, KnownFiles, KnownIdentities, LoadedIdentities, load_generated, load_identities,
@@ -373,6 +373,9 @@ impl Diagnostics {
     fn begin_with_files(config: &Config) -> Self {
         let mut diagnostics =
             Self { mistakes: check_files(config), warnings: advice(config), ..Self::default() };
+        let unix = config.listeners.iter().filter(|listener| listener.address.unix().is_some());
+        let rights = unix.filter_map(|listener| socket_rights(config, listener).err());
+        diagnostics.mistakes.extend(rights.flatten());
         if let Some(path) = &config.admin.socket
             && let Err(error) = admin::refuse_long(path)
         {

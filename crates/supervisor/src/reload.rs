@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use kettle_config::{Config, Diagnostic};
+use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::keeper;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -261,7 +261,7 @@ impl RunningConfig {
         let before = std::mem::replace(&mut self.loaded, Arc::new(loaded));
         self.retired.add(Arc::clone(&before.served));
         let before = std::mem::replace(&mut self.bound, bound);
-        let stay: HashSet<SocketAddr> = self.bound.iter().map(|now| now.actual).collect();
+        let stay: HashSet<&ListenAddress> = self.bound.iter().map(|now| &now.actual).collect();
         let gone = before.into_iter().filter(|old| !stay.contains(&old.actual));
         let gone = gone.flat_map(|old| old.sockets);
         self.leaving.extend(gone.map(|socket| Arc::downgrade(&socket)));
@@ -377,7 +377,8 @@ fn announce(
 
 fn snapshot(loaded: &LoadedConfig, bound: &[BoundAddress], worker: usize) -> Snapshot {
     let listeners = bound.iter().enumerate().filter_map(|(index, address)| {
-        Some(Listening { socket: Arc::clone(address.sockets.get(worker)?), index })
+        let socket = Arc::clone(address.sockets.get(worker)?);
+        Some(Listening { socket, sharing: address.sharing(), index })
     });
     Snapshot { served: Arc::clone(&loaded.served), listeners: listeners.collect() }
 }

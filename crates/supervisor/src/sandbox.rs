@@ -7,7 +7,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Diagnostic, Position, Sandboxing, ServerAddress, Symlinks};
+use kettle_config::{Config, Diagnostic, Listener, Position, Sandboxing, ServerAddress, Symlinks};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::sandbox::{Confined, Files, confine_calls, confine_files, landlock_version};
 
@@ -50,7 +50,7 @@ impl Sandbox {
         let version = landlock_version().unwrap_or_default();
         let opened = confine_files(&files);
         // Last, because after it nothing more can be given up.
-        let called = confine_calls(Confined::Server);
+        let called = confine_calls(Confined::Server, !files.sockets.is_empty());
         let parts = [
             (
                 "files",
@@ -119,6 +119,23 @@ impl Sandbox {
             .collect();
         if is_renewal {
             return diagnostics;
+        }
+        let makes: HashSet<_> = files.sockets.iter().map(PathBuf::as_path).collect();
+        for (folder, listener) in socket_folders(config) {
+            // That a folder is not there is found where the socket is made.
+            if paths.real(folder).is_some_and(|real| !is_below(&real, &makes)) {
+                let folder = folder.display();
+                let message =
+                    format!("this server cannot make a socket in {folder}: {SINCE_THE_START}");
+                let address = &listener.address;
+                let (at, offending) = (address.at, address.to_string());
+                diagnostics.push(config.diagnostic(
+                    at,
+                    &offending,
+                    message,
+                    Some(RESTART.to_owned()),
+                ));
+            }
         }
         let reads = |path: &str| is_below(Path::new(path), &allowed.read);
         for (is_out_of_reach, what) in [
@@ -190,9 +207,10 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
             Act::Keep => files.write.push(need.path.to_owned()),
         }
     }
+    files.sockets.extend(socket_folders(config).map(|(folder, _)| folder.to_owned()));
     let removed = config.removed_at_end.iter().chain(&config.admin.socket);
     files.remove.extend(removed.filter_map(|path| Some(path.parent()?.to_owned())));
-    for list in [&mut files.read, &mut files.write, &mut files.remove] {
+    for list in [&mut files.read, &mut files.write, &mut files.remove, &mut files.sockets] {
         // Sites have their folders in common.
         list.sort_unstable();
         list.dedup();
@@ -257,6 +275,12 @@ impl Allowed<'_> {
 /// Whether a path is one of these, or lies below one.
 fn is_below(path: &Path, allowed: &HashSet<&Path>) -> bool {
     path.ancestors().any(|above| allowed.contains(above))
+}
+
+/// Where Unix sockets of listeners are made.
+fn socket_folders(config: &Config) -> impl Iterator<Item = (&Path, &Listener)> {
+    let listeners = config.listeners.iter();
+    listeners.filter_map(|listener| Some((listener.address.unix()?.parent()?, listener)))
 }
 
 fn has_backends(config: &Config) -> bool {

@@ -11,6 +11,7 @@ mod file;
 mod handshake;
 mod handshake_end;
 mod hosts;
+mod inherited;
 mod limit;
 mod no_thread;
 mod pairing;
@@ -20,6 +21,7 @@ mod redirect;
 mod refused;
 mod resumption;
 mod site;
+mod unix;
 mod workers;
 
 use kettle_tests::setup::Setup;

@@ -65,6 +65,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["access_log", "metrics"],
     &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
     &["disk"],
+    &["client_address"],
 ];
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn flags_become_settings() {
         "3",
         "--browse",
     ]);
-    assert_eq!(config.listeners[0].address.value, SocketAddr::from(([0, 0, 0, 0], 9000)));
+    assert_eq!(config.listeners[0].address.value, SocketAddr::from(([0, 0, 0, 0], 9000)).into());
     assert_eq!(config.listeners[0].https().unwrap().path, TxPathChoice::KernelWrite);
     assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 20);
     assert_eq!(config.listeners[0].https().unwrap().plain_http, PlainHttp::Redirect);

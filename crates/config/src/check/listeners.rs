@@ -2,10 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use crate::diagnostic::Help;
 use crate::located::Located;
-use crate::model::{Backend, BackendServer, Config, Listener, ListenerKind, Reach, ServerAddress};
+use crate::model::{
+    Backend, BackendServer, Config, ListenAddress, Listener, ListenerKind, Reach, ServerAddress,
+};
 use crate::read::Reader;
 
 /// The advice about an address that is taken.
@@ -18,27 +21,70 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
         let help = "[[listener]] with address = \"0.0.0.0:443\"";
         reader.report_missing(message, Help::write(help));
     }
-    let mut taken = Addresses::default();
-    for listener in config.listeners.iter().filter(|listener| listener.address.at.is_written()) {
-        let address = &listener.address;
-        match taken.colliding(address.value) {
-            Some(other) => {
-                let message = is_taken(other, reader);
-                reader.report_located(address, message, Help::act(REMOVE_OR_MOVE));
-            }
-            None => taken.add(address.value, address),
-        }
-    }
+    check_collisions(config, reader);
     for (index, listener) in config.listeners.iter().enumerate() {
         check_trust(index, listener, reader);
+        match &listener.address.value {
+            ListenAddress::Socket(_) => refuse_of_unix(index, reader),
+            ListenAddress::Unix(_) => check_unix(index, listener, reader),
+        }
     }
     check_ways_out(config, reach, reader);
     check_metrics(config, reader);
 }
 
+fn check_collisions(config: &Config, reader: &mut Reader<'_>) {
+    let mut taken = Addresses::default();
+    let mut paths: HashMap<&Path, &Located<ListenAddress>> = HashMap::new();
+    for listener in config.listeners.iter().filter(|listener| listener.address.at.is_written()) {
+        let address = &listener.address;
+        let (other, advice) = match &address.value {
+            ListenAddress::Socket(socket) => {
+                let other = taken.colliding(*socket);
+                if other.is_none() {
+                    taken.add(*socket, address);
+                }
+                (other, REMOVE_OR_MOVE)
+            }
+            ListenAddress::Unix(path) => {
+                (paths.insert(path, address), "remove one of both, or write another path")
+            }
+        };
+        if let Some(other) = other {
+            reader.report_located(address, is_taken(other, reader), Help::act(advice));
+        }
+    }
+    if let (Some(admin), Some(place)) = (&config.admin.socket, reader.place("admin.socket"))
+        && let Some(other) = paths.get(admin.as_path())
+    {
+        reader.report_at(&place, is_taken(other, reader), Help::act("write another path"));
+    }
+}
+
+/// Rights belong to files, and clients with addresses are believed by these.
+fn refuse_of_unix(index: usize, reader: &mut Reader<'_>) {
+    for name in ["mode", "owner", "group"] {
+        if let Some(place) = reader.place(&format!("listener.{index}.{name}")) {
+            let message = format!("`{name}` is about the file of a Unix socket, and this is none");
+            let help = "remove it, or write address = \"unix:/run/kettle/app.sock\"";
+            reader.report_at(&place, message, Help::act(help));
+        }
+    }
+}
+
+/// Clients of a Unix socket have no address.
+fn check_unix(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
+    if !listener.accept_proxy.networks.is_empty()
+        && let Some(place) = reader.place(&format!("listener.{index}.accept_proxy"))
+    {
+        let message = "nobody connects to a Unix socket from a network".to_owned();
+        reader.report_at(&place, message, Help::write("[\"unix:\"]"));
+    }
+}
+
 /// What a listener carries must not come in at it again, for ever. Where TLS ends and begins anew it could be for another site.
 fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
-    let mut back: HashMap<SocketAddr, Vec<(&Backend, &BackendServer)>> = HashMap::new();
+    let mut back: HashMap<ListenAddress, Vec<(&Backend, &BackendServer)>> = HashMap::new();
     for backend in &config.backends {
         for server in backend.servers.iter().filter(|server| server.address.at.is_written()) {
             for address in ways_in(&server.address) {
@@ -47,7 +93,7 @@ fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
         }
     }
     for listener in config.listeners.iter().filter(|listener| listener.address.at.is_written()) {
-        let Some(back) = back.get(&plain(listener.address.value)) else { continue };
+        let Some(back) = back.get(&plain(&listener.address)) else { continue };
         let reached = reach.sites(listener).flat_map(|(_, site)| site.backends());
         let named: HashSet<_> =
             listener.backends().chain(reached).map(|name| name.value.as_str()).collect();
@@ -69,6 +115,18 @@ fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
 
 /// Only what reads requests can read who they are for.
 fn check_trust(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
+    let is_unix = listener.address.unix().is_some();
+    for (name, believed) in
+        [("accept_proxy", &listener.accept_proxy), ("trusted_proxies", &listener.trusted_proxies)]
+    {
+        if believed.unix
+            && !is_unix
+            && let Some(place) = reader.place(&format!("listener.{index}.{name}"))
+        {
+            let message = "\"unix:\" is who connects to a Unix socket, and this is none".to_owned();
+            reader.report_at(&place, message, Help::act("write networks, or remove it"));
+        }
+    }
     let reads = listener.serves() || matches!(listener.kind, ListenerKind::Redirect(_));
     for name in ["trusted_proxies", "client_ip_header"] {
         let Some(place) = reader.place(&format!("listener.{index}.{name}")) else { continue };
@@ -101,14 +159,16 @@ fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
     }
     let mut taken = Addresses::default();
     for listener in &config.listeners {
-        taken.add(listener.address.value, &listener.address);
+        if let Some(socket) = listener.address.socket() {
+            taken.add(socket, &listener.address);
+        }
     }
     if let Some(other) = taken.colliding(listen) {
         reader.report_at(&place, is_taken(other, reader), Help::act(REMOVE_OR_MOVE));
     }
 }
 
-fn is_taken(other: &Located<SocketAddr>, reader: &Reader<'_>) -> String {
+fn is_taken(other: &Located<ListenAddress>, reader: &Reader<'_>) -> String {
     format!("{} listens on {other} already", reader.line(other.at.line))
 }
 
@@ -157,17 +217,18 @@ impl<T: Copy> Addresses<T> {
 /// Whether connections to a server would come in at this address of ours, as far as the addresses alone tell.
 #[must_use]
 pub fn leads_back(listen: SocketAddr, to: &ServerAddress) -> bool {
-    ways_in(to).contains(&plain(listen))
+    ways_in(to).contains(&plain(&listen.into()))
 }
 
 /// The addresses at which connections to a server would come in if they were ours.
-fn ways_in(to: &ServerAddress) -> Vec<SocketAddr> {
+fn ways_in(to: &ServerAddress) -> Vec<ListenAddress> {
     let (ips, port) = match to {
         ServerAddress::Socket(address) => (vec![address.ip().to_canonical()], address.port()),
         ServerAddress::Name(name, port) if name.eq_ignore_ascii_case("localhost") => {
             (vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()], *port)
         }
-        ServerAddress::Name(..) | ServerAddress::Unix(_) => return Vec::new(),
+        ServerAddress::Unix(path) => return vec![ListenAddress::Unix(path.clone())],
+        ServerAddress::Name(..) => return Vec::new(),
     };
     let ways = ips.into_iter().flat_map(|ip| {
         let (all, loopback): (IpAddr, IpAddr) = match ip {
@@ -178,10 +239,13 @@ fn ways_in(to: &ServerAddress) -> Vec<SocketAddr> {
         let ip = if ip.is_unspecified() { loopback } else { ip };
         std::iter::once(ip).chain(ip.is_loopback().then_some(all))
     });
-    ways.map(|ip| SocketAddr::new(ip, port)).collect()
+    ways.map(|ip| SocketAddr::new(ip, port).into()).collect()
 }
 
 /// Without what only an IPv6 address has besides.
-fn plain(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip(), address.port())
+fn plain(address: &ListenAddress) -> ListenAddress {
+    match address {
+        ListenAddress::Socket(address) => SocketAddr::new(address.ip(), address.port()).into(),
+        unix @ ListenAddress::Unix(_) => unix.clone(),
+    }
 }

@@ -1,16 +1,15 @@
 //! `[[listener]]`: an address, what it speaks, and where its records are encrypted.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
-    CLIENT_IP_HEADER, KIB, MIB, Network, backends_by_alpn, duration, flag, located_address,
-    located_path, located_text, located_texts, located_texts_or_all, networks, number, one_number,
-    optional, required, rules, section, sections, settings, size, text, texts, variants, word,
-    word_list,
+    Believed, CLIENT_IP_HEADER, KIB, ListenAddress, MIB, SOCKET_MODE, backends_by_alpn, believed,
+    duration, flag, listen_address, located_path, located_text, located_texts,
+    located_texts_or_all, number, one_number, optional, required, rules, section, sections,
+    settings, size, text, texts, variants, word, word_list,
 };
 use crate::word::words;
 
@@ -43,20 +42,30 @@ settings! {
     /// An address to listen on.
     pub struct Listener {
         /// The IP address and port. `0.0.0.0` stands for all IPv4 addresses of the machine, `[::]`
-        /// for all its IPv6 addresses and only those: to serve both, write two listeners.
-        pub address: Located<SocketAddr> = required(located_address("0.0.0.0:443")),
+        /// for all its IPv6 addresses and only those: to serve both, write two listeners. `"unix:/run/kettle/app.sock"` is a
+        /// Unix socket at this path, which kettle makes and removes.
+        pub address: Located<ListenAddress> = required(listen_address("0.0.0.0:443")),
+        /// With a Unix socket: the rights of its file. Those who may write to it may connect.
+        pub mode: String = text(&SOCKET_MODE, "0660"),
+        /// With a Unix socket: the user whose file it is.
+        pub owner: Option<Located<String>> =
+            optional(located_text(&rules::USER_NAME), "the user that kettle serves as"),
+        /// With a Unix socket: the group of its file.
+        pub group: Option<Located<String>> =
+            optional(located_text(&rules::USER_NAME), "the group that kettle serves as"),
         /// Connections the kernel holds ready until a worker accepts them. The kernel lowers it
         /// to `net.core.somaxconn`.
         pub backlog: u32 = number(4096, 1, 65_535, "connections"),
         /// The networks of load balancers that say for whom they speak by a PROXY header (version 1
         /// or 2). From there a connection must begin with one, within 3 seconds, and the client it
-        /// names is the one in log and limits; from elsewhere a connection with one is closed.
-        pub accept_proxy: Vec<Network> = networks(),
+        /// names is the one in log and limits; from elsewhere a connection with one is closed. On a Unix socket `"unix:"` stands
+        /// for all who connect.
+        pub accept_proxy: Believed = believed(),
         /// With `kind = "https"`, `"http"` and `"redirect"`: the networks of proxies that speak HTTP and whose word is believed. Where one
         /// connects, the client is whom `client_ip_header` names: in the log, for limits, networks and passwords, and towards
         /// backends. `X-Forwarded-Proto` and `X-Request-Id` are believed from there, too. Behind `accept_proxy` the client that
-        /// a PROXY header names is taken for the one that connects.
-        pub trusted_proxies: Vec<Network> = networks(),
+        /// a PROXY header names is taken for the one that connects. On a Unix socket `"unix:"` stands for all who connect.
+        pub trusted_proxies: Believed = believed(),
         /// With `trusted_proxies`: the header by which they name the client. Of `X-Forwarded-For` and `Forwarded` the last
         /// address that is not one of theirs counts; any other header has one address.
         pub client_ip_header: String = text(&CLIENT_IP_HEADER, "X-Forwarded-For"),
@@ -272,6 +281,11 @@ impl TlsListener {
 const POSTGRESQL: &str = "postgresql";
 
 impl Listener {
+    /// The rights of its file, where it is a Unix socket.
+    pub fn socket_mode(&self) -> u32 {
+        u32::from_str_radix(&self.mode, 8).unwrap_or(0)
+    }
+
     /// The settings of an HTTPS listener, if it is one.
     pub fn https(&self) -> Option<&HttpsListener> {
         match &self.kind {

@@ -8,7 +8,6 @@ use super::rules::{Guess, TextRule, Wrong};
 use super::text::{Texts, texts};
 use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
-use crate::located::Located;
 use crate::read::{Item, Reader};
 
 /// An IP address and a port; `example` is shown where none was understood.
@@ -142,36 +141,6 @@ fn on_all(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))
 }
 
-/// An address that keeps its place.
-pub(crate) fn located_address(example: &'static str) -> LocatedAddress {
-    LocatedAddress { address: Address { example } }
-}
-
-pub(crate) struct LocatedAddress {
-    address: Address,
-}
-
-impl ValueType for LocatedAddress {
-    type Value = Located<SocketAddr>;
-
-    fn default_value(&self) -> Located<SocketAddr> {
-        Located::not_written(self.address.default_value())
-    }
-
-    fn shape(&self) -> ValueShape {
-        self.address.shape()
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Required
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<SocketAddr>> {
-        let address = self.address.read(item, reader)?;
-        Some(Located::new(address, reader.source().position(item.span().start)))
-    }
-}
-
 /// A network: all addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
@@ -291,8 +260,9 @@ impl ValueType for Networks {
 }
 
 /// A network, or one address.
-const NETWORK: TextRule = TextRule {
-    what: "a network",
-    example: "10.0.0.0/8",
-    read: |text| Network::parse(text).map(|network| network.to_string()),
-};
+const NETWORK: TextRule = TextRule { what: "a network", example: "10.0.0.0/8", read: network_text };
+
+/// Reads a network, for a rule.
+pub(super) fn network_text(text: &str) -> Result<String, Wrong> {
+    Network::parse(text).map(|network| network.to_string())
+}

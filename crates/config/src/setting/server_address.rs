@@ -55,24 +55,15 @@ impl fmt::Display for ServerAddress {
         match self {
             Self::Socket(address) => write!(formatter, "{address}"),
             Self::Name(name, port) => write!(formatter, "{name}:{port}"),
-            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
+            Self::Unix(path) => write!(formatter, "{UNIX}{}", path.display()),
         }
     }
 }
 
 fn parse(text: &str) -> Result<ServerAddress, Wrong> {
     let wrong = |why: &str, help| Err(Wrong { why: why.to_owned(), help });
-    if let Some(path) = text.strip_prefix("unix:") {
-        return match path {
-            _ if !path.starts_with('/') => {
-                wrong("a Unix socket has a path from the root on", Guess::None)
-            }
-            _ if path.len() > UNIX_PATH_BYTES_MAX => {
-                wrong("the path of a Unix socket has 107 bytes at most", Guess::None)
-            }
-            _ if path.contains('\0') => wrong("no path holds a NUL character", Guess::None),
-            _ => Ok(ServerAddress::Unix(PathBuf::from(path))),
-        };
+    if let Some(path) = text.strip_prefix(UNIX) {
+        return unix_path(path).map(ServerAddress::Unix);
     }
     if text.starts_with('/') {
         return wrong("a path stands behind `unix:`", Guess::Text(format!("unix:{text}")));
@@ -106,6 +97,20 @@ fn parse(text: &str) -> Result<ServerAddress, Wrong> {
     }
     host_name(host).map(|name| ServerAddress::Name(name, port))
 }
+
+/// Reads the path of a Unix socket.
+pub(super) fn unix_path(path: &str) -> Result<PathBuf, Wrong> {
+    let why = match path {
+        _ if !path.starts_with('/') => "a Unix socket has a path from the root on",
+        _ if path.len() > UNIX_PATH_BYTES_MAX => "the path of a Unix socket has 107 bytes at most",
+        _ if path.contains('\0') => "no path holds a NUL character",
+        _ => return Ok(PathBuf::from(path)),
+    };
+    Err(Wrong::new(why))
+}
+
+/// What stands before the path of a Unix socket.
+pub(super) const UNIX: &str = "unix:";
 
 /// `sun_path` of `sockaddr_un`, with its NUL (unix(7)).
 const UNIX_PATH_BYTES_MAX: usize = 107;

@@ -186,3 +186,19 @@ help: write redirect_port = 8443, or 443 if that is where clients find it"#,
     // HTTPS is somewhere else.
     assert_advised("[[listener]]\naddress = \"0.0.0.0:80\"\nkind = \"redirect\"\n", "");
 }
+
+#[test]
+fn kernel_paths_are_for_tcp() {
+    let listener = |address: &str, path: &str| {
+        format!("[[listener]]\naddress = \"{address}\"\npath = \"{path}\"\nhttp2 = false\n{SITE}")
+    };
+    assert_advised(
+        &listener("unix:/run/a", "kernel-write"),
+        r#"kettle.toml:3:8: "kernel-write" is for TCP: what goes over a Unix socket is encrypted in user space
+ 3 | path = "kernel-write"
+   |        ^^^^^^^^^^^^^^
+help: remove `path`, or write "user""#,
+    );
+    assert_advised(&listener("unix:/run/a", "auto"), "");
+    assert_advised(&listener("127.0.0.1:1", "kernel-write"), "");
+}

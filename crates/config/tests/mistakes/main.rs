@@ -8,6 +8,7 @@ mod order;
 mod proxies;
 mod together;
 mod tunnels;
+mod unix;
 
 use std::path::Path;
 

@@ -76,8 +76,8 @@ fn of(
     let origin = &directive.origin;
     let written = directive.word(0);
     if written.starts_with("unix:") {
-        let help = "kettle listens on addresses with a port";
-        output.warn(origin, format!("it does not listen on {written}"), help);
+        let help = format!("write a [[listener]] with address = \"{written}\" by hand");
+        output.warn(origin, format!("{written} is not imported"), &help);
         return Vec::new();
     }
     let mut addresses = match addresses(written, port, surroundings) {

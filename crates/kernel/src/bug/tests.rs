@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::{Bug, Place, TOLD_EACH, counts, panics};
+use super::{Bug, BugPlace, TOLD_EACH, counts, panics};
 
 #[test]
 fn it_is_an_error_that_says_where_and_is_counted_by_file() {
@@ -46,14 +46,14 @@ fn the_log_has_it_once() {
 
 #[test]
 fn it_is_told_once_a_minute() {
-    static PLACE: Place = Place::new("no file", 1, "nothing");
+    static PLACE: BugPlace = BugPlace::new("no file", 1, "nothing");
     let told = [0, 1, TOLD_EACH - 1, TOLD_EACH, TOLD_EACH, 2 * TOLD_EACH + 7];
     assert_eq!(told.map(|now| PLACE.is_due(now)), [true, false, false, true, false, true]);
 }
 
 #[test]
 fn a_test_that_asks_for_it_panics() {
-    static PLACE: Place = Place::new("another file", 1, "nothing");
+    static PLACE: BugPlace = BugPlace::new("another file", 1, "nothing");
     let panicked = catch_unwind(|| {
         let _panics = panics();
         PLACE.reached()

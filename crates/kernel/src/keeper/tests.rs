@@ -24,6 +24,11 @@ impl Permits for One {
     fn address(&self, address: SocketAddr) -> bool {
         self.1 == address
     }
+
+    fn socket_rights(&self, path: &Path) -> Option<Rights> {
+        let rights = Rights { mode: 0o640, owner: Some(65_534), group: None };
+        (path == self.0).then_some(rights)
+    }
 }
 
 /// A server's end of a keeper that runs in a thread.
@@ -267,4 +272,49 @@ fn a_keeper_reads_only_what_root_wrote_and_waits_for_no_pipe() {
     let (read, opened) = opened_by(|| all.map(|name| read(&path(name), 100).ok()));
     assert_eq!(read, [Some(b"roots".to_vec()), None, None, None]);
     assert_eq!(opened, [path("roots")]);
+}
+
+#[test]
+fn a_keeper_makes_and_removes_the_sockets_it_may_with_rights_of_its_own() {
+    use std::os::unix::fs::MetadataExt;
+
+    if !is_root_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (named, other) = (folder.path().join("named"), folder.path().join("other"));
+    let keeper = Running::of(One(named.clone(), ([127, 0, 0, 1], 1).into()));
+    let socket = || Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    let place = |path: &Path, socket: &Socket| {
+        let question = [&[PLACE], path.as_os_str().as_bytes()].concat();
+        keeper.ask(&question, Some(socket.as_fd())).0
+    };
+    assert_eq!(place(&other, &socket()), libc::EACCES);
+    let of_ip = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    assert_eq!(place(&named, &of_ip), libc::EACCES);
+    let datagrams = Socket::new(Domain::UNIX, Type::DGRAM, None).unwrap();
+    assert_eq!(place(&named, &datagrams), libc::EACCES);
+
+    fs::write(&named, "").unwrap();
+    assert_eq!(place(&named, &socket()), libc::EEXIST);
+    fs::remove_file(&named).unwrap();
+    let listening = socket();
+    assert_eq!(place(&named, &listening), 0);
+    let made = named.symlink_metadata().unwrap();
+    assert_eq!((made.mode() & 0o7777, made.uid()), (0o640, 65_534));
+    assert_eq!(place(&named, &socket()), libc::EADDRINUSE);
+
+    let remove = |path: &Path, inode: u64| {
+        let file = [made.dev().to_ne_bytes(), inode.to_ne_bytes()].concat();
+        keeper.ask(&[&[REMOVE], &file[..], path.as_os_str().as_bytes()].concat(), None).0
+    };
+    assert_eq!(remove(&other, made.ino()), libc::EACCES);
+    assert_eq!(remove(&named, made.ino() + 1), 0);
+    assert!(named.exists(), "it was another file");
+    assert_eq!(remove(&named, made.ino()), 0);
+    assert!(!named.exists());
+
+    // Somebody else may choose what the name leads to.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(place(&named, &socket()), libc::EACCES);
 }

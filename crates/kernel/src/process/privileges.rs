@@ -159,6 +159,22 @@ impl Account {
     }
 }
 
+/// The number of a user, by name or number.
+///
+/// # Errors
+/// If the machine knows no such user, or its list of them cannot be read.
+pub fn user_id(name: &str) -> Result<u32, PrivilegeError> {
+    find_user(name).map(|entry| entry.uid)
+}
+
+/// The number of a group, by name or number.
+///
+/// # Errors
+/// As for [`user_id`].
+pub fn group_id(name: &str) -> Result<u32, PrivilegeError> {
+    find_group(name)
+}
+
 /// The name of a group, or its number where it has none.
 #[must_use]
 pub fn group_name(gid: u32) -> String {

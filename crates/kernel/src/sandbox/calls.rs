@@ -45,16 +45,17 @@ pub fn seccomp_here() -> Result<(), SandboxError> {
     }))
 }
 
-/// Takes all system calls that are not on its list from this process, in all its threads, for good.
+/// Takes all system calls that are not on its list from this process, in all its threads, for good. One that `makes_sockets`
+/// gives files of Unix sockets their rights.
 ///
 /// # Errors
 /// If the kernel cannot do it, or this processor's calls are not known.
-pub fn confine_calls(confined: Confined) -> Result<(), SandboxError> {
+pub fn confine_calls(confined: Confined, makes_sockets: bool) -> Result<(), SandboxError> {
     seccomp_here()?;
     gain_nothing()?;
     // Both are asked at each call, and the stricter answer holds. Where it is yes whatever the arguments, Linux 5.11 and
     // later know that by the number alone. The second one no longer lets a third be added.
-    for program in [ending()?, listed(confined)?] {
+    for program in [ending()?, listed(confined, makes_sockets)?] {
         install(&program)?;
     }
     Ok(())
@@ -84,7 +85,7 @@ fn refused(error: impl ToString) -> SandboxError {
 type CallRules = BTreeMap<c_long, Vec<SeccompRule>>;
 
 /// Lets what is on the list, and says of everything else that there is no such call.
-fn listed(confined: Confined) -> Result<BpfProgram, SandboxError> {
+fn listed(confined: Confined, makes_sockets: bool) -> Result<BpfProgram, SandboxError> {
     let mut rules = always(BOTH);
     rules.extend(always(BOTH_ON_X86));
     rules.extend(restricted(BOTH_RESTRICTED)?);
@@ -94,6 +95,14 @@ fn listed(confined: Confined) -> Result<BpfProgram, SandboxError> {
             rules.extend(always(OF_SERVER));
             rules.extend(always(OF_SERVER_ON_X86));
             rules.extend(restricted(OF_SERVER_RESTRICTED)?);
+        }
+    }
+    if makes_sockets {
+        rules.extend(always(OF_MAKING_SOCKETS));
+        // The keeper makes none itself but to ask whether somebody answers.
+        if confined == Confined::Keeper {
+            rules.extend(always(OF_KEEPER_MAKING_SOCKETS));
+            rules.extend(restricted(&[(libc::SYS_socket, 0, ALL_BITS, &[libc::AF_UNIX as u64])])?);
         }
     }
     let missing = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
@@ -353,6 +362,19 @@ const OF_KEEPER_RESTRICTED: &[Restricted<'_>] = &[
     (libc::SYS_openat, 2, WRITING, &[0]),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, WRITING, &[0]),
+];
+
+/// The rights of a Unix socket's file.
+const OF_MAKING_SOCKETS: &[c_long] = &[libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchownat];
+
+/// Its place.
+const OF_KEEPER_MAKING_SOCKETS: &[c_long] = &[
+    libc::SYS_listen,
+    libc::SYS_connect,
+    libc::SYS_renameat2,
+    libc::SYS_unlinkat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
 ];
 
 /// What nothing in these processes asks for, whatever library does it: other programs, other processes, other machines'

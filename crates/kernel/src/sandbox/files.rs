@@ -20,6 +20,8 @@ pub struct Files {
     pub write: Vec<PathBuf>,
     /// Folders in which files may be removed.
     pub remove: Vec<PathBuf>,
+    /// Folders in which Unix sockets may be made, renamed and removed.
+    pub sockets: Vec<PathBuf>,
     /// Whether TCP connections may be made (to be forbidden since Linux 6.7).
     pub connect: bool,
 }
@@ -83,6 +85,7 @@ pub(super) fn restrict(files: &Files) -> Result<RulesetStatus, RulesetError> {
     made = add(made, &files.read, read)?;
     made = add(made, &files.write, read | of_files | in_folders)?;
     made = add(made, &files.remove, AccessFs::RemoveFile.into())?;
+    made = add(made, &files.sockets, AccessFs::MakeSock | AccessFs::RemoveFile)?;
     Ok(made.restrict_self()?.ruleset)
 }
 

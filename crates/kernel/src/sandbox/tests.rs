@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -22,7 +23,7 @@ fn what_is_confined_reads_writes_executes_and_connects_only_as_listed() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for name in ["read", "write", "neither"] {
+    for name in ["read", "write", "sockets", "neither"] {
         fs::create_dir(folder.path().join(name)).unwrap();
         fs::write(folder.path().join(name).join("file"), name).unwrap();
     }
@@ -44,6 +45,7 @@ fn as_confined(folder: &Path) {
         read: vec![path("read"), path("missing")],
         write: vec![path("write")],
         remove: Vec::new(),
+        sockets: vec![path("sockets")],
         connect: false,
     };
     files::restrict(&files).unwrap();
@@ -61,6 +63,12 @@ fn as_confined(folder: &Path) {
     fs::create_dir(path("write/folder")).unwrap();
     fs::rename(path("write/new"), path("write/folder/old")).unwrap();
     fs::remove_file(path("write/folder/old")).unwrap();
+
+    drop(UnixListener::bind(path("sockets/new")).unwrap());
+    fs::rename(path("sockets/new"), path("sockets/moved")).unwrap();
+    fs::remove_file(path("sockets/moved")).unwrap();
+    is_refused(fs::write(path("sockets/file"), ""));
+    is_refused(UnixListener::bind(path("write/socket")).map(drop));
 
     is_refused(fs::read("/etc/passwd").map(drop));
     is_refused(fs::read(path("neither/file")).map(drop));
@@ -88,7 +96,7 @@ fn in_another_process(role: &str) -> Output {
 fn in_a_process_of_its_own() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let confined = if role == "keeper" { Confined::Keeper } else { Confined::Server };
-    confine_calls(confined).unwrap();
+    confine_calls(confined, false).unwrap();
     match (role.as_str(), role.parse()) {
         (_, Ok(call)) => drop(ask(call, 0)),
         ("server", _) => as_server(),

@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use proptest::prelude::*;
 
 use super::{
-    Endpoints, Header, Parse, ProxyError, TlsFacts, Tlv, V1_BYTES_MAX, V2_BYTES_MAX, Version,
-    parse, write_v1, write_v2,
+    Endpoints, Header, Parse, ProxyError, Speaker, TlsFacts, Tlv, V1_BYTES_MAX, V2_BYTES_MAX,
+    Version, parse, write_v1, write_v2,
 };
 
 fn address(text: &str) -> SocketAddr {
@@ -222,7 +222,7 @@ fn what_is_said_of_tls_comes_back() {
         Tlv::Tls(facts),
     ];
     let mut header = Vec::new();
-    write_v2(Some((address("192.0.2.1:1"), address("192.0.2.2:2"))), &said, &mut header);
+    write_v2(Speaker::Client((address("192.0.2.1:1"), address("192.0.2.2:2"))), &said, &mut header);
     assert_eq!(whole(&header).0.tlvs.iter().collect::<Vec<_>>(), said);
 }
 
@@ -238,7 +238,7 @@ fn a_value_too_long_for_the_header_is_left_out() {
     let mut header = Vec::new();
     let said =
         [Tlv::Authority(&long), Tlv::Alpn(b"http/1.1"), Tlv::Authority(&long), Tlv::UniqueId(b"1")];
-    write_v2(None, &said, &mut header);
+    write_v2(Speaker::Ourselves, &said, &mut header);
     assert!(header.len() <= V2_BYTES_MAX);
     // Of LOCAL the values are ignored; what was written is seen as if it were another command.
     header[12] = 0x21;
@@ -260,7 +260,11 @@ fn a_long_certificate_takes_no_room_from_what_is_said_of_tls() {
         let pem = vec![b'p'; bytes];
         let said = [Tlv::Alpn(b"h2"), Tlv::ClientCertificate(&pem), Tlv::Tls(facts)];
         let mut header = Vec::new();
-        write_v2(Some((address("192.0.2.1:1"), address("192.0.2.2:2"))), &said, &mut header);
+        write_v2(
+            Speaker::Client((address("192.0.2.1:1"), address("192.0.2.2:2"))),
+            &said,
+            &mut header,
+        );
         let expected = if is_said { said.to_vec() } else { vec![said[0], said[2]] };
         assert_eq!(whole(&header).0.tlvs.iter().collect::<Vec<_>>(), expected, "{bytes}");
         assert_eq!(header.len() == V2_BYTES_MAX, is_said);
@@ -271,8 +275,8 @@ fn a_long_certificate_takes_no_room_from_what_is_said_of_tls() {
 fn addresses_of_two_families_are_written_as_their_version_can() {
     let (v4, v6) = (address("192.0.2.1:1"), address("[2001:db8::1]:2"));
     let (mut line, mut binary) = (Vec::new(), Vec::new());
-    write_v1(v4, v6, &mut line);
-    write_v2(Some((v4, v6)), &[], &mut binary);
+    write_v1(Some((v4, v6)), &mut line);
+    write_v2(Speaker::Client((v4, v6)), &[], &mut binary);
     assert_eq!(line, b"PROXY UNKNOWN\r\n");
     assert_eq!(whole(&binary).0.endpoints, inet("[::ffff:192.0.2.1]:1", "[2001:db8::1]:2"));
 }
@@ -339,8 +343,8 @@ proptest! {
     #[test]
     fn what_is_written_is_read(source in any_address(), destination in any_address()) {
         let (mut line, mut binary) = (Vec::new(), Vec::new());
-        write_v1(source, destination, &mut line);
-        write_v2(Some((source, destination)), &[], &mut binary);
+        write_v1(Some((source, destination)), &mut line);
+        write_v2(Speaker::Client((source, destination)), &[], &mut binary);
         let expected = Endpoints::Inet { source, destination };
         if source.is_ipv4() == destination.is_ipv4() {
             prop_assert_eq!(whole(&line).0.endpoints, expected);
@@ -398,5 +402,18 @@ fn a_signature_is_there_with_its_last_byte() {
         assert!(
             super::has_signature(signature) && super::has_signature(&[signature, next].concat())
         );
+    }
+}
+
+#[test]
+fn a_client_without_an_address_is_spoken_for_without_one() {
+    let (mut line, mut binary) = (Vec::new(), Vec::new());
+    write_v1(None, &mut line);
+    assert_eq!(line, b"PROXY UNKNOWN\r\n");
+    write_v2(Speaker::Nameless, &[Tlv::Authority(b"a.example")], &mut binary);
+    // PROXY, for what is said of it counts; of no family.
+    assert_eq!(binary[12..14], [0x21, 0x00]);
+    for header in [line, binary] {
+        assert_eq!(whole(&header).0.endpoints, Endpoints::Socket);
     }
 }

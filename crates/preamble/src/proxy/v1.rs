@@ -72,10 +72,10 @@ fn port(text: &str) -> Option<u16> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-pub(super) fn write(source: SocketAddr, destination: SocketAddr, target: &mut Vec<u8>) {
-    let family = match (source, destination) {
-        (SocketAddr::V4(_), SocketAddr::V4(_)) => "TCP4",
-        (SocketAddr::V6(_), SocketAddr::V6(_)) => "TCP6",
+pub(super) fn write(endpoints: Option<(SocketAddr, SocketAddr)>, target: &mut Vec<u8>) {
+    let (family, source, destination) = match endpoints {
+        Some((from @ SocketAddr::V4(_), to @ SocketAddr::V4(_))) => ("TCP4", from, to),
+        Some((from @ SocketAddr::V6(_), to @ SocketAddr::V6(_))) => ("TCP6", from, to),
         _ => {
             target.extend_from_slice(b"PROXY UNKNOWN\r\n");
             return;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::crc32c::crc32c;
 use super::tlv::CHECKSUM;
-use super::{Endpoints, Header, Parse, ProxyError, Tlv, Tlvs, Version};
+use super::{Endpoints, Header, Parse, ProxyError, Speaker, Tlv, Tlvs, Version};
 
 /// The longest header that is taken. The protocol's own limit is 64 KiB; what real senders say fits a tenth of this.
 pub const HEADER_BYTES_MAX: usize = 4_096;
@@ -19,8 +19,8 @@ pub(super) fn parse(received: &[u8]) -> Result<Parse<'_>, ProxyError> {
         return Err(ProxyError::Missing);
     }
     let is_local = match received.get(SIGNATURE.len()) {
-        None | Some(0x21) => false,
-        Some(0x20) => true,
+        None | Some(&PROXY) => false,
+        Some(&LOCAL) => true,
         Some(_) => return Err(ProxyError::Malformed),
     };
     let Some(&[.., family, high, low]) = received.first_chunk::<PREFIX_BYTES>() else {
@@ -102,15 +102,12 @@ fn check(header: &[u8], tlvs: Tlvs<'_>) -> Result<(), ProxyError> {
     }
 }
 
-pub(super) fn write(
-    endpoints: Option<(SocketAddr, SocketAddr)>,
-    tlvs: &[Tlv<'_>],
-    target: &mut Vec<u8>,
-) {
+pub(super) fn write(speaker: Speaker, tlvs: &[Tlv<'_>], target: &mut Vec<u8>) {
     let start = target.len();
     target.extend_from_slice(&SIGNATURE);
-    target.extend_from_slice(&[if endpoints.is_some() { 0x21 } else { 0x20 }, UNSPECIFIED, 0, 0]);
-    if let Some((source, destination)) = endpoints {
+    let command = if speaker == Speaker::Ourselves { LOCAL } else { PROXY };
+    target.extend_from_slice(&[command, UNSPECIFIED, 0, 0]);
+    if let Speaker::Client((source, destination)) = speaker {
         let family = match (source.ip(), destination.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 target.extend_from_slice(&source.octets());
@@ -160,6 +157,10 @@ fn as_ipv6(address: IpAddr) -> Ipv6Addr {
         IpAddr::V6(address) => address,
     }
 }
+
+/// Version 2 and a command (§2.2).
+const LOCAL: u8 = 0x20;
+const PROXY: u8 = 0x21;
 
 /// Families and transports (§2.2).
 const UNSPECIFIED: u8 = 0x00;

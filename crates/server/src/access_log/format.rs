@@ -1,8 +1,9 @@
 //! One entry as one line, in JSON, in the combined format, or for a person.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::client_address::ClientAddress;
 
 use kettle_tls::Session;
 use time::OffsetDateTime;
@@ -63,7 +64,7 @@ pub(super) fn write_combined_plain(
 }
 
 fn write_combined_fields(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &ResponseEntry<'_>) {
-    write_display(out, entry.remote.ip());
+    write_display(out, entry.remote.host());
     out.extend_from_slice(b" - ");
     match entry.user {
         // A space would end the field.
@@ -144,7 +145,7 @@ pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut TimeTexts, entry: &Resp
     let milliseconds = entry.duration.as_secs_f64() * 1000.0;
     let path = entry.path.as_str();
     let cut = if entry.completed { "" } else { " cut short" };
-    let (bytes, client) = (entry.body_bytes, entry.remote.ip());
+    let (bytes, client) = (entry.body_bytes, entry.remote.host());
     write_display(out, format_args!(" {bytes} B {milliseconds:.1} ms {path} {client}{cut}\n"));
 }
 
@@ -230,11 +231,11 @@ pub(super) fn number_member(out: &mut Vec<u8>, name: &str, value: u64) {
 }
 
 /// An address, and its port where that is known, each under its name.
-pub(super) fn address_members(out: &mut Vec<u8>, names: [&str; 2], address: SocketAddr) {
+pub(super) fn address_members(out: &mut Vec<u8>, names: [&str; 2], address: ClientAddress) {
     let [name, port_name] = names;
-    plain_member(out, name, address.ip());
-    if address.port() > 0 {
-        number_member(out, port_name, address.port().into());
+    plain_member(out, name, address.host());
+    if let Some(port) = address.port() {
+        number_member(out, port_name, port.into());
     }
 }
 

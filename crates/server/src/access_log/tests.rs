@@ -35,7 +35,7 @@ static ID: LazyLock<RequestId> = LazyLock::new(|| RequestId::said(b"abc-1").unwr
 fn entry() -> ResponseEntry<'static> {
     ResponseEntry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_295_747_042),
-        remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
+        remote: SocketAddr::from(([192, 0, 2, 7], 40_000)).into(),
         host: Some(b"example.org:8443"),
         method: b"GET",
         target: b"/a?b",
@@ -135,7 +135,11 @@ fn a_plain_line_has_the_fields_that_others_count() {
 fn a_port_that_nobody_said_is_left_out() {
     let mut out = Vec::new();
     let remote = SocketAddr::from(([192, 0, 2, 7], 0));
-    write_json(&mut out, &mut TimeTexts::default(), &ResponseEntry { remote, ..entry() });
+    write_json(
+        &mut out,
+        &mut TimeTexts::default(),
+        &ResponseEntry { remote: remote.into(), ..entry() },
+    );
     let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!((&line["remote"], line.get("remote_port")), (&"192.0.2.7".into(), None));
 }

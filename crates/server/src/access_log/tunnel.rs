@@ -1,9 +1,8 @@
 //! One tunnel as one line, in JSON, as fields behind a client's address, or for a person.
 
-use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-use kettle_config::LogFormat;
+use kettle_config::{ListenAddress, LogFormat};
 use kettle_tls::Session;
 
 use super::escape::write_combined_field;
@@ -11,6 +10,7 @@ use super::format::{
     TimeTexts, address_members, microseconds, number_member, quoted_field, text_member, word_field,
     write_display, write_iso, write_number, write_time_of_day,
 };
+use crate::client_address::ClientAddress;
 use crate::tx_path::{Flow, Reason};
 
 /// What is known of one tunnel when it is over.
@@ -19,11 +19,11 @@ pub struct TunnelEntry<'a> {
     /// When its connection was accepted.
     pub time: SystemTime,
     /// The client, by its PROXY header where it came with one.
-    pub remote: SocketAddr,
+    pub remote: ClientAddress,
     /// Who connected to us: the load balancer, where that is not the client.
-    pub peer: SocketAddr,
+    pub peer: ClientAddress,
     /// Where it listens.
-    pub listener: SocketAddr,
+    pub listener: &'a ListenAddress,
     /// The backend's name.
     pub backend: &'a str,
     /// The server's name; none if none could be had.
@@ -107,7 +107,7 @@ impl TunnelEntry<'_> {
 
     /// No request stands in it: what readers of the combined format look for is not there.
     fn write_combined_fields(&self, out: &mut Vec<u8>, clock: &mut TimeTexts) {
-        write_display(out, self.remote.ip());
+        write_display(out, self.remote.host());
         out.extend_from_slice(b" - - [");
         clock.write_common(out, self.time);
         out.extend_from_slice(b"] \"-\" - ");
@@ -144,7 +144,7 @@ impl TunnelEntry<'_> {
         let place = self.server.unwrap_or(self.backend);
         let (sent, received) = (bytes(self.to_client), bytes(self.to_backend));
         let path = self.to_client.map_or("-", |flow| flow.path.as_str());
-        let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.ip(), self.end);
+        let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.host(), self.end);
         write_display(
             out,
             format_args!(
@@ -165,17 +165,19 @@ fn bytes(flow: Option<Flow>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::time::UNIX_EPOCH;
 
     use super::*;
     use crate::tx_path::TxPath;
 
     fn line(format: LogFormat) -> String {
+        let listener = SocketAddr::from(([0, 0, 0, 0], 443)).into();
         let entry = TunnelEntry {
             time: UNIX_EPOCH + Duration::from_millis(1_795_295_747_042),
-            remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
-            peer: SocketAddr::from(([10, 0, 0, 1], 5_000)),
-            listener: SocketAddr::from(([0, 0, 0, 0], 443)),
+            remote: SocketAddr::from(([192, 0, 2, 7], 40_000)).into(),
+            peer: SocketAddr::from(([10, 0, 0, 1], 5_000)).into(),
+            listener: &listener,
             backend: "app",
             server: Some("127.0.0.1:80"),
             connect_time: Some(Duration::from_micros(90)),

@@ -1,7 +1,6 @@
 //! Getting a connection: a slot on a server, waited for where all are full; the connection; the next server where that
 //! fails, each at most once.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use super::failure::{ConnectError, Failure, Outcome};
 use super::slot::{Choice, Slot};
 use super::socket::{self, Socket};
 use super::{Backend, Server};
+use crate::client_address::ClientHost;
 
 /// A connection to a server of a backend.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Connected<S = Socket> {
 #[derive(Debug)]
 pub struct Attempts {
     backend: Arc<Backend>,
-    client: IpAddr,
+    client: ClientHost,
     /// Servers that failed this client, by index.
     tried: Vec<usize>,
     last_failure: Option<Failure>,
@@ -59,7 +59,7 @@ struct Record {
 impl Backend {
     /// The servers to try for a client, one after the other.
     #[must_use]
-    pub fn attempts(self: &Arc<Self>, client: IpAddr) -> Attempts {
+    pub fn attempts(self: &Arc<Self>, client: ClientHost) -> Attempts {
         Attempts {
             backend: Arc::clone(self),
             client,

@@ -4,6 +4,8 @@
 
 use std::net::IpAddr;
 
+use crate::client_address::ClientHost;
+
 /// A server as a choice sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -76,7 +78,7 @@ pub fn random_two(candidates: &[Candidate], random: u64) -> Option<usize> {
 /// Always the same one for the same address (weighted rendezvous hashing): a candidate that is lost moves only its own
 /// clients, and one that comes takes only those it will keep.
 #[must_use]
-pub fn source_hash(candidates: &[Candidate], client: IpAddr) -> Option<usize> {
+pub fn source_hash(candidates: &[Candidate], client: ClientHost) -> Option<usize> {
     let client = address_key(client);
     let eligible = candidates.iter().enumerate().filter(|(_, it)| it.is_eligible);
     let scored = eligible.map(|(index, it)| (index, score(mix(client ^ mix(it.key)), it.weight)));
@@ -127,10 +129,11 @@ fn score(hash: u64, weight: u32) -> f64 {
     -f64::from(weight) / unit.ln()
 }
 
-fn address_key(address: IpAddr) -> u64 {
-    match address.to_canonical() {
-        IpAddr::V4(address) => hash(&address.octets()),
-        IpAddr::V6(address) => hash(&address.octets()),
+fn address_key(client: ClientHost) -> u64 {
+    match client.to_canonical() {
+        ClientHost::Ip(IpAddr::V4(address)) => hash(&address.octets()),
+        ClientHost::Ip(IpAddr::V6(address)) => hash(&address.octets()),
+        ClientHost::Unix => hash(&[]),
     }
 }
 

@@ -120,7 +120,7 @@ async fn begin(
         SendProxy::V1 => socket.write_all(b"PROXY UNKNOWN\r\n").await?,
         SendProxy::V2 | SendProxy::AsReceived => {
             let mut header = Vec::new();
-            proxy::write_v2(None, &[], &mut header);
+            proxy::write_v2(proxy::Speaker::Ourselves, &[], &mut header);
             socket.write_all(&header).await?;
         }
         // From 127.0.0.1, over IPv4.

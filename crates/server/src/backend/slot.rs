@@ -1,6 +1,5 @@
 //! A slot on a server, counted for as long as it is held, and which connection gets the next one.
 
-use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
@@ -10,6 +9,7 @@ use tokio::time::Instant;
 use super::balance::{self, Candidate};
 use super::state::Standing;
 use super::{Backend, BackendShared, Server};
+use crate::client_address::ClientHost;
 
 /// A slot on a server. When it is dropped, the next waiter gets it.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Drop for Slot {
 
 impl Backend {
     /// Takes a slot on one of the servers that were not tried yet.
-    pub(super) fn take(&self, client: IpAddr, tried: &[usize], now: Instant) -> Choice {
+    pub(super) fn take(&self, client: ClientHost, tried: &[usize], now: Instant) -> Choice {
         // Round again only if another worker took the last slot in between. A connection that loses so often may as well wait.
         for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
@@ -125,7 +125,7 @@ impl Backend {
         })
     }
 
-    fn choose(&self, candidates: &[Candidate], client: IpAddr) -> Option<usize> {
+    fn choose(&self, candidates: &[Candidate], client: ClientHost) -> Option<usize> {
         let turn = || self.shared.turns.fetch_add(1, Relaxed);
         match self.settings.balance {
             Balance::LeastConnections => balance::least_connections(candidates, turn()),

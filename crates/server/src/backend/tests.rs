@@ -8,13 +8,14 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
 use super::*;
+use crate::client_address::ClientHost;
 use crate::metrics::{Metrics, render};
 
 mod connecting;
 mod queueing;
 mod reloads;
 
-const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+const CLIENT: ClientHost = ClientHost::Ip(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)));
 
 /// Servers of a backend called `app`, as settings.
 fn settings(servers: Vec<BackendServer>) -> kettle_config::Backend {
@@ -95,13 +96,13 @@ fn nobody_else() -> Option<Arc<Backend>> {
 
 /// As tunnels do it.
 impl Backend {
-    async fn connect(self: &Arc<Self>, client: IpAddr) -> Result<Connected, ConnectError> {
+    async fn connect(self: &Arc<Self>, client: ClientHost) -> Result<Connected, ConnectError> {
         self.connect_with(client, async |socket, _: &Server| Ok(socket)).await
     }
 
     async fn connect_with<S>(
         self: &Arc<Self>,
-        client: IpAddr,
+        client: ClientHost,
         make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
     ) -> Result<Connected<S>, ConnectError> {
         let mut attempts = self.attempts(client);

@@ -24,7 +24,7 @@ use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, Tls
 use crate::respond::{self, respond};
 use crate::response::{Body, Response};
 use crate::setup::Answering;
-use crate::tx_path::TxPath;
+use crate::tx_path::{Reason, TxPath};
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
@@ -283,11 +283,14 @@ impl Connection {
     }
 
     pub(super) fn preference(&self, response: &Response) -> PathPreference {
+        let is_unix = self.listener().is_some_and(|it| it.address.unix().is_some());
         let listener = self.listener().and_then(Listener::https);
         let choice = response.tx_path.or(listener.map(|listener| listener.path));
         PathPreference {
             choice: choice.unwrap_or(TxPathChoice::Auto),
             crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
+            // Nothing is encrypted over a plain one.
+            obstacle: (is_unix && listener.is_some()).then_some(Reason::UnixSocket),
         }
     }
 

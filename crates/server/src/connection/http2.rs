@@ -22,7 +22,6 @@ mod stream;
 mod tunnel;
 
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -34,6 +33,7 @@ use kettle_tls::stream::{StreamError, TlsStream};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
+use crate::client_address::ClientAddress;
 use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::http2::{Channel, Stream};
 use fresh::Fresh;
@@ -44,7 +44,7 @@ struct Shared {
     /// A plain connection has none.
     session: Option<Session>,
     /// Who connected.
-    peer: SocketAddr,
+    peer: ClientAddress,
     channel: Rc<Channel>,
     /// Deadlines that no stream needs now.
     deadlines: RefCell<Vec<Rc<Deadline>>>,
@@ -99,7 +99,7 @@ struct Driver {
 
 impl Connection {
     /// Serves the connection to its end.
-    pub(super) async fn http2(self, stream: Box<TlsStream>, peer: SocketAddr) {
+    pub(super) async fn http2(self, stream: Box<TlsStream>, peer: ClientAddress) {
         let session = stream.session().cloned();
         let settings = Settings {
             streams_max: STREAMS_MAX,

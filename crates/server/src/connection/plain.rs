@@ -112,9 +112,9 @@ impl Connection {
 
     fn redirect_for(&self, head: &Head) -> Option<Redirect> {
         let listener = self.listener()?;
-        // Behind a port that is forwarded only the client knows its number.
+        // Behind a port that is forwarded only the client knows its number, and nobody else does behind a Unix socket.
         let asked_port = head.authority().and_then(|authority| authority.port);
-        let same_port = asked_port.unwrap_or(listener.address.value.port());
+        let same_port = asked_port.or(listener.address.port()).unwrap_or(HTTPS_PORT);
         Some(match &listener.kind {
             ListenerKind::Redirect(to) => {
                 Redirect { https_port: to.redirect_port, status: Some(to.redirect_status) }
@@ -180,6 +180,9 @@ pub(super) fn poll_drain(
 }
 
 const READ_BYTES: usize = 4_096;
+
+/// What a URL without a port means (RFC 9110 §4.2.2).
+const HTTPS_PORT: u16 = 443;
 
 /// Temporary: the port may speak something else one day. The method is kept (RFC 9110 §15.4.8).
 const MISTAKEN_SCHEME_STATUS: u16 = 307;

@@ -10,14 +10,15 @@ use tokio::net::TcpStream;
 
 use super::Connection;
 use super::plain::poll_read;
+use crate::client_address::ClientAddress;
 use crate::deadlines::Interrupt;
 
 impl Connection {
     /// Reads the header of a trusted peer; the client it names is then this connection's. From others there may be none.
     /// Returns what was received behind it, or `None` if the connection must close.
     pub(super) async fn read_proxy_header(&mut self, socket: &mut TcpStream) -> Option<Vec<u8>> {
-        let networks = self.listener().map_or(&[][..], |listener| &listener.accept_proxy);
-        let is_trusted = networks.iter().any(|network| network.contains(self.remote.ip()));
+        let peer = self.remote.host().ip();
+        let is_trusted = self.listener().is_some_and(|listener| listener.accept_proxy.has(peer));
         let time = if is_trusted { PROXY_HEADER_TIMEOUT } else { self.handshake_time_left() };
         self.deadline.extend(time);
         let mut received = Vec::new();
@@ -59,7 +60,7 @@ impl Connection {
         self.proxy_header = Some(header.version);
         let outcome = if client.is_some() { "client" } else { "own" };
         self.worker.metrics.proxy_header(header.version.as_str(), outcome);
-        self.remote = client.unwrap_or(self.remote);
+        self.remote = client.map_or(self.remote, ClientAddress::Ip);
     }
 }
 

@@ -152,7 +152,7 @@ impl Stage {
         let (accepted, remote) = accepted.unwrap();
         accepted.set_nodelay(true).unwrap();
         let snapshot = self.worker.snapshot();
-        let connection = Connection::new(Rc::clone(&self.worker), snapshot, 0, remote);
+        let connection = Connection::new(Rc::clone(&self.worker), snapshot, 0, remote.into());
         spawn_local(connection.serve(accepted));
         let socket = socket.unwrap();
         socket.set_nodelay(true).unwrap();

@@ -6,7 +6,6 @@
 //! | `tcp` | nothing | the listener |
 //! | `passthrough` | a look at the ClientHello | the name in it, the protocols it offers |
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kettle_config::StartTls;
@@ -16,6 +15,7 @@ use tokio::net::TcpStream;
 
 use super::plain::poll_read;
 use super::{Connection, LINGER};
+use crate::client_address::ClientAddress;
 use crate::deadlines::Stage;
 use crate::relay::Side;
 use crate::tunnel::{ClientSide, Peers, Tunnel};
@@ -24,7 +24,7 @@ use crate::tunnel_routes::{TunnelRoutes, TunnelSettings, TunnelStart};
 impl Connection {
     /// Carries the connection to a backend and back, to its end. `received` is what it said already, `peer` who
     /// connected to us.
-    pub(super) async fn tunnel(self, socket: TcpStream, received: Vec<u8>, peer: SocketAddr) {
+    pub(super) async fn tunnel(self, socket: TcpStream, received: Vec<u8>, peer: ClientAddress) {
         let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
             return;
         };
@@ -39,11 +39,11 @@ impl Connection {
     }
 
     /// Whom a tunnel is between, of a client that came over a connection of `socket`.
-    pub(super) fn peers(&self, client: SocketAddr, socket: SocketAddr) -> Option<Peers> {
+    pub(super) fn peers(&self, client: ClientAddress, socket: ClientAddress) -> Option<Peers> {
         Some(Peers {
             client,
             socket,
-            listener: self.listener()?.address.value,
+            listener: self.listener()?.address.value.clone(),
             destination: self.destination,
             header: self.proxy_header,
         })

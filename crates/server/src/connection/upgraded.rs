@@ -1,7 +1,6 @@
 //! A connection that has changed to another protocol: from here on it is a tunnel to the server that agreed.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,6 +11,7 @@ use kettle_tls::stream::TlsStream;
 
 use super::Connection;
 use crate::backend::Slot;
+use crate::client_address::ClientAddress;
 use crate::deadlines::Deadline;
 use crate::relay::Side;
 use crate::response::Upgraded;
@@ -55,7 +55,7 @@ impl Connection {
         self,
         stream: Box<TlsStream>,
         upgraded: Upgraded,
-        peer: SocketAddr,
+        peer: ClientAddress,
     ) {
         let Some(ends) = self.tunnel_ends(upgraded, peer) else { return };
         // A client may stop to read in a tunnel, and look after that it is there is the tunnel's. A socket that refuses has failed.
@@ -72,7 +72,11 @@ impl Connection {
     }
 
     /// The server's side of a tunnel, and whom it is between.
-    pub(super) fn tunnel_ends(&self, upgraded: Upgraded, peer: SocketAddr) -> Option<TunnelEnds> {
+    pub(super) fn tunnel_ends(
+        &self,
+        upgraded: Upgraded,
+        peer: ClientAddress,
+    ) -> Option<TunnelEnds> {
         let Upgraded { link, received, slot, backend, in_use, path, log, client } = upgraded;
         let peers = self.peers(client, peer)?;
         let path = match path {

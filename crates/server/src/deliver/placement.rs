@@ -24,6 +24,8 @@ pub struct PathPreference {
     pub choice: TxPathChoice,
     /// With `auto`: the body size from which the kernel takes over, in bytes.
     pub crossover_bytes: u64,
+    /// Why the kernel cannot encrypt on this connection, whatever it can on others.
+    pub obstacle: Option<Reason>,
 }
 
 impl PathPreference {
@@ -73,7 +75,10 @@ impl Delivery<'_> {
             let is_unwanted = preference.choice == TxPathChoice::User;
             self.delivered.reason = is_unwanted.then_some(Reason::AlreadyOffloaded);
         } else if preference.wants_kernel(demand) {
-            self.delivered.reason = self.offload().await?;
+            self.delivered.reason = match preference.obstacle {
+                None => self.offload().await?,
+                obstacle => obstacle,
+            };
         }
         if !self.stream.is_offloaded() {
             return Ok(());

@@ -105,7 +105,9 @@ impl Delivery<'_> {
         let takes_kernel = is_plain
             || matches!(preference.choice, TxPathChoice::Auto | TxPathChoice::KernelSendfile);
         let is_wanted = is_large && takes_kernel;
-        let obstacle = self.worker.offloads.splice_obstacle(self.stream.session());
+        let offloads = &self.worker.offloads;
+        let obstacle = preference.obstacle;
+        let obstacle = obstacle.or_else(|| offloads.splice_obstacle(self.stream.session()));
         let obstacle = obstacle.filter(|_| is_wanted);
         let bytes = if is_wanted && obstacle.is_none() { length } else { 1 };
         let demand = Demand { bytes, is_file: false, is_last: self.is_last };

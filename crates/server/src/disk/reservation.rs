@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{Device, QUEUE_MAX};
+use crate::client_address::ClientHost;
 
 /// Room for what one fetch brings, or the place of a fetch that waits for that. Given back when it is dropped.
 #[derive(Debug)]
@@ -28,20 +28,20 @@ pub(super) struct Reservations {
     /// In the order in which they came.
     waiting: BTreeMap<u64, WaitingFetch>,
     /// How many of those are one client's.
-    of_client: HashMap<IpAddr, usize>,
+    of_client: HashMap<ClientHost, usize>,
     tickets: u64,
 }
 
 #[derive(Debug)]
 struct WaitingFetch {
-    client: IpAddr,
+    client: ClientHost,
     waker: Waker,
 }
 
 impl Device {
     /// Waits for room for what a fetch of this client brings, behind those that wait already; `None` where there is none in time, or
     /// too many wait. `client` is the network that counts as one.
-    pub async fn reserve(self: &Arc<Self>, client: IpAddr) -> Option<Reservation> {
+    pub async fn reserve(self: &Arc<Self>, client: ClientHost) -> Option<Reservation> {
         self.run_queue();
         let reservation = self.begin_waiting(client)?;
         let is_held = poll_fn(|context| reservation.poll(context));
@@ -49,7 +49,7 @@ impl Device {
         Some(reservation)
     }
 
-    fn begin_waiting(self: &Arc<Self>, client: IpAddr) -> Option<Reservation> {
+    fn begin_waiting(self: &Arc<Self>, client: ClientHost) -> Option<Reservation> {
         let mut queue = self.later.lock();
         let fits = queue.has_free_room();
         let ticket = queue.reservations.begin(client, fits)?;
@@ -89,7 +89,7 @@ impl Drop for Reservation {
 
 impl Reservations {
     /// Nobody is overtaken.
-    fn begin(&mut self, client: IpAddr, fits: bool) -> Option<u64> {
+    fn begin(&mut self, client: ClientHost, fits: bool) -> Option<u64> {
         self.tickets += 1;
         if self.waiting.is_empty() && fits {
             self.held += 1;
@@ -119,7 +119,7 @@ impl Reservations {
         Some(waker)
     }
 
-    fn is_left_by(&mut self, client: IpAddr) {
+    fn is_left_by(&mut self, client: ClientHost) {
         if let Some(of_client) = self.of_client.get_mut(&client) {
             *of_client -= 1;
             if *of_client == 0 {

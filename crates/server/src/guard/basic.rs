@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use zeroize::Zeroizing;
 use super::Guards;
 use super::password::{self, fits};
 use super::users::{Users, UsersMistake};
+use crate::client_address::ClientHost;
 use crate::error_page::HttpError;
 use crate::request::Request;
 use crate::response::Notes;
@@ -139,7 +139,7 @@ impl BasicAuth {
         let verdict = match verdicts.known(&tag, now).await {
             Ok(verdict) => verdict,
             Err(check) => {
-                let verdict = self.verify(name, password, request.client.ip()).await;
+                let verdict = self.verify(name, password, request.client.host()).await;
                 check.end(&verdict, now + VERDICT_AGE_MAX);
                 verdict
             }
@@ -158,7 +158,7 @@ impl BasicAuth {
         }
     }
 
-    async fn verify(&self, name: &str, password: &str, client: IpAddr) -> Verdict {
+    async fn verify(&self, name: &str, password: &str, client: ClientHost) -> Verdict {
         let (hash, is_known) = self.users.hash(name);
         let password = Zeroizing::new(password.as_bytes().to_vec());
         match fits(hash, password, client).await {

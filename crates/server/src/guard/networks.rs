@@ -1,8 +1,8 @@
 //! Clients by their network: the longest prefix that holds an address decides.
 
-use std::net::IpAddr;
-
 use kettle_config::{Network, Route};
+
+use crate::client_address::ClientHost;
 
 /// The networks of a route.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ impl Networks {
         (!allow.is_empty() || !deny.is_empty()).then_some(Self { allow, deny })
     }
 
-    /// Whether this client may ask.
-    pub(super) fn allow(&self, client: IpAddr) -> bool {
+    /// Whether this client may ask. Without an address it is in no network.
+    pub(super) fn allow(&self, client: ClientHost) -> bool {
         match (longest(&self.allow, client), longest(&self.deny, client)) {
             (None, None) => self.allow.is_empty(),
             (allow, deny) => allow > deny,
@@ -27,7 +27,8 @@ impl Networks {
 }
 
 /// The prefix of the narrowest network with this address.
-fn longest(networks: &[Network], client: IpAddr) -> Option<u8> {
+fn longest(networks: &[Network], client: ClientHost) -> Option<u8> {
+    let client = client.ip()?;
     let holding = networks.iter().filter(|network| network.contains(client));
     holding.map(Network::prefix_bits).max()
 }

@@ -3,7 +3,6 @@
 
 mod queue;
 
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use super::users::Hash;
+use crate::client_address::ClientHost;
 use crate::clock::is_long_ago;
 use queue::Queue;
 
@@ -35,7 +35,7 @@ pub(super) fn note_processors() {
 pub(super) async fn fits(
     hash: Arc<Hash>,
     password: Zeroizing<Vec<u8>>,
-    client: IpAddr,
+    client: ClientHost,
 ) -> Result<bool, Busy> {
     let are_there = THREADS.lock().unwrap_or_else(PoisonError::into_inner).are_there(start);
     if !are_there {
@@ -48,7 +48,7 @@ async fn answer(
     queue: &Queue<Job>,
     hash: Arc<Hash>,
     password: Zeroizing<Vec<u8>>,
-    client: IpAddr,
+    client: ClientHost,
 ) -> Result<bool, Busy> {
     let (answer, answered) = oneshot::channel();
     let is_forsaken = |job: &Job| job.answer.is_closed();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kettle_kernel::bug;
 
-use crate::request;
+use crate::client_address::ClientHost;
 
 /// The clients of a route.
 #[derive(Debug)]
@@ -71,7 +71,11 @@ impl RateLimit {
     }
 
     /// Takes one request out of a client's bucket.
-    pub(super) fn take(&self, client: IpAddr, now: Duration) -> Result<Option<InUse>, Exceeded> {
+    pub(super) fn take(
+        &self,
+        client: ClientHost,
+        now: Duration,
+    ) -> Result<Option<InUse>, Exceeded> {
         let network = network(client);
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut set = self.table.set(network);
@@ -94,10 +98,12 @@ impl RateLimit {
 }
 
 /// The bits of the network that counts as one client. Zero marks an empty place in the table, so that of address 0 is entered as 1.
-fn network(client: IpAddr) -> u128 {
-    let bits = match request::network(client) {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits(),
+fn network(client: ClientHost) -> u128 {
+    let bits = match client.network() {
+        ClientHost::Ip(IpAddr::V4(address)) => address.to_ipv6_mapped().to_bits(),
+        ClientHost::Ip(IpAddr::V6(address)) => address.to_bits(),
+        // An address of multicast, which no client has.
+        ClientHost::Unix => u128::MAX,
     };
     bits.max(1)
 }

@@ -3,7 +3,6 @@
 //! Signed is `SECONDS`, a line feed and the path as it is served; with `client` another line feed and the address.
 
 use std::io;
-use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kettle_http::Method;
@@ -12,7 +11,8 @@ use kettle_kernel::keeper;
 use kettle_tls::mac::{Mac, MacKey};
 
 use super::users::UsersMistake;
-use crate::request::{Request, network};
+use crate::client_address::ClientHost;
+use crate::request::Request;
 
 /// The secrets of a route.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl SignedUrls {
             value("expires").zip(value("signature")).ok_or("no-signature")?;
         let signature = hexadecimal(signature).ok_or("signature")?;
         let client = if self.client {
-            format!("\n{}", signed_client(request.client.ip()))
+            format!("\n{}", signed_client(request.client.host()))
         } else {
             String::new()
         };
@@ -110,8 +110,8 @@ fn says_no_more(request: &Request<'_>, query: &str) -> bool {
 }
 
 /// What is signed of a client.
-fn signed_client(client: IpAddr) -> String {
-    network(client).to_string()
+fn signed_client(client: ClientHost) -> String {
+    client.network().to_string()
 }
 
 fn hexadecimal(text: &str) -> Option<Mac> {

@@ -132,7 +132,7 @@ async fn take_in(
     bodies: BodyStore<'_>,
     request: &mut Request<'_>,
 ) -> Result<Spooled, PassError> {
-    let (client, body) = (request.client.ip(), &mut request.body);
+    let (client, body) = (request.client.host(), &mut request.body);
     let taken_back = body.taken_back();
     tokio::select! {
         biased;

@@ -1,14 +1,14 @@
 //! Bodies that are stored before a server gets them: which, and how one comes into the spool.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use kettle_config::RequestBuffering;
 use kettle_http::h1::framing::BodyFraming;
 
 use super::ProxyRoute;
+use crate::client_address::ClientHost;
 use crate::disk::Disks;
-use crate::request::{Head, Request, RequestBody, network};
+use crate::request::{Head, Request, RequestBody};
 use crate::spool::{Spool, SpoolError, Spooled};
 
 /// Where a worker stores bodies.
@@ -62,12 +62,12 @@ impl ProxyRoute {
 /// Stores all of a client's body of at most `bytes_max` bytes. A client that waits to be told to go on is told at once: no server says it.
 pub(super) async fn store(
     store: BodyStore<'_>,
-    client: IpAddr,
+    client: ClientHost,
     body: &mut RequestBody<'_>,
     bytes_max: u64,
 ) -> Result<Spooled, StoreError> {
     let bytes_max = bytes_max.min(store.spool.body_bytes_max());
-    let mut spooled = store.spool.begin(network(client), store.disks);
+    let mut spooled = store.spool.begin(client.network(), store.disks);
     while let Some(data) =
         body.chunk(bytes_max).await.map_err(|error| StoreError::Client(error.status()))?
     {

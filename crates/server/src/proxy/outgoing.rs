@@ -13,6 +13,7 @@ use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
 use super::words::Words;
+use crate::client_address::ClientHost;
 use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
@@ -44,7 +45,7 @@ impl ProxyRoute {
         };
         let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
         let mut outgoing =
-            OutgoingRequest::new(method, &reference, &host, client.ip(), self.timeout)?;
+            OutgoingRequest::new(method, &reference, &host, client.host(), self.timeout)?;
         for (name, value) in head.headers() {
             let is_kept = is_ours(name) || client.is_named_by(name);
             if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
@@ -143,7 +144,7 @@ impl ProxyRoute {
     /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
     /// operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
-        let (scheme, address) = (client.scheme.as_str(), text_of(client.ip()));
+        let (scheme, address) = (client.scheme.as_str(), text_of(client.host()));
         let is_ours = |name: &str| !self.is_own(name.as_bytes());
         if let Some(host) = host.filter(|_| is_ours("x-forwarded-host")) {
             outgoing.field("x-forwarded-host", host);
@@ -179,9 +180,9 @@ impl ProxyRoute {
     }
 }
 
-/// An address as text. Most are of IPv4, and need none of what formatting has to offer.
-fn text_of(address: IpAddr) -> String {
-    let IpAddr::V4(address) = address else { return address.to_string() };
+/// A client as text. Most have an address of IPv4, and need none of what formatting has to offer.
+fn text_of(client: ClientHost) -> String {
+    let ClientHost::Ip(IpAddr::V4(address)) = client else { return client.to_string() };
     let mut text = String::with_capacity("255.255.255.255".len());
     for octet in address.octets() {
         if !text.is_empty() {
@@ -192,13 +193,21 @@ fn text_of(address: IpAddr) -> String {
     text
 }
 
-/// Adds an address as `Forwarded` has it (RFC 7239 §6): one of IPv6, which has colons, in brackets.
-fn add_node(value: &mut Vec<u8>, address: &str) {
-    let (before, behind) = if address.contains(':') { ("for=\"[", "]\"") } else { ("for=", "") };
-    for part in [before, address, behind] {
+/// Adds a client as `Forwarded` has it (RFC 7239 §6): an address of IPv6, which has colons, in brackets. One on a Unix socket has
+/// no address.
+fn add_node(value: &mut Vec<u8>, client: &str) {
+    let parts = match client {
+        UNIX => ["for=", "unknown", ""],
+        address if address.contains(':') => ["for=\"[", address, "]\""],
+        address => ["for=", address, ""],
+    };
+    for part in parts {
         value.extend_from_slice(part.as_bytes());
     }
 }
+
+/// A client on a Unix socket, as text.
+const UNIX: &str = "unix:";
 
 /// A host as it is compared and passed on; most are sent so.
 fn in_lower_case(host: &str) -> Cow<'_, str> {

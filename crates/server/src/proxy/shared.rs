@@ -1,6 +1,5 @@
 //! The request whose response many clients get: nothing in it is the matter of one of them alone.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use kettle_http::forwarded::Scheme;
@@ -8,6 +7,7 @@ use kettle_http::target::{Target, reference};
 
 use super::ProxyRoute;
 use super::words::Words;
+use crate::client_address::ClientHost;
 use crate::request::Request;
 use crate::upstream::OutgoingRequest;
 
@@ -67,7 +67,7 @@ impl ProxyRoute {
     pub(crate) fn shared_request(
         &self,
         target: &SharedTarget,
-        client: IpAddr,
+        client: ClientHost,
         fields: &[(String, Vec<u8>)],
     ) -> Option<OutgoingRequest> {
         // What the key has, and no more.

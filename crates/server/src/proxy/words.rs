@@ -57,7 +57,7 @@ impl Words<'_> {
     fn word(&self, word: RequestWord) -> Cow<'_, str> {
         let nothing = Cow::Borrowed("");
         match word {
-            RequestWord::ClientIp => self.client.map_or(nothing, |it| it.ip().to_string().into()),
+            RequestWord::ClientIp => self.client.map_or(nothing, |it| it.host().to_string().into()),
             RequestWord::ClientPort => {
                 let port = self.client.and_then(Client::port);
                 port.map_or(nothing, |port| port.to_string().into())

@@ -3,7 +3,6 @@
 
 use std::fmt::Debug;
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use super::abandoned_fetch::AbandonedFetch;
 use super::cache_request::CacheRequest;
 use super::stored_response::{self, ObjectVersion};
 use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
+use crate::client_address::ClientHost;
 use crate::disk::{Device, Disks, Reservation};
 use crate::stores::{FetchBody, FetchState, FetchWriter, OpenStore};
 use crate::upstream::{
@@ -51,7 +51,7 @@ pub(super) struct Fetching {
     pub(super) is_ahead: bool,
     pub(super) arriving: FetchWriter,
     /// The client that asked first, as the network that counts as one.
-    pub(super) network: IpAddr,
+    pub(super) network: ClientHost,
     /// Room for a body that is written behind its answer.
     pub(super) reservation: Option<Reservation>,
     pub(super) begun: Instant,

@@ -23,7 +23,7 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
-use crate::request::{Departed, Request, network};
+use crate::request::{Departed, Request};
 use crate::response::{Body, Notes, Response};
 use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
 use crate::upstream::Pool;
@@ -360,8 +360,8 @@ impl CacheLookup<'_> {
         fields.extend(
             validated.into_iter().flat_map(|object| stored_response::validators(&object.head)),
         );
-        let client = request.client.ip();
-        let network = network(client);
+        let client = request.client.host();
+        let network = client.network();
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
         let Some(outgoing) = outgoing else { return Miss::Impossible };
         let (leader, fetched) = oneshot::channel();

@@ -26,7 +26,9 @@ impl Direction {
         if let Side::Tls(to) = to
             && !to.is_offloaded()
         {
-            if let Some(obstacle) = offloads.splice_obstacle(to.session()) {
+            let is_unix = socket::unix::is_unix(to.socket());
+            let obstacle = is_unix.then_some(Reason::UnixSocket);
+            if let Some(obstacle) = obstacle.or_else(|| offloads.splice_obstacle(to.session())) {
                 self.stay(obstacle, offloads);
                 return Poll::Ready(Ok(()));
             }

@@ -5,22 +5,23 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use kettle_config::{Listener, ListenerKind, Network};
+use kettle_config::{Listener, ListenerKind};
 use kettle_http::field::{are_one_to_gateways, is_of_proxies};
 use kettle_http::forwarded::{Node, Scheme, forwarded, listed};
 
 use super::Head;
 use crate::access_log::RequestId;
+use crate::client_address::{ClientAddress, ClientHost};
 
 /// The client of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Its address. Port 0: a proxy speaks for it and does not say its port.
-    pub address: SocketAddr,
+    pub address: ClientAddress,
     /// The scheme it asked by.
     pub scheme: Scheme,
     /// The proxies that are believed to be between the client and this server, the nearest last.
-    pub proxies: Vec<IpAddr>,
+    pub proxies: Vec<ClientHost>,
     /// True if a trusted proxy connected.
     pub is_vouched_for: bool,
     /// What its request is called.
@@ -32,7 +33,7 @@ pub struct Client {
 impl Client {
     /// The client at the other end of a connection to this listener.
     #[must_use]
-    pub fn connected(address: SocketAddr, listener: Option<&Listener>) -> Self {
+    pub fn connected(address: ClientAddress, listener: Option<&Listener>) -> Self {
         let is_plain =
             |it: &Listener| matches!(it.kind, ListenerKind::Http(_) | ListenerKind::Redirect(_));
         Self {
@@ -48,15 +49,15 @@ impl Client {
     /// The client that a request is for which came to this listener from `peer`: who connected, by its PROXY header where it
     /// came with one.
     #[must_use]
-    pub fn of(head: &Head, peer: SocketAddr, listener: Option<&Listener>) -> Self {
+    pub fn of(head: &Head, peer: ClientAddress, listener: Option<&Listener>) -> Self {
         let mut client = Self::connected(peer, listener);
         let Some(listener) = listener.filter(|it| !it.trusted_proxies.is_empty()) else {
             return client;
         };
         let header = listener.client_ip_header.to_ascii_lowercase();
         let trusted = &listener.trusted_proxies;
-        let is_trusted = |address: IpAddr| is_among(trusted, address);
-        client.is_vouched_for = is_among(trusted, peer.ip());
+        let is_trusted = |address: IpAddr| trusted.has(Some(address));
+        client.is_vouched_for = trusted.has(peer.host().ip());
         if client.is_vouched_for {
             let lines: Vec<_> = head.header_values(&header).collect();
             let said = head.sole_header("x-forwarded-proto").and_then(Scheme::parse);
@@ -96,8 +97,8 @@ impl Client {
     ) -> Option<Scheme> {
         let mut scheme = None;
         for (node, said) in nodes.take(PROXIES_MAX) {
-            self.proxies.push(self.ip());
-            self.address = SocketAddr::new(node.address, node.port.unwrap_or(0));
+            self.proxies.push(self.host());
+            self.address = SocketAddr::new(node.address, node.port.unwrap_or(0)).into();
             scheme = said;
             if !is_trusted(node.address) {
                 break;
@@ -109,14 +110,14 @@ impl Client {
 
     /// Its address without a port; an IPv4 address that is written as IPv6 is IPv4.
     #[must_use]
-    pub fn ip(&self) -> IpAddr {
-        self.address.ip().to_canonical()
+    pub fn host(&self) -> ClientHost {
+        self.address.host().to_canonical()
     }
 
     /// Its port, if that is known.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
-        Some(self.address.port()).filter(|port| *port > 0)
+        self.address.port()
     }
 
     /// True if a field of this name says who the client is, and so is none that a client may say.
@@ -140,7 +141,7 @@ impl Client {
 
 impl From<IpAddr> for Client {
     fn from(address: IpAddr) -> Self {
-        Self::connected(SocketAddr::new(address, 0), None)
+        Self::connected(SocketAddr::new(address, 0).into(), None)
     }
 }
 
@@ -148,19 +149,6 @@ impl Default for Client {
     fn default() -> Self {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED).into()
     }
-}
-
-/// The network that counts as one client.
-pub(crate) fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        // One subscriber has as many addresses as fit into a /64.
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        client => client,
-    }
-}
-
-fn is_among(networks: &[Network], address: IpAddr) -> bool {
-    networks.iter().any(|network| network.contains(address))
 }
 
 /// More than this many proxies in a row are not followed: the last of them is the client then.

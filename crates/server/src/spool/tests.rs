@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::*;
 
 const MEMORY: usize = 1 << 20;
 
-const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const CLIENT: ClientHost = ClientHost::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
 fn disks() -> Disks {
     Disks::new(Duration::from_secs(10))
@@ -180,7 +180,7 @@ async fn no_worker_closes_the_file_of_a_body() {
 async fn no_client_takes_the_files_of_all_others() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path(), 1 << 20, 0, 16);
-    let (other, third) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+    let [other, third] = [1, 2].map(|last| ClientHost::Ip([192, 0, 2, last].into()));
     let mut bodies = Vec::new();
     for (client, files) in [(CLIENT, 8), (other, 4), (third, 2), (CLIENT, 0)] {
         let mut taken = 0;
@@ -206,7 +206,7 @@ async fn no_client_takes_the_room_of_all_others() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path(), 160_000, MEMORY, 64);
     assert_eq!(spool.body_bytes_max(), 80_000);
-    let (other, third) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+    let [other, third] = [1, 2].map(|last| ClientHost::Ip([192, 0, 2, last].into()));
     let mut bodies = Vec::new();
     for (client, bytes) in [(CLIENT, 80_000), (other, 40_000), (third, 20_000), (CLIENT, 0)] {
         let mut spooled = spool.begin(client, &disks());

@@ -1,10 +1,10 @@
 //! What a server is told of a connection before its first byte: the PROXY header.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::LazyLock;
 
 use kettle_config::{Backend, ProxyTlv, SendProxy};
-use kettle_preamble::proxy::{self, TlsFacts, Tlv, write_v1, write_v2};
+use kettle_preamble::proxy::{self, Speaker, TlsFacts, Tlv, write_v1, write_v2};
 use kettle_tls::mac::random;
 use kettle_tls::{PeerIdentity, Resumption, Session, Version};
 
@@ -14,19 +14,20 @@ use super::Peers;
 pub(super) fn introduction(
     backend: &Backend,
     peers: &Peers,
-    destination: impl FnOnce() -> SocketAddr,
+    destination: impl FnOnce() -> Option<SocketAddr>,
     session: Option<&Session>,
     server_name: Option<&str>,
     number: u64,
 ) -> Vec<u8> {
     let mut header = Vec::new();
-    let source = peers.client;
+    // One without an address is not named; that the server gets it from us it sees.
+    let endpoints = || peers.client.socket().zip(destination());
     let is_v1_received = peers.header == Some(proxy::Version::V1);
     match backend.send_proxy {
         SendProxy::Off => {}
-        SendProxy::Ip => header = ip_header(source.ip()),
-        SendProxy::V1 => write_v1(source, destination(), &mut header),
-        SendProxy::AsReceived if is_v1_received => write_v1(source, destination(), &mut header),
+        SendProxy::Ip => header = ip_header(peers.client.host().ip()),
+        SendProxy::V1 => write_v1(endpoints(), &mut header),
+        SendProxy::AsReceived if is_v1_received => write_v1(endpoints(), &mut header),
         SendProxy::AsReceived | SendProxy::V2 => {
             let says = |tlv| backend.proxy_tlvs.contains(&tlv);
             let unique_id = format!("{:016x}-{number}", *PROCESS);
@@ -55,15 +56,16 @@ pub(super) fn introduction(
             .into_iter()
             .flatten()
             .collect();
-            write_v2(Some((source, destination())), &tlvs, &mut header);
+            write_v2(endpoints().map_or(Speaker::Nameless, Speaker::Client), &tlvs, &mut header);
         }
     }
     header
 }
 
 /// What stud's and hitch's `write-ip` says: the number of the address family on Linux, and the address.
-fn ip_header(client: IpAddr) -> Vec<u8> {
-    match client {
+/// There is no form for a client without one, so that it is 0.0.0.0.
+fn ip_header(client: Option<IpAddr>) -> Vec<u8> {
+    match client.unwrap_or(Ipv4Addr::UNSPECIFIED.into()) {
         IpAddr::V4(address) => [&[AF_INET], &address.octets()[..]].concat(),
         IpAddr::V6(address) => [&[AF_INET6], &address.octets()[..]].concat(),
     }
@@ -109,10 +111,13 @@ fn openssl_suite(session: &Session) -> String {
 mod tests {
     use std::net::Ipv6Addr;
 
+    use kettle_config::ListenAddress;
+
     use kettle_preamble::proxy::{Endpoints, Parse, parse};
     use kettle_tls::{Alpn, Cipher};
 
     use super::*;
+    use crate::client_address::ClientAddress;
 
     fn session(version: Version, suite: &'static str) -> Session {
         Session {
@@ -154,10 +159,12 @@ mod tests {
     fn version_2_says_what_tls_agreed_on() {
         let address = |last, port| SocketAddr::from(([192, 0, 2, last], port));
         let (client, destination) = (address(1, 1000), address(2, 443));
-        let listener = destination;
-        let socket = address(3, 9);
-        let peers = Peers { client, socket, listener, destination: None, header: None };
-        let to = || destination;
+        let listener = destination.into();
+        let socket = address(3, 9).into();
+        let client_address = client.into();
+        let peers =
+            Peers { client: client_address, socket, listener, destination: None, header: None };
+        let to = || Some(destination);
         let backend = |send_proxy| Backend { send_proxy, ..Backend::default() };
         let session = session(Version::Tls13, "TLS13_AES_128_GCM_SHA256");
         let name = Some("a.example");
@@ -186,18 +193,35 @@ mod tests {
         assert_eq!(v1, b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n");
         let ip = introduction(&backend(SendProxy::Ip), &peers, to, None, None, 9);
         assert_eq!(ip, [2, 192, 0, 2, 1]);
-        assert_eq!(ip_header(Ipv6Addr::LOCALHOST.into())[..2], [10, 0]);
+        assert_eq!(ip_header(Some(Ipv6Addr::LOCALHOST.into()))[..2], [10, 0]);
         let from_v1 = Peers { header: Some(proxy::Version::V1), ..peers };
         assert_eq!(introduction(&backend(SendProxy::AsReceived), &from_v1, to, None, None, 9), v1);
+    }
+
+    #[test]
+    fn a_client_of_a_unix_socket_is_not_named() {
+        let unix = ClientAddress::Unix;
+        let listener = ListenAddress::Unix("/run/a".into());
+        let peers = Peers { client: unix, socket: unix, listener, destination: None, header: None };
+        let said = |send_proxy| {
+            let backend = Backend { send_proxy, ..Backend::default() };
+            introduction(&backend, &peers, || None, None, Some("a.example"), 9)
+        };
+        assert_eq!(said(SendProxy::V1), b"PROXY UNKNOWN\r\n");
+        assert_eq!(said(SendProxy::Ip), [2, 0, 0, 0, 0]);
+        let v2 = said(SendProxy::V2);
+        let Ok(Parse::Complete { header, .. }) = parse(&v2) else { panic!() };
+        assert_eq!(header.endpoints, Endpoints::Socket);
+        assert!(header.tlvs.iter().any(|tlv| tlv == Tlv::Authority(b"a.example")));
     }
 
     #[test]
     fn version_2_says_no_more_than_it_may() {
         let address = SocketAddr::from(([192, 0, 2, 1], 443));
         let peers = Peers {
-            client: address,
-            socket: address,
-            listener: address,
+            client: address.into(),
+            socket: address.into(),
+            listener: address.into(),
             destination: None,
             header: None,
         };
@@ -209,7 +233,8 @@ mod tests {
         };
         let kinds = |tlvs: &[ProxyTlv]| {
             let name = Some("a.example");
-            let bytes = introduction(&backend(tlvs), &peers, || address, Some(&session), name, 1);
+            let bytes =
+                introduction(&backend(tlvs), &peers, || Some(address), Some(&session), name, 1);
             let Ok(Parse::Complete { header, .. }) = parse(&bytes) else { panic!() };
             header.tlvs.raw().map(|(kind, _)| kind).collect::<Vec<_>>()
         };

@@ -40,8 +40,9 @@ async fn seconds_until_end(
     let settings = kettle_config::Backend::default();
     let backends = Backends::new(&[settings], None);
     let address = SocketAddr::from(([127, 0, 0, 1], 9));
+    let ends = (address.into(), address.into());
     let app = Arc::clone(backends.iter().next().unwrap());
-    let shown = OpenTunnel::new(1, Instant::now(), [address; 2], app, 0);
+    let shown = OpenTunnel::new(1, Instant::now(), ends, app, 0);
     let deadline = deadlines.register();
     let story = async {
         talk(&mut client, &mut backend, &deadlines).await;

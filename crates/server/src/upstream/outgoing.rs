@@ -1,7 +1,8 @@
 //! A request to a server, written by us from parsed parts: a request line, one `host`, one framing.
 
-use std::net::IpAddr;
 use std::time::Duration;
+
+use crate::client_address::ClientHost;
 
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field, write_field_with};
@@ -18,7 +19,7 @@ pub struct OutgoingRequest {
     /// True if its server may take its body for the next request: its connection carries no other.
     pub is_doubtful: bool,
     /// For whom it is, for backends that choose a server by that.
-    pub client: IpAddr,
+    pub client: ClientHost,
     /// How long the server may send nothing, and take nothing.
     pub timeout: Duration,
 }
@@ -42,7 +43,7 @@ impl OutgoingRequest {
         method: &str,
         target: &str,
         host: &str,
-        client: IpAddr,
+        client: ClientHost,
         timeout: Duration,
     ) -> Option<Self> {
         let is_visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());

@@ -108,8 +108,11 @@ impl AcceptorSource<'_> {
         listener: &'p Listener,
         tls: &'p TlsListener,
     ) -> Result<Acceptors, PolicyError> {
-        // Not the whole address: hosts that share a secret have different ones.
-        let port = listener.address.port();
+        // Not the whole address: hosts that share a secret have different ones. Paths they may have in common.
+        let port = match listener.address.port() {
+            Some(port) => port.to_string(),
+            None => listener.address.to_string(),
+        };
         let of = |name: &Located<String>| name.value.clone();
         let sites: Vec<_> = tls.sites.iter().map(of).collect();
         let backends: Vec<_> = listener.backends().map(of).collect();

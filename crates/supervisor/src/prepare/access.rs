@@ -8,9 +8,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Diagnostic, Located, LogTarget, Position};
+use kettle_config::{Config, Diagnostic, Listener, Located, LogTarget, Position};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
-use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
+use kettle_kernel::process::{self, Account, PrivilegeError, group_id, group_name, user_id};
+use kettle_kernel::socket::unix::Rights;
 use rustix::fs::{Access, OFlags, access};
 use rustix::io::Errno;
 
@@ -45,6 +46,28 @@ fn named(config: &Config) -> Result<Option<Account>, Vec<Diagnostic>> {
         vec![config.diagnostic(config.position_of(setting), written, error.to_string(), None)]
     })?;
     Ok(Some(account))
+}
+
+/// Whose the file of a listener's socket is, and who may connect.
+///
+/// # Errors
+/// That there is no such user or group.
+pub fn socket_rights(config: &Config, listener: &Listener) -> Result<Rights, Vec<Diagnostic>> {
+    // Of the account itself others speak.
+    let account = account(config).ok().flatten();
+    let find = |named: &Option<Located<String>>, find: fn(&str) -> Result<u32, PrivilegeError>| {
+        let Some(name) = named else { return Ok(None) };
+        find(name)
+            .map(Some)
+            .map_err(|error| vec![config.diagnostic(name.at, name, error.to_string(), None)])
+    };
+    let owner = find(&listener.owner, user_id)?;
+    let group = find(&listener.group, group_id)?;
+    Ok(Rights {
+        mode: listener.socket_mode(),
+        owner: owner.or(account.as_ref().map(|account| account.uid())),
+        group: group.or(account.as_ref().map(|account| account.gid())),
+    })
 }
 
 fn can_become(account: &Account) -> bool {

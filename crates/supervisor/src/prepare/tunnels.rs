@@ -186,7 +186,7 @@ fn routes_of<'c>(
         TunnelAlpnRoutes { by_alpn, others }
     };
     let others = of_site(reach.default_site(listener));
-    let mut routes = TunnelRoutes::new(listener.address.value, start, others);
+    let mut routes = TunnelRoutes::new(listener.address.value.clone(), start, others);
     for (_, site) in reach.sites(listener) {
         routes.add(site.names.iter().map(|name| name.value.as_str()), of_site(Some(site)));
     }

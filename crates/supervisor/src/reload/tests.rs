@@ -81,7 +81,7 @@ impl Fixture {
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {
-        self.live.bound().iter().map(|bound| bound.actual).collect()
+        self.live.bound().iter().map(|bound| bound.actual.socket().unwrap()).collect()
     }
 }
 

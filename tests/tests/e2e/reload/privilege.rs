@@ -107,6 +107,58 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
 }
 
 #[test]
+fn a_keeper_makes_and_removes_unix_sockets_where_only_root_may() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    // Below /tmp somebody else may choose what a name leads to.
+    let sockets = tempfile::tempdir_in("/run").unwrap();
+    fs::set_permissions(sockets.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = |name: &str| sockets.path().join(name);
+    let listener = |name: &str| {
+        let address = format!("address = \"unix:{}\"", path(name).display());
+        format!("\n[[listener]]\n{address}\ngroup = \"0\"\n")
+    };
+    let setup = Setup::default().set("server", "user = \"nobody\"").more(&listener("first"));
+    let mut kettle = Kettle::start(setup);
+    let owner = |name: &str| {
+        let file = fs::symlink_metadata(path(name)).unwrap();
+        (file.uid(), file.gid(), file.mode() & 0o7777)
+    };
+    assert_eq!((owner("first").1, owner("first").2), (0, 0o660));
+    assert_ne!(owner("first").0, 0, "it is the serving user's");
+
+    let keeper = keeper_of(&kettle);
+    let status = fs::read_to_string(format!("/proc/{keeper}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap().trim();
+    assert_eq!(u64::from_str_radix(line, 16), Ok(1 | 1 << 2 | 1 << 10), "and CAP_CHOWN");
+
+    let both = listener("first") + &listener("second");
+    kettle.folder.change_config(&listener("first"), &both);
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    assert_eq!(owner("second"), owner("first"));
+    std::os::unix::net::UnixStream::connect(path("second")).unwrap();
+    kettle.folder.change_config(&both, &listener("second"));
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    assert!(!path("first").exists());
+
+    // Of another folder it was not told at the start.
+    let other = tempfile::tempdir_in("/run").unwrap();
+    let elsewhere = other.path().join("second");
+    let [second, moved] =
+        [path("second"), elsewhere.clone()].map(|path| format!("unix:{}\"", path.display()));
+    kettle.folder.change_config(&second, &moved);
+    let refused = kettle.ctl(&["reload"]).output();
+    let is_confined = kettle.status("/sandbox").as_str().unwrap().contains("Landlock");
+    let why = if is_confined { "since its start it is confined" } else { "reloaded" };
+    assert!(refused.text().contains(why), "{}", refused.text());
+
+    kettle.signal(Signal::TERM);
+    assert!(kettle.ended().status.success());
+    assert!(!path("second").exists() && !elsewhere.exists());
+}
+
+#[test]
 fn a_folder_that_only_root_may_look_into_is_not_missing() {
     let Some(mut kettle) = started_as_nobody() else { return };
     let socket = kettle.folder.path("private/in/admin.sock");

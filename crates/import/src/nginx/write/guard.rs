@@ -218,7 +218,7 @@ fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, S
     Ok(setting("allow", &allow).into_iter().chain(setting("deny", &deny)).collect())
 }
 
-/// None for a socket of Unix, on which kettle does not listen.
+/// None for clients of Unix sockets, which no network holds.
 pub(super) fn networks_of(text: &str) -> Option<Vec<Network>> {
     match text {
         "all" => Some(everybody()),

@@ -15,8 +15,8 @@ fn servers(weights: &[u32]) -> Vec<Candidate> {
         .collect()
 }
 
-fn client(number: u32) -> IpAddr {
-    Ipv4Addr::from_bits(number).into()
+fn client(number: u32) -> ClientHost {
+    IpAddr::V4(Ipv4Addr::from_bits(number)).into()
 }
 
 #[test]
@@ -64,10 +64,11 @@ fn an_address_is_the_same_in_both_ways_to_write_it() {
     for number in 0..64 {
         let mapped = Ipv4Addr::from_bits(number).to_ipv6_mapped();
         let chosen = source_hash(&candidates, client(number));
-        assert_eq!(source_hash(&candidates, mapped.into()), chosen);
+        assert_eq!(source_hash(&candidates, IpAddr::V6(mapped).into()), chosen);
     }
     let six = (0..64_u16).map(|low| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, low));
-    let mut chosen: Vec<_> = six.map(|it| source_hash(&candidates, it.into()).unwrap()).collect();
+    let mut chosen: Vec<_> =
+        six.map(|it| source_hash(&candidates, IpAddr::V6(it).into()).unwrap()).collect();
     chosen.sort_unstable();
     chosen.dedup();
     assert_eq!(chosen.len(), 8);

@@ -154,7 +154,7 @@ async fn of_two_servers_at_one_address_each_has_clients_by_their_hash() {
     let app = app(&kettle_config::Backend { balance, ..settings(servers) });
     let mut held = Vec::new();
     for last in 0..64 {
-        held.push(app.connect(Ipv4Addr::new(192, 0, 2, last).into()).await.unwrap());
+        held.push(app.connect(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)).into()).await.unwrap());
     }
     let connections = app.servers.iter().map(|it| it.state.connections()).collect::<Vec<_>>();
     assert!(connections.iter().all(|count| *count > 0), "{connections:?}");

@@ -198,7 +198,8 @@ impl Shared {
         if preference.choice == TxPathChoice::Auto {
             return Some(PathReason::Http2);
         }
-        let obstacle = worker.offloads.obstacle(self.session.as_ref());
+        let obstacle = || worker.offloads.obstacle(self.session.as_ref());
+        let obstacle = preference.obstacle.or_else(obstacle);
         if obstacle.is_none() {
             self.channel.ask_for_kernel();
         }

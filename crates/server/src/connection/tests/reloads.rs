@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, yield_now};
 
 use super::*;
-use crate::setup::{Listening, Shutdown, WorkerSetup};
+use crate::setup::{Listening, Sharing, Shutdown, WorkerSetup};
 use crate::worker::{Listeners, serve};
 
 const GET: &str = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -102,7 +102,7 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
     on_stage(identity, async |stage| {
         let listening = |socket: std::net::TcpListener| {
             socket.set_nonblocking(true).unwrap();
-            Listening { socket: Arc::new(socket), index: 0 }
+            Listening { socket: Arc::new(socket), sharing: Sharing::Own, index: 0 }
         };
         let with = |listeners| {
             let snapshot = snapshot(&config(&stage.folder), identity);
@@ -156,7 +156,11 @@ async fn a_stop_that_comes_with_a_reload_ends_its_listeners() {
             let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             socket.set_nonblocking(true).unwrap();
             let address = socket.local_addr().unwrap();
-            snapshots.send_replace(with(vec![Listening { socket: Arc::new(socket), index: 0 }]));
+            snapshots.send_replace(with(vec![Listening {
+                socket: Arc::new(socket),
+                sharing: Sharing::Own,
+                index: 0,
+            }]));
             stop.send_replace(Shutdown::Draining { deadline: Instant::now() });
             serving.await.unwrap();
             std::net::TcpStream::connect(address).unwrap_err();

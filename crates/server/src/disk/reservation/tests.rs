@@ -12,8 +12,9 @@ fn device() -> Arc<Device> {
     Arc::new(Device::new(kettle_kernel::file_system::FileSystem::default()))
 }
 
-fn client(number: usize) -> IpAddr {
-    Ipv4Addr::from_bits(u32::try_from(number).unwrap()).into()
+fn client(number: usize) -> ClientHost {
+    let address = Ipv4Addr::from_bits(u32::try_from(number).unwrap());
+    ClientHost::Ip(address.into())
 }
 
 /// Something that holds this much until what this returns is told to let go.

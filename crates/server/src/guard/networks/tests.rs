@@ -33,6 +33,11 @@ fn the_longest_prefix_decides_and_of_two_alike_deny() {
         (&all_but, "10.0.0.1", true),
         (&all_but, "::1", false),
     ] {
-        assert_eq!(networks.allow(client.parse().unwrap()), expected, "{client}");
+        let client = ClientHost::Ip(client.parse().unwrap());
+        assert_eq!(networks.allow(client), expected, "{client}");
+    }
+    // It is in no network, not even in that of all.
+    for (networks, expected) in [(&wide, false), (&only_deny, true), (&both, false)] {
+        assert_eq!(networks.allow(ClientHost::Unix), expected);
     }
 }

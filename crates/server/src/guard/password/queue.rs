@@ -1,10 +1,9 @@
 //! Passwords that wait to be checked: a bounded queue in which each client has its turn, however much others ask.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::request::network;
+use crate::client_address::ClientHost;
 
 /// Jobs that wait for a thread, and how many each client has under way. All workers share one: they share the threads that check.
 #[derive(Debug)]
@@ -15,14 +14,14 @@ struct State<Job> {
     /// In the order in which they came.
     waiting: Vec<Waiting<Job>>,
     /// Those with a job that waits or is being done.
-    clients: BTreeMap<IpAddr, Client>,
+    clients: BTreeMap<ClientHost, Client>,
     /// Of the job that was taken last.
     round: u64,
 }
 
 #[derive(Debug)]
 struct Waiting<Job> {
-    client: IpAddr,
+    client: ClientHost,
     /// A client's jobs are in one round each: each client has its turn before any has its next.
     round: u64,
     job: Job,
@@ -50,11 +49,11 @@ impl<Job> Queue<Job> {
     /// The job, if its client has too many under way or nobody has more than one.
     pub(super) fn push(
         &self,
-        client: IpAddr,
+        client: ClientHost,
         job: Job,
         is_forsaken: impl Fn(&Job) -> bool,
     ) -> Result<(), Job> {
-        let client = network(client);
+        let client = client.network();
         let mut state = self.state();
         if state.pending(client) >= PENDING_PER_CLIENT_MAX {
             return Err(job);
@@ -78,7 +77,7 @@ impl<Job> Queue<Job> {
     }
 
     /// The next job and its client, once there is one.
-    pub(super) fn next(&self) -> (IpAddr, Job) {
+    pub(super) fn next(&self) -> (ClientHost, Job) {
         let mut state = self.state();
         loop {
             if let Some(next) = state.take_next() {
@@ -89,7 +88,7 @@ impl<Job> Queue<Job> {
     }
 
     /// Notes that a job of this client, which [`next`](Self::next) gave, is done.
-    pub(super) fn done(&self, client: IpAddr) {
+    pub(super) fn done(&self, client: ClientHost) {
         self.state().forget_one(client);
     }
 
@@ -99,11 +98,11 @@ impl<Job> Queue<Job> {
 }
 
 impl<Job> State<Job> {
-    fn pending(&self, client: IpAddr) -> usize {
+    fn pending(&self, client: ClientHost) -> usize {
         self.clients.get(&client).map_or(0, |client| client.pending)
     }
 
-    fn add(&mut self, client: IpAddr, job: Job) {
+    fn add(&mut self, client: ClientHost, job: Job) {
         let known = self.clients.entry(client).or_default();
         let round = if known.pending == 0 { self.round } else { self.round.max(known.round + 1) };
         known.round = round;
@@ -112,7 +111,7 @@ impl<Job> State<Job> {
         self.waiting.push(Waiting { client, round, job });
     }
 
-    fn take_next(&mut self) -> Option<(IpAddr, Job)> {
+    fn take_next(&mut self) -> Option<(ClientHost, Job)> {
         // The first of those of the earliest round.
         let (at, _) = self.waiting.iter().enumerate().min_by_key(|(_, it)| it.round)?;
         let Waiting { client, round, job } = self.waiting.remove(at);
@@ -129,7 +128,7 @@ impl<Job> State<Job> {
     }
 
     /// The last job of the client that has most waiting, for one that has none.
-    fn displaced_by(&mut self, client: IpAddr) -> Option<Job> {
+    fn displaced_by(&mut self, client: ClientHost) -> Option<Job> {
         if self.pending(client) > 0 {
             return None;
         }
@@ -150,7 +149,7 @@ impl<Job> State<Job> {
         waiting.job
     }
 
-    fn forget_one(&mut self, client: IpAddr) {
+    fn forget_one(&mut self, client: ClientHost) {
         let Some(known) = self.clients.get_mut(&client) else { return };
         known.pending -= 1;
         if known.pending == 0 {

@@ -17,7 +17,7 @@ fn threads_that_could_not_be_started_are_started_later() {
 /// Over HTTP/2 a request can be taken back at once, and the next one asked.
 #[test]
 fn requests_taken_back_leave_room_for_the_checks_of_others() {
-    let (client, other) = (IpAddr::from([192, 0, 2, 3]), IpAddr::from([192, 0, 2, 4]));
+    let [client, other] = [3, 4].map(|last| ClientHost::Ip([192, 0, 2, last].into()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _inside = runtime.enter();
     // Nobody takes jobs out of it yet, as if the only thread were busy.
@@ -49,7 +49,8 @@ async fn one_that_has_none_waiting_is_checked_though_others_take_all_places() {
     let hash = Arc::new(Hash::Bcrypt("no hash".into()));
     let queue = Queue::new();
     let ask = |client: u8| {
-        answer(&queue, Arc::clone(&hash), Zeroizing::default(), [192, 0, 2, client].into())
+        let client = ClientHost::Ip([192, 0, 2, client].into());
+        answer(&queue, Arc::clone(&hash), Zeroizing::default(), client)
     };
     let mut crowd: Vec<_> = (0..64).map(|job| Box::pin(ask(job % 8))).collect();
     let mut context = Context::from_waker(Waker::noop());

@@ -5,8 +5,8 @@ fn limit(requests: u32, burst: u32, concurrent: Option<u32>) -> RateLimit {
     RateLimit::new(&settings, None)
 }
 
-fn client(text: &str) -> IpAddr {
-    text.parse().unwrap()
+fn client(text: &str) -> ClientHost {
+    ClientHost::Ip(text.parse().unwrap())
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_crowd_does_not_make_a_limited_client_unknown() {
     let ann = client("192.0.2.1");
     while limit.take(ann, Duration::from_secs(1)).is_ok() {}
     for number in 0..400_000_u32 {
-        let other = IpAddr::from((0x0a00_0000 + number).to_be_bytes());
+        let other = ClientHost::Ip((0x0a00_0000_u32 + number).to_be_bytes().into());
         assert!(limit.take(other, Duration::from_secs(1)).is_ok());
     }
     assert!(limit.take(ann, Duration::from_secs(1)).is_err());
@@ -87,7 +87,7 @@ fn a_crowd_with_requests_under_way_leaves_nobody_unlimited() {
     let limit = limit(1, 5, Some(1));
     let begun: Vec<_> = (0..80_000_u32)
         .map(|number| {
-            let other = IpAddr::from((0x0a00_0000 + number).to_be_bytes());
+            let other = ClientHost::Ip((0x0a00_0000_u32 + number).to_be_bytes().into());
             limit.take(other, Duration::ZERO)
         })
         .collect();

@@ -190,7 +190,11 @@ fn what_proxies_name_clients_by_no_client_says_in_a_trailer() {
     let lines = "CF-Connecting-IP: 6.6.6.6\r\nConnection: x\r\n";
     let head = head_of(&format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n")).unwrap();
     for (peer, is_named) in [("192.0.2.1:5000", false), ("10.0.0.1:5000", true)] {
-        let client = Client::of(&head, peer.parse().unwrap(), config.listeners.first());
+        let client = Client::of(
+            &head,
+            peer.parse::<std::net::SocketAddr>().unwrap().into(),
+            config.listeners.first(),
+        );
         let filter = route(|_| {}).request_trailers(&head, &client);
         let trailers = "cf-connecting-ip: 6.6.6.6\r\ncf_connecting_ip: 6.6.6.6\r\nx-sum: 1\r\n";
         assert_eq!(filter.passed_on(trailers.as_bytes()), b"x-sum: 1\r\n", "{peer}");
@@ -339,7 +343,7 @@ fn words_say_of_a_request_what_no_client_can_say_itself() {
 fn the_chain_that_is_believed_is_kept_and_the_peer_added() {
     let mut client = Client::from(IpAddr::from([192, 0, 2, 1]));
     client.scheme = kettle_http::forwarded::Scheme::Http;
-    client.proxies = vec!["fd00::2".parse().unwrap(), [10, 0, 0, 1].into()];
+    client.proxies = ["fd00::2", "10.0.0.1"].map(|it| ClientHost::Ip(it.parse().unwrap())).to_vec();
     let request = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6, 192.0.2.1, fd00::2\r\n\
         Forwarded: for=6.6.6.6\r\nX-Forwarded-Proto: https\r\n\r\n";
     let head = written_for(client, &route(|_| {}), request, None).unwrap();

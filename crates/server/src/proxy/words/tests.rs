@@ -19,7 +19,7 @@ fn filled(words: &Words<'_>, template: &str) -> Option<String> {
 
 #[test]
 fn words_are_filled_in() {
-    let client = Client::connected(SocketAddr::from(([192, 0, 2, 1], 567)), None);
+    let client = Client::connected(SocketAddr::from(([192, 0, 2, 1], 567)).into(), None);
     let certificate = identity("CN=ann", &[b"leaf", b"one", b"two"]);
     let words = Words {
         host: Some("a.example:8443"),

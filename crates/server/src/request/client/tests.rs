@@ -14,6 +14,11 @@ fn listener(header: Option<&str>) -> Listener {
     config.listeners[0].clone()
 }
 
+/// `unix:` is one without an address.
+fn address(peer: &str) -> ClientAddress {
+    peer.parse().map_or(ClientAddress::Unix, ClientAddress::Ip)
+}
+
 /// The client of a request with these field lines.
 fn client(header: Option<&str>, peer: &str, lines: &[&str]) -> Client {
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
@@ -24,7 +29,7 @@ fn client(header: Option<&str>, peer: &str, lines: &[&str]) -> Client {
         panic!("no request: {lines}")
     };
     let head = head.moved_to(()).moved_to(Received::from(bytes.clone()));
-    Client::of(&head, peer.parse().unwrap(), Some(&listener(header)))
+    Client::of(&head, address(peer), Some(&listener(header)))
 }
 
 /// Who it is, and over which proxies.
@@ -132,7 +137,10 @@ fn the_scheme_is_said_by_trusted_proxies() {
 fn lists_without_end_are_followed_for_some_proxies() {
     let list = vec!["10.0.0.2"; 6_000].join(",");
     let long = client(None, "10.0.0.1:5000", &[&format!("X-Forwarded-For: {list}")]);
-    assert_eq!((long.proxies.len(), long.ip()), (PROXIES_MAX, [10, 0, 0, 2].into()));
+    assert_eq!(
+        (long.proxies.len(), long.host()),
+        (PROXIES_MAX, ClientHost::Ip([10, 0, 0, 2].into()))
+    );
     let lines = vec!["X-Forwarded-For: 192.0.2.1"; 120];
     assert_eq!(told(&client(None, "10.0.0.1:5000", &lines)), "192.0.2.1:0 10.0.0.1");
     let empty = format!("X-Forwarded-For: 192.0.2.1{}", ",".repeat(60_000));
@@ -151,9 +159,35 @@ fn only_trusted_proxies_name_requests() {
     let head = head.moved_to(()).moved_to(Received::from(bytes.clone()));
     let listener = listener(None);
     let name = |peer: &str| {
-        let client = Client::of(&head, peer.parse().unwrap(), Some(&listener));
+        let client = Client::of(&head, address(peer), Some(&listener));
         client.named(Some(&head), 3, 4).request_id
     };
     assert_eq!(name("10.0.0.1:5000"), RequestId::Said("theirs".into()));
     assert_eq!(name("192.0.2.1:5000"), RequestId::Own { connection: 3, number: 4 });
+}
+
+#[test]
+fn those_behind_a_unix_socket_are_believed_together_or_not_at_all() {
+    let bytes = b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.9\r\n\r\n";
+    let Ok(ParseRequest::Complete { head, .. }) = parse_request(bytes, &HeadLimits::default())
+    else {
+        panic!()
+    };
+    let head = head.moved_to(()).moved_to(Received::from(bytes.to_vec()));
+    let told_on = |trusted: &str| {
+        let text = format!(
+            "[[listener]]\naddress = \"unix:/run/a\"\n{trusted}\n[[site]]\nnames = [\"a\"]\n\
+             self_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
+        );
+        let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
+        told(&Client::of(&head, ClientAddress::Unix, Some(&config.listeners[0])))
+    };
+    for (trusted, expected) in [
+        ("", "unix: "),
+        ("trusted_proxies = [\"10.0.0.0/8\", \"0.0.0.0/0\", \"::/0\"]", "unix: "),
+        ("trusted_proxies = [\"unix:\"]", "10.0.0.9:0 unix:"),
+        ("trusted_proxies = [\"unix:\", \"10.0.0.0/8\"]", "192.0.2.1:0 10.0.0.9,unix:"),
+    ] {
+        assert_eq!(told_on(trusted), expected, "{trusted}");
+    }
 }

@@ -22,7 +22,8 @@ async fn what_a_server_says_before_it_closes_without_reading_is_heard() {
     let backends = Backends::new(&[settings], None);
     let backend = Arc::clone(backends.find("app").unwrap());
     let mut upstream = Arc::new(Upstream::new(backend, None));
-    let (pool, client) = (Rc::<Pool>::default(), Ipv4Addr::LOCALHOST.into());
+    let (pool, client) =
+        (Rc::<Pool>::default(), crate::client_address::ClientHost::Ip(Ipv4Addr::LOCALHOST.into()));
     for (answer, expected) in
         [("HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", Some((503, "no"))), ("", None)]
     {

@@ -27,7 +27,7 @@ fn what_has_no_body_says_so_where_its_method_could_have_one() {
         ("DELETE", BodyFraming::None, None, true),
         ("OPTIONS", BodyFraming::None, None, true),
     ] {
-        let client = IpAddr::from([127, 0, 0, 1]);
+        let client = ClientHost::Ip([127, 0, 0, 1].into());
         let mut request =
             OutgoingRequest::new(method, "/", "a", client, Duration::from_secs(1)).unwrap();
         request.announce_body(framing);

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use kettle_config::{BackendServer, Located};
@@ -38,7 +38,7 @@ fn in_force_with(
 
 /// Keeps a connection to the only server of `app`, and returns its far end.
 async fn keep_one(pool: &Rc<Pool>, app: &Arc<Upstream>, server: &TcpListener) -> TcpStream {
-    let mut attempts = app.backend.attempts(Ipv4Addr::LOCALHOST.into());
+    let mut attempts = app.backend.attempts(IpAddr::from(Ipv4Addr::LOCALHOST).into());
     let (mut upstream, mut trace) = (Arc::clone(app), Trace::default());
     let begun = InFlight::begin(
         &mut upstream,

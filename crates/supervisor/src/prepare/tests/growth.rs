@@ -42,7 +42,7 @@ fn cost(fixture: &Fixture, text: &str) -> Duration {
 }
 
 fn held(listener: &kettle_config::Listener) -> crate::bind::BoundAddress {
-    crate::bind::BoundAddress::without_sockets(listener.address.value)
+    crate::bind::BoundAddress::without_sockets(listener.address.value.clone())
 }
 
 /// Fails if many cost too much more than few in each try.

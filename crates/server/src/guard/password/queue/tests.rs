@@ -2,8 +2,9 @@ use std::net::Ipv4Addr;
 
 use super::*;
 
-fn client(number: usize) -> IpAddr {
-    Ipv4Addr::from(0x0a00_0000 + u32::try_from(number).unwrap()).into()
+fn client(number: usize) -> ClientHost {
+    let address = Ipv4Addr::from(0x0a00_0000 + u32::try_from(number).unwrap());
+    ClientHost::Ip(address.into())
 }
 
 fn push(queue: &Queue<usize>, number: usize, job: usize) -> Result<(), usize> {
@@ -20,7 +21,7 @@ fn full() -> Queue<usize> {
     queue
 }
 
-fn taken(queue: &Queue<usize>) -> (IpAddr, usize) {
+fn taken(queue: &Queue<usize>) -> (ClientHost, usize) {
     let taken = queue.next();
     queue.done(taken.0);
     taken
@@ -85,7 +86,7 @@ fn a_client_has_its_next_turn_after_all_others_have_had_theirs() {
 #[test]
 fn a_network_has_as_many_under_way_as_one_client_may_have() {
     let queue = Queue::new();
-    let address = |host: u128| IpAddr::from((0x2001_0db8_u128 << 96 | host).to_be_bytes());
+    let address = |host: u128| ClientHost::Ip((0x2001_0db8_u128 << 96 | host).to_be_bytes().into());
     for job in 0..PENDING_PER_CLIENT_MAX {
         queue.push(address(job as u128), job, |_| false).unwrap();
     }
