@@ -46,7 +46,7 @@ fn what_is_answered_to_plain_http_is_logged_and_counted() {
             ("host", "localhost"),
             ("user_agent", "a test"),
             ("referer", "/x"),
-            ("path", "user"),
+            ("path", "plain"),
         ] {
             assert_eq!(entry.text(name), said, "{name}");
         }

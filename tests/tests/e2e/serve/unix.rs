@@ -314,3 +314,19 @@ fn plain_http_is_answered_and_redirected_over_a_unix_socket() {
     }
     wait_until("both are closed", || kettle.status("/total/connections_open") == 0);
 }
+
+/// Behind a proxy on the same machine, which speaks for its clients.
+#[test]
+fn sites_without_tls_are_served_on_a_unix_socket() {
+    let (_folder, path) = place();
+    let plain = "kind = \"http\"\nsites = [\"localhost\"]\ntrusted_proxies = [\"unix:\"]";
+    let setup = Setup::default().sizes(&[1_000_000]).more(&listener(&path, plain));
+    let kettle = Kettle::start(setup);
+    let socket = path.to_str().unwrap();
+    let words = ["--silent", "--unix-socket", socket, "--header", "X-Forwarded-For: 192.0.2.7"];
+    let got = Tool::new("curl").args(words).args(["http://localhost/1000000"]).output();
+    assert_same(&got.stdout, &content(1_000_000));
+    let entry = kettle.entry("/1000000");
+    assert_eq!((entry.text("path"), entry.text("reason")), ("plain", "sendfile"));
+    assert_eq!(entry.text("remote"), "192.0.2.7");
+}
