@@ -4,7 +4,7 @@
 //!
 //! | state | in | until | then | a stop |
 //! |---|---|---|---|---|
-//! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | before the first byte: ends it; after: gives it a moment |
+//! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | gives it a moment |
 //! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | read head, or `http2`; for plain text `not_tls` | as above |
 //! | read head | `receive` and `take_head` in `cycle` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse` in `cycle`, lingering close | gives it a moment |
 //! | respond | `respond` in `crate::respond` | there is a response | deliver | waits |
@@ -175,7 +175,8 @@ impl Connection {
     /// The stage of a client of which `received` is all that came since it connected, or since the end of its PROXY header.
     fn stage(&self, received: &[u8]) -> Stage {
         match received.is_empty() && self.proxy_header.is_none() {
-            true => Stage::Idle,
+            // What it says may be on its way, and would be answered by a reset.
+            true => Stage::Due,
             false => Stage::Begun,
         }
     }

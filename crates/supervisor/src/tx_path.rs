@@ -89,8 +89,7 @@ fn way(speaking: &HashSet<&str>, listener: &Listener) -> Option<Way> {
         ListenerKind::Passthrough(_) => {
             ("passthrough", false, from("", "pipes", PASSTHROUGH_CROSSOVER))
         }
-        ListenerKind::Http(_) => ("http", false, "plain, files by sendfile".to_owned()),
-        ListenerKind::Redirect(_) => return None,
+        ListenerKind::Http(_) | ListenerKind::Redirect(_) => return None,
     };
     Some(Way { kind, speaks_tls, how })
 }

@@ -61,7 +61,7 @@ fn what_is_answered_to_plain_http_is_logged_and_counted() {
     client.send(b"BREW\r\n\r\n").unwrap();
     client.read_to_end();
     assert_eq!(kettle.entry("").number("status"), 400, "no request");
-    assert_eq!(kettle.status("/total/responses/user"), 3);
+    assert_eq!(kettle.status("/total/responses/plain"), 3);
     assert_eq!(kettle.status("/total/statuses"), serde_json::json!({ "308": 1, "400": 2 }));
 }
 

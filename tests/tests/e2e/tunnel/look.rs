@@ -54,7 +54,7 @@ fn open_tunnels_are_shown_by_any_order_and_summed_up() {
     assert_eq!(newest["backend"], "app");
     assert_eq!(newest["listener"], kettle.address().to_string());
     assert_eq!(newest["server_name"], "localhost");
-    assert_eq!(newest["to_backend"]["path"], "user");
+    assert_eq!(newest["to_backend"]["path"], "plain");
     assert_eq!(newest["to_backend"]["reason"], "received_here");
     let screen = kettle.ctl(&["tunnels", "--top", "1"]).succeed();
     let lines: Vec<_> = screen.lines().collect();
