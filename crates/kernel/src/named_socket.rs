@@ -36,13 +36,16 @@ pub(crate) fn new_socket() -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Gives a new socket its rights and its place; it listens from then on.
-pub(crate) fn put(socket: BorrowedFd<'_>, path: &Path, rights: &Rights) -> io::Result<()> {
+/// Gives a new socket its rights and its place; it listens from then on. Returns which file it is: in its place another server's
+/// may be looked at for a moment.
+pub(crate) fn put(socket: BorrowedFd<'_>, path: &Path, rights: &Rights) -> io::Result<(u64, u64)> {
     let unplaced = Unplaced(unplaced_name(path)?);
     SockRef::from(&socket).bind(&SockAddr::unix(&unplaced.0)?)?;
     set_rights(&unplaced.0, rights)?;
     SockRef::from(&socket).listen(FIRST_BACKLOG)?;
-    unplaced.place(path)
+    let file = identity(&unplaced.0)?;
+    unplaced.place(path)?;
+    Ok(file)
 }
 
 /// A name in the same folder that a socket can have.

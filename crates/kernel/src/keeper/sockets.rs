@@ -75,7 +75,8 @@ pub(super) fn place_for(
             if asked.r#type()? != Type::STREAM || asked.domain()? != Domain::UNIX {
                 return Err(ErrorKind::PermissionDenied.into());
             }
-            named_socket::put(socket.as_fd(), path, &rights).map_err(|error| numbered(&error))
+            let put = named_socket::put(socket.as_fd(), path, &rights);
+            put.map(drop).map_err(|error| numbered(&error))
         }
         _ => Err(ErrorKind::PermissionDenied.into()),
     }

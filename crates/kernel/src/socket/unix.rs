@@ -33,13 +33,12 @@ pub fn listen(path: &Path, rights: &Rights, backlog: u32) -> io::Result<(OwnedFd
         // It may have a name already, and gets no other.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             let socket = new_socket()?;
-            let placed = keeper::place_socket(socket.as_fd(), path, error);
-            (socket, placed)
+            keeper::place_socket(socket.as_fd(), path, error)?;
+            (socket, identity(path))
         }
         placed => (socket, placed),
     };
-    placed?;
-    let place = Place { path: path.to_owned(), file: identity(path)? };
+    let place = Place { path: path.to_owned(), file: placed? };
     // Again, if the keeper began: clients are told who did (SO_PEERCRED).
     super::set_backlog(socket.as_fd(), backlog)?;
     Ok((socket.into(), place))
