@@ -191,6 +191,10 @@ fn files_of(config: &Config, needs: &[Need<'_>], paths: &mut RealPaths) -> Files
         files.read.push(PathBuf::from("/etc"));
         files.read.extend(paths.around(Path::new("/etc/resolv.conf"), true));
     }
+    if config.listeners.iter().any(|listener| listener.address.unix().is_some()) {
+        // Whose their files are is said by names.
+        files.read.extend(["/etc/passwd", "/etc/group"].map(PathBuf::from));
+    }
     // Where the system's authorities are, if the environment says so (openssl-env(7)).
     for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
         files.read.extend(std::env::var_os(variable).map(PathBuf::from));

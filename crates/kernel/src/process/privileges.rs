@@ -204,10 +204,13 @@ fn find_user(name: &str) -> Result<UserEntry, PrivilegeError> {
 fn find_group(name: &str) -> Result<libc::gid_t, PrivilegeError> {
     let unknown = || PrivilegeError::UnknownGroup(name.to_owned());
     let c_name = CString::new(name).map_err(|_| unknown())?;
-    let found = with_growing_buffer(|buffer| group_entry(&c_name, buffer))
-        .map_err(|error| PrivilegeError::Call("getgrnam_r", error))?;
+    let found = with_growing_buffer(|buffer| group_entry(&c_name, buffer));
     // Unlike a user, a group is nothing but its number.
-    found.or_else(|| name.parse().ok()).ok_or_else(unknown)
+    match (found, name.parse()) {
+        (Ok(Some(gid)), _) | (_, Ok(gid)) => Ok(gid),
+        (Ok(None), Err(_)) => Err(unknown()),
+        (Err(error), Err(_)) => Err(PrivilegeError::Call("getgrnam_r", error)),
+    }
 }
 
 /// What is kept of an entry that a look-up has just filled, whose buffer is still there.

@@ -143,7 +143,11 @@ fn the_file_has_the_rights_that_are_written() {
     }
     let kettle = Kettle::start(setup.launched_by(&["sh", "-c", "umask 077; exec \"$@\"", "sh"]));
     assert_eq!((mode_of(&path), fs::metadata(&path).unwrap().gid()), (0o666, 65_534));
-    kettle.folder.change_config("\"65534\"", "\"no-such-group\"");
+    // By its name, which is looked up in a sandbox.
+    kettle.folder.change_config("\"65534\"", "\"daemon\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    assert_eq!(fs::metadata(&path).unwrap().gid(), 1);
+    kettle.folder.change_config("\"daemon\"", "\"no-such-group\"");
     let refused = kettle.ctl(&["reload"]).output();
     assert!(refused.text().contains("there is no group `no-such-group`"), "{}", refused.text());
 }
