@@ -145,14 +145,16 @@ impl Connection {
                 let alpn = stream.session().and_then(|session| session.alpn.as_ref());
                 match alpn.is_some_and(|it| it.as_bytes() == b"h2") {
                     true => Box::pin(self.http2(stream, peer)).await,
-                    false => self.http1(stream, peer).await,
+                    false => self.http1(stream, peer, CycleState::default()).await,
                 }
             }
             Some(ListenerKind::Http(http)) => {
                 let mut stream = Box::new(TlsStream::plain(socket, received));
-                match http.http2 && Box::pin(self.begins_http2(&mut stream)).await {
+                let looks = http.http2;
+                match looks && Box::pin(self.begins_http2(&mut stream)).await {
                     true => Box::pin(self.http2(stream, peer)).await,
-                    false => self.http1(stream, peer).await,
+                    // The time for the first head has begun with the look.
+                    false => self.http1(stream, peer, CycleState::first(looks)).await,
                 }
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
@@ -284,16 +286,15 @@ impl Connection {
     }
 
     /// Serves HTTP/1.1 to its end.
-    async fn http1(mut self, mut stream: Box<TlsStream>, peer: ClientAddress) {
-        match self.requests(&mut stream).await {
+    async fn http1(mut self, mut stream: Box<TlsStream>, peer: ClientAddress, first: CycleState) {
+        match self.requests(&mut stream, first).await {
             End::Upgraded(upgraded) => Box::pin(self.upgraded(stream, *upgraded, peer)).await,
             end => Box::pin(self.finish(stream, end)).await,
         }
     }
 
     /// One request after the other, until there is a reason to end.
-    async fn requests(&mut self, stream: &mut TlsStream) -> End {
-        let mut state = CycleState::default();
+    async fn requests(&mut self, stream: &mut TlsStream, mut state: CycleState) -> End {
         loop {
             if let Err(end) = self.cycle(stream, &mut state).await {
                 return end;

@@ -168,9 +168,15 @@ fn bind_listener(
             let made = is_free.and_then(|()| bind_address(*address, workers));
             made.map_err(|error| refused(explain(*address, &error)))
         }
-        (ListenAddress::Unix(_), Some(mut kept)) => {
-            if let Held::Unix { rights, .. } = &mut kept.held {
+        (ListenAddress::Unix(path), Some(mut kept)) => {
+            if let Held::Unix { place, rights, .. } = &mut kept.held {
                 *rights = socket_rights(config, listener)?;
+                // Nobody finds the one that is held. Where there can be no other, all else goes on, and the commit says so.
+                if place.is_lost()
+                    && let Ok(other) = unix::bind(path, *rights, listener.backlog, workers)
+                {
+                    return Ok(other);
+                }
             }
             Ok(kept)
         }
@@ -193,7 +199,11 @@ pub fn configure(config: &Config, bound: &[BoundAddress]) {
             && let Err(error) = place.set_rights(rights)
         {
             let address = &address.actual;
-            tracing::warn!(%address, %error, "who may connect cannot be changed: restart kettle");
+            let message = match place.is_lost() {
+                true => "nobody can connect any more: reload once its place is free",
+                false => "who may connect cannot be changed: restart kettle",
+            };
+            tracing::warn!(%address, %error, "{message}");
         }
         if address.actual.socket().is_none() {
             continue;

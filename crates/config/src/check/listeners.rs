@@ -97,20 +97,35 @@ fn check_ways_out(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
         let reached = reach.sites(listener).flat_map(|(_, site)| site.backends());
         let named: HashSet<_> =
             listener.backends().chain(reached).map(|name| name.value.as_str()).collect();
+        let passed = passed_on(listener, reach);
         let is_tls = matches!(listener.kind, ListenerKind::Tls(_));
-        let carried = back.iter().filter(|(backend, _)| {
-            named.contains(backend.name.value.as_str()) && !(is_tls && backend.tls.is_some())
-        });
-        for (_, server) in carried {
+        for (backend, server) in back {
+            let (name, has_tls) = (backend.name.value.as_str(), backend.tls.is_some());
+            let carries = match () {
+                () if named.contains(name) && !(is_tls && has_tls) => "carries connections",
+                () if passed.contains(name) && !has_tls => "passes requests on",
+                () => continue,
+            };
             let line = reader.line(listener.address.at.line);
             let message = format!(
-                "{line} listens on {} and carries connections to this server: they would come back",
+                "{line} listens on {} and {carries} to this server: they would come back",
                 listener.address
             );
             let help = Help::act("write the address of another server, or another port");
             reader.report_located(&server.address, message, help);
         }
     }
+}
+
+/// The backends that get requests of a listener without TLS under the names that clients ask for: to whom these lead there, they
+/// lead again.
+fn passed_on<'c>(listener: &Listener, reach: &Reach<'c>) -> HashSet<&'c str> {
+    if listener.http().is_none() {
+        return HashSet::new();
+    }
+    let routes = reach.served(listener).into_iter().flat_map(|(_, site)| &site.routes);
+    let by_their_names = routes.filter(|route| route.backend_host.is_none());
+    by_their_names.filter_map(|route| Some(route.backend.as_ref()?.value.as_str())).collect()
 }
 
 /// Only what reads requests can read who they are for.

@@ -45,6 +45,15 @@ pub fn listen(path: &Path, rights: &Rights, backlog: u32) -> io::Result<(OwnedFd
 }
 
 impl Place {
+    /// True if the file is gone, or is another's. Where that cannot be said, it is not.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        match identity(&self.path) {
+            Ok(file) => file != self.file,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
+    }
+
     /// Changes who may connect, if the file is still this one.
     ///
     /// # Errors

@@ -37,6 +37,13 @@ pub(super) struct CycleState {
     progress: HeadProgress,
 }
 
+impl CycleState {
+    /// In front of the first request, whose time is running already if it `is_started`.
+    pub(super) fn first(is_started: bool) -> Self {
+        Self { is_started, ..Self::default() }
+    }
+}
+
 /// When a request's head was complete, which of its connection it is, and whose.
 pub(super) struct Arrival {
     time: SystemTime,

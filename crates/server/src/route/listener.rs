@@ -75,7 +75,11 @@ impl Router {
     /// Where a client belongs that asks over plain HTTP for a site which https listeners have, by its name.
     #[must_use]
     pub fn https_for(&self, head: &Head) -> Option<Redirect> {
-        let https = self.https.as_ref()?;
-        https.names.find(head.host_bytes()?).map(|_| https.redirect)
+        let (https, host) = (self.https.as_ref()?, head.host_bytes()?);
+        let named = https.names.find(host)?;
+        // A star there does not stand for a name of a site that is served in plain alone: as here, the answer would be 421.
+        let own = self.all_names.as_ref().and_then(|all| all.find(host));
+        let is_elsewhere = !named.is_exact && own.is_some_and(|own| own.is_exact);
+        (!is_elsewhere).then_some(https.redirect)
     }
 }

@@ -8,6 +8,8 @@ use rustix::fs::{CWD, FileType, Mode, mkfifoat};
 
 use super::*;
 
+mod sockets;
+
 /// A server without workers, configured by a file in a folder of its own.
 struct Fixture {
     directory: tempfile::TempDir,

@@ -1,9 +1,11 @@
 //! What is served goes by the ways of the kernel, and ends as plain HTTP ends.
 
 use std::io::{Read, Write};
+use std::time::{Duration, Instant};
 
 use kettle_tests::client::Wire;
 use kettle_tests::content::content;
+use kettle_tests::environment::scaled;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
@@ -114,4 +116,18 @@ fn http2_is_spoken_with_those_that_begin_with_it() {
     let mut settings = [0; 9];
     client.socket.read_exact(&mut settings).unwrap();
     assert_eq!(settings[3], 4, "SETTINGS");
+}
+
+#[test]
+fn the_first_request_has_its_time_once_though_it_may_be_one_of_http2() {
+    let seconds = scaled(3, 10);
+    let timeout = format!("request_timeout = \"{seconds}s\"");
+    let kettle = Kettle::start(plain("http2 = true").set("limits", &timeout));
+    for begun in ["", "PRI * HT"] {
+        let mut client = Wire::connect(kettle.addresses[1]);
+        client.send(begun.as_bytes()).unwrap();
+        let began = Instant::now();
+        client.read_to_end();
+        assert!(began.elapsed() < Duration::from_secs(2 * seconds), "{begun:?}");
+    }
 }

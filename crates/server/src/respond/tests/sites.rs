@@ -1,8 +1,9 @@
 //! Names, connections, and the way from HTTP to HTTPS.
 
+use std::path::Path;
 use std::time::Duration;
 
-use kettle_config::{Certificate, Hsts, Located, Route, Site};
+use kettle_config::{Certificate, Hsts, Located, Reach, Route, Site};
 
 use super::stage::{Reply, Stage, head};
 use crate::access_log::RequestId;
@@ -10,6 +11,8 @@ use crate::clock::DateLine;
 use crate::error_page;
 use crate::http1::Edge;
 use crate::redirect::Redirect;
+use crate::request::Presented;
+use crate::route::{KnownNames, Router};
 
 fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
     let head = head(text);
@@ -117,4 +120,38 @@ fn plain_http_without_a_host_or_with_a_bad_path_is_refused() {
     assert_eq!(redirect("GET / HTTP/1.0\r\n\r\n", 443, 301).status, 400);
     let text = "GET /%00 HTTP/1.1\r\nHost: example.org\r\n\r\n";
     assert_eq!(redirect(text, 443, 301).status, 400);
+}
+
+#[test]
+fn a_star_over_https_does_not_stand_for_a_name_that_is_served_in_plain_alone() {
+    let listener = |port: u16, sites: &str| {
+        format!(
+            "[[listener]]\naddress = \"127.0.0.1:{port}\"\nkind = \"http\"\nsites = [\"{sites}\"]\n"
+        )
+    };
+    let site = |name: &str, more: &str| {
+        format!(
+            "[[site]]\nnames = [\"{name}\"]\n{more}\n[[site.route]]\nredirect = [{{ to = \"https://x.example/\" }}]\n"
+        )
+    };
+    let text = [
+        "[[listener]]\naddress = \"127.0.0.1:1\"\n".to_owned(),
+        listener(2, "a.example"),
+        listener(3, "plain.star.example"),
+        site("a.example", "self_signed = true"),
+        site("*.star.example", "self_signed = true"),
+        site("plain.star.example", ""),
+    ];
+    let config = kettle_config::parse(&text.concat(), Path::new("kettle.toml")).unwrap();
+    let reach = Reach::of(&config);
+    let known = KnownNames::of(&config, &reach);
+    let router = Router::build(&config, &Default::default(), &Default::default(), None).unwrap();
+    let plain = router.of_listener(&config.listeners[1], &reach, &known).unwrap();
+    for (name, is_sent) in [("b.star.example", true), ("plain.star.example", false)] {
+        let head = head(&format!("GET / HTTP/1.1\r\nHost: {name}\r\n\r\n"));
+        let host = head.host_bytes();
+        assert!(plain.site(host, Presented::default()).is_none(), "{name}");
+        assert_eq!(plain.https_for(&head).is_some(), is_sent, "{name}");
+        assert_eq!(router.site(host, Presented::default()).is_some(), is_sent, "as over HTTPS");
+    }
 }
