@@ -49,6 +49,9 @@ fn every_packaged_example_is_valid() {
     let mut examples = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         if let Err(diagnostics) = kettle_config::parse(&text, &path) {
             let shown: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
@@ -80,7 +83,8 @@ fn the_example_names_only_defaults_in_its_comments() {
     for config in [&mut with_defaults, &mut expected] {
         config.fill_in_http2();
     }
-    // The two examples that are no defaults.
+    // The three examples that are no defaults.
+    with_defaults.listeners.retain(|listener| listener.http().is_none());
     expected.server.workers = Some(4);
     expected.sites[0].certificates[0].ocsp = with_defaults.sites[0].certificates[0].ocsp.clone();
     expected.sites[0].hsts = with_defaults.sites[0].hsts.clone();
@@ -93,8 +97,9 @@ fn the_example_names_only_defaults_in_its_comments() {
 }
 
 fn is_setting(line: &str) -> bool {
-    line.split_once(" = ")
-        .is_some_and(|(key, _)| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+    let is_key =
+        |(key, _): (&str, &str)| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    line == "[[listener]]" || line.split_once(" = ").is_some_and(is_key)
 }
 
 #[test]
