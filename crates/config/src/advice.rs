@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
 use crate::foreign::spelling::{about_variable, variable};
-use crate::model::{Config, FieldTemplate, ListenerKind, PathPattern, Reach, Site};
+use crate::model::{Config, FieldTemplate, Listener, ListenerKind, PathPattern, Reach, Site};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -29,6 +29,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         diagnostics.extend(about_plain(config, &seen, listener));
     }
     for site in 0..config.sites.len() {
+        diagnostics.extend(about_reach(config, &seen, site));
         about_patterns(config, site, &mut diagnostics);
         about_certificates(config, site, &mut diagnostics);
     }
@@ -51,6 +52,8 @@ struct Seen<'c> {
     tls_ports: HashSet<u16>,
     /// For each listener.
     asks_for_sendfile: Vec<bool>,
+    /// The sites that listeners serve, where there is a listener that serves.
+    served: Option<HashSet<usize>>,
 }
 
 impl<'c> Seen<'c> {
@@ -63,8 +66,11 @@ impl<'c> Seen<'c> {
         let spoken = config.listeners.iter().filter(|it| speaks_tls(&it.kind));
         let mut ports = spoken.filter_map(|it| it.address.port());
         let tls_port = ports.next();
+        let reach = Reach::of(config);
+        let served = served(config, &reach);
         Self {
-            reach: Reach::of(config),
+            reach,
+            served,
             named: named_backends(config).map(|name| name.value.as_str()).collect(),
             asked,
             tls_port,
@@ -72,6 +78,17 @@ impl<'c> Seen<'c> {
             asks_for_sendfile: config.asks_for_sendfile(),
         }
     }
+}
+
+/// Those that some listener serves; `None` where none serves any.
+fn served(config: &Config, reach: &Reach<'_>) -> Option<HashSet<usize>> {
+    // Those that name no sites all serve the same.
+    let all = |it: &&Listener| it.https().is_some_and(|https| https.sites.is_empty());
+    let serving = config.listeners.iter().filter(|it| it.serves());
+    let serve_some = serving.clone().filter(|it| !all(it));
+    let serving: Vec<_> = serving.clone().find(all).into_iter().chain(serve_some).collect();
+    let served = serving.iter().flat_map(|listener| reach.served(listener));
+    (!serving.is_empty()).then(|| served.map(|(site, _)| site).collect())
 }
 
 /// Texts that name a variable, which stands for itself.
@@ -232,6 +249,21 @@ fn about_patterns(config: &Config, index: usize, diagnostics: &mut Vec<Diagnosti
             diagnostics.push(at(config, &setting, &message, help));
         }
     }
+}
+
+/// A site that all listeners leave out, which most often was forgotten in one of them.
+fn about_reach(config: &Config, seen: &Seen<'_>, index: usize) -> Option<Diagnostic> {
+    let site = config.sites.get(index).filter(|site| site.is_served() && !site.names_backend())?;
+    if seen.served.as_ref()?.contains(&index) {
+        return None;
+    }
+    let name = site.names.first()?;
+    let message = format!("no listener serves the site \"{name}\"");
+    let help = match site.has_certificate() {
+        true => "write its name in `sites` of a [[listener]], or remove it",
+        false => "write its name in `sites` of a [[listener]] with kind = \"http\", or remove it",
+    };
+    Some(config.diagnostic(name.at, &format!("\"{name}\""), message, Some(help.to_owned())))
 }
 
 /// Where clients are asked for no certificate, there is nothing to say of one.

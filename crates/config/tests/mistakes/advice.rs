@@ -33,6 +33,30 @@ help: remove it, or write it where connections or requests are to go there"#,
 }
 
 #[test]
+fn sites_are_served_by_somebody() {
+    let listener =
+        |kind: &str| format!("[[listener]]\naddress = \"127.0.0.1:443\"\nsites = [\"a\"]\n{kind}");
+    let other = SITE.replace("[\"a\"]", "[\"b\"]");
+    assert_advised(
+        &(listener("") + SITE + &other),
+        r#"kettle.toml:10:10: no listener serves the site "b"
+ 10 | names = ["b"]
+    |          ^^^
+help: write its name in `sites` of a [[listener]], or remove it"#,
+    );
+    let plain = |text: &str| text.replace("self_signed = true\n", "");
+    assert_advised(
+        &(listener("kind = \"http\"\n") + &plain(SITE) + &plain(&other)),
+        r#"kettle.toml:10:10: no listener serves the site "b"
+ 10 | names = ["b"]
+    |          ^^^
+help: write its name in `sites` of a [[listener]] with kind = "http", or remove it"#,
+    );
+    let all = "[[listener]]\naddress = \"127.0.0.1:444\"\n";
+    assert_advised(&(listener("") + all + SITE + &other), "");
+}
+
+#[test]
 fn headers_are_not_believed_of_everybody() {
     let listener = |address: &str, networks: &str| {
         tcp(&format!("address = \"{address}:1\"\naccept_proxy = {networks}\n"))

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::pipe::Pipe;
+use kettle_kernel::socket::unix::is_unix;
 use kettle_kernel::{record, transfer};
 
 use super::record_room::RecordRoom;
@@ -182,8 +183,10 @@ impl TlsStream {
     /// As [`poll_kernel_write`](Self::poll_kernel_write).
     pub fn poll_kernel_push(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         if self.is_plain() {
-            // Setting it again sends what `MSG_MORE` held back (`tcp_sock_set_nodelay`).
-            self.socket.set_nodelay(true)?;
+            // Setting it again sends what `MSG_MORE` held back (`tcp_sock_set_nodelay`). A Unix socket holds nothing back.
+            if !is_unix(self.socket.as_fd()) {
+                self.socket.set_nodelay(true)?;
+            }
             return Poll::Ready(Ok(()));
         }
         self.writer.poll_control_record(&self.socket, context, record::APPLICATION_DATA, &[])

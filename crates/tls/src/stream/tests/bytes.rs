@@ -117,3 +117,17 @@ async fn a_peer_that_has_gone_is_no_error_unless_something_was_to_be_told() {
     stream.cut();
     stream.shutdown().await.expect("nothing was left to say");
 }
+
+#[tokio::test]
+async fn a_plain_stream_over_a_unix_socket_holds_nothing_back_and_says_no_error() {
+    let (near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    let near = std::net::TcpStream::from(std::os::fd::OwnedFd::from(near));
+    let mut stream = TlsStream::plain(tokio::net::TcpStream::from_std(near).unwrap(), Vec::new());
+    let head = [IoSlice::new(b"head")];
+    let taken = poll_fn(|context| stream.poll_kernel_write(context, &head, true)).await.unwrap();
+    poll_fn(|context| stream.poll_kernel_push(context)).await.unwrap();
+    let mut received = [0; 4];
+    std::io::Read::read_exact(&mut far, &mut received).unwrap();
+    assert_eq!((taken, &received), (4, b"head"));
+}
