@@ -1,7 +1,7 @@
 //! Which listener serves which sites: names that no site has, sites that cannot be served there, and names that two sites of one
 //! listener have.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::names::Names;
 use crate::diagnostic::Help;
@@ -18,13 +18,12 @@ impl Groups {
     pub(super) fn of(config: &Config, reach: &Reach<'_>) -> Self {
         let mut groups = vec![Vec::new(); config.sites.len()];
         // By kind, and whether it has a backend of its own: those that name no sites.
-        let mut known: HashMap<(&str, bool), usize> = HashMap::new();
+        let mut known: HashSet<(&str, bool)> = HashSet::new();
         let mut number = 0;
         for listener in &config.listeners {
             let names_backend = listener.backends().next().is_some();
             let alike = (listener.kind.as_str(), names_backend);
-            let names_sites = names_sites(listener);
-            if !names_sites && known.contains_key(&alike) {
+            if !names_sites(listener) && !known.insert(alike) {
                 continue;
             }
             let carried = reach.sites(listener).map(|(site, _)| site);
@@ -33,9 +32,6 @@ impl Groups {
                 if let Some(of_site) = groups.get_mut(site) {
                     of_site.push(number);
                 }
-            }
-            if !names_sites {
-                known.insert(alike, number);
             }
             number += 1;
         }
@@ -93,8 +89,8 @@ fn check_name(
     reader: &mut Reader<'_>,
 ) {
     let is_any = name.value == ANY_NAME;
-    let mut named = reach.all_named(&name.value);
-    if named.next().is_none() {
+    let all = || reach.all_named(&name.value);
+    if all().next().is_none() {
         if is_any {
             let message = "no site is the default one".to_owned();
             let help = "write default = true in the [[site]] that is meant";
@@ -102,7 +98,6 @@ fn check_name(
         }
         return names.check(name, reader);
     }
-    let all = || reach.all_named(&name.value);
     let is_any_of = |is: fn(&Site) -> bool| all().any(is);
     let (message, help) = if !is_any_of(Site::is_served) {
         ("the site has no route, so nothing answers here", "give it a [[site.route]], or remove it")

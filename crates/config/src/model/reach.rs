@@ -9,7 +9,6 @@ use crate::setting::ANY_NAME;
 /// The sites of a configuration as its listeners reach them.
 pub struct Reach<'c> {
     sites: &'c [Site],
-    default: Option<usize>,
     /// Most often one has a name.
     by_name: HashMap<&'c str, Vec<usize>>,
     /// Those that claim to be the default, most often one.
@@ -28,8 +27,7 @@ impl<'c> Reach<'c> {
         }
         let sites = config.sites.iter().enumerate();
         let defaults = sites.filter(|(_, site)| site.is_default()).map(|(number, _)| number);
-        let (default, defaults) = (config.default_site(), defaults.collect());
-        Self { sites: &config.sites, default, by_name, defaults }
+        Self { sites: &config.sites, by_name, defaults: defaults.collect() }
     }
 
     /// The sites whose connections a listener carries to a backend, with their numbers, in the order of the file.
@@ -48,7 +46,7 @@ impl<'c> Reach<'c> {
     /// The site for names that no other has, where a listener carries its connections.
     #[must_use]
     pub fn default_site(&self, listener: &Listener) -> Option<&'c Site> {
-        let default = self.sites.get(self.default?)?;
+        let default = self.sites.get(*self.defaults.last()?)?;
         let is_taken = taken_sites(listener)
             .is_none_or(|names| names.iter().any(|name| default.names.contains(name)));
         Some(default).filter(|site| is_taken && is_carried(listener)(site))
@@ -77,13 +75,7 @@ impl<'c> Reach<'c> {
     /// The sites of this name that are served over TLS, or without it. Where one of two has no certificate, it is that for plain
     /// HTTP.
     fn served_by_name(&self, name: &str, in_tls: bool) -> Vec<usize> {
-        let named = match name {
-            ANY_NAME => &self.defaults,
-            name => match self.by_name.get(name) {
-                Some(numbers) => numbers,
-                None => return Vec::new(),
-            },
-        };
+        let named = self.numbers(name);
         let of = |number: &usize| self.sites.get(*number).filter(|site| site.is_served());
         let of_kind = |has_certificate: bool| {
             let numbers = named.iter().copied();
@@ -109,11 +101,14 @@ impl<'c> Reach<'c> {
 
     /// All sites of this name; `"_"` names those that claim to be the default.
     pub(crate) fn all_named(&self, name: &str) -> impl Iterator<Item = &'c Site> + use<'_, 'c> {
-        let numbers = match name {
-            ANY_NAME => Some(&self.defaults),
-            name => self.by_name.get(name),
-        };
-        numbers.into_iter().flatten().filter_map(|number| self.sites.get(*number))
+        self.numbers(name).iter().filter_map(|number| self.sites.get(*number))
+    }
+
+    fn numbers(&self, name: &str) -> &[usize] {
+        match name {
+            ANY_NAME => &self.defaults,
+            name => self.by_name.get(name).map_or(&[], Vec::as_slice),
+        }
     }
 
     /// The first site of this name.
