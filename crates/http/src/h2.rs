@@ -19,7 +19,7 @@ mod stream;
 
 pub use connection::{Connection, ConnectionEnd, NewRequest, Settings};
 pub use fields::{FieldsError, RequestText};
-pub use frame::ErrorCode;
+pub use frame::{ErrorCode, PREFACE};
 pub use growth::WindowBudget;
 pub use priority::Priority;
 pub use send::Room;

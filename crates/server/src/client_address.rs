@@ -118,4 +118,4 @@ impl fmt::Display for ClientHost {
 }
 
 /// As nginx writes it.
-const UNIX: &str = "unix:";
+pub(crate) const UNIX: &str = "unix:";

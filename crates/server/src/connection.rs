@@ -34,6 +34,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use kettle_config::{Listener, ListenerKind};
+use kettle_http::h2::PREFACE;
 use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
@@ -310,8 +311,6 @@ impl Connection {
         }
     }
 }
-
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How long a peer may take to receive our last words and to close its side.
 const LINGER: Duration = Duration::from_secs(5);

@@ -46,10 +46,8 @@ pub struct Router {
     default: Option<usize>,
     /// The site whose certificate is shown for names that no site has.
     shown_to_others: Option<usize>,
-    /// Where clients are sent that ask for a site which https listeners have, and this one has not.
+    /// At a listener for plain HTTP, where clients are sent that ask for a site which https listeners have, and this one has not.
     https: Option<HttpsSites>,
-    /// True if nothing is encrypted, and nobody could show a certificate.
-    is_plain: bool,
     /// Whether it was said lately that a name has no site.
     unknown_name: OnceAMinute,
 }
@@ -203,36 +201,27 @@ impl Router {
         let numbered = config.sites.iter().enumerate();
         let all: Vec<_> = numbered.filter(|(_, site)| site.is_served()).collect();
         let reached: Vec<_> = all.iter().copied().filter(|(_, it)| it.has_certificate()).collect();
-        let base = Self {
-            sites: Arc::new(sites),
-            names: SiteNames::default(),
-            all_names: (reached.len() < all.len())
-                .then(|| Arc::new(SiteNames::of(all.into_iter()))),
-            default: None,
-            shown_to_others: None,
-            https: None,
-            is_plain: false,
-            unknown_name: OnceAMinute::default(),
-        };
-        Ok(base.reaching(&reached, reached.iter().rfind(|(_, it)| it.is_default())))
+        let default = reached.iter().rfind(|(_, it)| it.is_default());
+        let all_names =
+            (reached.len() < all.len()).then(|| Arc::new(SiteNames::of(all.into_iter())));
+        Ok(Self { all_names, ..Self::reaching(Arc::new(sites), &reached, default) })
     }
 
-    /// The same sites, of which these are reached, and this one by names that no site has.
+    /// All sites, of which these are reached, and this one by names that no site has.
     fn reaching(
-        &self,
+        sites: Arc<Vec<Site>>,
         reached: &[(usize, &kettle_config::Site)],
         default: Option<&(usize, &kettle_config::Site)>,
     ) -> Self {
         let default = default.map(|(number, _)| *number);
         Self {
-            sites: Arc::clone(&self.sites),
+            sites,
             names: SiteNames::of(reached.iter().copied()),
-            all_names: self.all_names.clone(),
+            all_names: None,
             default,
             // As `Identities::add_site` has it.
             shown_to_others: default.or(reached.first().map(|(number, _)| *number)),
             https: None,
-            is_plain: false,
             unknown_name: OnceAMinute::default(),
         }
     }
@@ -309,7 +298,8 @@ impl Router {
         };
         let site = &self.sites[number];
         if site.client_auth.is_some() {
-            if self.is_plain {
+            // Nobody can show a certificate over plain HTTP.
+            if self.https.is_some() {
                 return None;
             }
             // A client that the acceptor asked for one has shown it. This does not rely on that.

@@ -148,7 +148,7 @@ impl ErrorCode {
 pub(super) const HEAD_BYTES: usize = 9;
 
 /// What a client of HTTP/2 says first (RFC 9113 §3.4).
-pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The longest payload, as long as nobody agrees on a longer one (RFC 9113 §4.2).
 pub const PAYLOAD_BYTES_MAX: usize = 16_384;

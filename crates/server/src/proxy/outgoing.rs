@@ -13,7 +13,7 @@ use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
 use super::words::Words;
-use crate::client_address::ClientHost;
+use crate::client_address::{ClientHost, UNIX};
 use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
@@ -205,9 +205,6 @@ fn add_node(value: &mut Vec<u8>, client: &str) {
         value.extend_from_slice(part.as_bytes());
     }
 }
-
-/// A client on a Unix socket, as text.
-const UNIX: &str = "unix:";
 
 /// A host as it is compared and passed on; most are sent so.
 fn in_lower_case(host: &str) -> Cow<'_, str> {

@@ -66,10 +66,10 @@ impl Router {
             _ => return None,
         };
         let default = reach.served_default(listener);
-        let router = self.reaching(&reach.served(listener), default.as_ref());
-        let is_plain = elsewhere.is_some();
+        let sites = Arc::clone(&self.sites);
+        let router = Self::reaching(sites, &reach.served(listener), default.as_ref());
         let all_names = Some(Arc::clone(&known.all));
-        Some(Self { all_names, https: elsewhere, is_plain, ..router })
+        Some(Self { all_names, https: elsewhere, ..router })
     }
 
     /// Where a client belongs that asks over plain HTTP for a site which https listeners have, by its name.

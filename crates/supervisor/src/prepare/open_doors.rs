@@ -161,7 +161,7 @@ fn add_routes<'c>(config: &'c Config, backends: &mut BTreeMap<&'c str, Doors<'c>
     let sites = || config.sites.iter().filter(|site| of_https(site));
     let default = sites().rfind(|site| site.is_default());
     for site in sites() {
-        for backend in site.routes.iter().filter_map(|route| route.backend.as_ref()) {
+        for backend in route_backends(site) {
             let door = of_site(site, true);
             let doors = backends.entry(backend).or_default();
             doors.add_asking(&door, false);
@@ -179,7 +179,7 @@ fn add_plain<'c>(
     backends: &mut BTreeMap<&'c str, Doors<'c>>,
 ) {
     for (_, site) in served_plain(config, reach) {
-        for backend in site.routes.iter().filter_map(|route| route.backend.as_ref()) {
+        for backend in route_backends(site) {
             let doors = backends.entry(backend).or_default();
             doors.plain.get_or_insert_with(|| of_site(site, true));
         }
