@@ -8,7 +8,9 @@ use toml::de::{DeTable, DeValue};
 use crate::check::named_backends;
 use crate::diagnostic::Diagnostic;
 use crate::foreign::spelling::{about_variable, variable};
-use crate::model::{Config, FieldTemplate, Listener, ListenerKind, PathPattern, Reach, Site};
+use crate::model::{
+    Config, FieldTemplate, Listener, ListenerKind, PathPattern, Place, Reach, Site,
+};
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and gets no advice.
 pub fn advice(config: &Config) -> Vec<Diagnostic> {
@@ -234,7 +236,10 @@ fn speaks_tls(kind: &ListenerKind) -> bool {
 fn about_patterns(config: &Config, index: usize, diagnostics: &mut Vec<Diagnostic>) {
     let routes = config.sites.get(index).map_or(&[][..], |site| &site.routes);
     for (number, route) in routes.iter().enumerate() {
-        let prefix = route.prefix.trim_end_matches('/');
+        // Of the others each is for paths that no prefix says.
+        let Some(Place::Prefix(prefix)) = route.place().filter(|_| route.regex.is_none()) else {
+            continue;
+        };
         let redirects = route.redirects.iter().map(|it| &it.from).enumerate();
         let rewrites = route.rewrites.iter().map(|it| &it.from).enumerate();
         let rules = redirects.map(|it| ("redirect", it)).chain(rewrites.map(|it| ("rewrite", it)));

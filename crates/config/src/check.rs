@@ -5,9 +5,12 @@
 
 mod backends;
 mod caches;
+mod conditions;
 mod listeners;
 mod names;
+mod places;
 mod proxies;
+mod routes;
 mod served;
 mod sites;
 mod tls;

@@ -21,6 +21,7 @@ mod origin;
 mod parse;
 mod read;
 mod reference;
+mod route_index;
 mod rule_index;
 mod schema;
 mod setting;
@@ -37,21 +38,23 @@ pub use glob::{CacheControl, DenyPatterns};
 pub use located::{Located, Position};
 pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
-    Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth,
-    Believed, Cache, CacheRule, Certificate, Check, CheckKind, ClientAuth, ClientAuthMode, Coding,
-    Config, Cors, EarlyHints, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits,
-    ListenAddress, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics,
-    Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit, Reach,
-    Redirect, RedirectListener, RequestBuffering, RequestWord, Rewrite, Roots, Route, RouteCache,
-    Sandboxing, SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Suite,
-    Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
-    TxPathChoice, UnknownNames,
+    Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Before,
+    Believed, Cache, CacheRule, Captures, Certificate, Check, CheckKind, ClientAuth,
+    ClientAuthMode, Coding, Condition, Config, Cors, EarlyHints, Expression, Expressions,
+    FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, ListenAddress, Listener,
+    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
+    PassthroughListener, PathChoice, PathPattern, Piece, Place, PlainHttp, ProxyTlv, RateLimit,
+    Reach, Redirect, RedirectListener, RequestBuffering, RequestWord, Respond, Rewrite, Roots,
+    Route, RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress, ServerSettings, SignedUrls,
+    Site, StartTls, Subject, Suite, Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion,
+    TooLarge, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames,
 };
 pub use nearest::closest;
 pub use option::option_advice;
 pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
+pub use route_index::RouteIndex;
 pub use rule_index::{Candidates, PathKey, RuleIndex};
 pub use schema::{json_schema, json_schema_text};
 pub use setting::{ANY_NAME, is_own_header, is_own_request_header, quoted, written_prefix};

@@ -6,10 +6,13 @@
 mod access;
 mod alpn_routes;
 mod backend;
+mod before;
 mod cache;
+mod condition;
 mod listener;
 mod process;
 mod reach;
+mod respond;
 mod route;
 mod site;
 mod tls;
@@ -19,7 +22,9 @@ pub use alpn_routes::AlpnRoutes;
 pub use backend::{
     Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
 };
+pub use before::Before;
 pub use cache::{Cache, RouteCache};
+pub use condition::{Condition, Scheme, Subject};
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
@@ -27,13 +32,17 @@ pub use listener::{
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
 pub use reach::Reach;
-pub use route::{Coding, EarlyHints, Redirect, RequestBuffering, Rewrite, Route, Symlinks};
+pub use respond::Respond;
+pub use route::{
+    Coding, EarlyHints, PathChoice, Place, Redirect, RequestBuffering, Rewrite, Route, Symlinks,
+};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 
 pub use crate::setting::{
-    BackendHost, Believed, CacheRule, FieldPart, FieldTemplate, ListenAddress, LogTarget, Network,
-    PathPattern, Piece, RequestWord, Roots, ServerAddress, Template,
+    BackendHost, Believed, CacheRule, Captures, Expression, Expressions, FieldPart, FieldTemplate,
+    ListenAddress, LogTarget, Network, PathPattern, Piece, RequestWord, Roots, ServerAddress,
+    Template, TooLarge,
 };
 
 use std::collections::HashSet;

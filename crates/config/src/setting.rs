@@ -14,6 +14,7 @@ mod network;
 mod number;
 mod place;
 mod quote;
+mod regex;
 pub(crate) mod rules;
 mod section;
 mod server_address;
@@ -31,6 +32,7 @@ pub(crate) use collection::{
 pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};
 pub(crate) use field_template::CLIENT_IP_HEADER;
+pub(crate) use field_template::field_words;
 pub use field_template::{FieldPart, FieldTemplate, RequestWord, is_own_request_header};
 pub use listen_address::{Believed, ListenAddress};
 pub(crate) use listen_address::{SOCKET_MODE, believed, listen_address};
@@ -42,6 +44,8 @@ pub(crate) use number::{
 pub use place::LogTarget;
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub use quote::quoted;
+pub(crate) use regex::expression;
+pub use regex::{Captures, Expression, Expressions, TooLarge};
 pub use rules::{ANY_NAME, is_own_header, written_prefix};
 pub(crate) use section::{
     Settings, Variants, optional, required, section, sections, settings_by_word,

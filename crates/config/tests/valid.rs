@@ -150,7 +150,10 @@ fn defaults_are_those_of_the_documentation() {
     let https = listener.https().unwrap();
     assert_eq!((https.path, https.crossover), (TxPathChoice::Auto, 65_536));
     let route = &config.sites[0].routes[0];
-    assert_eq!(route.prefix, "/");
+    assert_eq!(
+        (route.prefix.as_deref(), route.place()),
+        (None, Some(kettle_config::Place::Prefix("")))
+    );
     assert_eq!(route.index, ["index.html"]);
     assert_eq!(route.symlinks, Symlinks::Beneath);
     assert_eq!(route.charset.as_deref(), Some("utf-8"));

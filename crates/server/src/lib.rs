@@ -12,6 +12,7 @@ mod deliver;
 pub mod disk;
 pub mod error_page;
 pub mod files;
+mod fixed;
 pub mod guard;
 pub mod http1;
 pub mod http2;

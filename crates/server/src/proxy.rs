@@ -10,7 +10,7 @@ mod incoming;
 mod outgoing;
 mod shared;
 mod upload;
-mod words;
+pub(crate) mod words;
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -108,7 +108,11 @@ fn slash_runs(route: &Route) -> SlashRuns {
     match route.merge_slashes || route.cache.is_some() || route.signed_urls.is_some() {
         true => SlashRuns::Merged,
         false => {
-            let segments = route.prefix.split('/').filter(|segment| !segment.is_empty()).count();
+            // Of an expression nobody knows which segments it went by.
+            let Some(place) = route.place().filter(|_| route.regex.is_none()) else {
+                return SlashRuns::Merged;
+            };
+            let segments = place.text().split('/').filter(|segment| !segment.is_empty()).count();
             SlashRuns::AsSentBehind(segments.max(1))
         }
     }

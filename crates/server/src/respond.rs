@@ -20,6 +20,7 @@ use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
 use crate::request::{Head, Presented, Request, as_read_otherwise};
 use crate::response::{Body, ConfiguredFields, Notes, Response};
+use crate::route::conditions::Asked;
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
@@ -57,7 +58,7 @@ pub async fn respond(
         let status = head.target().err().map_or(421, |error| error.status());
         return Box::pin(refuse(files, router, Some(head), presented, status, id)).await;
     };
-    let route = site.route(target.path);
+    let route = site.route(target.path, Asked::of(request));
     let is_refused = target.has_encoded_slash
         && !route.is_some_and(|route| route.handler.takes_encoded_slashes());
     let mut begun = None;
@@ -69,7 +70,7 @@ pub async fn respond(
             files.ready(route, target.path, head)
         }
         Some(Route { handler: Handler::Cached(cached), rules: None, .. })
-            if route.is_some_and(|route| is_whole_of(site, route, target.path)) =>
+            if route.is_some_and(|it| is_whole_of(site, it, target.path, Asked::of(request))) =>
         {
             let mut notes = Notes::default();
             match proxy_cache::ready(cached, files, target.path, request, &mut notes) {
@@ -133,7 +134,7 @@ async fn respond_slowly(
     begun: Option<Begun>,
 ) -> Response {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
-    let route = target.and_then(|target| site.route(target.path));
+    let route = target.and_then(|target| site.route(target.path, Asked::of(request)));
     let configured = route.and_then(|route| route.handler.configured());
     let configured = configured.unwrap_or(&site.configured);
     let mut notes = Notes::default();
@@ -199,7 +200,9 @@ async fn respond_by_route(
         }
         rewritten = paths.rewritten(target.path)?;
         // What another route has may ask for more than this one did.
-        let is_ours = |path: &String| site.route(path).is_some_and(|it| std::ptr::eq(it, route));
+        let asked = Asked::of(request);
+        let is_ours =
+            |path: &String| site.route(path, asked).is_some_and(|it| std::ptr::eq(it, route));
         if !rewritten.as_ref().is_none_or(is_ours) {
             return Err(404.into());
         }
@@ -210,7 +213,8 @@ async fn respond_by_route(
     }
     let asked = target.path;
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
-    if route.handler.proxy().is_some() && !is_whole_of(site, route, target.path) {
+    if route.handler.proxy().is_some() && !is_whole_of(site, route, target.path, Asked::of(request))
+    {
         return Err(400.into());
     }
     if head.is_extended_connect() && route.handler.proxy().is_none() {
@@ -244,6 +248,7 @@ async fn respond_by_route(
             };
             proxy_cache::respond(cached, files, pool, bodies, &path, begun, request, notes).await
         }
+        Handler::Fixed(fixed) => fixed.response(),
         Handler::Nothing(configured) => not_found(request, configured),
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await,
@@ -251,11 +256,13 @@ async fn respond_by_route(
 }
 
 /// Whether a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
-fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
+fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'_>) -> bool {
     match as_read_otherwise(path) {
         // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
-        Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),
+        Some(Cow::Owned(plain)) => {
+            site.route(&plain, asked).is_some_and(|it| std::ptr::eq(it, route))
+        }
         None => false,
     }
 }
@@ -292,4 +299,4 @@ async fn own_page(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

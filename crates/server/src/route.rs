@@ -3,6 +3,8 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
+mod before;
+pub mod conditions;
 mod listener;
 mod mistake;
 mod names;
@@ -14,12 +16,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use kettle_config::{Config, Diagnostic, LogTarget, PathKey, RuleIndex, TxPathChoice};
+use kettle_config::{Condition, Config, Diagnostic, LogTarget, RouteIndex, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::fixed::Fixed;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
@@ -31,6 +34,8 @@ use crate::upstream::Upstreams;
 use mistake::{root_diagnostic, users_diagnostic};
 use names::SiteNames;
 
+pub use before::Before;
+use conditions::Asked;
 use listener::HttpsSites;
 pub use listener::KnownNames;
 
@@ -75,10 +80,12 @@ pub struct Site {
     pub error_pages: BTreeMap<u16, PathBuf>,
     /// Which log has its lines, where the route does not say it.
     log: Destination,
-    /// Longest prefix first.
+    /// What is asked before a route is looked for.
+    before: Vec<Before>,
+    /// In the order of the file.
     routes: Vec<Route>,
-    /// They by their prefixes: there may be ten thousand.
-    by_prefix: RuleIndex,
+    /// They by their places: there may be ten thousand.
+    index: RouteIndex,
     /// Sites with the same number show the same certificates.
     certificates: usize,
     /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
@@ -87,11 +94,11 @@ pub struct Site {
     is_certificate_optional: bool,
 }
 
-/// What answers below a prefix.
+/// What answers at a place.
 #[derive(Debug)]
 pub struct Route {
-    /// Without its last slash; empty for the whole site.
-    prefix: String,
+    /// What must hold of a request besides its path.
+    when: Vec<Condition>,
     /// What comes before its handler; most routes have nothing of the kind.
     pub rules: Option<Box<Rules>>,
     /// Who answers.
@@ -118,6 +125,8 @@ pub enum Handler {
     Proxy(Arc<ProxyRoute>),
     /// A server of a backend, or what is kept of its responses.
     Cached(Arc<CachedRoute>),
+    /// The same to all.
+    Fixed(Arc<Fixed>),
     /// Nothing: the route has no root and no backend, so what its guard and its redirects do not answer gets 404.
     Nothing(ConfiguredFields),
     /// Whatever a test wants to know of a body.
@@ -131,6 +140,7 @@ impl Handler {
     pub fn configured(&self) -> Option<&ConfiguredFields> {
         match self {
             Handler::Files(files) => Some(&files.configured),
+            Handler::Fixed(fixed) => Some(&fixed.configured),
             Handler::Nothing(configured) => Some(configured),
             _ => self.proxy().map(|route| &route.configured),
         }
@@ -186,7 +196,9 @@ impl Router {
                     .iter()
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
-                by_prefix: by_prefix(&routes),
+                before: site.before.iter().map(|it| Before::new(site, it)).collect(),
+                // A valid configuration has no expressions that are too large.
+                index: RouteIndex::of(&site.routes).unwrap_or_default(),
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
                 client_auth: client_auth.get(number).copied().flatten(),
@@ -242,10 +254,9 @@ impl Router {
     #[cfg(test)]
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
         for site in Arc::get_mut(&mut self.sites).unwrap() {
-            let prefix = String::new();
             let handler = Handler::Echo(echo);
-            site.routes.insert(0, Route { prefix, rules: None, handler, log: None });
-            site.by_prefix = by_prefix(&site.routes);
+            site.routes = vec![Route { when: Vec::new(), rules: None, handler, log: None }];
+            site.index = RouteIndex::of(&[kettle_config::Route::default()]).unwrap();
         }
         self
     }
@@ -275,7 +286,8 @@ impl Router {
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
         let target = head.target().ok();
-        site.log(target.and_then(|target| site.route(target.path))).clone()
+        let asked = Asked { head, client: None };
+        site.log(target.and_then(|target| site.route(target.path, asked))).clone()
     }
 
     /// The site for a request, by the name it asks for and what its client presented.
@@ -369,14 +381,19 @@ impl Site {
         route.and_then(|route| route.log.as_ref()).unwrap_or(&self.log)
     }
 
-    /// The route with the longest prefix of this path.
+    /// The route that answers for a path.
     #[must_use]
-    pub fn route(&self, path: &str) -> Option<&Route> {
-        let has_path = |route: &Route| {
-            let below = path.strip_prefix(route.prefix.as_str());
-            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    pub fn route(&self, path: &str, asked: Asked<'_>) -> Option<&Route> {
+        let holds = |number: usize| {
+            self.routes.get(number).is_some_and(|route| conditions::hold(&route.when, asked))
         };
-        self.routes.get(self.by_prefix.first(path, |number| has_path(&self.routes[number]))?)
+        self.routes.get(self.index.find(path, holds)?)
+    }
+
+    /// What is asked before a route is looked for.
+    #[must_use]
+    pub fn before(&self) -> &[Before] {
+        &self.before
     }
 }
 
@@ -415,7 +432,7 @@ pub fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<O
     keys.enumerate().map(|(number, key)| Some(*first.entry(key?).or_insert(number))).collect()
 }
 
-/// A site's routes, longest prefix first. Of those that are `open` it takes what cannot be opened again, and what clients have
+/// A site's routes, in the order of the file. Of those that are `open` it takes what cannot be opened again, and what clients have
 /// asked for lately.
 fn build_routes(
     config: &Config,
@@ -426,13 +443,9 @@ fn build_routes(
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     let all = SiteRoutes::of(site);
-    let mut by_prefix: HashMap<&str, &Route> = HashMap::new();
-    for route in open {
-        by_prefix.entry(&route.prefix).or_insert(route);
-    }
-    for route in &site.routes {
-        let prefix = route.prefix.trim_end_matches('/').to_owned();
-        let same = by_prefix.get(prefix.as_str());
+    for (number, route) in site.routes.iter().enumerate() {
+        // Of the same configuration, so that the numbers are the same.
+        let same = open.get(number);
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
         let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
         let handler = match &route.root {
@@ -443,7 +456,13 @@ fn build_routes(
                     None => Handler::Proxy(proxy),
                 }
             }
-            None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
+            None => {
+                let configured = ConfiguredFields::new(&site.headers, &route.headers);
+                match &route.respond {
+                    Some(respond) => Handler::Fixed(Arc::new(Fixed::new(respond, configured))),
+                    None => Handler::Nothing(configured),
+                }
+            }
             Some(root) => match FileRoute::open(&all, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),
                 Err(_) if let Some(files) = same.and_then(|it| files_of(it, &root.value)) => {
@@ -458,18 +477,12 @@ fn build_routes(
         match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
-                routes.push(Route { prefix, rules, handler, log });
+                routes.push(Route { when: route.when.clone(), rules, handler, log });
             }
             Err(mistake) => diagnostics.push(users_diagnostic(mistake)),
         }
     }
-    // Stable: of two routes with the same prefix the first stays first.
-    routes.sort_by_key(|route| std::cmp::Reverse(route.prefix.len()));
     routes
-}
-
-fn by_prefix(routes: &[Route]) -> RuleIndex {
-    RuleIndex::new(routes.iter().map(|route| PathKey::begins(&route.prefix)))
 }
 
 /// The files of a route that is open, if they are those of this root.

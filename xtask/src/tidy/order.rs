@@ -55,7 +55,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["relay"],
     &["proxy_cache"],
     &["files", "proxy"],
-    &["guard", "redirect"],
+    &["fixed", "guard", "redirect"],
     &["error_page"],
     &["http1", "request"],
     &["http2", "response"],

@@ -52,10 +52,12 @@ fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
 /// Servers may read a path without its parameters, or with slashes for encoded ones, and only one that is of the same route then
 /// is passed on.
 fn check_prefix(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let read_otherwise = [";", "%2F"].into_iter().find(|mark| route.prefix.contains(mark));
+    let text = route.place().map_or("", |place| place.text());
+    let read_otherwise = [";", "%2F"].into_iter().find(|mark| text.contains(mark));
+    let mut settings = ["prefix", "text_prefix", "exact"].into_iter();
     if route.backend.is_some()
         && let Some(mark) = read_otherwise
-        && let Some(place) = reader.place(&format!("{trail}.prefix"))
+        && let Some(place) = settings.find_map(|name| reader.place(&format!("{trail}.{name}")))
     {
         let message = format!(
             "servers may read a path with `{mark}` in another way, so a backend gets no request for it"

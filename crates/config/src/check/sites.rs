@@ -1,16 +1,14 @@
-//! Names and prefixes that repeat, sites that could not answer, and HSTS beyond its rules.
+//! Names that repeat, sites that could not answer, and HSTS beyond its rules.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use super::routes;
 use super::served::{self, Groups};
-
 use crate::diagnostic::Help;
-use crate::glob::{CacheControl, DenyPatterns};
 use crate::located::Position;
-use crate::model::{Config, Listener, PathPattern, Piece, Reach, Route, Site, Template};
+use crate::model::{Config, Listener, Reach, Site};
 use crate::read::Reader;
-use crate::rule_index::{PathKey, RuleIndex};
 use crate::setting::ANY_NAME;
 
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
@@ -18,9 +16,6 @@ const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 
 /// Sites with one name that another is held against: of more it is not said with which it collides, and the first of them do.
 const SAME_NAME_MAX: usize = 100;
-
-/// Rules of a site, or patterns of a route, that one path may have to be held against one after the other.
-const CROWD_MAX: usize = 1_000;
 
 /// Records every mistake between the settings of the sites.
 pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
@@ -53,7 +48,15 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
     find_second_default(&config.sites, &groups, reader);
     for (index, site) in config.sites.iter().enumerate() {
         check_certificates(index, site, ends_tls(index, site), reader);
-        check_routes(index, site, serves && !site.names_backend(), reader);
+        if serves
+            && !site.names_backend()
+            && site.routes.is_empty()
+            && !reader.is_written(&format!("site.{index}.route"))
+        {
+            let message = "the site has no route, so every request would be not found".to_owned();
+            find_in_site(index, site, reader, message, "[[site.route]] with root = \"…\"");
+        }
+        routes::check(index, site, reader);
         check_hsts(index, site, reader);
         if serves && ends_tls(index, site).is_none() {
             check_without_tls(index, site, reader);
@@ -169,188 +172,6 @@ fn check_without_tls(index: usize, site: &Site, reader: &mut Reader<'_>) {
             let help = "give it a [[site.certificate]], or remove this";
             reader.report_at(&place, message, Help::act(help));
         }
-    }
-}
-
-fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>) {
-    if serves && site.routes.is_empty() && !reader.is_written(&format!("site.{index}.route")) {
-        let message = "the site has no route, so every request would be not found".to_owned();
-        find_in_site(index, site, reader, message, "[[site.route]] with root = \"…\"");
-    }
-    let routes = Routes::of(site);
-    let crowd = routes.index.largest_crowd();
-    if let Some(number) = crowd.get(CROWD_MAX) {
-        let help = format!("write at most {CROWD_MAX} prefixes that begin with each other");
-        let setting = format!("site.{index}.route.{number}.prefix");
-        refuse_crowd(&setting, crowd.len(), "prefixes", help, reader);
-    }
-    let mut prefixes: HashMap<&str, usize> = HashMap::new();
-    for (number, route) in site.routes.iter().enumerate() {
-        let trail = format!("site.{index}.route.{number}");
-        check_redirects(&trail, route, &routes, reader);
-        check_patterns(&trail, route, reader);
-        check_fallback(&trail, route, &routes, reader);
-        check_cors(&trail, site, route, reader);
-        let setting = format!("{trail}.prefix");
-        let whole = reader.place(&trail).filter(|_| !reader.is_written(&setting));
-        let Some(place) = reader.place(&setting).or(whole) else {
-            continue;
-        };
-        let line = reader.source().position(place.start).line;
-        let plain = route.prefix.trim_end_matches('/');
-        match prefixes.get(plain) {
-            Some(earlier) => {
-                let message = format!("the route on {} has the same prefix", reader.line(*earlier));
-                let help = Help::act("write another `prefix` for one of both");
-                reader.report_at(&place, message, help);
-            }
-            None => {
-                prefixes.insert(plain, line);
-            }
-        }
-    }
-}
-
-/// A route has files or sends clients elsewhere, and what is filled in is there.
-fn check_redirects(trail: &str, route: &Route, routes: &Routes<'_>, reader: &mut Reader<'_>) {
-    let is_written = |name: &str| reader.is_written(&format!("{trail}.{name}"));
-    if !reader.is_partial
-        && !is_written("root")
-        && !is_written("backend")
-        && !is_written("redirect")
-        && !is_written("deny")
-        && let Some(place) = reader.place(trail)
-    {
-        let message = "[[site.route]] needs the setting `root`, or `backend`".to_owned();
-        reader.report_at(&place, message, Help::write("root = \"/path/to/it\""));
-    }
-    let prefix = route.prefix.trim_end_matches('/');
-    let below = |to: &Template| {
-        let rest = to.beginning().strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.starts_with('/') || (rest.is_empty() && !prefix.is_empty()))
-    };
-    let redirects = route.redirects.iter().map(|it| ("redirect", &it.from, &it.to));
-    let redirects = redirects.enumerate();
-    let rewrites = route.rewrites.iter().map(|it| ("rewrite", &it.from, &it.to)).enumerate();
-    for (number, (name, from, to)) in redirects.chain(rewrites) {
-        let Some(place) = reader.place(&format!("{trail}.{name}.{number}.to")) else { continue };
-        let stars = from.as_ref().map_or(0, PathPattern::stars);
-        if to.captures() > stars {
-            let message = format!("`from` has {stars} stars, so {{{}}} is nothing", stars + 1);
-            reader.report_at(&place, message, Help::act("write more stars in `from`"));
-        }
-        if name == "rewrite" && !below(to) {
-            let message =
-                "only what lies below the prefix of its route can be looked for".to_owned();
-            reader.report_at(&place, message, Help::write(format!("\"{prefix}/…\"")));
-        } else if name == "rewrite"
-            && let [Piece::Text(path)] = to.pieces()
-            && let Some(other) = routes.taken(route, path)
-        {
-            let message = format!("{path} belongs to the route of {}", other.prefix);
-            reader.report_at(&place, message, Help::act("write a path of this route"));
-        }
-        if name == "redirect" && from.is_none() && below(to) {
-            let message = "that lies below the same route, so clients would go round in circles";
-            let help = Help::act("write `from` with the paths that are meant");
-            reader.report_at(&place, message.to_owned(), help);
-        }
-    }
-}
-
-/// Each path is held against all patterns that an index cannot tell apart, to its end.
-fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let help = || {
-        format!(
-            "write at most {CROWD_MAX} of them; those with a beginning or an end of their own cost little, however many there are"
-        )
-    };
-    let redirects = route.redirects.iter().map(|it| &it.from).collect::<Vec<_>>();
-    let rewrites = route.rewrites.iter().map(|it| &it.from).collect();
-    for (name, patterns) in [("redirect", redirects), ("rewrite", rewrites)] {
-        let keys = patterns.into_iter().map(|from| PathPattern::key_of(from.as_ref()));
-        let crowd = RuleIndex::new(keys).largest_crowd();
-        if let Some(number) = crowd.get(CROWD_MAX) {
-            let rule = format!("{trail}.{name}.{number}");
-            let from = format!("{rule}.from");
-            let setting = if reader.is_written(&from) { from } else { rule };
-            refuse_crowd(&setting, crowd.len(), "patterns", help(), reader);
-        }
-    }
-    for (name, crowd) in [
-        ("deny_files", DenyPatterns::new(&route.deny_files).crowd()),
-        ("fallback_except", DenyPatterns::new(&route.fallback_except).crowd()),
-        ("cache_control", CacheControl::new(&route.cache_control).crowd()),
-    ] {
-        if crowd > CROWD_MAX {
-            refuse_crowd(&format!("{trail}.{name}"), crowd, "patterns", help(), reader);
-        }
-    }
-}
-
-fn refuse_crowd(setting: &str, crowd: usize, what: &str, help: String, reader: &mut Reader<'_>) {
-    if let Some(place) = reader.place(setting) {
-        let message = format!("one path may have to be held against {crowd} {what}, one by one");
-        reader.report_at(&place, message, Help::act(help));
-    }
-}
-
-/// A fallback answers by the rules of its route, and what another route has may ask for more.
-fn check_fallback(trail: &str, route: &Route, routes: &Routes<'_>, reader: &mut Reader<'_>) {
-    let Some(fallback) = &route.fallback else { return };
-    let path = format!("{}{fallback}", route.prefix.trim_end_matches('/'));
-    let other = routes.taken(route, &path);
-    if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.fallback"))) {
-        let message = format!("{path} belongs to the route of {}", other.prefix);
-        let help = Help::act("write a file of this route");
-        reader.report_at(&place, message, help);
-    }
-}
-
-/// The routes of a site, found by their prefixes: there may be ten thousand.
-struct Routes<'s> {
-    site: &'s Site,
-    index: RuleIndex,
-}
-
-impl<'s> Routes<'s> {
-    fn of(site: &'s Site) -> Self {
-        let prefix = |route: &'s Route| PathKey::begins(route.prefix.trim_end_matches('/'));
-        Self { site, index: RuleIndex::new(site.routes.iter().map(prefix)) }
-    }
-
-    /// The route with a longer prefix that has this path of a route.
-    fn taken(&self, route: &Route, path: &str) -> Option<&'s Route> {
-        let bytes_min = route.prefix.trim_end_matches('/').len() + 1;
-        let is_other = |other: &&Route| {
-            let prefix = other.prefix.trim_end_matches('/');
-            let below = path.strip_prefix(prefix).filter(|_| prefix.len() >= bytes_min);
-            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        };
-        let other = |number| self.site.routes.get(number).filter(is_other);
-        self.index.first(path, |number| other(number).is_some()).and_then(other)
-    }
-}
-
-/// Any page could read what one user may see; and of two that speak nobody knows which holds.
-fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) {
-    let Some(cors) = &route.cors else { return };
-    let is_of = |name: &str| name.to_ascii_lowercase().starts_with("access-control-");
-    let mut headers = site.headers.iter().chain(&route.headers).filter(|it| !it.1.is_empty());
-    if let Some((name, _)) = headers.find(|(name, _)| is_of(name))
-        && let Some(place) = reader.place(&format!("{trail}.cors"))
-    {
-        let message = format!("{name} is among the headers as well");
-        reader.report_at(&place, message, Help::act("remove it from the headers"));
-    }
-    if !cors.credentials {
-        return;
-    }
-    let any = cors.origins.iter().find(|origin| origin.value == "*");
-    if let (Some(_), Some(place)) = (any, reader.place(&format!("{trail}.cors.credentials"))) {
-        let message = "every origin with credentials: any page could read what its visitor may see";
-        let help = Help::act("write the origins that are meant, or credentials = false");
-        reader.report_at(&place, message.to_owned(), help);
     }
 }
 

@@ -202,7 +202,6 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
         ),
     ),
     ("redir", Called(&["redirect"])),
-    ("respond", Not("a route has files, a backend or a redirect")),
     ("expires", Do("write `\"*.css\" = \"max-age=3600\"` below [site.route.cache_control]")),
     ("add_header", Do("write `Name = \"value\"` below [site.headers] or [site.route.headers]")),
     ("header", Called(&["headers"])),

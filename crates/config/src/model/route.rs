@@ -1,4 +1,4 @@
-//! `[[site.route]]`: what answers below a prefix.
+//! `[[site.route]]`: what answers at a place of a site.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
+use super::condition::Condition;
+use super::respond::Respond;
 use crate::located::Located;
+use crate::rule_index::PathKey;
 use crate::setting::{
-    BackendHost, CacheRule, FieldTemplate, LogTarget, MIB, Network, PathPattern, Template,
-    backend_host, cache_rules, destination, duration, flag, headers, located_path, located_text,
-    log_target, mime_types, networks, one_number, optional, path_pattern, request_headers,
-    required, rewritten_path, rules, section, sections, settings, size, text, text_or_off, texts,
-    word, word_list,
+    BackendHost, CacheRule, Expression, FieldTemplate, LogTarget, MIB, Network, PathPattern,
+    Template, backend_host, cache_rules, destination, duration, expression, flag, headers,
+    located_path, located_text, log_target, mime_types, networks, one_number, optional,
+    path_pattern, request_headers, required, rewritten_path, rules, section, sections, settings,
+    size, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -80,13 +83,27 @@ impl Coding {
 }
 
 settings! {
-    /// What answers below a prefix: files, or a backend.
+    /// What answers at a place: files, a backend, or a text. [How a request finds its route](routes.md) says which of several does.
     pub struct Route {
         /// The beginning of the request's path, in whole segments. It is replaced by `root`:
         /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
         /// `/srv/pictures/a.png`. It is a text, no pattern: `*`, `^`, `|`, `(`, `)`, `\\`, a `$` at its end and what nginx
         /// writes before a pattern are mistakes. `%2A` is a `*` itself.
-        pub prefix: String = text(&rules::PREFIX, "/"),
+        pub prefix: Option<String> = optional(
+            text(&rules::PREFIX, "/"), "`\"/\"`, unless `text_prefix`, `exact` or `regex` is there"),
+        /// The beginning of the request's path, in whatever way it goes on: `/up` is for `/upload`, too. `root` stands before
+        /// the whole path.
+        pub text_prefix: Option<String> = optional(text(&rules::PATH_TEXT, "/"), "`prefix` holds"),
+        /// The request's whole path. `root` stands before it.
+        pub exact: Option<String> = optional(text(&rules::PATH_TEXT, "/"), "`prefix` holds"),
+        /// A regular expression that a part of the request's path fits. Alone it is asked before all prefixes but those with
+        /// `first`; beside `prefix` or `text_prefix` it is asked where that is the longest. `(?i)` at its beginning takes upper and lower
+        /// case for one. `root` stands before the whole path.
+        pub regex: Option<Expression> = expression("`prefix` holds"),
+        /// Beside `prefix` or `text_prefix`: regular expressions of the site are not asked where this is the longest.
+        pub first: bool = flag(false),
+        /// What else must hold of a request: all of it. Where it does not, the route is passed over.
+        pub when: Vec<Condition> = sections(),
         /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
         /// `"follow"`. A route that only redirects, or only keeps clients out, needs none.
         pub root: Option<Located<PathBuf>> = optional(located_path(), "the route has no files"),
@@ -131,6 +148,8 @@ settings! {
         pub merge_slashes: bool = flag(false),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
+        /// What is answered, the same to all.
+        pub respond: Option<Respond> = optional(section(), "the route has files, a backend, or only redirects"),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.
@@ -199,7 +218,68 @@ settings! {
     }
 }
 
+/// The paths that a route is for, its `regex` apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place<'r> {
+    /// All that begin with these whole segments. Without its last slash; empty for all paths.
+    Prefix(&'r str),
+    /// All that begin with this text.
+    TextPrefix(&'r str),
+    /// This one.
+    Exact(&'r str),
+}
+
+impl<'r> Place<'r> {
+    /// The one that is written, if any.
+    pub(super) fn of(
+        prefix: &'r Option<String>,
+        text_prefix: &'r Option<String>,
+        exact: &'r Option<String>,
+    ) -> Option<Self> {
+        let prefix = prefix.as_ref().map(|it| Self::Prefix(it.trim_end_matches('/')));
+        let text_prefix = || text_prefix.as_deref().map(Self::TextPrefix);
+        prefix.or_else(text_prefix).or_else(|| exact.as_deref().map(Self::Exact))
+    }
+
+    /// True if it is for this path.
+    #[must_use]
+    pub fn has(self, path: &str) -> bool {
+        match self {
+            Self::Prefix(prefix) => {
+                let below = path.strip_prefix(prefix);
+                below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+            }
+            Self::TextPrefix(text) => path.starts_with(text),
+            Self::Exact(exact) => path == exact,
+        }
+    }
+
+    /// What all its paths begin with.
+    #[must_use]
+    pub fn text(self) -> &'r str {
+        match self {
+            Self::Prefix(text) | Self::TextPrefix(text) | Self::Exact(text) => text,
+        }
+    }
+}
+
 impl Route {
+    /// The paths it is for; `None` if its `regex` alone says it.
+    #[must_use]
+    pub fn place(&self) -> Option<Place<'_>> {
+        let written = Place::of(&self.prefix, &self.text_prefix, &self.exact);
+        written.or_else(|| self.regex.is_none().then_some(Place::Prefix("")))
+    }
+
+    /// What of a path its `root` replaces: `prefix` without its last slash.
+    #[must_use]
+    pub fn replaced(&self) -> &str {
+        match self.place() {
+            Some(Place::Prefix(prefix)) if self.regex.is_none() => prefix,
+            _ => "",
+        }
+    }
+
     /// True if bodies of requests are stored before its backend gets them.
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
@@ -214,6 +294,9 @@ settings! {
         /// The paths it is for, each as a whole: `*` stands for any characters but `/`, `**` for any characters, `?` for one
         /// but `/`.
         pub from: Option<PathPattern> = optional(path_pattern(), "all paths of the route"),
+        /// In place of `from`: a regular expression that a part of the path fits. `{1}` is then what its first group stands for,
+        /// `{name}` its group of that name; without `from` and this the groups are those of the route's `regex`.
+        pub regex: Option<Expression> = expression("`from` decides"),
         /// Where clients are sent: a URL, or a path on the same host. `{path}` is the whole path that was asked for, `{rest}`
         /// what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host that was
         /// asked for. What is filled in is percent-encoded.
@@ -231,7 +314,66 @@ settings! {
     pub struct Rewrite {
         /// The paths it is for, as with `redirect`.
         pub from: Option<PathPattern> = optional(path_pattern(), "all paths of the route"),
-        /// The path to look for, below the route's prefix: with `{path}`, `{rest}` and `{1}` as with `redirect`.
+        /// As with `redirect`.
+        pub regex: Option<Expression> = expression("`from` decides"),
+        /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`. Where it is another route's, that one answers
+        /// and asks what it asks of every request; after ten such steps the answer is 500.
         pub to: Template = required(rewritten_path()),
+    }
+}
+
+/// The paths that a redirect or a rewrite is for.
+#[derive(Clone, Copy, Debug)]
+pub enum PathChoice<'c> {
+    /// All of its route.
+    All,
+    /// Those that fit a pattern.
+    Pattern(&'c PathPattern),
+    /// Those that fit a regular expression.
+    Expression(&'c Expression),
+}
+
+impl<'c> PathChoice<'c> {
+    fn of(from: &'c Option<PathPattern>, regex: &'c Option<Expression>) -> Self {
+        match (from, regex) {
+            (Some(from), _) => Self::Pattern(from),
+            (None, Some(regex)) => Self::Expression(regex),
+            (None, None) => Self::All,
+        }
+    }
+
+    /// What an index finds the paths by.
+    #[must_use]
+    pub fn key(self) -> PathKey<'c> {
+        match self {
+            Self::Pattern(pattern) => PathPattern::key_of(Some(pattern)),
+            Self::All | Self::Expression(_) => PathKey::ANY,
+        }
+    }
+
+    /// True if it is for this path.
+    #[must_use]
+    pub fn fits(self, path: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Pattern(pattern) => pattern.fits(path),
+            Self::Expression(expression) => expression.fits(path),
+        }
+    }
+}
+
+impl Redirect {
+    /// The paths it is for.
+    #[must_use]
+    pub fn choice(&self) -> PathChoice<'_> {
+        PathChoice::of(&self.from, &self.regex)
+    }
+}
+
+impl Rewrite {
+    /// The paths it is for.
+    #[must_use]
+    pub fn choice(&self) -> PathChoice<'_> {
+        PathChoice::of(&self.from, &self.regex)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::before::Before;
 use super::listener::TxPathChoice;
 use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
@@ -50,7 +51,9 @@ settings! {
             optional(located_text(&rules::BACKEND_NAME), "the site is not on such listeners"),
         /// Backends by application protocol (ALPN), before `backend`.
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
-        /// What answers below a prefix. The longest prefix that fits a request decides.
+        /// What is done before a route is looked for.
+        pub before: Vec<Before> = sections(),
+        /// What answers at each place. [How a request finds its route](routes.md) says which of several does.
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted on `https` listeners, if not where those say.
         pub path: Option<TxPathChoice> = optional(word(TxPathChoice::Auto), "as the listener says"),

@@ -2,6 +2,7 @@
 //! operator's.
 
 use super::rules::{Guess, TextRule, Wrong, header_value, token};
+use super::template::Read;
 use crate::nearest::closest;
 use crate::word::{Word, words};
 
@@ -133,6 +134,11 @@ pub(super) static FIELD_TEMPLATE: TextRule = TextRule {
 /// The value of a text that follows [`FIELD_TEMPLATE`].
 pub(super) fn field_template(text: &str) -> Option<FieldTemplate> {
     read(text).ok()
+}
+
+/// A text with words that each request fills in.
+pub(crate) fn field_words() -> Read<FieldTemplate> {
+    Read { rule: &FIELD_TEMPLATE, read: field_template, none: FieldTemplate::default }
 }
 
 /// The name of a header by which proxies name clients.

@@ -3,12 +3,14 @@
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
 mod prefix;
+mod request;
 
 use super::quote::quoted;
 use crate::diagnostic::Help;
 use crate::glob;
 
 pub use prefix::written_prefix;
+pub(crate) use request::{ANSWER, ANY_TEXT, ARGUMENT_NAME, ASKED_HOST, COOKIE_NAME};
 
 /// What one kind of text must look like.
 pub(crate) struct TextRule {
@@ -129,6 +131,8 @@ pub(crate) static USER_NAME: TextRule =
     TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
 pub(crate) static PREFIX: TextRule =
     TextRule { what: "a path that begins with a slash", example: "/", read: prefix::prefix };
+pub(crate) static PATH_TEXT: TextRule =
+    TextRule { what: "a path that begins with a slash", example: "/", read: prefix::exact };
 pub(crate) static REQUEST_TARGET: TextRule = TextRule {
     what: "a path that begins with a slash, with or without a query",
     example: "/health?full=1",

@@ -27,8 +27,10 @@ pub enum Piece {
     Rest,
     /// `{host}`: the host that was asked for.
     Host,
-    /// `{1}` to `{9}`: what this star of a pattern stands for, counted from 0.
+    /// `{1}` to `{9}`: what this star of a pattern, or this group of a regular expression, stands for, counted from 0.
     Capture(usize),
+    /// `{name}`: what the group of this name stands for.
+    Named(Box<str>),
 }
 
 impl Template {
@@ -56,6 +58,14 @@ impl Template {
         captures.max().unwrap_or(0)
     }
 
+    /// The names of groups that it takes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Named(name) => Some(&**name),
+            _ => None,
+        })
+    }
+
     /// What it begins with, whatever the request.
     pub(crate) fn beginning(&self) -> &str {
         match self.pieces.first() {
@@ -80,9 +90,10 @@ impl Template {
                 ("rest", _) => Piece::Rest,
                 ("host", _) => Piece::Host,
                 (_, [digit @ b'1'..=b'9']) => Piece::Capture(usize::from(digit - b'1')),
+                _ if is_group_name(name) => Piece::Named(name.into()),
                 _ => {
                     let why = format!(
-                        "{{{name}}} is none of {{path}}, {{rest}}, {{host}} and {{1}} to {{9}}"
+                        "{{{name}}} is none of {{path}}, {{rest}}, {{host}}, {{1}} to {{9}} and the name of a group"
                     );
                     return wrong(&why);
                 }
@@ -94,6 +105,12 @@ impl Template {
         }
         Ok(Self { pieces: pieces.into() })
     }
+}
+
+/// As the names of groups in regular expressions are.
+fn is_group_name(name: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(is_of_name) && name.starts_with(|first: char| !first.is_ascii_digit())
 }
 
 /// A URL, or a path on the same host, that no request can turn into one of another host.

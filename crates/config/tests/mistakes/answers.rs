@@ -45,21 +45,6 @@ fn patterns_that_each_path_is_held_against_are_few() {
     }
 }
 
-fn with_rewrites(rewrites: &str) -> String {
-    crate::shown(&format!(
-        "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nprefix = \"/a\"\nroot = \"/srv\"\n{rewrites}"
-    ))
-}
-
-#[test]
-fn a_rewrite_stays_below_its_prefix() {
-    for (to, is_refused) in [("/a", false), ("/a/b", false), ("/ab", true), ("/b", true)] {
-        let shown =
-            with_rewrites(&format!("[[site.route.rewrite]]\nfrom = \"/a/*\"\nto = \"{to}\"\n"));
-        assert_eq!(shown.contains("only what lies below the prefix"), is_refused, "{to}: {shown}");
-    }
-}
-
 #[test]
 fn prefixes_that_begin_with_each_other_are_few() {
     for (count, is_refused) in [(1_000, false), (1_001, true)] {

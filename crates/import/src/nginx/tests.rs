@@ -94,7 +94,9 @@ fn each_setting_of_a_route_does_what_nginx_does() {
         ("root /a; location /img/ { alias /b/; }", |it| {
             it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/b")
         }),
-        ("root /a; location ^~ /img { alias /b; }", |it| it.sites[0].routes[1].prefix == "/img"),
+        ("root /a; location ^~ /img { alias /b; }", |it| {
+            it.sites[0].routes[1].prefix.as_deref() == Some("/img")
+        }),
         ("root /a; location /x/ { location /x/y/ { expires 1m; } }", |it| {
             it.sites[0].routes.len() == 2
                 && it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/a/x/y")
@@ -207,7 +209,8 @@ fn logs_of_servers_and_locations_become_those_of_sites_and_routes() {
     assert_eq!(Some(config.log.access.clone()), file("all.log"));
     let [a, b] = config.sites.as_slice() else { panic!("{:?}", config.sites) };
     assert_eq!((&a.access_log, &b.access_log), (&file("a.log"), &None));
-    let routes = a.routes.iter().map(|it| (it.prefix.as_str(), it.access_log.clone()));
+    let routes =
+        a.routes.iter().map(|it| (it.prefix.as_deref().unwrap_or("/"), it.access_log.clone()));
     let expected = [
         ("/", None),
         ("/app", file("app.log")),
@@ -236,7 +239,8 @@ fn routes_of_one_path_and_rewrites_leave_each_other_alone() {
     ] {
         let config = config(&server(&format!("server_name a.example; root /srv; {words}")));
         let routes = config.sites.first().map(|site| site.routes.as_slice()).unwrap_or_default();
-        let mut prefixes: Vec<_> = routes.iter().map(|it| it.prefix.as_str()).collect();
+        let mut prefixes: Vec<_> =
+            routes.iter().map(|it| it.prefix.as_deref().unwrap_or("/")).collect();
         prefixes.sort_unstable();
         assert_eq!(prefixes, expected, "{words}");
     }
@@ -257,7 +261,7 @@ fn what_a_location_opens_again_stays_open_and_no_more() {
     let config = config(&text);
     let [route] = &config.sites[0].routes[..] else { panic!("{config:?}") };
     assert_eq!(
-        (route.prefix.as_str(), route.root.as_ref().unwrap().value.as_path()),
+        (route.prefix.as_deref().unwrap_or("/"), route.root.as_ref().unwrap().value.as_path()),
         ("/open", Path::new("/srv/open"))
     );
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kettle_config::{CacheControl, Coding, DenyPatterns, Route, Site};
+use kettle_config::{CacheControl, Coding, DenyPatterns, Place, Route, Site};
 use rustix::io::Errno;
 
 use super::generation::Generation;
@@ -68,7 +68,7 @@ impl<'s> SiteRoutes<'s> {
     /// The routes of a site.
     #[must_use]
     pub fn of(site: &'s Site) -> Self {
-        let plain = site.routes.iter().map(|route| route.prefix.trim_end_matches('/'));
+        let plain = site.routes.iter().filter_map(kettle_config::Route::place).map(Place::text);
         let mut prefixes: Vec<_> =
             plain.filter_map(|prefix| Some((prefix.rsplit('/').next()?, prefix))).collect();
         prefixes.sort_unstable();
@@ -77,7 +77,7 @@ impl<'s> SiteRoutes<'s> {
 
     /// The paths below a route's root that are those of an index file and have a route of their own.
     fn foreign_index(&self, route: &Route) -> Vec<String> {
-        let below = format!("{}/", route.prefix.trim_end_matches('/'));
+        let below = format!("{}/", route.replaced());
         let mut foreign = Vec::new();
         for name in &route.index {
             let first = (name.as_str(), below.as_str());
@@ -97,7 +97,7 @@ impl FileRoute {
     /// # Errors
     /// The kernel's, if that is not possible.
     pub fn open(routes: &SiteRoutes<'_>, route: &Route, root: &Path) -> Result<Self, Errno> {
-        let prefix = route.prefix.trim_end_matches('/');
+        let prefix = route.replaced();
         let dotfiles = match (route.dotfiles, prefix) {
             (true, _) => Dotfiles::Served,
             (false, "") => Dotfiles::WellKnown,
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn index_files_with_a_route_of_their_own_are_foreign_to_those_above() {
-        let route = |prefix: &str| Route { prefix: prefix.to_owned(), ..Route::default() };
+        let route = |prefix: &str| Route { prefix: Some(prefix.to_owned()), ..Route::default() };
         let with = |prefix: &str, index: &[&str]| Route {
             index: index.iter().map(|name| (*name).to_owned()).collect(),
             ..route(prefix)

@@ -19,7 +19,7 @@ impl DeniedFiles {
     #[must_use]
     pub fn of(route: &Route) -> Option<Self> {
         (!route.deny_files.is_empty()).then(|| Self {
-            prefix: route.prefix.trim_end_matches('/').to_owned(),
+            prefix: route.replaced().to_owned(),
             patterns: DenyPatterns::new(&route.deny_files),
             codings: route.precompressed.clone(),
         })

@@ -15,21 +15,21 @@ use crate::request::Client;
 
 /// One request, as words see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words<'r> {
+pub(crate) struct Words<'r> {
     /// The host that is asked for, with its port where that was said.
-    pub(super) host: Option<&'r str>,
+    pub(crate) host: Option<&'r str>,
     /// Path and query as servers get them.
-    pub(super) reference: &'r str,
-    pub(super) scheme: Scheme,
+    pub(crate) reference: &'r str,
+    pub(crate) scheme: Scheme,
     /// None where the response is for many.
-    pub(super) client: Option<&'r Client>,
+    pub(crate) client: Option<&'r Client>,
     /// The certificate that the client showed, if its site asks for one.
-    pub(super) certificate: Option<&'r PeerIdentity>,
+    pub(crate) certificate: Option<&'r PeerIdentity>,
 }
 
 impl Words<'_> {
     /// The value of a field; `None` if its words leave it empty.
-    pub(super) fn fill(&self, template: &FieldTemplate) -> Option<Vec<u8>> {
+    pub(crate) fn fill(&self, template: &FieldTemplate) -> Option<Vec<u8>> {
         let mut value = Vec::new();
         for part in template.parts() {
             match part {
@@ -42,7 +42,7 @@ impl Words<'_> {
     }
 
     /// The `Host` for a server; `None` if there is no host to ask for.
-    pub(super) fn host(&self, backend_host: Option<&BackendHost>) -> Option<Cow<'_, str>> {
+    pub(crate) fn host(&self, backend_host: Option<&BackendHost>) -> Option<Cow<'_, str>> {
         Some(match backend_host {
             Some(BackendHost::Fixed(host)) => Cow::Owned(host.clone()),
             Some(BackendHost::Asked) => Cow::Borrowed(split_port(self.host?).0),

@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use kettle_config::{PathPattern, Piece, Redirect, Rewrite, Route, RuleIndex, Template};
+use kettle_config::{
+    Before, Captures, Expression, PathChoice, Piece, Redirect, Rewrite, Route, RuleIndex, Template,
+};
 use kettle_http::target::{Target, can_name};
 use kettle_http::uri::percent_encode_path;
 
@@ -15,11 +17,13 @@ use crate::error_page::HttpError;
 use crate::request::Head;
 use crate::response::{ConfiguredFields, Response};
 
-/// What a route does with paths before it looks for files.
+/// What a place does with paths before it looks for an answer.
 #[derive(Debug)]
 pub struct Paths {
-    /// Without its last slash.
-    prefix: String,
+    /// What all its paths begin with; without its last slash where that stands for whole segments.
+    beginning: String,
+    /// The expression that chose the place.
+    regex: Option<Expression>,
     redirects: Rules<Redirect>,
     rewrites: Rules<Rewrite>,
 }
@@ -29,26 +33,79 @@ pub struct Paths {
 struct Rules<R> {
     rules: Box<[R]>,
     index: RuleIndex,
-    from: fn(&R) -> Option<&PathPattern>,
+    choice: fn(&R) -> PathChoice<'_>,
 }
 
 /// What a request fills in.
 struct Filling<'f> {
     path: &'f str,
-    prefix: &'f str,
-    captures: Vec<&'f str>,
+    beginning: &'f str,
+    captured: Captured<'f>,
     host: Option<&'f str>,
+}
+
+/// What stars or groups stand for.
+enum Captured<'f> {
+    Nothing,
+    Stars(Vec<&'f str>),
+    Groups(Captures<'f>),
+}
+
+impl<'f> Captured<'f> {
+    fn of(choice: PathChoice<'_>, own: Option<&Expression>, path: &'f str) -> Self {
+        let groups =
+            |expression: &Expression| expression.captures(path).map_or(Self::Nothing, Self::Groups);
+        match choice {
+            PathChoice::Pattern(pattern) => Self::Stars(pattern.captures(path).unwrap_or_default()),
+            PathChoice::Expression(expression) => groups(expression),
+            PathChoice::All => own.map_or(Self::Nothing, groups),
+        }
+    }
+
+    /// That of this number, counted from 0.
+    fn numbered(&self, number: usize) -> Option<&'f str> {
+        match self {
+            Self::Nothing => None,
+            Self::Stars(stars) => stars.get(number).copied(),
+            Self::Groups(groups) => groups.get(number + 1),
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<&'f str> {
+        match self {
+            Self::Groups(groups) => groups.named(name),
+            Self::Nothing | Self::Stars(_) => None,
+        }
+    }
 }
 
 impl Paths {
     /// Those of a route; none if it has none.
     #[must_use]
     pub fn of(route: &Route) -> Option<Self> {
-        let has_any = !route.redirects.is_empty() || !route.rewrites.is_empty();
+        let beginning = route.place().map_or("", |place| place.text());
+        Self::new(beginning, route.regex.as_ref(), &route.redirects, &route.rewrites)
+    }
+
+    /// Those of what is asked before a route is looked for.
+    #[must_use]
+    pub fn before(before: &Before) -> Option<Self> {
+        let beginning = before.place().text();
+        Self::new(beginning, before.regex.as_ref(), &before.redirects, &before.rewrites)
+    }
+
+    fn new(
+        beginning: &str,
+        regex: Option<&Expression>,
+        redirects: &[Redirect],
+        rewrites: &[Rewrite],
+    ) -> Option<Self> {
+        let has_any = !redirects.is_empty() || !rewrites.is_empty();
         has_any.then(|| Self {
-            prefix: route.prefix.trim_end_matches('/').to_owned(),
-            redirects: Rules::of(&route.redirects, |rule| rule.from.as_ref()),
-            rewrites: Rules::of(&route.rewrites, |rule| rule.from.as_ref()),
+            beginning: beginning.to_owned(),
+            regex: regex.cloned(),
+            redirects: Rules::of(redirects, Redirect::choice),
+            rewrites: Rules::of(rewrites, Rewrite::choice),
         })
     }
 
@@ -62,9 +119,8 @@ impl Paths {
         head: &Head,
         configured: &ConfiguredFields,
     ) -> Result<Option<Response>, HttpError> {
-        let Some((rule, captures)) = self.redirects.first(target.path) else { return Ok(None) };
-        let filling =
-            Filling { path: target.path, prefix: &self.prefix, captures, host: head.host() };
+        let Some(rule) = self.redirects.first(target.path) else { return Ok(None) };
+        let filling = self.filling(rule.choice(), target.path, head.host());
         // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
         let is_filled = Cell::new(false);
         let encode = |text| {
@@ -90,29 +146,38 @@ impl Paths {
     /// # Errors
     /// 404 if what was filled in makes it a path that no file can have.
     pub fn rewritten(&self, path: &str) -> Result<Option<String>, HttpError> {
-        let Some((rule, captures)) = self.rewrites.first(path) else { return Ok(None) };
-        let filling = Filling { path, prefix: &self.prefix, captures, host: None };
+        let Some(rule) = self.rewrites.first(path) else { return Ok(None) };
+        let filling = self.filling(rule.choice(), path, None);
         let rewritten = filling.fill(&rule.to, Cow::Borrowed).ok_or(404_u16)?;
         let names = rewritten.strip_prefix('/').unwrap_or_default();
         let names = names.strip_suffix('/').unwrap_or(names);
         let is_normal = rewritten == "/" || names.split('/').all(|name| can_name(name.as_bytes()));
         if is_normal { Ok(Some(rewritten)) } else { Err(404.into()) }
     }
+
+    fn filling<'f>(
+        &'f self,
+        choice: PathChoice<'_>,
+        path: &'f str,
+        host: Option<&'f str>,
+    ) -> Filling<'f> {
+        let captured = Captured::of(choice, self.regex.as_ref(), path);
+        Filling { path, beginning: &self.beginning, captured, host }
+    }
 }
 
 impl<R: Clone> Rules<R> {
-    fn of(rules: &[R], from: fn(&R) -> Option<&PathPattern>) -> Self {
-        let index = RuleIndex::new(rules.iter().map(|rule| PathPattern::key_of(from(rule))));
-        Self { rules: rules.into(), index, from }
+    fn of(rules: &[R], choice: fn(&R) -> PathChoice<'_>) -> Self {
+        let index = RuleIndex::new(rules.iter().map(|rule| choice(rule).key()));
+        Self { rules: rules.into(), index, choice }
     }
 
-    /// The first rule for a path, with what the stars of its pattern stand for there.
-    fn first<'p>(&self, path: &'p str) -> Option<(&R, Vec<&'p str>)> {
-        let from = |number: usize| self.rules.get(number).and_then(self.from);
-        let fits = |number: usize| from(number).is_none_or(|from| from.fits(path));
-        let number = self.index.first(path, fits)?;
-        let captures = from(number).and_then(|from| from.captures(path)).unwrap_or_default();
-        Some((self.rules.get(number)?, captures))
+    /// The first rule for a path.
+    fn first(&self, path: &str) -> Option<&R> {
+        let fits = |number: usize| {
+            self.rules.get(number).is_some_and(|rule| (self.choice)(rule).fits(path))
+        };
+        self.rules.get(self.index.first(path, fits)?)
     }
 }
 
@@ -128,9 +193,10 @@ impl<'f> Filling<'f> {
             match piece {
                 Piece::Text(written) => text.push_str(written),
                 Piece::Path => text.push_str(&encode(self.path)),
-                Piece::Rest => text.push_str(&encode(self.path.strip_prefix(self.prefix)?)),
+                Piece::Rest => text.push_str(&encode(self.path.strip_prefix(self.beginning)?)),
                 Piece::Host => text.push_str(self.host?),
-                Piece::Capture(number) => text.push_str(&encode(self.captures.get(*number)?)),
+                Piece::Capture(number) => text.push_str(&encode(self.captured.numbered(*number)?)),
+                Piece::Named(name) => text.push_str(&encode(self.captured.named(name)?)),
             }
         }
         Some(text)

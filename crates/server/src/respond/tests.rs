@@ -1,4 +1,4 @@
-mod stage;
+pub(crate) mod stage;
 
 mod compression;
 mod conditions;

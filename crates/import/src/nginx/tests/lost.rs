@@ -55,7 +55,7 @@ fn an_expression_is_for_the_place_where_it_stands() {
         let routes = &config(&server(&format!("root /srv; {words}"))).sites[0].routes;
         let shown = routes.iter().map(|it| {
             let patterns = it.cache_control.iter().map(|rule| format!(" {}", rule.pattern));
-            format!("{}:{}", it.prefix, patterns.collect::<String>())
+            format!("{}:{}", it.prefix.as_deref().unwrap_or("/"), patterns.collect::<String>())
         });
         assert_eq!(shown.collect::<Vec<_>>().join(" | "), expected, "{words}");
     }
@@ -77,7 +77,7 @@ fn an_expression_is_for_the_place_where_it_stands() {
             let from = it.redirects.iter().filter_map(|rule| rule.from.as_ref());
             format!(
                 "{}:{}",
-                it.prefix,
+                it.prefix.as_deref().unwrap_or("/"),
                 from.map(|it| format!(" {}", it.as_str())).collect::<String>()
             )
         });

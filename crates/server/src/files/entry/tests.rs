@@ -162,7 +162,7 @@ fn a_coded_sibling_has_its_own_tag_and_the_type_of_its_file() {
 fn a_pattern_decides_about_caching_before_the_headers() {
     let folder = folder("a.css", 0);
     let route = route(folder.path(), |route| {
-        route.prefix = "/assets".to_owned();
+        route.prefix = Some("/assets".to_owned());
         route.headers = vec![("cache-control".to_owned(), vec!["no-store".to_owned()])];
         let rule = |pattern: &str, value: &str| CacheRule {
             pattern: pattern.to_owned(),

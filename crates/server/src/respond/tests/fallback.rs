@@ -84,7 +84,7 @@ async fn a_missing_fallback_is_404_and_a_new_one_is_seen() {
 async fn a_listed_folder_is_listed_and_the_fallback_lies_below_the_root() {
     let stage = application().route(|route| {
         route.listing = true;
-        route.prefix = "/app".to_owned();
+        route.prefix = Some("/app".to_owned());
     });
     let server: Server = stage.open();
     assert!(server.get("/app/bare/", &[]).await.text().contains("file"));

@@ -56,7 +56,7 @@ async fn the_index_file_of_another_route_answers_for_no_folder() {
             site.routes[0].index = vec!["index.html".to_owned(), "other.html".to_owned()];
             for prefix in ["/index.html", "/a/index.html/"] {
                 let route = site.routes[0].clone();
-                site.routes.push(Route { prefix: prefix.to_owned(), root: None, ..route });
+                site.routes.push(Route { prefix: Some(prefix.to_owned()), root: None, ..route });
             }
         })
         .open();
@@ -123,7 +123,7 @@ async fn a_prefix_is_replaced_by_its_root() {
         .file("a.txt", "a")
         .file("index.html", "index")
         .file(".well-known/token", "not the site's")
-        .route(|route| route.prefix = "/img".to_owned())
+        .route(|route| route.prefix = Some("/img".to_owned()))
         .open();
     assert_eq!(server.get("/img/.well-known/token", &[]).await.status, 404);
     assert_eq!(server.get("/img/a.txt", &[]).await.text(), "a");

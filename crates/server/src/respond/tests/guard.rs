@@ -124,7 +124,7 @@ async fn the_longest_prefix_decides_who_is_asked_and_no_spelling_goes_round_it()
     let site = &mut stage.config.sites[0];
     let folder = site.routes[0].root.as_ref().unwrap().value.clone();
     let open = Route { root: site.routes[0].root.clone(), ..Route::default() };
-    site.routes[0].prefix = "/closed".to_owned();
+    site.routes[0].prefix = Some("/closed".to_owned());
     site.routes[0].root = Some(Located::not_written(folder.join("closed")));
     site.routes.push(open);
     let server = stage.open();

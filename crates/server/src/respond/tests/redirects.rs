@@ -102,7 +102,7 @@ async fn a_route_without_files_has_nothing_but_its_redirects() {
     let server = folder
         .route(|route| {
             route.root = None;
-            route.prefix = "/old".to_owned();
+            route.prefix = Some("/old".to_owned());
         })
         .open();
     assert_eq!(server.get("/old/x", &[]).await.status, 404);

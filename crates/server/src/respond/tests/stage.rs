@@ -164,7 +164,7 @@ impl Server {
 }
 
 /// The head of a request that is known to be well-formed.
-pub(super) fn head(text: &str) -> Box<Head> {
+pub(crate) fn head(text: &str) -> Box<Head> {
     let limits = kettle_http::HeadLimits::default();
     let Ok(ParseRequest::Complete { head, .. }) = parse_request(text.as_bytes(), &limits) else {
         panic!("not a request: {text}");

@@ -1,0 +1,257 @@
+//! Routes of a site: what they say of paths, and of pages of other origins.
+
+use super::{conditions, places};
+use crate::diagnostic::Help;
+use crate::glob::{CacheControl, DenyPatterns};
+use crate::model::{Expression, PathChoice, PathPattern, Route, Site, Template};
+use crate::read::Reader;
+use crate::route_index::RouteIndex;
+use crate::rule_index::RuleIndex;
+
+/// Rules of a site, or patterns of a route, that one path may have to be held against one after the other.
+const CROWD_MAX: usize = 1_000;
+
+/// Records every mistake of the routes of a site, and of what is asked before them.
+pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
+    let routes = match RouteIndex::of(&site.routes) {
+        Ok(routes) => routes,
+        Err(_) => return places::refuse_expressions(index, site, reader),
+    };
+    let crowd = routes.largest_crowd();
+    if let Some(number) = crowd.get(CROWD_MAX) {
+        let help = format!("write at most {CROWD_MAX} prefixes that begin with each other");
+        let trail = format!("site.{index}.route.{number}");
+        let setting = if reader.is_written(&format!("{trail}.text_prefix")) {
+            "text_prefix"
+        } else {
+            "prefix"
+        };
+        refuse_crowd(&format!("{trail}.{setting}"), crowd.len(), "prefixes", help, reader);
+    }
+    places::check(index, site, reader);
+    for (number, before) in site.before.iter().enumerate() {
+        let trail = format!("site.{index}.before.{number}");
+        conditions::check(&trail, &before.when, reader);
+        let rules = Rules::of(&before.redirects, &before.rewrites);
+        check_rules(&trail, before.regex.as_ref(), &rules, reader);
+        check_crowds(&trail, &rules, reader);
+        let has_none = before.respond.is_none() && rules.0.is_empty();
+        if let Some(place) = reader.place(&trail).filter(|_| has_none && !reader.is_partial) {
+            let message = "[[site.before]] needs `respond`, `redirect` or `rewrite`".to_owned();
+            reader.report_at(&place, message, Help::write("respond = { status = 403 }"));
+        }
+    }
+    for (number, route) in site.routes.iter().enumerate() {
+        let trail = format!("site.{index}.route.{number}");
+        conditions::check(&trail, &route.when, reader);
+        check_answer(&trail, route, reader);
+        let rules = Rules::of(&route.redirects, &route.rewrites);
+        check_rules(&trail, route.regex.as_ref(), &rules, reader);
+        check_circles(&trail, route, reader);
+        check_crowds(&trail, &rules, reader);
+        check_patterns(&trail, route, reader);
+        check_fallback(&trail, site, (number, route), &routes, reader);
+        check_cors(&trail, site, route, reader);
+    }
+}
+
+/// A route has files, a backend or an answer, or sends clients elsewhere.
+fn check_answer(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let is_written = |name: &str| reader.is_written(&format!("{trail}.{name}"));
+    let answers = ["root", "backend", "respond"].map(is_written);
+    if !reader.is_partial
+        && answers == [false; 3]
+        && !["redirect", "rewrite", "deny"].into_iter().any(is_written)
+        && let Some(place) = reader.place(trail)
+    {
+        let message = "[[site.route]] needs the setting `root`, or `backend`".to_owned();
+        reader.report_at(&place, message, Help::write("root = \"/path/to/it\""));
+    }
+    let [has_root, has_backend, has_answer] = answers;
+    if has_answer
+        && (has_root || has_backend)
+        && let Some(place) = reader.place(&format!("{trail}.respond"))
+    {
+        let message = "the route has an answer, and files or a backend as well".to_owned();
+        let help = "remove one of both, or write a second route with `when`";
+        reader.report_at(&place, message, Help::act(help));
+    }
+    if route
+        .respond
+        .as_ref()
+        .is_some_and(|it| !it.body.is_empty() && matches!(it.status, 204 | 205 | 304))
+        && let Some(place) = reader.place(&format!("{trail}.respond.body"))
+    {
+        let message = "a response of this status has no body".to_owned();
+        reader.report_at(&place, message, Help::act("remove it, or write another `status`"));
+    }
+}
+
+/// Redirects and rewrites, each with its setting, its number and where it leads.
+struct Rules<'r>(Vec<Rule<'r>>);
+
+struct Rule<'r> {
+    setting: &'static str,
+    number: usize,
+    choice: PathChoice<'r>,
+    to: &'r Template,
+}
+
+impl<'r> Rules<'r> {
+    fn of(redirects: &'r [crate::model::Redirect], rewrites: &'r [crate::model::Rewrite]) -> Self {
+        let redirects = redirects.iter().map(|it| (it.choice(), &it.to)).enumerate();
+        let rewrites = rewrites.iter().map(|it| (it.choice(), &it.to)).enumerate();
+        let all = redirects.map(|it| ("redirect", it)).chain(rewrites.map(|it| ("rewrite", it)));
+        Self(
+            all.map(|(setting, (number, (choice, to)))| Rule { setting, number, choice, to })
+                .collect(),
+        )
+    }
+}
+
+/// What is filled in is there.
+fn check_rules(trail: &str, own: Option<&Expression>, rules: &Rules<'_>, reader: &mut Reader<'_>) {
+    for Rule { setting, number, choice, to } in &rules.0 {
+        let rule = format!("{trail}.{setting}.{number}");
+        if reader.is_written(&format!("{rule}.from"))
+            && let Some(place) = reader.place(&format!("{rule}.regex"))
+        {
+            let message = "`from` says which paths are meant as well".to_owned();
+            reader.report_at(&place, message, Help::act("remove one of both"));
+        }
+        let Some(place) = reader.place(&format!("{rule}.to")) else { continue };
+        let expression = match choice {
+            PathChoice::Expression(expression) => Some(*expression),
+            PathChoice::All => own,
+            PathChoice::Pattern(_) => None,
+        };
+        let (groups, what, help) = match (choice, expression) {
+            (PathChoice::Pattern(from), _) => {
+                (PathPattern::stars(from), "`from` has", "write more stars in `from`")
+            }
+            (_, Some(expression)) => {
+                (expression.groups(), "`regex` has", "write more groups in `regex`")
+            }
+            (_, None) => (0, "`from` has", "write more stars in `from`"),
+        };
+        if to.captures() > groups {
+            let noun = if expression.is_some() { "groups" } else { "stars" };
+            let message = format!("{what} {groups} {noun}, so {{{}}} is nothing", groups + 1);
+            reader.report_at(&place, message, Help::act(help));
+        }
+        let is_unknown = |name: &&str| !expression.is_some_and(|it| it.has_group(name));
+        if let Some(name) = to.names().find(is_unknown) {
+            let message = format!(
+                "{{{name}}} is none of {{path}}, {{rest}}, {{host}}, {{1}} to {{9}}, and no `regex` has a group of that name"
+            );
+            let help = format!("write a `regex` with (?<{name}>…)");
+            reader.report_at(&place, message, Help::act(help));
+        }
+    }
+}
+
+/// A redirect of all paths does not lead below its own route.
+fn check_circles(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let Some(own) = route.place().filter(|_| route.regex.is_none() && route.when.is_empty()) else {
+        return;
+    };
+    for (number, redirect) in route.redirects.iter().enumerate() {
+        let beginning = redirect.to.beginning();
+        let is_below = !beginning.is_empty() && own.has(beginning);
+        if is_below
+            && matches!(redirect.choice(), PathChoice::All)
+            && let Some(place) = reader.place(&format!("{trail}.redirect.{number}.to"))
+        {
+            let message = "that lies below the same route, so clients would go round in circles";
+            let help = Help::act("write `from` with the paths that are meant");
+            reader.report_at(&place, message.to_owned(), help);
+        }
+    }
+}
+
+/// Each path is held against all patterns that an index cannot tell apart, to its end.
+fn check_crowds(trail: &str, rules: &Rules<'_>, reader: &mut Reader<'_>) {
+    for setting in ["redirect", "rewrite"] {
+        let own = rules.0.iter().filter(|rule| rule.setting == setting);
+        let crowd = RuleIndex::new(own.map(|rule| rule.choice.key())).largest_crowd();
+        if let Some(number) = crowd.get(CROWD_MAX) {
+            let rule = format!("{trail}.{setting}.{number}");
+            let from = format!("{rule}.from");
+            let setting = if reader.is_written(&from) { from } else { rule };
+            refuse_crowd(&setting, crowd.len(), "patterns", fewer_patterns(), reader);
+        }
+    }
+}
+
+fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    for (name, crowd) in [
+        ("deny_files", DenyPatterns::new(&route.deny_files).crowd()),
+        ("fallback_except", DenyPatterns::new(&route.fallback_except).crowd()),
+        ("cache_control", CacheControl::new(&route.cache_control).crowd()),
+    ] {
+        if crowd > CROWD_MAX {
+            let setting = format!("{trail}.{name}");
+            refuse_crowd(&setting, crowd, "patterns", fewer_patterns(), reader);
+        }
+    }
+}
+
+fn fewer_patterns() -> String {
+    format!(
+        "write at most {CROWD_MAX} of them; those with a beginning or an end of their own cost little, however many there are"
+    )
+}
+
+fn refuse_crowd(setting: &str, crowd: usize, what: &str, help: String, reader: &mut Reader<'_>) {
+    if let Some(place) = reader.place(setting) {
+        let message = format!("one path may have to be held against {crowd} {what}, one by one");
+        reader.report_at(&place, message, Help::act(help));
+    }
+}
+
+/// A fallback answers by the rules of its route, and what another route has may ask for more.
+fn check_fallback(
+    trail: &str,
+    site: &Site,
+    (number, route): (usize, &Route),
+    routes: &RouteIndex,
+    reader: &mut Reader<'_>,
+) {
+    let Some(fallback) = &route.fallback else { return };
+    let path = format!("{}{fallback}", route.replaced());
+    let other = routes.find(&path, |_| true).filter(|other| *other != number);
+    let other = other.and_then(|other| site.routes.get(other));
+    // The file of a route for some paths lies where that route is not asked for it.
+    let is_other = |other: &&Route| {
+        route.place().is_some_and(|own| route.regex.is_none() && other.place() != Some(own))
+    };
+    if let Some(other) = other.filter(is_other)
+        && let Some(place) = reader.place(&format!("{trail}.fallback"))
+    {
+        let message = format!("{path} belongs to the route of {}", places::spoken(other));
+        let help = Help::act("write a file of this route");
+        reader.report_at(&place, message, help);
+    }
+}
+
+/// Any page could read what one user may see; and of two that speak nobody knows which holds.
+fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) {
+    let Some(cors) = &route.cors else { return };
+    let is_of = |name: &str| name.to_ascii_lowercase().starts_with("access-control-");
+    let mut headers = site.headers.iter().chain(&route.headers).filter(|it| !it.1.is_empty());
+    if let Some((name, _)) = headers.find(|(name, _)| is_of(name))
+        && let Some(place) = reader.place(&format!("{trail}.cors"))
+    {
+        let message = format!("{name} is among the headers as well");
+        reader.report_at(&place, message, Help::act("remove it from the headers"));
+    }
+    if !cors.credentials {
+        return;
+    }
+    let any = cors.origins.iter().find(|origin| origin.value == "*");
+    if let (Some(_), Some(place)) = (any, reader.place(&format!("{trail}.cors.credentials"))) {
+        let message = "every origin with credentials: any page could read what its visitor may see";
+        let help = Help::act("write the origins that are meant, or credentials = false");
+        reader.report_at(&place, message.to_owned(), help);
+    }
+}

@@ -1,0 +1,101 @@
+//! `when`: what must hold of a request besides its path.
+
+use crate::setting::{
+    Expression, FieldTemplate, Network, expression, field_words, flag, networks, optional, rules,
+    settings, text, texts, word,
+};
+use crate::word::words;
+
+words! {
+    /// How a client asks.
+    pub enum Scheme {
+        /// Without TLS.
+        Http = "http",
+        /// With TLS, or by a trusted proxy that says so.
+        Https = "https",
+    }
+}
+
+settings! {
+    /// A condition: one of `method`, `scheme`, `host`, `header`, `cookie`, `query`, `network` and `of`, and what is asked of it.
+    pub struct Condition {
+        /// The request has one of these methods.
+        pub method: Vec<String> = texts(&rules::METHOD, &[]),
+        /// The request came by this scheme.
+        pub scheme: Option<Scheme> = optional(word(Scheme::Https), "not asked"),
+        /// The request is for one of these hosts. The port and the case of letters do not count.
+        pub host: Vec<String> = texts(&rules::ASKED_HOST, &[]),
+        /// The name of a request header. Of several of that name the first counts.
+        pub header: Option<String> = optional(text(&rules::FIELD_NAME, ""), "not asked"),
+        /// The name of a cookie. Upper and lower case are two.
+        pub cookie: Option<String> = optional(text(&rules::COOKIE_NAME, ""), "not asked"),
+        /// The name of a query argument. Its value counts as it was sent, without being decoded.
+        pub query: Option<String> = optional(text(&rules::ARGUMENT_NAME, ""), "not asked"),
+        /// The client is in one of these networks. Of a PROXY header and a trusted proxy the client is whom that names.
+        pub network: Vec<Network> = networks(),
+        /// A text with words, as in `request_headers`: `"{uri}"`, `"{map:bots}"`.
+        pub of: Option<FieldTemplate> = optional(field_words(), "not asked"),
+        /// With `header`, `cookie`, `query` or `of`: it is this text. Without `text` and `regex` it is there, and not empty.
+        pub text: Option<String> = optional(text(&rules::ANY_TEXT, ""), "not asked"),
+        /// With `header`, `cookie`, `query` or `of`: a part of it fits this regular expression. `(?i)` at its beginning takes upper
+        /// and lower case for one.
+        pub regex: Option<Expression> = expression("not asked"),
+        /// Turns the condition round.
+        pub not: bool = flag(false),
+    }
+}
+
+/// What a condition asks about.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'c> {
+    /// The method.
+    Method(&'c [String]),
+    /// The scheme.
+    Scheme(Scheme),
+    /// The host without its port.
+    Host(&'c [String]),
+    /// The header of this name.
+    Header(&'c str),
+    /// The cookie of this name.
+    Cookie(&'c str),
+    /// The query argument of this name.
+    Query(&'c str),
+    /// The address of the client.
+    Network(&'c [Network]),
+    /// A text with words.
+    Of(&'c FieldTemplate),
+}
+
+impl Condition {
+    /// All that it asks about. A valid one asks about one thing.
+    pub fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
+        let list = |list: &'_ Vec<String>| !list.is_empty();
+        let all = [
+            Some(&self.method).filter(|it| list(it)).map(|it| Subject::Method(it)),
+            self.scheme.map(Subject::Scheme),
+            Some(&self.host).filter(|it| list(it)).map(|it| Subject::Host(it)),
+            self.header.as_deref().map(Subject::Header),
+            self.cookie.as_deref().map(Subject::Cookie),
+            self.query.as_deref().map(Subject::Query),
+            Some(&self.network).filter(|it| !it.is_empty()).map(|it| Subject::Network(it)),
+            self.of.as_ref().map(Subject::Of),
+        ];
+        all.into_iter().flatten()
+    }
+}
+
+impl Subject<'_> {
+    /// True if the key of a stored response says it, too.
+    pub fn is_of_url(&self) -> bool {
+        match self {
+            Self::Method(_) | Self::Scheme(_) | Self::Host(_) => true,
+            Self::Of(template) => template.words().all(|word| word.is_of_url()),
+            Self::Header(_) | Self::Cookie(_) | Self::Query(_) | Self::Network(_) => false,
+        }
+    }
+
+    /// True if `text` and `regex` may be asked of it.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Header(_) | Self::Cookie(_) | Self::Query(_) | Self::Of(_))
+    }
+}

@@ -1,0 +1,220 @@
+//! Regular expressions: of paths, and of what a request says.
+//!
+//! As PCRE reads them in nginx where both can: they are looked for anywhere in a text, letters are as written, classes such as `\w` are
+//! of ASCII, and `.` is no line end. A text takes time in proportion to its length, whatever the expression.
+
+use std::fmt;
+use std::ops::Range;
+
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::rules::{Guess, TextRule, Wrong};
+use super::text::read_text;
+use super::{DefaultText, ValueShape, ValueType};
+use crate::read::{Item, Reader};
+
+/// A regular expression. Copies share what it was compiled to.
+#[derive(Clone)]
+pub struct Expression {
+    compiled: Regex,
+}
+
+impl Expression {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a person.
+    pub fn new(text: &str) -> Result<Self, String> {
+        compile(text).map(|compiled| Self { compiled }).map_err(|wrong| wrong.why)
+    }
+
+    /// The expression as it was written.
+    pub fn as_str(&self) -> &str {
+        self.compiled.as_str()
+    }
+
+    /// True if a part of the text fits.
+    pub fn fits(&self, text: impl AsRef<[u8]>) -> bool {
+        self.compiled.is_match(text.as_ref())
+    }
+
+    /// The groups of the first part that fits; `None` if none does.
+    pub fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
+        let captures = self.compiled.captures(text.as_bytes())?;
+        let range = |number| captures.get(number).map(|group| group.range());
+        let groups = (0..captures.len()).map(range).collect();
+        let names = self.compiled.capture_names().enumerate();
+        let names = names.filter_map(|(number, name)| Some((name?.into(), number))).collect();
+        Some(Captures { text, groups, names })
+    }
+
+    /// How many groups it has, the whole not counted.
+    pub fn groups(&self) -> usize {
+        self.compiled.captures_len().saturating_sub(1)
+    }
+
+    /// True if it has a group of this name.
+    pub fn has_group(&self, name: &str) -> bool {
+        self.compiled.capture_names().flatten().any(|own| own == name)
+    }
+}
+
+/// What the groups of an expression stand for in a text.
+#[derive(Clone, Debug)]
+pub struct Captures<'t> {
+    text: &'t str,
+    groups: Vec<Option<Range<usize>>>,
+    names: Vec<(Box<str>, usize)>,
+}
+
+impl<'t> Captures<'t> {
+    /// What a group stands for: the whole is 0. A group that took no part stands for nothing, as in nginx. `None` if there is no such
+    /// group, or if it ends within a character.
+    pub fn get(&self, number: usize) -> Option<&'t str> {
+        match self.groups.get(number)? {
+            Some(range) => self.text.get(range.clone()),
+            None => Some(""),
+        }
+    }
+
+    /// What the group of this name stands for.
+    pub fn named(&self, name: &str) -> Option<&'t str> {
+        let (_, number) = self.names.iter().find(|(own, _)| &**own == name)?;
+        self.get(*number)
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Expression").field(&self.as_str()).finish()
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Expression {}
+
+/// Expressions that a text is held against all at once.
+#[derive(Clone, Debug, Default)]
+pub struct Expressions {
+    set: Option<RegexSet>,
+}
+
+impl Expressions {
+    /// Compiles a set.
+    ///
+    /// # Errors
+    /// They are larger together than a set may be.
+    pub fn new<'e>(all: impl Iterator<Item = &'e Expression>) -> Result<Self, TooLarge> {
+        let all: Vec<&str> = all.map(Expression::as_str).collect();
+        if all.is_empty() {
+            return Ok(Self::default());
+        }
+        let set = RegexSetBuilder::new(all)
+            .unicode(false)
+            .size_limit(SET_BYTES_MAX)
+            .dfa_size_limit(LAZY_BYTES_MAX)
+            .build();
+        Ok(Self { set: Some(set.map_err(|_| TooLarge)?) })
+    }
+
+    /// The numbers of those that a part of the text fits, in order.
+    pub fn fitting(&self, text: &str) -> impl Iterator<Item = usize> + use<> {
+        let matches = self.set.as_ref().map(|set| set.matches(text.as_bytes()));
+        matches.into_iter().flatten()
+    }
+}
+
+/// Expressions are larger together than a set may be.
+#[derive(Clone, Copy, Debug)]
+pub struct TooLarge;
+
+/// An expression that may be absent; `meaning` says what then holds.
+pub(crate) fn expression(meaning: &'static str) -> OptionalExpression {
+    OptionalExpression { meaning }
+}
+
+pub(crate) struct OptionalExpression {
+    meaning: &'static str,
+}
+
+impl ValueType for OptionalExpression {
+    type Value = Option<Expression>;
+
+    fn default_value(&self) -> Option<Expression> {
+        None
+    }
+
+    fn shape(&self) -> ValueShape {
+        ValueShape::Text(&EXPRESSION)
+    }
+
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset(self.meaning)
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<Expression>> {
+        let text = read_text(&EXPRESSION, item, reader)?;
+        Some(compile(&text).ok().map(|compiled| Expression { compiled }))
+    }
+}
+
+fn compile(text: &str) -> Result<Regex, Wrong> {
+    if text.is_empty() {
+        return Err(Wrong { why: "an empty one fits everything".to_owned(), help: Guess::None });
+    }
+    if text.len() > TEXT_BYTES_MAX {
+        let why = format!("it is longer than {TEXT_BYTES_MAX} bytes");
+        return Err(Wrong { why, help: Guess::Advice("write several shorter ones".to_owned()) });
+    }
+    let compiled = RegexBuilder::new(text)
+        .unicode(false)
+        .size_limit(ONE_BYTES_MAX)
+        .dfa_size_limit(LAZY_BYTES_MAX)
+        .build();
+    compiled.map_err(|error| why(text, &error))
+}
+
+/// What is wrong, without the picture that the crate draws.
+fn why(text: &str, error: &regex::Error) -> Wrong {
+    let advice = |text: &str| Guess::Advice(text.to_owned());
+    if let regex::Error::CompiledTooBig(bytes) = error {
+        let why = format!("it takes more than {} KiB", bytes / 1_024);
+        return Wrong {
+            why,
+            help: advice("write it shorter, without large counts such as {1000}"),
+        };
+    }
+    if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|around| text.contains(around)) {
+        let why = "it looks around, which takes time without a bound".to_owned();
+        let help =
+            "write a route for each of both cases, the one that is kept out before the other";
+        return Wrong { why, help: advice(help) };
+    }
+    let error = error.to_string();
+    let last = error.lines().last().unwrap_or_default();
+    let why = last.strip_prefix("error: ").unwrap_or(last).to_owned();
+    Wrong { why, help: advice("mend it; a `\\` before a character means the character itself") }
+}
+
+static EXPRESSION: TextRule = TextRule {
+    what: "a regular expression",
+    example: r"\.(jpg|png)$",
+    read: |text| compile(text).map(|_| text.to_owned()),
+};
+
+/// Longest text of an expression.
+const TEXT_BYTES_MAX: usize = 16 * 1_024;
+/// What one may be compiled to.
+const ONE_BYTES_MAX: usize = 1_024 * 1_024;
+/// What those of a site may be compiled to together.
+const SET_BYTES_MAX: usize = 1_024 * 1_024;
+/// What a worker remembers of one, or of a set, so that it need not find out anew.
+const LAZY_BYTES_MAX: usize = 256 * 1_024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What a site does before it looks for a route.
+
+use std::sync::Arc;
+
+use kettle_config::Site;
+use kettle_http::target::Target;
+
+use super::conditions::{self, Asked};
+use crate::error_page::HttpError;
+use crate::fixed::Fixed;
+use crate::redirect::pattern::Paths;
+use crate::response::{ConfiguredFields, Response};
+
+/// One `[[site.before]]`.
+#[derive(Debug)]
+pub struct Before {
+    settings: kettle_config::Before,
+    paths: Option<Paths>,
+    fixed: Option<Arc<Fixed>>,
+}
+
+/// What comes of it.
+#[derive(Debug)]
+pub enum Beforehand {
+    /// The site goes on.
+    Nothing,
+    /// The site goes on with another path.
+    Path(String),
+    /// The client is sent elsewhere.
+    Redirect(Response),
+    /// This is the answer.
+    Fixed(Arc<Fixed>),
+}
+
+impl Before {
+    /// That of a configuration.
+    #[must_use]
+    pub fn new(site: &Site, settings: &kettle_config::Before) -> Self {
+        let configured = || ConfiguredFields::new(&site.headers, &[]);
+        let fixed = settings.respond.as_ref();
+        Self {
+            settings: settings.clone(),
+            paths: Paths::before(settings),
+            fixed: fixed.map(|it| Arc::new(Fixed::new(it, configured()))),
+        }
+    }
+
+    /// What it does with a request for this target.
+    ///
+    /// # Errors
+    /// As with the redirects and rewrites of a route.
+    pub fn ask(
+        &self,
+        target: Target<'_>,
+        asked: Asked<'_>,
+        configured: &ConfiguredFields,
+    ) -> Result<Beforehand, HttpError> {
+        let Self { settings, paths, fixed } = self;
+        let is_meant = settings.place().has(target.path)
+            && settings.regex.as_ref().is_none_or(|regex| regex.fits(target.path))
+            && conditions::hold(&settings.when, asked);
+        if !is_meant {
+            return Ok(Beforehand::Nothing);
+        }
+        if let Some(paths) = paths {
+            if let Some(response) = paths.redirect(target, asked.head, configured)? {
+                return Ok(Beforehand::Redirect(response));
+            }
+            if let Some(path) = paths.rewritten(target.path)? {
+                return Ok(Beforehand::Path(path));
+            }
+        }
+        Ok(fixed.as_ref().map_or(Beforehand::Nothing, |fixed| Beforehand::Fixed(Arc::clone(fixed))))
+    }
+}
