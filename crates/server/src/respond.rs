@@ -15,11 +15,11 @@ use crate::access_log::RequestId;
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{Files, allow};
-use crate::guard::Guards;
+use crate::guard::{Guards, Refusal};
 use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
 use crate::request::{Head, Presented, Request, as_read_otherwise};
-use crate::response::{Body, ConfiguredFields, Notes, Response};
+use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
@@ -34,14 +34,13 @@ pub struct Responder {
     pub pool: Rc<Pool>,
     /// Where bodies are stored that a server gets as a whole.
     pub spool: Arc<Spool>,
+    /// True if the log's notes of each answer are lost on their way: all but the log must stay as it is.
+    #[cfg(test)]
+    pub(crate) forgets_notes: std::cell::Cell<bool>,
 }
 
 /// Answers a request: the one seam between protocols and handlers.
-pub async fn respond(
-    responder: &Responder,
-    router: &Router,
-    request: &mut Request<'_>,
-) -> Response {
+pub async fn respond(responder: &Responder, router: &Router, request: &mut Request<'_>) -> Answer {
     let files = &responder.files;
     let head = &request.head;
     let presented = request.presented();
@@ -52,10 +51,10 @@ pub async fn respond(
         let is_plain = request.client.scheme == Scheme::Http;
         if let Some(redirect) = router.https_for(head).filter(|_| is_plain && head.has_target()) {
             let response = redirect.respond(head, id);
-            return response.unwrap_or_else(|error| error_page::plain(&error, id));
+            return response.unwrap_or_else(|error| error_page::plain(&error, id)).into();
         }
         let status = head.target().err().map_or(421, |error| error.status());
-        return Box::pin(refuse(files, router, Some(head), presented, status, id)).await;
+        return Box::pin(refuse(files, router, Some(head), presented, status, id)).await.into();
     };
     let route = site.route(target.path);
     let is_refused = target.has_encoded_slash
@@ -71,7 +70,7 @@ pub async fn respond(
         Some(Route { handler: Handler::Cached(cached), rules: None, .. })
             if route.is_some_and(|route| is_whole_of(site, route, target.path)) =>
         {
-            let mut notes = Notes::default();
+            let mut notes = LogNotes::default();
             match proxy_cache::ready(cached, files, target.path, request, &mut notes) {
                 Ok(response) => Some(Response { notes: Some(Box::new(notes)), ..response }),
                 Err(so_far) => {
@@ -82,19 +81,26 @@ pub async fn respond(
         }
         _ => None,
     };
-    let response = match ready {
-        Some(response) => response,
+    let mut answer = match ready {
+        Some(response) => Answer::Response(response),
         None => Box::pin(respond_slowly(responder, site, request, is_refused, begun)).await,
     };
-    of_site(site, route, response)
+    match &mut answer {
+        Answer::Response(response) => of_site(site, route, response),
+        Answer::Tunnel(response, upgraded) => {
+            of_site(site, route, response);
+            upgraded.log = response.log.clone();
+        }
+        Answer::ClientGone(gone) => gone.log = site.log(route).clone(),
+    }
+    answer
 }
 
-/// What a site says of each of its responses.
-fn of_site(site: &Site, route: Option<&Route>, mut response: Response) -> Response {
+/// Adds what a site says of each of its responses.
+fn of_site(site: &Site, route: Option<&Route>, response: &mut Response) {
     response.tx_path = site.path;
     response.log = site.log(route).clone();
     response.fields.set_tls_only(site.hsts_line.clone());
-    response
 }
 
 /// Answers what is no request, or none for any site, as the site would whose name it has; or else as the site of the connection
@@ -120,8 +126,9 @@ pub async fn refuse(
     };
     let deadline = files.disks().deadline();
     let own = own_page(files, site, status, deadline).await;
-    let response = error_page::response(&status.into(), own.unwrap_or(page), &site.configured);
-    of_site(site, None, response)
+    let mut response = error_page::response(&status.into(), own.unwrap_or(page), &site.configured);
+    of_site(site, None, &mut response);
+    response
 }
 
 /// `is_refused`: the path has a slash that not all would take for one. `begun` is how far it came with what a store may have.
@@ -131,52 +138,92 @@ async fn respond_slowly(
     request: &mut Request<'_>,
     is_refused: bool,
     begun: Option<Begun>,
-) -> Response {
+) -> Answer {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
     let route = target.and_then(|target| site.route(target.path));
     let configured = route.and_then(|route| route.handler.configured());
     let configured = configured.unwrap_or(&site.configured);
-    let mut notes = Notes::default();
+    let (mut held, mut notes) = (Held::default(), LogNotes::default());
     let deadline = responder.files.disks().deadline();
     let guard = route.and_then(|route| route.rules.as_ref()?.guard.as_ref());
+    let guards = &responder.guards;
     let admitted = match guard {
-        Some(guard) => guard.admit(&responder.guards, configured, request, &mut notes).await,
+        Some(guard) => guard.admit(guards, configured, request, &mut held, &mut notes).await,
         None => Ok(None),
     };
     let outcome = match (admitted, route) {
-        (Err(error), _) => Err(error),
-        (Ok(Some(answer)), _) => Ok(answer),
+        (Err(refusal), _) => Err(refusal.into()),
+        (Ok(Some(answer)), _) => Ok(answer.into()),
         // As any other request it was counted.
         (Ok(None), _) if is_refused => Err(RequestError::PathCharacter.status().into()),
         (Ok(None), Some(route)) => {
-            let mut answer =
-                respond_by_route(responder, site, route, request, begun, &mut notes).await;
-            if let (Some(guard), Ok(response)) = (guard, &mut answer) {
+            let answer =
+                respond_by_route(responder, site, route, request, begun, &mut held, &mut notes);
+            let mut answer = answer.await;
+            let response = answer.as_mut().ok().and_then(Answer::response_mut);
+            if let (Some(guard), Some(response)) = (guard, response) {
                 guard.take_over(response);
             }
             answer
         }
         // A path that no route has, or the server as a whole.
-        (Ok(None), None) => not_found(request, configured),
+        (Ok(None), None) => not_found(request, configured).map_err(Failure::from),
     };
-    let mut response = match outcome {
-        Ok(response) => response,
-        Err(error) => {
+    #[cfg(test)]
+    if responder.forgets_notes.get() {
+        notes = LogNotes::default();
+    }
+    let mut is_kept_out = false;
+    let mut answer = match outcome {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let error = match failure {
+                Failure::Refused(refusal) => {
+                    is_kept_out = true;
+                    notes.refusal = Some(refusal.reason);
+                    refusal.error
+                }
+                Failure::Error(error) => error,
+            };
             let (files, id) = (&responder.files, &request.client.request_id);
-            error_response(files, site, configured, &error, deadline, id).await
+            error_response(files, site, configured, &error, deadline, id).await.into()
         }
     };
-    if let Body::Upgraded(upgraded) = &mut response.body {
-        // A tunnel takes its place among its client's requests until it ends.
-        upgraded.in_use = notes.until_sent.take();
+    if let (Some(guard), Some(response)) = (guard, answer.response_mut()) {
+        guard.finish(&request.head, is_kept_out, response);
     }
-    if let Some(guard) = guard {
-        guard.finish(&request.head, &notes, &mut response);
+    let is_noted = guard.is_some() || notes.upstream.is_some() || notes.cache.is_some();
+    let notes = is_noted.then(|| Box::new(notes));
+    match &mut answer {
+        Answer::Response(response) => (response.notes, response.held) = (notes, held),
+        Answer::Tunnel(response, upgraded) => {
+            response.notes = notes;
+            // A tunnel has its place among its client's requests until it ends.
+            upgraded.client_place = held.client_place;
+        }
+        Answer::ClientGone(gone) => gone.notes = notes,
     }
-    if guard.is_some() || notes.upstream.is_some() || notes.cache.is_some() {
-        response.notes = Some(Box::new(notes));
+    answer
+}
+
+/// The reason why a request gets an error.
+enum Failure {
+    /// The rules of its route refuse it.
+    Refused(Refusal),
+    /// Anything else.
+    Error(HttpError),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
     }
-    response
+}
+
+impl<T: Into<HttpError>> From<T> for Failure {
+    fn from(error: T) -> Self {
+        Self::Error(error.into())
+    }
 }
 
 /// What a route's rules say, or else its handler.
@@ -186,8 +233,9 @@ async fn respond_by_route(
     route: &Route,
     request: &mut Request<'_>,
     begun: Option<Begun>,
-    notes: &mut Notes,
-) -> Result<Response, HttpError> {
+    held: &mut Held,
+    notes: &mut LogNotes,
+) -> Result<Answer, Failure> {
     let head = &request.head;
     let target = head.target().map_err(|error| error.status())?;
     let mut rewritten = None;
@@ -195,7 +243,7 @@ async fn respond_by_route(
         let configured = route.handler.configured();
         let configured = configured.unwrap_or(&site.configured);
         if let Some(response) = paths.redirect(target, head, configured)? {
-            return Ok(response);
+            return Ok(response.into());
         }
         rewritten = paths.rewritten(target.path)?;
         // What another route has may ask for more than this one did.
@@ -205,7 +253,7 @@ async fn respond_by_route(
         }
         let guard = route.rules.as_ref().and_then(|rules| rules.guard.as_ref());
         if let (Some(guard), Some(path)) = (guard, &rewritten) {
-            guard.refuse_file(path, notes)?;
+            guard.refuse_file(path)?;
         }
     }
     let asked = target.path;
@@ -224,13 +272,15 @@ async fn respond_by_route(
                 Some(_) => files.ready(files_route, target.path, head),
                 None => None,
             };
-            match ready {
-                Some(response) => Ok(response),
-                None => files.respond(files_route, target, asked, request).await,
+            Ok(match ready {
+                Some(response) => response,
+                None => files.respond(files_route, target, asked, request).await?,
             }
+            .into())
         }
         Handler::Proxy(proxied) => {
-            proxy::respond(proxied, pool, bodies, rewritten.as_deref(), request, notes).await
+            let path = rewritten.as_deref();
+            Ok(proxy::respond(proxied, pool, bodies, path, request, notes).await?)
         }
         Handler::Cached(cached) => {
             let path = target.path.to_owned();
@@ -238,15 +288,18 @@ async fn respond_by_route(
             let begun = match begun {
                 Some(begun) => begun,
                 None => match proxy_cache::ready(cached, files, &path, request, notes) {
-                    Ok(response) => return Ok(response),
+                    Ok(response) => return Ok(response.into()),
                     Err(begun) => begun,
                 },
             };
-            proxy_cache::respond(cached, files, pool, bodies, &path, begun, request, notes).await
+            let answer = proxy_cache::respond(
+                cached, files, pool, bodies, &path, begun, request, held, notes,
+            );
+            Ok(answer.await?)
         }
-        Handler::Nothing(configured) => not_found(request, configured),
+        Handler::Nothing(configured) => Ok(not_found(request, configured)?),
         #[cfg(test)]
-        Handler::Echo(echo) => echo.respond(request).await,
+        Handler::Echo(echo) => Ok(echo.respond(request).await?.into()),
     }
 }
 
@@ -260,8 +313,9 @@ fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
     }
 }
 
-fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Response, HttpError> {
-    allow(request.head.method(), configured).unwrap_or_else(|| Err(404.into()))
+fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Answer, HttpError> {
+    let allowed = allow(request.head.method(), configured);
+    allowed.unwrap_or_else(|| Err(404.into())).map(Answer::from)
 }
 
 /// An error with the site's own page, if it has one that can be read.

@@ -1,0 +1,88 @@
+//! What becomes of a request: a response, a tunnel, or nothing, since its client has gone.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use kettle_config::TxPathChoice;
+
+use super::{LogNotes, Logged, Response};
+use crate::access_log::Destination;
+use crate::backend::{Backend, Slot};
+use crate::client_address::ClientAddress;
+use crate::rate_limit::ClientPlace;
+use crate::upstream::Link;
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// A response is sent.
+    Response(Response),
+    /// The head of a response is sent, and behind it the client's side becomes a tunnel.
+    Tunnel(Response, Box<Upgraded>),
+    /// Nothing is sent: the client went away first.
+    ClientGone(ClientGone),
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self::Response(response)
+    }
+}
+
+impl Answer {
+    /// The response that is sent, or the head of one.
+    pub fn response_mut(&mut self) -> Option<&mut Response> {
+        match self {
+            Self::Response(response) | Self::Tunnel(response, _) => Some(response),
+            Self::ClientGone(_) => None,
+        }
+    }
+}
+
+/// A request whose client went away before there was a response, as the log has it.
+#[derive(Debug, Default)]
+pub struct ClientGone {
+    /// What is known of it; most have nothing.
+    pub notes: Option<Box<LogNotes>>,
+    /// Which log has its line.
+    pub log: Destination,
+}
+
+impl ClientGone {
+    /// What the log says of it.
+    #[must_use]
+    pub fn logged(&self) -> Logged<'_> {
+        let Self { notes, log } = self;
+        Logged { status: CLIENT_GONE, notes: notes.as_deref(), destination: log }
+    }
+}
+
+/// The server's side of a tunnel that a response begins.
+pub struct Upgraded {
+    /// The connection.
+    pub link: Link,
+    /// What the server said behind its response.
+    pub received: Vec<u8>,
+    /// Counts it on its server.
+    pub slot: Slot,
+    /// Whose it is.
+    pub backend: Arc<Backend>,
+    /// Its place among the requests of its client, until it ends.
+    pub client_place: Option<Rc<ClientPlace>>,
+    /// Where its records are to be encrypted: known once the response is sent.
+    pub path: TxPathChoice,
+    /// Which log has its line: that of the response.
+    pub log: Destination,
+    /// The client that asked for it.
+    pub client: ClientAddress,
+}
+
+impl fmt::Debug for Upgraded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Upgraded").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// For the log: the client had gone (the number is nginx's).
+const CLIENT_GONE: u16 = 499;
