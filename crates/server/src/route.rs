@@ -22,7 +22,7 @@ use kettle_kernel::file_system::Disclosure;
 
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
-use crate::files::file_route::FileRoute;
+use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::fixed::Fixed;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
@@ -86,7 +86,7 @@ pub struct Site {
     /// In the order of the file.
     routes: Vec<Route>,
     /// They by their places: there may be ten thousand.
-    index: RouteIndex,
+    index: Arc<RouteIndex>,
     /// Sites with the same number show the same certificates.
     certificates: usize,
     /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
@@ -184,7 +184,9 @@ impl Router {
         for (number, site) in config.sites.iter().enumerate() {
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
-            let routes = build_routes(config, site, (upstreams, stores), open, &mut diagnostics);
+            let all = SiteRoutes::of(site);
+            let routes =
+                build_routes(config, site, &all, (upstreams, stores), open, &mut diagnostics);
             sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -198,8 +200,7 @@ impl Router {
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
                 before: site.before.iter().map(|it| Before::new(site, it)).collect(),
-                // A valid configuration has no expressions that are too large.
-                index: RouteIndex::of(&site.routes).unwrap_or_default(),
+                index: all.index,
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
                 client_auth: client_auth.get(number).copied().flatten(),
@@ -257,7 +258,7 @@ impl Router {
         for site in Arc::get_mut(&mut self.sites).unwrap() {
             let handler = Handler::Echo(echo);
             site.routes = vec![Route { when: Vec::new(), rules: None, handler, log: None }];
-            site.index = RouteIndex::of(&[kettle_config::Route::default()]).unwrap();
+            site.index = Arc::new(RouteIndex::of(&[kettle_config::Route::default()]).unwrap());
         }
         self
     }

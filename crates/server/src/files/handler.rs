@@ -56,6 +56,15 @@ pub struct Files {
     metrics: Arc<WorkerMetrics>,
 }
 
+/// What files say to a request.
+#[derive(Debug)]
+pub enum FileAnswer {
+    /// This.
+    Response(Response),
+    /// The file that answers for a folder is another route's, by this path.
+    Elsewhere(String),
+}
+
 impl Files {
     /// Files of which nothing is remembered yet.
     #[must_use]
@@ -155,20 +164,24 @@ impl Files {
         target: Target<'_>,
         asked: &str,
         request: &Request<'_>,
-    ) -> Result<Response, HttpError> {
+    ) -> Result<FileAnswer, HttpError> {
         let head = &*request.head;
         if let Some(answer) = allow(head.method(), &route.configured) {
-            return answer;
+            return answer.map(FileAnswer::Response);
         }
         let below = route.below(target.path).ok_or(404_u16)?;
         let is_rewritten = asked != target.path;
         let falls_back = || route.falls_back_for(target.path) && route.falls_back_for(asked);
         let Some(relative) = below.strip_prefix('/') else {
-            return if is_rewritten { Err(404.into()) } else { Ok(add_slash(route, target)) };
+            return match is_rewritten {
+                true => Err(404.into()),
+                false => Ok(FileAnswer::Response(add_slash(route, target))),
+            };
         };
         let key = key(route, below, head);
         let (found, root, look) = self.lookup(route, relative, key).await?;
-        match found {
+        let response = match found {
+            LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
             LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             // From the path that was asked for its links would lead elsewhere.
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
@@ -183,7 +196,8 @@ impl Files {
             LocateOutcome::Refused(404) if falls_back() => self.fall_back(route, head).await,
             LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
-        }
+        };
+        response.map(FileAnswer::Response)
     }
 
     /// Answers from the route's fallback file. It is remembered by its own path: what was not found
@@ -204,9 +218,10 @@ impl Files {
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
             // Never another fallback.
-            LocateOutcome::Refused(_) | LocateOutcome::SlashMissing | LocateOutcome::Directory => {
-                Err(404.into())
-            }
+            LocateOutcome::Refused(_)
+            | LocateOutcome::SlashMissing
+            | LocateOutcome::Directory
+            | LocateOutcome::Elsewhere(_) => Err(404.into()),
         }
     }
 

@@ -9,7 +9,7 @@ use kettle_http::target::{Form, Target};
 
 use super::{Responder, error_response};
 use crate::error_page::HttpError;
-use crate::files::handler::allow;
+use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
 use crate::guard::Refusal;
 use crate::proxy::{self, BodyStore};
@@ -276,8 +276,7 @@ impl Place<'_> {
         }
         // Of a route without rules, `respond` has asked for a ready response already.
         let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
-        let answer = by_handler(responder, route, path, request, begun, (held, notes)).await;
-        Ok(Step::Answer(answer?))
+        by_handler(responder, route, path, request, begun, (held, notes)).await
     }
 }
 
@@ -295,23 +294,25 @@ async fn by_handler(
     request: &mut Request<'_>,
     looked: Looked,
     (held, notes): (&mut Held, &mut LogNotes),
-) -> Result<Answer, Failure> {
+) -> Result<Step, Failure> {
     let head = &request.head;
     let target = head.target().map_err(|error| error.status())?;
     let asked_path = target.path;
     let target = Target { path: path.unwrap_or(asked_path), ..target };
     let bodies = BodyStore { spool, disks: files.disks() };
-    Ok(match &route.handler {
+    Ok(Step::Answer(match &route.handler {
         Handler::Files(files_route) => {
             let ready = match looked.is_done {
                 true => None,
                 false => files.ready(files_route, target.path, head),
             };
             match ready {
-                Some(response) => response,
-                None => files.respond(files_route, target, asked_path, request).await?,
+                Some(response) => response.into(),
+                None => match files.respond(files_route, target, asked_path, request).await? {
+                    FileAnswer::Response(response) => response.into(),
+                    FileAnswer::Elsewhere(path) => return Ok(Step::Elsewhere(path)),
+                },
             }
-            .into()
         }
         Handler::Proxy(proxied) => {
             proxy::respond(proxied, pool, bodies, path, request, notes).await?
@@ -321,7 +322,7 @@ async fn by_handler(
             let begun = match looked.begun {
                 Some(begun) => begun,
                 None => match proxy_cache::ready(cached, files, &path, request, notes) {
-                    Ok(response) => return Ok(response.into()),
+                    Ok(response) => return Ok(Step::Answer(response.into())),
                     Err(begun) => begun,
                 },
             };
@@ -334,7 +335,7 @@ async fn by_handler(
         Handler::Nothing(configured) => not_found(request, configured)?,
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await?.into(),
-    })
+    }))
 }
 
 fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {

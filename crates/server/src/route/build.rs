@@ -20,12 +20,12 @@ use crate::upstream::Upstreams;
 pub(super) fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
+    all: &SiteRoutes<'_>,
     (upstreams, stores): (&Upstreams, &Stores),
     open: &[Route],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
-    let all = SiteRoutes::of(site);
     for (number, route) in site.routes.iter().enumerate() {
         // Of the same configuration, so that the numbers are the same.
         let same = open.get(number);
@@ -46,7 +46,7 @@ pub(super) fn build_routes(
                     None => Handler::Nothing(configured),
                 }
             }
-            Some(root) => match FileRoute::open(&all, route, &root.value) {
+            Some(root) => match FileRoute::open(all, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),
                 Err(_) if let Some(files) = same.and_then(|it| files_of(it, &root.value)) => {
                     Handler::Files(files)
