@@ -104,6 +104,8 @@ pub struct Route {
     pub rules: Option<Box<Rules>>,
     /// Who answers.
     pub handler: Handler,
+    /// Who answers where there is no file.
+    pub missing: Option<Handler>,
     /// Which log has its lines, if not the site's.
     log: Option<Destination>,
 }
@@ -155,12 +157,6 @@ impl Handler {
             Handler::Cached(route) => Some(&route.proxy),
             _ => None,
         }
-    }
-
-    /// Whether paths may have an encoded slash.
-    #[must_use]
-    pub fn takes_encoded_slashes(&self) -> bool {
-        self.proxy().is_some_and(|route| route.takes_encoded_slashes)
     }
 }
 
@@ -257,7 +253,8 @@ impl Router {
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
         for site in Arc::get_mut(&mut self.sites).unwrap() {
             let handler = Handler::Echo(echo);
-            site.routes = vec![Route { when: Vec::new(), rules: None, handler, log: None }];
+            site.routes =
+                vec![Route { when: Vec::new(), rules: None, handler, missing: None, log: None }];
             site.index = Arc::new(RouteIndex::of(&[kettle_config::Route::default()]).unwrap());
         }
         self
@@ -400,6 +397,18 @@ impl Site {
 }
 
 impl Route {
+    /// The requests that it passes to a backend, if it has one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&ProxyRoute> {
+        self.missing.as_ref().unwrap_or(&self.handler).proxy()
+    }
+
+    /// True if paths may have an encoded slash.
+    #[must_use]
+    pub fn takes_encoded_slashes(&self) -> bool {
+        self.proxy().is_some_and(|route| route.takes_encoded_slashes)
+    }
+
     /// What it asks of clients; none if everybody may ask it.
     #[must_use]
     pub fn guard(&self) -> Option<&Guard> {

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kettle_config::{CacheControl, Coding, DenyPatterns, Place, Route, RouteIndex, Site};
+use kettle_config::{CacheControl, Coding, DenyPatterns, Missing, Place, Route, RouteIndex, Site};
 use rustix::io::Errno;
 
 use super::generation::Generation;
 use super::mime::ContentTypes;
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
+use crate::redirect::tries::Tries;
 use crate::response::ConfiguredFields;
 
 /// A prefix and the files that answer below it.
@@ -33,6 +34,10 @@ pub struct FileRoute {
     pub others: Option<OtherRoutes>,
     /// Files that answer for no path.
     pub denied: Option<DeniedFiles>,
+    /// The paths that are looked for in place of the one asked for.
+    pub tries: Option<Tries>,
+    /// True if a backend answers where no file does.
+    pub leaves_missing: bool,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
     /// Whether it answers for folders without an index file, too.
@@ -64,12 +69,12 @@ pub struct SiteRoutes<'s> {
     /// Its routes by their places.
     pub index: Arc<RouteIndex>,
     /// The numbers of the routes of each place. Where there are several, their conditions say which one answers.
-    by_place: HashMap<Key<'s>, Vec<usize>>,
+    by_place: HashMap<PlaceKey<'s>, Vec<usize>>,
 }
 
-type Key<'s> = (Option<Place<'s>>, Option<&'s str>);
+type PlaceKey<'s> = (Option<Place<'s>>, Option<&'s str>);
 
-fn key_of(route: &Route) -> Key<'_> {
+fn key_of(route: &Route) -> PlaceKey<'_> {
     (route.place(), route.regex.as_ref().map(|regex| regex.as_str()))
 }
 
@@ -142,6 +147,8 @@ impl FileRoute {
             index: route.index.clone(),
             others: OtherRoutes::beside(routes, route),
             denied: DeniedFiles::of(route),
+            tries: Tries::of(route),
+            leaves_missing: route.missing == Missing::Backend && route.backend.is_some(),
             fallback: route.fallback.clone(),
             falls_back_for_folders: route.fallback_for_folders,
             fallback_except: DenyPatterns::new(&route.fallback_except),

@@ -1,6 +1,7 @@
 //! The handler of files: remembered ones at once, others after a look at the file system.
 
 mod objects;
+mod tries;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -63,6 +64,8 @@ pub enum FileAnswer {
     Response(Response),
     /// The file that answers for a folder is another route's, by this path.
     Elsewhere(String),
+    /// No file is there, and a backend answers then.
+    Missing,
 }
 
 impl Files {
@@ -117,7 +120,7 @@ impl Files {
     /// The answer from a file that was looked at within the period of revalidation; `None` if it
     /// takes a look at the file system, or is an error. `path` is that of the request's target.
     pub fn ready(&self, route: &FileRoute, path: &str, head: &Head) -> Option<Response> {
-        if !matches!(head.method(), Method::Get | Method::Head) {
+        if route.tries.is_some() || !matches!(head.method(), Method::Get | Method::Head) {
             return None;
         }
         self.remembered(route, key(route, route.below(path)?, head), head)?.ok()
@@ -170,6 +173,9 @@ impl Files {
             return answer.map(FileAnswer::Response);
         }
         let below = route.below(target.path).ok_or(404_u16)?;
+        if let Some(tries) = &route.tries {
+            return self.try_each(route, tries, target, below, request).await;
+        }
         let is_rewritten = asked != target.path;
         let falls_back = || route.falls_back_for(target.path) && route.falls_back_for(asked);
         let Some(relative) = below.strip_prefix('/') else {
@@ -192,37 +198,15 @@ impl Files {
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
                 self.fall_back(route, head).await
             }
+            LocateOutcome::Directory | LocateOutcome::Refused(404) if route.leaves_missing => {
+                return Ok(FileAnswer::Missing);
+            }
             LocateOutcome::Directory => Err(403.into()),
             LocateOutcome::Refused(404) if falls_back() => self.fall_back(route, head).await,
             LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
         };
         response.map(FileAnswer::Response)
-    }
-
-    /// Answers from the route's fallback file. It is remembered by its own path: what was not found
-    /// is not remembered, and takes no room from what is there.
-    async fn fall_back(&self, route: &Arc<FileRoute>, head: &Head) -> Result<Response, HttpError> {
-        let below = route.fallback.as_deref().unwrap_or_default();
-        let relative = below.trim_start_matches('/');
-        if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
-            return Err(403.into());
-        }
-        let key = key(route, below, head);
-        if let Some(answer) = self.remembered(route, key, head) {
-            return answer;
-        }
-        let (found, root, look) = self.lookup(route, relative, key).await?;
-        match found {
-            LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
-            LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
-            LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
-            // Never another fallback.
-            LocateOutcome::Refused(_)
-            | LocateOutcome::SlashMissing
-            | LocateOutcome::Directory
-            | LocateOutcome::Elsewhere(_) => Err(404.into()),
-        }
     }
 
     /// Answers from a file that was found.

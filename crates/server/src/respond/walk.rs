@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
+use kettle_http::{Method, RequestError};
 
 use super::{Responder, error_response};
 use crate::error_page::HttpError;
@@ -94,7 +94,7 @@ impl Site {
 
 /// True if the path has an encoded slash that this route does not take: not all servers would read it alike.
 pub(super) fn is_slash_refused(target: Target<'_>, route: Option<&Route>) -> bool {
-    target.has_encoded_slash && !route.is_some_and(|route| route.handler.takes_encoded_slashes())
+    target.has_encoded_slash && !route.is_some_and(Route::takes_encoded_slashes)
 }
 
 /// True if a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
@@ -266,12 +266,10 @@ impl Place<'_> {
         }
         let path = rewritten.as_deref().or(self.path);
         let target = Target { path: path.unwrap_or(asked_path), ..target };
-        if route.handler.proxy().is_some()
-            && !is_whole_of(site, route, target.path, Asked::of(request))
-        {
+        if route.proxy().is_some() && !is_whole_of(site, route, target.path, Asked::of(request)) {
             return Err(400.into());
         }
-        if head.is_extended_connect() && route.handler.proxy().is_none() {
+        if head.is_extended_connect() && route.proxy().is_none() {
             return Err(501.into());
         }
         // Of a route without rules, `respond` has asked for a ready response already.
@@ -300,20 +298,30 @@ async fn by_handler(
     let asked_path = target.path;
     let target = Target { path: path.unwrap_or(asked_path), ..target };
     let bodies = BodyStore { spool, disks: files.disks() };
-    Ok(Step::Answer(match &route.handler {
-        Handler::Files(files_route) => {
-            let ready = match looked.is_done {
-                true => None,
-                false => files.ready(files_route, target.path, head),
-            };
-            match ready {
-                Some(response) => response.into(),
-                None => match files.respond(files_route, target, asked_path, request).await? {
-                    FileAnswer::Response(response) => response.into(),
-                    FileAnswer::Elsewhere(path) => return Ok(Step::Elsewhere(path)),
-                },
-            }
+    let mut handler = &route.handler;
+    if let Handler::Files(files_route) = handler {
+        // No file has such a path, and none takes anything but these methods.
+        let is_of_file = matches!(head.method(), Method::Get | Method::Head);
+        let is_passed_on = route.missing.is_some() && (target.has_encoded_slash || !is_of_file);
+        let ready = match looked.is_done || is_passed_on {
+            true => None,
+            false => files.ready(files_route, target.path, head),
+        };
+        let answer = match ready {
+            Some(response) => FileAnswer::Response(response),
+            None if is_passed_on => FileAnswer::Missing,
+            None => files.respond(files_route, target, asked_path, request).await?,
+        };
+        match (answer, &route.missing) {
+            (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
+            (FileAnswer::Elsewhere(path), _) => return Ok(Step::Elsewhere(path)),
+            (FileAnswer::Missing, Some(missing)) => handler = missing,
+            (FileAnswer::Missing, None) => return Err(404.into()),
         }
+    }
+    Ok(Step::Answer(match handler {
+        // Asked above.
+        Handler::Files(_) => return Err(404.into()),
         Handler::Proxy(proxied) => {
             proxy::respond(proxied, pool, bodies, path, request, notes).await?
         }

@@ -31,14 +31,15 @@ pub(super) fn build_routes(
         let same = open.get(number);
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
         let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
-        let handler = match &route.root {
-            None if let Some(proxy) = proxy => {
-                let cache = route.cache.as_ref();
-                match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {
-                    Some(cached) => Handler::Cached(Arc::new(cached)),
-                    None => Handler::Proxy(proxy),
-                }
+        let mut backend = proxy.map(|proxy| {
+            let cache = route.cache.as_ref();
+            match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {
+                Some(cached) => Handler::Cached(Arc::new(cached)),
+                None => Handler::Proxy(proxy),
             }
+        });
+        let handler = match &route.root {
+            None if let Some(backend) = backend.take() => backend,
             None => {
                 let configured = ConfiguredFields::new(&site.headers, &route.headers);
                 match &route.respond {
@@ -60,7 +61,8 @@ pub(super) fn build_routes(
         match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
-                routes.push(Route { when: route.when.clone(), rules, handler, log });
+                let when = route.when.clone();
+                routes.push(Route { when, rules, handler, missing: backend, log });
             }
             Err(mistake) => diagnostics.push(users_diagnostic(mistake)),
         }

@@ -230,3 +230,53 @@ async fn errors_of_answers_have_the_page_of_the_site() {
         assert_eq!(server.get(target, &[]).await.text(), "own page", "{target}");
     }
 }
+
+#[tokio::test]
+async fn paths_are_tried_in_order() {
+    let server = server(
+        r#"
+        [[site.route]]
+        root = "root"
+        try = ["{path}", "{path}.html", "{path}/"]
+        [[site.route]]
+        regex = '^/user/(\w+)/(?<last>.*)$'
+        root = "root"
+        try = ["/{1}/{last}"]
+        [[site.route]]
+        prefix = "/app"
+        root = "root"
+        try = ["{path}"]
+        fallback = "/a.html"
+        [[site.route]]
+        text_prefix = "/alias/"
+        root = "b"
+        strip_prefix = true
+        [[site.route]]
+        exact = "/b/index.html"
+        respond = { body = "the index is routed again" }
+        "#,
+    );
+    for (target, status, body) in [
+        ("/a.html", 200, "a"),
+        ("/a", 200, "a"),
+        // A folder that is tried needs no slash, and its index file is another route's.
+        ("/b", 200, "the index is routed again"),
+        ("/b/", 200, "the index is routed again"),
+        ("/b/c", 403, ""),
+        ("/none", 404, ""),
+        ("/user/b/c/x", 200, "c"),
+        ("/user/b/none", 404, ""),
+        // What was tried is not what was asked for.
+        ("/b/c/x", 200, "c"),
+        ("/app/c", 200, "a"),
+        ("/alias/c/x", 200, "c"),
+        ("/alias/", 200, "b"),
+        ("/aliasc/x", 404, ""),
+    ] {
+        for _ in 0..2 {
+            let (found, text) = answer(&server, target).await;
+            assert_eq!(found, status, "{target}");
+            assert!(text.contains(body), "{target}: {text}");
+        }
+    }
+}
