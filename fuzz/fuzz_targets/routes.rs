@@ -1,12 +1,8 @@
 //! The route that is found for a path is that of the plain order, whatever the routes of a site.
 #![no_main]
 
-use kettle_config::{Expression, Place, Route, RouteIndex};
+use kettle_config::{Expression, Route, RouteIndex, find_plainly};
 use libfuzzer_sys::fuzz_target;
-use slow::slow;
-
-#[path = "../../crates/config/src/route_index/tests/slow.rs"]
-mod slow;
 
 fuzz_target!(|data: &str| {
     let mut lines = data.lines();
@@ -29,6 +25,10 @@ fuzz_target!(|data: &str| {
     // One that is not a power of two, so that each pattern of routes is passed over.
     for passed_over in [usize::MAX, 0, 1, 3] {
         let holds = |number: usize| number % 5 != passed_over;
-        assert_eq!(index.find(path, holds), slow(&routes, path, holds), "{path}: {routes:?}");
+        assert_eq!(
+            index.find(path, holds),
+            find_plainly(&routes, path, holds),
+            "{path}: {routes:?}"
+        );
     }
 });

@@ -2,9 +2,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::setting::Expression;
-use slow::slow;
-
-mod slow;
 
 fn route(place: (&str, &str), regex: Option<&str>, first: bool) -> Route {
     let text = Some(place.1.to_owned());
@@ -106,6 +103,6 @@ proptest! {
         }).collect();
         let holds = |number: usize| hidden >> (number % 32) & 1 == 0;
         let index = RouteIndex::of(&routes).unwrap();
-        prop_assert_eq!(index.find(&path, holds), slow(&routes, &path, holds));
+        prop_assert_eq!(index.find(&path, holds), find_plainly(&routes, &path, holds));
     }
 }

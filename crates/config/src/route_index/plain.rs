@@ -1,9 +1,9 @@
-//! The order of routes, said as plainly as it can be. The fuzz target has it, too.
+//! The order of routes, said as plainly as it can be: what tests and the fuzz target hold the index against.
 
-use super::{Place, Route};
+use crate::model::{Place, Route};
 
-/// nginx's order, said as plainly as it can be.
-pub fn slow(routes: &[Route], path: &str, holds: impl Fn(usize) -> bool) -> Option<usize> {
+/// The number of the route for a path, of those whose conditions hold, in time that grows with their number.
+pub fn find_plainly(routes: &[Route], path: &str, holds: impl Fn(usize) -> bool) -> Option<usize> {
     let all: Vec<(usize, &Route)> =
         routes.iter().enumerate().filter(|(number, _)| holds(*number)).collect();
     let fits = |route: &Route| route.regex.as_ref().is_none_or(|it| it.fits(path));
@@ -19,7 +19,9 @@ pub fn slow(routes: &[Route], path: &str, holds: impl Fn(usize) -> bool) -> Opti
             continue;
         }
         let rank = |place: Place<'_>| (place.text().len(), matches!(place, Place::Prefix(_)));
-        if longest.is_none_or(|(_, other)| rank(place) > rank(other.place().unwrap())) {
+        if longest
+            .is_none_or(|(_, other)| other.place().is_none_or(|other| rank(place) > rank(other)))
+        {
             longest = Some((number, route));
         }
     }
