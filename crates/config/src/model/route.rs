@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
 use super::condition::Condition;
+use super::error_page::{ErrorPage, error_pages};
 use super::respond::Respond;
 use crate::located::Located;
 use crate::rule_index::PathKey;
@@ -231,6 +232,12 @@ settings! {
         /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
         /// errors and of `[]` holds here.
         pub headers: Vec<(String, Vec<String>)> = headers(),
+        /// What is sent in place of its errors, before what the site says.
+        pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("what the site says"),
+        /// With `backend`: sends what `error_pages` says in place of a server's own responses of these statuses.
+        pub intercept_errors: bool = flag(false),
+        /// Answers only where a rewrite, `error_pages`, `fallback` or an index file leads; clients that ask for it get 404.
+        pub internal: bool = flag(false),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.
