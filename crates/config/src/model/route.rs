@@ -198,7 +198,8 @@ settings! {
         /// slash is a folder, any other a file: `["{path}", "{path}.html", "{path}/"]`.
         pub tries: Vec<String> as "try" = texts(&TRY_PATH, &[]),
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
-        /// browser. A folder without an index file counts as nothing unless it is listed.
+        /// browser. A folder without an index file counts as nothing unless it is listed. Where the file has a route of its own,
+        /// that one answers.
         pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
         /// Lets `fallback` answer for folders without an index file, too. Without it they get 403, as in a route without `fallback`.
         pub fallback_for_folders: bool = flag(true),

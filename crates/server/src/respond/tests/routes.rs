@@ -248,6 +248,14 @@ async fn paths_are_tried_in_order() {
         try = ["{path}"]
         fallback = "/a.html"
         [[site.route]]
+        prefix = "/front"
+        root = "root"
+        try = ["{path}"]
+        fallback = "/index.php"
+        [[site.route]]
+        exact = "/front/index.php"
+        respond = { body = "front controller" }
+        [[site.route]]
         text_prefix = "/alias/"
         root = "b"
         strip_prefix = true
@@ -269,6 +277,7 @@ async fn paths_are_tried_in_order() {
         // What was tried is not what was asked for.
         ("/b/c/x", 200, "c"),
         ("/app/c", 200, "a"),
+        ("/front/any/thing", 200, "front controller"),
         ("/alias/c/x", 200, "c"),
         ("/alias/", 200, "b"),
         ("/aliasc/x", 404, ""),
