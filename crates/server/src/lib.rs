@@ -29,6 +29,7 @@ pub mod respond;
 pub mod response;
 pub mod route;
 pub mod setup;
+pub mod site_names;
 pub mod spool;
 pub mod stores;
 pub mod tunnel;
