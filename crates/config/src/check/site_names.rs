@@ -1,5 +1,7 @@
 //! Names of sites that are regular expressions, and the site that a listener makes its default one.
 
+use std::collections::HashSet;
+
 use super::served;
 use crate::diagnostic::Help;
 use crate::located::Located;
@@ -9,11 +11,11 @@ use crate::setting::{ANY_NAME, NamePattern, PATTERN_BYTES_OF_SITE_MAX, are_patte
 
 /// Records every mistake of them.
 pub(super) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>) {
-    let mut has_common = false;
+    let mut known: HashSet<&str> = HashSet::new();
     for listener in &config.listeners {
         check_default(listener, reach, reader);
-        // Those that name no sites have the same.
-        if served::names_sites(listener) || !std::mem::replace(&mut has_common, true) {
+        // Those of one kind that name no sites have the same, or none.
+        if served::names_sites(listener) || known.insert(listener.kind.as_str()) {
             check_crowd(listener, reach, reader);
         }
     }

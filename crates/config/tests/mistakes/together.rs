@@ -90,6 +90,9 @@ fn names_by_regular_expressions_have_bounds_together() {
     let shown = crate::shown(&two(1_001));
     assert!(shown.contains("against 1001 regular expressions at one listener"), "{shown}");
     assert!(shown.contains("at most 1000 for the sites of a listener"), "{shown}");
+    let redirects = "[[listener]]\naddress = \"0.0.0.0:80\"\nkind = \"redirect\"\n";
+    let shown = crate::shown(&format!("{redirects}{}{}", crate::LISTENER, two(1_001)));
+    assert!(shown.contains("against 1001 regular expressions at one listener"), "{shown}");
 
     let large = |number: usize| format!("~^{number}[a-z]{{400}}\\.");
     let many = |number: usize| site(&(0..number).map(large).collect::<Vec<_>>());
