@@ -31,6 +31,7 @@ pub mod respond;
 pub mod response;
 pub mod route;
 pub mod setup;
+pub mod site_names;
 pub mod spool;
 pub mod stores;
 pub mod tunnel;

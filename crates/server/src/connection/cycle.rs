@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use kettle_config::{Listener, TxPathChoice};
+use kettle_config::{HttpsListener, Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
@@ -150,7 +150,7 @@ impl Connection {
             it.address.value == now.address.value && it.kind.as_str() == now.kind.as_str()
         };
         let listener = same.or_else(|| new.listeners.iter().position(is_successor));
-        let names_none = now.https().is_some_and(|https| https.sites.is_empty());
+        let names_none = now.https().is_some_and(HttpsListener::is_common);
         let is_taken = match (session, listener) {
             (None, listener) => listener.is_some() && now.http().is_some(),
             (Some(session), Some(listener)) => {
