@@ -4,8 +4,10 @@
 //! there. [`Delivery::send`] looks into a [`Body`] for HTTP/1.1, `Outgoing::send`
 //! in `connection::http2::body` for HTTP/2.
 
-mod beside;
+mod chunks;
+mod client_side;
 mod cold;
+mod concurrent_upload;
 mod growing;
 mod kernel;
 mod placement;
@@ -25,14 +27,15 @@ use tokio::time::timeout;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
-use crate::request::{Beside, OfConnection, departure};
+use crate::request::{ConcurrentUpload, departure};
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
 use crate::upstream::UpstreamError;
 use crate::worker_state::WorkerState;
 
-pub(crate) use beside::request_passed;
+pub(crate) use client_side::ClientSide;
 pub(crate) use cold::{read_here, read_on_thread};
+pub(crate) use concurrent_upload::{poll_meanwhile, send_concurrently};
 pub use placement::{Demand, PathPreference};
 
 /// The way of one response to the socket.
@@ -46,7 +49,7 @@ pub struct Delivery<'d> {
     /// The least rate of a client, as long as it keeps a server busy.
     pace: Option<Pace>,
     /// What of the request goes on to a server meanwhile.
-    request: Option<Beside<'d, OfConnection<'d>>>,
+    request: Option<ConcurrentUpload<'d>>,
     /// Whether anything of it went out, which begins with the head.
     has_begun: bool,
     /// What of the body went out since others had a turn.
@@ -116,7 +119,7 @@ impl<'d> Delivery<'d> {
         deadline: &'d Deadline,
         write_timeout: Duration,
         is_last: bool,
-        request: Option<Beside<'d, OfConnection<'d>>>,
+        request: Option<ConcurrentUpload<'d>>,
     ) -> Self {
         Self {
             worker,

@@ -14,15 +14,16 @@ use tokio::sync::Semaphore;
 
 use crate::deadlines::{BYTES_PER_SECOND_MIN, Stage};
 
-mod beside;
 mod client;
+mod concurrent_upload;
 mod departure;
 mod parameters;
 mod stream_body;
 mod tls_body;
 
-pub use beside::{Beside, OfConnection, OfStream, Passed, Rest};
 pub use client::Client;
+pub(crate) use concurrent_upload::PieceSource;
+pub use concurrent_upload::{ConcurrentUpload, Rest, UploadEnd};
 pub(crate) use departure::{ClientWatch, Departed, departure};
 pub use parameters::as_read_otherwise;
 pub use stream_body::StreamSource;
@@ -113,7 +114,8 @@ impl<'c> Request<'c> {
             is_awaited,
             is_broken: false,
             waited: Duration::ZERO,
-            passing: None,
+            total_bytes: 0,
+            upload: None,
         };
         Self { head, body, client }
     }
@@ -166,8 +168,10 @@ pub struct RequestBody<'c> {
     is_broken: bool,
     /// How long the client was waited for.
     waited: Duration,
-    /// What goes on beside the response.
-    passing: Option<beside::Passing>,
+    /// How much there has been, of a body without framing of its own.
+    total_bytes: u64,
+    /// The rest of it, if that goes on beside the response.
+    upload: Option<Box<concurrent_upload::UploadState>>,
 }
 
 enum BodySource<'c> {
@@ -255,11 +259,11 @@ impl RequestBody<'_> {
         // It is not kept while the next one is waited for.
         source.data = Bytes::new();
         // What nobody wants earns no time.
-        let earning_bytes = if stage == Stage::Idle { 0 } else { source.total_bytes };
+        let earning_bytes = if stage == Stage::Idle { 0 } else { self.total_bytes };
         let next = source.next(stage, &mut self.waited, earning_bytes).await?;
         let Some(next) = next else { return Ok(None) };
-        source.total_bytes = source.total_bytes.saturating_add(next.len() as u64);
-        if source.total_bytes > bytes_max {
+        self.total_bytes = self.total_bytes.saturating_add(next.len() as u64);
+        if self.total_bytes > bytes_max {
             return Err(BodyError::TooLong);
         }
         source.data = next;
@@ -405,12 +409,12 @@ impl RequestBody<'_> {
     /// # Errors
     /// [`BodyError`] if that is not the end of it.
     pub async fn discard(&mut self) -> Result<(), BodyError> {
-        self.passing = None;
+        self.upload = None;
         if let BodySource::Stream(source) = &self.source {
             if self.is_awaited || self.is_broken {
                 return Ok(());
             }
-            let bytes_max = source.total_bytes.saturating_add(source.discard_bytes_max);
+            let bytes_max = self.total_bytes.saturating_add(source.discard_bytes_max);
             self.waited = Duration::ZERO;
             while self.next_of_stream(bytes_max, Stage::Idle).await?.is_some() {}
             return Ok(());

@@ -19,7 +19,7 @@ use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
-use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, TlsSource};
+use crate::request::{BodyError, Client, ConcurrentUpload, Head, Request, TlsSource};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Body, ClientGone, Logged, Response};
 use crate::setup::Answering;
@@ -116,9 +116,9 @@ impl Connection {
                 }
             };
         let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);
-        if let Some((stream, beside)) = request.body.stream_and_rest() {
+        if let Some((stream, upload)) = request.body.stream_and_upload() {
             let head = Some(&*request.head);
-            self.deliver(stream, beside, head, &mut response, closes, &arrival).await?;
+            self.deliver(stream, upload, head, &mut response, closes, &arrival).await?;
             if let Some(mut upgraded) = upgraded {
                 upgraded.path = self.preference(&response).choice;
                 return Err(End::Upgraded(upgraded));
@@ -306,7 +306,7 @@ impl Connection {
     async fn deliver(
         &self,
         stream: &mut TlsStream,
-        beside: Option<Beside<'_, OfConnection<'_>>>,
+        upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         response: &mut Response,
         closes: bool,
@@ -327,7 +327,7 @@ impl Connection {
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, beside);
+        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, upload);
         let preference = self.preference(response);
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();

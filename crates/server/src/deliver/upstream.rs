@@ -17,7 +17,8 @@ use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
 
-use super::{Delivery, DeliveryError, Demand, PathPreference, Piece, cut_short};
+use super::chunks::Chunks;
+use super::{Delivery, DeliveryError, Demand, PathPreference, Piece, cut_short, send_concurrently};
 use crate::deadlines::Pace;
 use crate::pipes::Pipes;
 use crate::tx_path::TxPath;
@@ -37,7 +38,8 @@ impl Delivery<'_> {
         let mut prefix = head.to_vec();
         let mut writer = BodyWriter::new(is_chunked);
         if let Some(mut request) = self.request.take() {
-            if self.send_beside(&mut prefix, body, &mut request, &mut writer).await? {
+            let mut chunks = Chunks { delivery: self, prefix: &mut prefix, writer: &mut writer };
+            if send_concurrently(&mut chunks, body, &mut request).await? {
                 writer.end(&mut prefix, &body.take_trailers());
                 return self.end(&prefix).await;
             }
@@ -74,7 +76,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Ends what was sent by [`send_beside`](Self::send_beside).
+    /// Ends what was sent by [`send_concurrently`].
     async fn end(&mut self, prefix: &[u8]) -> Result<(), DeliveryError> {
         self.pace = None;
         if !prefix.is_empty() || self.is_last {

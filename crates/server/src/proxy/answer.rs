@@ -182,11 +182,11 @@ async fn ask(
         // One that was asked to change its protocol may believe that it did.
         let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
         let is_whole = matches!(sent, Sent::Whole);
-        if let Sent::Beside(unsent, has_ended) = sent {
+        if let Sent::Concurrent(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
             let rest = Rest { unsent, has_ended, stored: stored.take() };
-            request.body.go_beside(rest, bytes_max, trailers, may_keep);
+            request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;
         let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
@@ -217,7 +217,7 @@ enum Sent {
     Whole,
     Part,
     /// The rest follows: what the server has not taken yet of a piece, and whether that is the last one.
-    Beside(Vec<u8>, bool),
+    Concurrent(Vec<u8>, bool),
 }
 
 /// Sends the request, and returns the head of the final response and how much of the request had been sent by then.
@@ -246,8 +246,8 @@ async fn converse(
         match uploaded {
             Ok(Upload::Complete) => {}
             Ok(Upload::Answered(head)) => return Ok((head, Sent::Part)),
-            Ok(Upload::Beside { head, unsent, has_ended }) => {
-                return Ok((head, Sent::Beside(unsent, has_ended)));
+            Ok(Upload::Concurrent { head, unsent, has_ended }) => {
+                return Ok((head, Sent::Concurrent(unsent, has_ended)));
             }
             Err(UploadError::Client(error)) => return Err(PassError::Upload(error.status())),
             Err(UploadError::Spool(error)) => return Err(PassError::Spool(error)),

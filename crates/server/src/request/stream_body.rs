@@ -24,8 +24,6 @@ pub struct StreamSource<'c> {
     pub(super) discard_bytes_max: u64,
     /// What was given out last.
     pub(super) data: Bytes,
-    /// How much there has been.
-    pub(super) total_bytes: u64,
     /// The lines of its trailer section, once its end was read.
     pub(super) trailers: Vec<u8>,
 }
@@ -47,7 +45,6 @@ impl<'c> StreamSource<'c> {
             timeout,
             discard_bytes_max,
             data: Bytes::new(),
-            total_bytes: 0,
             trailers: Vec::new(),
         }
     }

@@ -1,8 +1,7 @@
 //! A response's body on its way into a stream: never more than the client's windows have room for, in frames that fill a
 //! record each.
 
-mod beside;
-
+mod client_side;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -15,30 +14,29 @@ use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::deliver::{self, DeliveryError, cut_short};
-use crate::http2::{Gone, InLine, PIECE_BYTES, Stream};
+use crate::deliver::{self, DeliveryError, cut_short, send_concurrently};
+use crate::http2::{Gone, PIECE_BYTES, Stream};
 use crate::open_file::OpenFile;
-use crate::request::{Beside, OfStream};
+use crate::request::{ConcurrentUpload, PieceSource};
 use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;
 use crate::worker_state::WorkerState;
+use client_side::StreamSide;
 
 /// Our half of a stream, from its head on.
 pub(super) struct Outgoing<'s> {
     worker: &'s WorkerState,
-    stream: &'s Stream,
+    client: StreamSide<'s>,
     deadline: &'s Deadline,
     write_timeout: Duration,
     priority: Priority,
-    /// Its place before others, as long as nothing but them keeps it waiting.
-    place: Option<InLine>,
     /// Unless only its end will tell.
     left_bytes: Option<u64>,
     /// The least rate of the connection, as long as this body keeps a server busy.
     pace: Option<Pace>,
     /// The rest of its request, if that goes on beside it.
-    request: Option<Beside<'s, OfStream<'s>>>,
+    request: Option<ConcurrentUpload<'s>>,
 }
 
 impl<'s> Outgoing<'s> {
@@ -48,15 +46,14 @@ impl<'s> Outgoing<'s> {
         deadline: &'s Deadline,
         write_timeout: Duration,
         priority: Priority,
-        request: Option<Beside<'s, OfStream<'s>>>,
+        request: Option<ConcurrentUpload<'s>>,
     ) -> Self {
         Self {
             worker,
-            stream,
+            client: StreamSide { stream, place: None },
             deadline,
             write_timeout,
             priority,
-            place: None,
             left_bytes: None,
             pace: None,
             request,
@@ -65,23 +62,23 @@ impl<'s> Outgoing<'s> {
 
     /// Ends the stream before its end, once the kernel has what was sent of it.
     pub(super) async fn cut(mut self) {
-        (self.place, self.pace) = (None, None);
-        let stream = self.stream;
-        let _ = self.patiently(|_, context| stream.poll_drained(context)).await;
-        stream.reset(ErrorCode::INTERNAL_ERROR);
+        (self.client.place, self.pace) = (None, None);
+        let drained =
+            self.patiently(|client, context| client.stream.poll_drained(context).map_err(gone));
+        let _ = drained.await;
+        self.client.stream.reset(ErrorCode::INTERNAL_ERROR);
     }
 
     /// Sends a body, ends the stream with it, and waits until the kernel has all that.
     pub(super) async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         self.left_bytes = body.length();
         self.write(body).await?;
-        self.place = None;
+        self.client.place = None;
         // What is written keeps no server busy any more.
         self.pace = None;
-        let stream = self.stream;
-        self.patiently(|_, context| match stream.poll_sent(context) {
+        self.patiently(|client, context| match client.stream.poll_sent(context) {
             Poll::Ready(true) => Poll::Ready(Ok(())),
-            Poll::Ready(false) => Poll::Ready(Err(Gone)),
+            Poll::Ready(false) => Poll::Ready(Err(gone(Gone))),
             Poll::Pending => Poll::Pending,
         })
         .await
@@ -111,8 +108,8 @@ impl<'s> Outgoing<'s> {
     /// Ends a body of unknown length, with lines of trailers.
     fn end_with(&mut self, trailers: &[u8]) -> Result<(), DeliveryError> {
         let ended = match trailers.is_empty() {
-            true => self.stream.end(),
-            false => self.stream.send_trailers(trailers),
+            true => self.client.stream.end(),
+            false => self.client.stream.send_trailers(trailers),
         };
         ended.map_err(gone)
     }
@@ -121,7 +118,7 @@ impl<'s> Outgoing<'s> {
     async fn upstream(&mut self, body: &mut UpstreamBody) -> Result<(), DeliveryError> {
         self.pace = Some(Pace::new(self.write_timeout));
         if let Some(mut request) = self.request.take()
-            && self.send_beside(body, &mut request).await?
+            && send_concurrently(self, body, &mut request).await?
         {
             return self.end_upstream(body);
         }
@@ -179,13 +176,10 @@ impl<'s> Outgoing<'s> {
         limit: Duration,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, E>>,
     ) -> Option<Result<T, DeliveryError>> {
-        let (stream, place) = (self.stream, &mut self.place);
+        let client = &mut self.client;
         let next = poll_fn(|context| match poll(context) {
             Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
-            Poll::Pending => {
-                *place = None;
-                stream.poll_left(context).map(|()| Err(gone(Gone)))
-            }
+            Poll::Pending => client.poll_left(context).map(|error| Err(error.into())),
         });
         timeout(limit, next).await.ok()
     }
@@ -227,11 +221,12 @@ impl<'s> Outgoing<'s> {
         offset: u64,
         wanted_bytes: usize,
     ) -> Result<u64, DeliveryError> {
-        self.place = None;
-        let (stream, priority) = (self.stream, self.priority);
+        self.client.place = None;
+        let priority = self.priority;
         let _memory = self
-            .patiently(|place, context| {
-                stream.poll_read_memory(context, place, priority, wanted_bytes)
+            .patiently(|StreamSide { stream, place }, context| {
+                let memory = stream.poll_read_memory(context, place, priority, wanted_bytes);
+                memory.map_err(gone)
             })
             .await?;
         let read = deliver::read_on_thread(self.worker, file, offset, wanted_bytes as u64).await;
@@ -243,14 +238,16 @@ impl<'s> Outgoing<'s> {
     fn send_piece(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {
         let piece_bytes = piece.len() as u64;
         self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(piece_bytes));
-        self.stream.send(piece, self.left_bytes == Some(0)).map_err(gone)
+        self.client.stream.send(piece, self.left_bytes == Some(0)).map_err(gone)
     }
 
     /// Waits until there is room for some of the bytes wanted, and nobody is before it.
     async fn room(&mut self, wanted_bytes: usize) -> Result<usize, DeliveryError> {
-        let (stream, priority) = (self.stream, self.priority);
+        let priority = self.priority;
         let room_bytes = self
-            .patiently(|place, context| stream.poll_room(context, place, priority, wanted_bytes))
+            .patiently(|StreamSide { stream, place }, context| {
+                stream.poll_room(context, place, priority, wanted_bytes).map_err(gone)
+            })
             .await?;
         if let Some(pace) = &mut self.pace {
             pace.took(room_bytes as u64);
@@ -262,36 +259,36 @@ impl<'s> Outgoing<'s> {
     /// streams go on: then it has more patience, not without end.
     async fn patiently<T>(
         &mut self,
-        mut poll: impl FnMut(&mut Option<InLine>, &mut Context<'_>) -> Poll<Result<T, Gone>>,
+        mut poll: impl FnMut(&mut StreamSide<'s>, &mut Context<'_>) -> Poll<Result<T, DeliveryError>>,
     ) -> Result<T, DeliveryError> {
         let mut waits = 0;
         loop {
             let (sent_bytes, written_bytes) =
-                (self.stream.sent_bytes(), self.stream.written_bytes_of_all());
-            let place = &mut self.place;
+                (self.client.stream.sent_bytes(), self.client.stream.written_bytes_of_all());
+            let client = &mut self.client;
             let pace_left = |pace: &Option<Pace>| pace.map_or(Duration::MAX, |pace| pace.left());
             let (limit, ticks) =
                 (self.write_timeout.min(pace_left(&self.pace)), self.deadline.ticks());
-            let outcome = self.deadline.within(limit, |context| poll(place, context)).await;
+            let outcome = self.deadline.within(limit, |context| poll(client, context)).await;
             if let Some(pace) = &mut self.pace {
                 pace.waited(self.deadline.ticks().saturating_sub(ticks));
                 // What other streams of the connection get counts for this one: it may be their turn.
-                pace.took(self.stream.written_bytes_of_all() - written_bytes);
+                pace.took(self.client.stream.written_bytes_of_all() - written_bytes);
             }
             match outcome {
-                Ok(outcome) => return outcome.map_err(gone),
+                Ok(outcome) => return outcome,
                 // It comes at once each time.
                 Err(interrupt @ Interrupt::Draining) => return Err(interrupt.into()),
                 Err(Interrupt::Expired) => {}
             }
-            let others_go_on = self.stream.written_bytes_of_all() != written_bytes;
+            let others_go_on = self.client.stream.written_bytes_of_all() != written_bytes;
             match () {
                 () if pace_left(&self.pace).is_zero() => return Err(DeliveryError::Stalled),
-                () if self.stream.sent_bytes() != sent_bytes => waits = 0,
+                () if self.client.stream.sent_bytes() != sent_bytes => waits = 0,
                 // The connection has a deadline for that.
-                () if self.stream.channel().is_blocked() => {}
+                () if self.client.stream.channel().is_blocked() => {}
                 // It is their turn, and may be for long.
-                () if others_go_on && self.place.is_some() => {}
+                () if others_go_on && self.client.place.is_some() => {}
                 () if others_go_on && waits < WAITS_MAX => waits += 1,
                 () => return Err(DeliveryError::Stalled),
             }

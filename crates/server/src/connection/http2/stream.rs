@@ -14,7 +14,7 @@ use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::http2::{HeadError, Stream, request_head};
-use crate::request::{Beside, Head, OfStream, Request, StreamSource};
+use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
 use crate::respond::{self, respond};
 use crate::response::{Answer, ClientGone, Response};
 use crate::route::Router;
@@ -91,8 +91,8 @@ impl Shared {
                 return connection.log_unsent(self.session.as_ref(), &head, &gone, &arrival);
             }
         };
-        let beside = request_body.beside_stream();
-        self.deliver(&stream, beside, Some(&head), is_head, response, &arrival).await;
+        let upload = request_body.upload();
+        self.deliver(&stream, upload, Some(&head), is_head, response, &arrival).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -118,7 +118,7 @@ impl Shared {
     async fn deliver(
         &self,
         stream: &Stream,
-        beside: Option<Beside<'_, OfStream<'_>>>,
+        upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         is_head: bool,
         mut response: Response,
@@ -144,7 +144,7 @@ impl Shared {
         if is_said {
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
-            let sent = self.send_body(&worker, stream, beside, priority, &mut response);
+            let sent = self.send_body(&worker, stream, upload, priority, &mut response);
             delivered.completed = sent.await;
         }
         delivered.body_bytes = stream.sent_bytes();
@@ -162,14 +162,14 @@ impl Shared {
         &self,
         worker: &WorkerState,
         stream: &Stream,
-        beside: Option<Beside<'_, OfStream<'_>>>,
+        upload: Option<ConcurrentUpload<'_>>,
         priority: Priority,
         response: &mut Response,
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
         let deadline = self.take_deadline();
         let mut outgoing =
-            Outgoing::new(worker, stream, &deadline, write_timeout, priority, beside);
+            Outgoing::new(worker, stream, &deadline, write_timeout, priority, upload);
         let sent = outgoing.send(&mut response.body).await;
         let is_complete = sent.is_ok();
         if let Err(error) = sent {
