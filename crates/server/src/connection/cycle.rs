@@ -19,7 +19,7 @@ use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
-use crate::request::{BodyError, Client, ConcurrentUpload, Head, Request, TlsSource};
+use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Body, ClientGone, Logged, Response};
 use crate::setup::Answering;
@@ -95,7 +95,7 @@ impl Connection {
         };
         let arrival = Arrival::now(state.answered, self.client(Some(&head), state.answered));
         let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
-        let source = TlsSource {
+        let source = ConnectionSource {
             stream: &mut *stream,
             deadline: &deadline,
             timeout: limits.request_timeout,

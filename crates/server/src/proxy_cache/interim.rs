@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::deadlines::Deadlines;
     use crate::relay::tests::stage::{Tls13, locally, tls_pair};
-    use crate::request::TlsSource;
+    use crate::request::ConnectionSource;
     use crate::stores::Fetches;
 
     #[tokio::test]
@@ -81,7 +81,7 @@ mod tests {
             let Ok(ParseRequest::Complete { head, .. }) = parsed else { panic!("a request") };
             let head = Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone())));
             let deadline = Deadlines::default().register();
-            let source = TlsSource {
+            let source = ConnectionSource {
                 stream: &mut stream,
                 deadline: &deadline,
                 timeout: Duration::from_secs(10),

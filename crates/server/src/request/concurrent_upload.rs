@@ -2,12 +2,11 @@
 
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use kettle_http::trailers::TrailerFilter;
 use kettle_tls::stream::{StreamError, TlsStream};
 
-use super::{BodyError, BodySource, RequestBody};
+use super::{BodyError, RequestBody};
 use crate::spool::Spooled;
 
 /// The state of such a body between two looks at it.
@@ -83,16 +82,9 @@ impl RequestBody<'_> {
         trailers: TrailerFilter,
         may_keep: bool,
     ) {
-        match &mut self.source {
-            BodySource::Nothing { .. } => return,
-            BodySource::Tls(source) => {
-                source.stream.consume(std::mem::take(&mut self.lent_bytes));
-            }
-            BodySource::Stream(source) => {
-                // A client that gets a response does not wait to be told to go on.
-                (source.data, self.is_awaited) = (Bytes::new(), false);
-            }
-        }
+        self.source.release(std::mem::take(&mut self.lent_bytes));
+        // The client of a stream that gets a response does not wait to be told to go on.
+        self.is_awaited &= self.source.stream().is_none();
         let is_flushed = false;
         let state =
             UploadState { unsent, is_flushed, has_ended, bytes_max, stored, trailers, may_keep };
@@ -109,11 +101,11 @@ impl RequestBody<'_> {
     pub(crate) fn stream_and_upload(
         &mut self,
     ) -> Option<(&mut TlsStream, Option<ConcurrentUpload<'_>>)> {
-        let BodySource::Tls(source) = &mut self.source else { return None };
+        let stream = self.source.connection()?;
         let (state, is_broken) = (&mut self.upload, &mut self.is_broken);
         let (reader, total_bytes) = (&mut self.reader, &mut self.total_bytes);
         let upload = ConcurrentUpload::new(state, is_broken, reader, total_bytes, self.framing);
-        Some((&mut *source.stream, upload))
+        Some((stream, upload))
     }
 
     /// The rest of the body of a stream, if that goes on beside its response.

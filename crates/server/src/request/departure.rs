@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use kettle_tls::stream::{Filled, StreamError, TlsStream};
 use tokio::task::yield_now;
 
-use super::{BodySource, RequestBody};
+use super::RequestBody;
 use crate::http2::Stream;
 
 /// The client has gone.
@@ -25,44 +25,21 @@ impl<'c> RequestBody<'c> {
         &mut self,
         work: impl Future<Output = T>,
     ) -> Result<T, Departed> {
-        let departure = async {
-            match &mut self.source {
-                BodySource::Nothing { .. } => pending().await,
-                BodySource::Tls(source) => drop(departure(source.stream).await),
-                BodySource::Stream(source) => {
-                    poll_fn(|context| source.stream.poll_left(context)).await;
-                }
-            }
-        };
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = departure => Err(Departed),
+            () = self.source.disconnected() => Err(Departed),
         }
     }
 
     /// Ready when the client of a stream has gone. Of what has a connection of its own the data tells, once it was read.
     pub(crate) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
-        let stream = match &self.source {
-            BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source) => Some(source.stream),
-        };
-        poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_left(context)))
+        self.source.taken_back()
     }
 
     /// The client, to look at while nothing is read of it.
     pub(crate) fn client(&self) -> ClientWatch<'_> {
         self.source.client()
-    }
-}
-
-impl BodySource<'_> {
-    pub(super) fn client(&self) -> ClientWatch<'_> {
-        match self {
-            Self::Nothing { .. } => ClientWatch::Nobody,
-            Self::Tls(source) => ClientWatch::Tls(source.stream),
-            Self::Stream(source) => ClientWatch::Stream(source.stream),
-        }
     }
 }
 

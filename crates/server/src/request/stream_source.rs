@@ -4,10 +4,11 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::Incoming;
 use kettle_tls::Session;
 
-use super::{BodyError, patience};
+use super::{BodyError, Reading, patience};
 use crate::deadlines::{Interrupt, LazyDeadline, Stage};
 use crate::http2::{Gone, Stream};
 
@@ -21,7 +22,7 @@ pub struct StreamSource<'c> {
     /// How long the client may send nothing.
     timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.
-    pub(super) discard_bytes_max: u64,
+    discard_bytes_max: u64,
     /// What was given out last.
     pub(super) data: Bytes,
     /// The lines of its trailer section, once its end was read.
@@ -49,9 +50,51 @@ impl<'c> StreamSource<'c> {
         }
     }
 
-    /// The next data; `None` at the end. The client gets room for as much when the next is asked for.
-    /// `waited` grows by how long the client was waited for, after so many bytes.
+    /// Takes in the next data, and returns its length; `None` at the end. The client gets room for as much when the next is asked
+    /// for.
     pub(super) async fn next(
+        &mut self,
+        Reading { total_bytes, waited, .. }: Reading<'_>,
+        bytes_max: u64,
+        stage: Stage,
+    ) -> Result<Option<usize>, BodyError> {
+        // What nobody wants earns no time.
+        let earning_bytes = if stage == Stage::Idle { 0 } else { *total_bytes };
+        let next = self.incoming(stage, waited, earning_bytes).await?;
+        let Some(next) = next else { return Ok(None) };
+        *total_bytes = total_bytes.saturating_add(next.len() as u64);
+        if *total_bytes > bytes_max {
+            return Err(BodyError::TooLong);
+        }
+        self.data = next;
+        Ok(Some(self.data.len()))
+    }
+
+    /// Reads past the rest. What is left of it after that is of no interest.
+    pub(super) async fn discard(
+        &mut self,
+        Reading { framing, reader, total_bytes, waited }: Reading<'_>,
+        is_awaited: bool,
+    ) -> Result<(), BodyError> {
+        if is_awaited {
+            return Ok(());
+        }
+        let bytes_max = total_bytes.saturating_add(self.discard_bytes_max);
+        if matches!(framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
+            return Err(BodyError::TooLong);
+        }
+        *waited = Duration::ZERO;
+        loop {
+            let reading = Reading { framing, reader, total_bytes, waited };
+            if self.next(reading, bytes_max, Stage::Idle).await?.is_none() {
+                return Ok(());
+            }
+            self.data = Bytes::new();
+        }
+    }
+
+    /// What comes next. `waited` grows by how long the client was waited for, after so many bytes.
+    async fn incoming(
         &mut self,
         stage: Stage,
         waited: &mut Duration,
