@@ -16,7 +16,7 @@ use kettle_tls::stream::{Filled, TlsStream};
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
 use crate::deadlines::{Interrupt, Stage};
-use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
+use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
@@ -327,19 +327,19 @@ impl Connection {
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, upload);
-        let preference = self.preference(response);
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();
-        let body = &mut response.body;
-        let outcome = delivery.send(&head, body, is_chunked, preference).await;
+        let preference = self.preference(response);
+        let outset = Outset { head, is_chunked, is_last: closes, preference };
+        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, upload, outset);
+        let outcome = delivery.send(&mut response.body).await;
         let delivered = delivery.delivered();
         if let Err(DeliveryError::BodyCutShort(error)) = &outcome {
             response.note_cut(error);
         }
-        let has_begun = delivery.has_begun();
-        let head_bytes = if has_begun { head.len() as u64 } else { 0 };
-        let bytes_sent = head_bytes + delivered.body_bytes;
+        let begun_bytes = delivery.begun_bytes();
+        let head = delivery.into_buffer();
+        let bytes_sent = begun_bytes + delivered.body_bytes;
         let session = stream.session();
         self.log(session, request, response.logged(), bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
@@ -353,7 +353,7 @@ impl Connection {
                 // A client that broke TLS meanwhile is told. As little as a cut, the alert says that this was all.
                 true => End::Violation,
                 // Of a response that never began nothing can be taken for the whole.
-                false if stream.is_key_refused() && !has_begun => End::Quiet,
+                false if stream.is_key_refused() && begun_bytes == 0 => End::Quiet,
                 false => End::CutShort,
             }
         })

@@ -27,7 +27,7 @@ enum Next {
 }
 
 /// Sends a body until it or the request is over. Returns true if it is the body.
-pub(crate) async fn send_concurrently<S: ClientSide>(
+pub(crate) async fn send_concurrently<'u, S: ClientSide<'u>>(
     side: &mut S,
     body: &mut UpstreamBody,
     upload: &mut ConcurrentUpload<'_>,
@@ -53,7 +53,7 @@ pub(crate) async fn send_concurrently<S: ClientSide>(
 
 /// Waits for either side, for the server at most `limit`. Where only the client keeps the server waiting, it has to send at the
 /// least rate, unless it cannot.
-async fn next<S: ClientSide>(
+async fn next<'u, S: ClientSide<'u>>(
     side: &mut S,
     body: &mut UpstreamBody,
     upload: &mut ConcurrentUpload<'_>,

@@ -2,8 +2,6 @@
 //! record each.
 
 mod client_side;
-use std::future::poll_fn;
-use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,16 +9,13 @@ use std::time::Duration;
 use kettle_http::h2::{ErrorCode, Priority};
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
-use tokio::time::timeout;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::deliver::{self, DeliveryError, cut_short, send_concurrently};
+use crate::deliver::{self, DeliveryError, cut_short};
 use crate::http2::{Gone, PIECE_BYTES, Stream};
 use crate::open_file::OpenFile;
-use crate::request::{ConcurrentUpload, PieceSource};
-use crate::response::{Body, Growing, GrowingNext, Part};
-use crate::upstream::UpstreamBody;
-use crate::upstream::UpstreamError::TimedOut;
+use crate::request::ConcurrentUpload;
+use crate::response::Body;
 use crate::worker_state::WorkerState;
 use client_side::StreamSide;
 
@@ -36,7 +31,7 @@ pub(super) struct Outgoing<'s> {
     /// The least rate of the connection, as long as this body keeps a server busy.
     pace: Option<Pace>,
     /// The rest of its request, if that goes on beside it.
-    request: Option<ConcurrentUpload<'s>>,
+    upload: Option<ConcurrentUpload<'s>>,
 }
 
 impl<'s> Outgoing<'s> {
@@ -46,7 +41,7 @@ impl<'s> Outgoing<'s> {
         deadline: &'s Deadline,
         write_timeout: Duration,
         priority: Priority,
-        request: Option<ConcurrentUpload<'s>>,
+        upload: Option<ConcurrentUpload<'s>>,
     ) -> Self {
         Self {
             worker,
@@ -56,7 +51,7 @@ impl<'s> Outgoing<'s> {
             priority,
             left_bytes: None,
             pace: None,
-            request,
+            upload,
         }
     }
 
@@ -72,7 +67,10 @@ impl<'s> Outgoing<'s> {
     /// Sends a body, ends the stream with it, and waits until the kernel has all that.
     pub(super) async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         self.left_bytes = body.length();
-        self.write(body).await?;
+        // The head may have been the end of it.
+        if self.left_bytes != Some(0) {
+            deliver::send(self, body).await?;
+        }
         self.client.place = None;
         // What is written keeps no server busy any more.
         self.pace = None;
@@ -84,111 +82,11 @@ impl<'s> Outgoing<'s> {
         .await
     }
 
-    async fn write(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
-        match body {
-            // The head was the end of it.
-            _ if self.left_bytes == Some(0) => Ok(()),
-            Body::Empty => Ok(()),
-            Body::Memory(bytes) => self.memory(bytes).await,
-            Body::File { file, span } => self.file(file, *span).await,
-            Body::Parts(parts) => {
-                for part in parts {
-                    match part {
-                        Part::Memory(bytes) => self.memory(bytes).await?,
-                        Part::File { file, span } => self.file(file, *span).await?,
-                    }
-                }
-                Ok(())
-            }
-            Body::Growing(body) => self.growing(body).await,
-            Body::Upstream(body) => self.upstream(body).await,
-        }
-    }
-
-    /// Ends a body of unknown length, with lines of trailers.
-    fn end_with(&mut self, trailers: &[u8]) -> Result<(), DeliveryError> {
-        let ended = match trailers.is_empty() {
-            true => self.client.stream.end(),
-            false => self.client.stream.send_trailers(trailers),
-        };
-        ended.map_err(gone)
-    }
-
-    /// Passes on what a server sends, each piece before the next is taken in.
-    async fn upstream(&mut self, body: &mut UpstreamBody) -> Result<(), DeliveryError> {
-        self.pace = Some(Pace::new(self.write_timeout));
-        if let Some(mut request) = self.request.take()
-            && send_concurrently(self, body, &mut request).await?
-        {
-            return self.end_upstream(body);
-        }
-        loop {
-            let limit = body.timeout();
-            let next = self.unless_gone(limit, |context| body.poll_chunk(context)).await;
-            let Some(next) = next else {
-                // It is not kept busy while the client takes what came.
-                body.cut();
-                return Err(cut_short(TimedOut));
-            };
-            match next? {
-                Some(bytes) => {
-                    self.pace = self.pace.filter(|_| !body.is_over());
-                    self.memory(&bytes).await?;
-                }
-                None => return self.end_upstream(body),
-            }
-        }
-    }
-
-    fn end_upstream(&mut self, body: &mut UpstreamBody) -> Result<(), DeliveryError> {
-        match self.left_bytes {
-            Some(_) => Ok(()),
-            None => self.end_with(&body.take_trailers()),
-        }
-    }
-
-    /// Passes on what is in a file that grows, and waits for more of it.
-    async fn growing(&mut self, body: &mut Growing) -> Result<(), DeliveryError> {
-        let mut sent = 0;
-        loop {
-            match body.next(sent).map_err(cut_short)? {
-                GrowingNext::Bytes(span) => {
-                    self.file(&body.file, span).await?;
-                    sent += span.bytes;
-                }
-                GrowingNext::Later { filled } => {
-                    let patience = body.patience;
-                    let more = |context: &mut Context<'_>| {
-                        body.poll_more(context, filled).map(Ok::<_, io::Error>)
-                    };
-                    let more = self.unless_gone(patience, more).await;
-                    more.unwrap_or_else(|| Err(cut_short(io::ErrorKind::TimedOut)))?;
-                }
-                GrowingNext::End if body.bytes.is_some() => return Ok(()),
-                GrowingNext::End => return self.end_with(&[]),
-            }
-        }
-    }
-
-    /// Waits so long for what the body is made from, but not for the sake of a client that has gone, and out of the line.
-    async fn unless_gone<T, E: Into<io::Error>>(
-        &mut self,
-        limit: Duration,
-        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, E>>,
-    ) -> Option<Result<T, DeliveryError>> {
-        let client = &mut self.client;
-        let next = poll_fn(|context| match poll(context) {
-            Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
-            Poll::Pending => client.poll_left(context).map(|error| Err(error.into())),
-        });
-        timeout(limit, next).await.ok()
-    }
-
     async fn memory(&mut self, mut bytes: &[u8]) -> Result<(), DeliveryError> {
         while !bytes.is_empty() {
             let room_bytes = self.room(bytes.len()).await?;
             let (piece, rest) = bytes.split_at(room_bytes.min(bytes.len()));
-            self.send_piece(piece)?;
+            self.write(piece)?;
             bytes = rest;
         }
         Ok(())
@@ -203,7 +101,7 @@ impl<'s> Outgoing<'s> {
             let read = deliver::read_here(self.worker, file, offset, room_bytes as u64);
             match read.map_err(cut_short)? {
                 Some(read) => {
-                    self.send_piece(read.bytes())?;
+                    self.write(read.bytes())?;
                     offset += read.bytes().len() as u64;
                 }
                 // Boxed as a wait for the disk is: what it needs would be part of every stream.
@@ -235,7 +133,7 @@ impl<'s> Outgoing<'s> {
         Ok(read.bytes().len() as u64)
     }
 
-    fn send_piece(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {
+    fn write(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {
         let piece_bytes = piece.len() as u64;
         self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(piece_bytes));
         self.client.stream.send(piece, self.left_bytes == Some(0)).map_err(gone)

@@ -2,17 +2,19 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::h2::Incoming;
 use kettle_tls::stream::StreamError;
+use tokio::time::timeout;
 
 use super::{Outgoing, gone};
 use crate::deadlines::Pace;
-use crate::deliver::{ClientSide, DeliveryError, poll_meanwhile};
+use crate::deliver::{ClientSide, DeliveryError, Piece, Sent, cut_short, poll_meanwhile};
 use crate::http2::{Gone, InLine, Stream};
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
-use crate::upstream::UpstreamBody;
+use crate::upstream::{UpstreamBody, UpstreamError};
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {
@@ -21,15 +23,36 @@ pub(in crate::connection::http2) struct StreamSide<'s> {
     pub(super) place: Option<InLine>,
 }
 
-impl<'s> ClientSide for Outgoing<'s> {
+impl<'s> ClientSide<'s> for Outgoing<'s> {
     type Source = StreamSide<'s>;
+    /// Each of many streams would hold one piece more.
+    const LOOKS_AHEAD: bool = false;
+    const IS_DIRECT: bool = false;
 
     fn source(&mut self) -> &mut StreamSide<'s> {
         &mut self.client
     }
 
+    fn take_upload(&mut self) -> Option<ConcurrentUpload<'s>> {
+        self.upload.take()
+    }
+
     fn disconnected(&mut self) -> impl Future<Output = StreamError> {
         poll_fn(|context| self.client.poll_left(context))
+    }
+
+    async fn unless_gone<T>(
+        &mut self,
+        limit: Duration,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
+    ) -> Result<T, DeliveryError> {
+        let client = &mut self.client;
+        let next = poll_fn(|context| match poll(context) {
+            Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
+            Poll::Pending => client.poll_left(context).map(|error| Err(error.into())),
+        });
+        let next = timeout(limit, next).await;
+        next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
     }
 
     fn pace(&mut self) -> &mut Option<Pace> {
@@ -46,12 +69,70 @@ impl<'s> ClientSide for Outgoing<'s> {
         shut.is_none_or(|shut| shut < since)
     }
 
+    /// Their windows and their priorities say whose turn it is.
+    async fn end_turn(&self) {}
+
+    /// Where it is encrypted is the connection's matter.
+    async fn begin_whole(&mut self, _bytes: u64, _is_file: bool) -> Sent {
+        Ok(())
+    }
+
+    fn end_whole(&mut self, _bytes: u64) -> Sent {
+        Ok(())
+    }
+
+    async fn begin_growing(&mut self, _bytes: u64) -> Sent {
+        Ok(())
+    }
+
+    async fn begin_upstream(&mut self, _body: &UpstreamBody) -> Sent {
+        self.pace = Some(Pace::new(self.write_timeout));
+        Ok(())
+    }
+
+    async fn send_piece(&mut self, piece: Piece<'_>, _is_end: bool) -> Sent {
+        match piece {
+            Piece::Memory(bytes) => self.memory(bytes).await,
+            Piece::File(file, span) => self.file(file, span).await,
+        }
+    }
+
+    /// Frames tell their own length.
+    async fn send_chunk(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {
+        self.send_piece(piece, is_end).await
+    }
+
+    async fn send_waiting(&mut self) -> Sent {
+        Ok(())
+    }
+
+    async fn pass(&mut self, piece: Bytes, trailers: Option<Vec<u8>>) -> Sent {
+        self.memory(&piece).await?;
+        match trailers {
+            Some(trailers) => self.end(&trailers).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send_direct(&mut self, _body: &mut UpstreamBody) -> Sent {
+        Ok(())
+    }
+
+    async fn end(&mut self, trailers: &[u8]) -> Sent {
+        let ended = match self.left_bytes {
+            Some(_) => Ok(()),
+            None if trailers.is_empty() => self.client.stream.end(),
+            None => self.client.stream.send_trailers(trailers),
+        };
+        ended.map_err(gone)
+    }
+
     async fn send_meanwhile(
         &mut self,
         mut piece: Bytes,
         body: &mut UpstreamBody,
         upload: &mut ConcurrentUpload<'_>,
-    ) -> Result<(), DeliveryError> {
+    ) -> Sent {
         let priority = self.priority;
         while !piece.is_empty() {
             let moved_bytes = upload.moved_bytes;
@@ -66,7 +147,7 @@ impl<'s> ClientSide for Outgoing<'s> {
             if let Some(pace) = &mut self.pace {
                 pace.took(room_bytes as u64 + upload.moved_bytes - moved_bytes);
             }
-            self.send_piece(&piece.split_to(room_bytes))?;
+            self.write(&piece.split_to(room_bytes))?;
         }
         self.pace = self.pace.filter(|_| !body.is_over());
         Ok(())
