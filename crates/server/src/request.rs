@@ -12,7 +12,7 @@ use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
 use crate::deadlines::BYTES_PER_SECOND_MIN;
-use crate::http2::Stream;
+use crate::http2::Http2Stream;
 
 mod client;
 mod concurrent_upload;
@@ -243,7 +243,7 @@ impl<'c> RequestBody<'c> {
 
     /// True while a note of what was [passed on](Self::note_passed_on) is of use.
     pub(crate) fn is_probing(&self) -> bool {
-        self.source.stream().is_some_and(Stream::is_probing)
+        self.source.stream().is_some_and(Http2Stream::is_probing)
     }
 
     /// Notes that all that was given out has been passed on: the client may be far away, and get a larger window.

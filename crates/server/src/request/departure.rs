@@ -9,7 +9,7 @@ use kettle_tls::stream::{Filled, StreamError, TlsStream};
 use tokio::task::yield_now;
 
 use super::RequestBody;
-use crate::http2::Stream;
+use crate::http2::Http2Stream;
 
 /// The client has gone.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl<'c> RequestBody<'c> {
 pub(crate) enum ClientWatch<'b> {
     Nobody,
     Tls(&'b TlsStream),
-    Stream(&'b Stream),
+    Stream(&'b Http2Stream),
 }
 
 impl ClientWatch<'_> {

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::departure::{ClientWatch, departure};
 use super::{BodyError, ConnectionSource, Presented, Reading, StreamSource};
 use crate::deadlines::Stage;
-use crate::http2::Stream;
+use crate::http2::Http2Stream;
 
 /// Where a request comes from.
 pub(super) enum Source<'c> {
@@ -47,7 +47,7 @@ impl<'c> Source<'c> {
 
     /// Where to take a permit before a body is made as a whole. `None` where responses are sent one after the other.
     pub(super) fn body_places(&self) -> Option<&Arc<Semaphore>> {
-        Some(self.stream()?.channel().body_places())
+        Some(self.stream()?.io().body_places())
     }
 
     /// The connection, if it is for one request at a time.
@@ -59,7 +59,7 @@ impl<'c> Source<'c> {
     }
 
     /// The stream, if it is one of many.
-    pub(super) fn stream(&self) -> Option<&'c Stream> {
+    pub(super) fn stream(&self) -> Option<&'c Http2Stream> {
         match self {
             Self::Nothing { .. } | Self::Connection(_) => None,
             Self::Stream(source) => Some(source.stream),

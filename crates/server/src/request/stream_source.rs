@@ -10,11 +10,11 @@ use kettle_tls::Session;
 
 use super::{BodyError, Reading, patience};
 use crate::deadlines::{Interrupt, LazyDeadline, Stage};
-use crate::http2::{Gone, Stream};
+use crate::http2::{Http2Stream, StreamClosed};
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {
-    pub(super) stream: &'c Stream,
+    pub(super) stream: &'c Http2Stream,
     /// What its connection agreed on.
     pub(super) session: Option<&'c Session>,
     /// The stream's own deadline.
@@ -33,7 +33,7 @@ impl<'c> StreamSource<'c> {
     /// The body of a stream whose client may send nothing for `timeout`, and of which no more than `discard_bytes_max` are
     /// read only to be thrown away.
     pub(crate) fn new(
-        stream: &'c Stream,
+        stream: &'c Http2Stream,
         session: Option<&'c Session>,
         deadline: &'c LazyDeadline<'c>,
         timeout: Duration,
@@ -114,7 +114,7 @@ impl<'c> StreamSource<'c> {
             match next {
                 Err(Interrupt::Expired) if was_shut => {}
                 Err(_) => return Err(BodyError::TimedOut),
-                Ok(Err(Gone)) => return Err(BodyError::Ended),
+                Ok(Err(StreamClosed)) => return Err(BodyError::Ended),
                 Ok(Ok(Incoming::End(trailers))) => {
                     self.trailers = trailers.map_err(BodyError::Malformed)?;
                     return Ok(None);
@@ -132,7 +132,7 @@ impl<'c> StreamSource<'c> {
         let status = head.split(|byte| *byte == b' ').nth(1);
         let status = status.and_then(|word| str::from_utf8(word).ok()?.parse().ok());
         let sent = self.stream.send_head(status.ok_or(BodyError::Ended)?, head, false);
-        sent.map_err(|Gone| BodyError::Ended)
+        sent.map_err(|StreamClosed| BodyError::Ended)
     }
 }
 

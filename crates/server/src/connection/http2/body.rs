@@ -12,7 +12,7 @@ use kettle_tls::stream::StreamError;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::deliver::{self, DeliveryError, cut_short};
-use crate::http2::{Gone, PIECE_BYTES, Stream};
+use crate::http2::{Http2Stream, PIECE_BYTES, StreamClosed};
 use crate::open_file::OpenFile;
 use crate::request::ConcurrentUpload;
 use crate::response::Body;
@@ -37,7 +37,7 @@ pub(super) struct Outgoing<'s> {
 impl<'s> Outgoing<'s> {
     pub(super) fn new(
         worker: &'s WorkerState,
-        stream: &'s Stream,
+        stream: &'s Http2Stream,
         deadline: &'s Deadline,
         write_timeout: Duration,
         priority: Priority,
@@ -59,7 +59,7 @@ impl<'s> Outgoing<'s> {
     pub(super) async fn cut(mut self) {
         (self.client.place, self.pace) = (None, None);
         let drained =
-            self.patiently(|client, context| client.stream.poll_drained(context).map_err(gone));
+            self.patiently(|client, context| client.stream.poll_drained(context).map_err(closed));
         let _ = drained.await;
         self.client.stream.reset(ErrorCode::INTERNAL_ERROR);
     }
@@ -76,7 +76,7 @@ impl<'s> Outgoing<'s> {
         self.pace = None;
         self.patiently(|client, context| match client.stream.poll_sent(context) {
             Poll::Ready(true) => Poll::Ready(Ok(())),
-            Poll::Ready(false) => Poll::Ready(Err(gone(Gone))),
+            Poll::Ready(false) => Poll::Ready(Err(closed(StreamClosed))),
             Poll::Pending => Poll::Pending,
         })
         .await
@@ -111,7 +111,7 @@ impl<'s> Outgoing<'s> {
         Ok(())
     }
 
-    /// Sends a piece for which a thread has to wait, and returns its length. Until it is there the windows and the line are the
+    /// Sends a piece for which a thread has to wait, and returns its length. Until it is there the windows and the queue are the
     /// others'; by then the client may have taken room back, or others may be before it.
     async fn slow_piece(
         &mut self,
@@ -124,7 +124,7 @@ impl<'s> Outgoing<'s> {
         let _memory = self
             .patiently(|StreamSide { stream, place }, context| {
                 let memory = stream.poll_read_memory(context, place, priority, wanted_bytes);
-                memory.map_err(gone)
+                memory.map_err(closed)
             })
             .await?;
         let read = deliver::read_on_thread(self.worker, file, offset, wanted_bytes as u64).await;
@@ -136,7 +136,7 @@ impl<'s> Outgoing<'s> {
     fn write(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {
         let piece_bytes = piece.len() as u64;
         self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(piece_bytes));
-        self.client.stream.send(piece, self.left_bytes == Some(0)).map_err(gone)
+        self.client.stream.send(piece, self.left_bytes == Some(0)).map_err(closed)
     }
 
     /// Waits until there is room for some of the bytes wanted, and nobody is before it.
@@ -144,7 +144,7 @@ impl<'s> Outgoing<'s> {
         let priority = self.priority;
         let room_bytes = self
             .patiently(|StreamSide { stream, place }, context| {
-                stream.poll_room(context, place, priority, wanted_bytes).map_err(gone)
+                stream.poll_room(context, place, priority, wanted_bytes).map_err(closed)
             })
             .await?;
         if let Some(pace) = &mut self.pace {
@@ -184,7 +184,7 @@ impl<'s> Outgoing<'s> {
                 () if pace_left(&self.pace).is_zero() => return Err(DeliveryError::Stalled),
                 () if self.client.stream.sent_bytes() != sent_bytes => waits = 0,
                 // The connection has a deadline for that.
-                () if self.client.stream.channel().is_blocked() => {}
+                () if self.client.stream.io().is_blocked() => {}
                 // It is their turn, and may be for long.
                 () if others_go_on && self.client.place.is_some() => {}
                 () if others_go_on && waits < WAITS_MAX => waits += 1,
@@ -195,8 +195,8 @@ impl<'s> Outgoing<'s> {
 }
 
 /// The client took its request back, or the connection is over.
-fn gone(gone: Gone) -> DeliveryError {
-    DeliveryError::Stream(StreamError::Io(gone.into()))
+fn closed(closed: StreamClosed) -> DeliveryError {
+    DeliveryError::Stream(StreamError::Io(closed.into()))
 }
 
 /// How often a stream outlasts the time in which it got nothing while others did.

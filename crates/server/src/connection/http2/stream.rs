@@ -13,7 +13,7 @@ use crate::connection::cycle::Arrival;
 use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::http1::{Edge, write_head};
-use crate::http2::{HeadError, Stream, request_head};
+use crate::http2::{HeadError, Http2Stream, request_head};
 use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
 use crate::respond::{self, respond};
 use crate::response::{Answer, ClientGone, Response};
@@ -27,7 +27,7 @@ impl Shared {
     pub(super) async fn serve(
         self: Rc<Self>,
         request: NewRequest,
-        stream: Stream,
+        stream: Http2Stream,
         answering: Option<Answering>,
         number: u64,
     ) {
@@ -117,7 +117,7 @@ impl Shared {
     /// Sends a response and logs it, whatever became of it.
     async fn deliver(
         &self,
-        stream: &Stream,
+        stream: &Http2Stream,
         upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         is_head: bool,
@@ -161,7 +161,7 @@ impl Shared {
     async fn send_body(
         &self,
         worker: &WorkerState,
-        stream: &Stream,
+        stream: &Http2Stream,
         upload: Option<ConcurrentUpload<'_>>,
         priority: Priority,
         response: &mut Response,
@@ -197,7 +197,7 @@ impl Shared {
         preference: PathPreference,
         demand: Demand,
     ) -> Option<PathReason> {
-        if self.channel.path() != TxPath::User || !preference.wants_kernel(demand) {
+        if self.io.path() != TxPath::User || !preference.wants_kernel(demand) {
             return None;
         }
         if preference.choice == TxPathChoice::Auto {
@@ -206,7 +206,7 @@ impl Shared {
         let obstacle = || worker.offloads.obstacle(self.session.as_ref());
         let obstacle = preference.obstacle.or_else(obstacle);
         if obstacle.is_none() {
-            self.channel.ask_for_kernel();
+            self.io.ask_for_kernel();
         }
         obstacle
     }
@@ -219,14 +219,14 @@ impl Shared {
         demand: Demand,
         obstacle: Option<PathReason>,
     ) -> (TxPath, Option<PathReason>) {
-        let path = self.channel.path();
+        let path = self.io.path();
         if path == TxPath::Plain {
             return (path, None);
         }
         let reason = match (path, preference.choice) {
             (TxPath::User, TxPathChoice::Auto) => obstacle,
             (TxPath::User, TxPathChoice::User) => None,
-            (TxPath::User, _) => obstacle.or(self.channel.refusal()),
+            (TxPath::User, _) => obstacle.or(self.io.refusal()),
             (_, TxPathChoice::User) => Some(PathReason::AlreadyOffloaded),
             (_, TxPathChoice::KernelSendfile) if demand.is_file => Some(PathReason::Http2),
             (_, TxPathChoice::KernelSendfile) if demand.bytes > 0 => Some(PathReason::NotAFile),
@@ -253,7 +253,7 @@ impl Shared {
 /// The response to a request, unless that was taken back before: nobody is kept busy for it then.
 async fn respond_unless_taken_back(
     (worker, router, request): (&WorkerState, &Router, &mut Request<'_>),
-    stream: &Stream,
+    stream: &Http2Stream,
 ) -> Option<Answer> {
     tokio::select! {
         biased;

@@ -6,7 +6,7 @@ use super::Shared;
 use crate::connection::cycle::Arrival;
 use crate::deliver::Delivered;
 use crate::http1::{Edge, write_head};
-use crate::http2::{Stream, TunnelStream};
+use crate::http2::{Http2Stream, TunnelStream};
 use crate::relay::Side;
 use crate::request::Head;
 use crate::response::{Response, Upgraded};
@@ -15,7 +15,7 @@ impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
     pub(super) async fn carry(
         &self,
-        stream: Stream,
+        stream: Http2Stream,
         head: Box<Head>,
         mut response: Response,
         upgraded: Upgraded,

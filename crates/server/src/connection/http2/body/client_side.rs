@@ -9,18 +9,18 @@ use kettle_http::h2::Incoming;
 use kettle_tls::stream::StreamError;
 use tokio::time::timeout;
 
-use super::{Outgoing, gone};
+use super::{Outgoing, closed};
 use crate::deadlines::Pace;
 use crate::deliver::{ClientSide, DeliveryError, Piece, Sent, cut_short, poll_meanwhile};
-use crate::http2::{Gone, InLine, Stream};
+use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 /// The stream, and where it stands among the others.
 pub(in crate::connection::http2) struct StreamSide<'s> {
-    pub(super) stream: &'s Stream,
+    pub(super) stream: &'s Http2Stream,
     /// Its place before others, as long as nothing but them keeps it waiting.
-    pub(super) place: Option<InLine>,
+    pub(super) place: Option<QueuePlace>,
 }
 
 impl<'s> ClientSide<'s> for Outgoing<'s> {
@@ -124,7 +124,7 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
             None if trailers.is_empty() => self.client.stream.end(),
             None => self.client.stream.send_trailers(trailers),
         };
-        ended.map_err(gone)
+        ended.map_err(closed)
     }
 
     async fn send_meanwhile(
@@ -140,7 +140,7 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
                 let StreamSide { stream, place } = client;
                 match stream.poll_room(context, place, priority, piece.len()) {
                     Poll::Pending => poll_meanwhile(client, body, upload, context).map_ok(|()| 0),
-                    room => room.map_err(gone),
+                    room => room.map_err(closed),
                 }
             });
             let room_bytes = room.await?;
@@ -161,7 +161,7 @@ impl PieceSource for StreamSide<'_> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), BodyError>> {
         let incoming = ready!(self.stream.poll_incoming(context));
-        match incoming.map_err(|gone| BodyError::Stream(StreamError::Io(gone.into())))? {
+        match incoming.map_err(|closed| BodyError::Stream(StreamError::Io(closed.into())))? {
             Incoming::Data(data) => {
                 upload.count(data.len())?;
                 upload.take(&data);
@@ -171,9 +171,9 @@ impl PieceSource for StreamSide<'_> {
         Poll::Ready(Ok(()))
     }
 
-    /// A client that waits for its server is in no line.
+    /// A client that waits for its server is in no queue.
     fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<StreamError> {
         self.place = None;
-        self.stream.poll_left(context).map(|()| StreamError::Io(Gone.into()))
+        self.stream.poll_left(context).map(|()| StreamError::Io(StreamClosed.into()))
     }
 }
