@@ -15,7 +15,7 @@ use super::client_side::Sent;
 use super::concurrent_upload::poll_meanwhile;
 use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short};
 use crate::deadlines::Pace;
-use crate::request::{BodyError, ConcurrentUpload, PieceSource, departure};
+use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 impl<'d> ClientSide<'d> for Delivery<'d> {
@@ -32,7 +32,7 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
     }
 
     fn disconnected(&mut self) -> impl Future<Output = StreamError> {
-        departure(self.stream)
+        disconnect(self.stream)
     }
 
     async fn unless_gone<T>(
@@ -44,7 +44,7 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
             tokio::select! {
                 biased;
                 next = poll_fn(&mut poll) => next.map_err(cut_short),
-                error = departure(self.stream) => Err(error.into()),
+                error = disconnect(self.stream) => Err(error.into()),
             }
         };
         let next = timeout(limit, next).await;

@@ -42,7 +42,7 @@ pub(super) enum UploadError {
     /// The server's.
     Upstream(UpstreamError),
     /// The client has gone while the server took nothing.
-    Departed,
+    Disconnected,
     /// What was stored cannot be read.
     Spool(SpoolError),
 }
@@ -198,7 +198,7 @@ impl Sending<'_> {
         tokio::select! {
             biased;
             sent = self.send_piece(piece) => Ok(sent?),
-            () = client.gone() => Err(UploadError::Departed),
+            () = client.gone() => Err(UploadError::Disconnected),
         }
     }
 

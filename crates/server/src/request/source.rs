@@ -10,7 +10,7 @@ use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
 use tokio::sync::Semaphore;
 
-use super::departure::{ClientWatch, departure};
+use super::disconnect::{ClientWatch, disconnect};
 use super::{BodyError, ConnectionSource, Presented, Reading, StreamSource};
 use crate::deadlines::Stage;
 use crate::http2::Http2Stream;
@@ -172,7 +172,7 @@ impl<'c> Source<'c> {
     pub(super) async fn disconnected(&mut self) {
         match self {
             Self::Nothing { .. } => pending().await,
-            Self::Connection(source) => drop(departure(source.stream).await),
+            Self::Connection(source) => drop(disconnect(source.stream).await),
             Self::Stream(source) => poll_fn(|context| source.stream.poll_left(context)).await,
         }
     }

@@ -9,14 +9,14 @@ use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 
 use super::Shared;
 use super::body::Outgoing;
-use crate::connection::cycle::Arrival;
+use crate::connection::http1::RequestStart;
 use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
-use crate::http1::{Edge, write_head};
 use crate::http2::{HeadError, Http2Stream, request_head};
 use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
 use crate::respond::{self, respond};
 use crate::response::{Answer, ClientGone, Response};
+use crate::response_head::{Edge, write_head};
 use crate::route::Router;
 use crate::setup::Answering;
 use crate::tx_path::{Reason as PathReason, TxPath};
@@ -31,11 +31,11 @@ impl Shared {
         answering: Option<Answering>,
         number: u64,
     ) {
-        let (worker, own, head_limits, mut arrival) = {
+        let (worker, own, head_limits, mut start) = {
             let connection = self.connection.borrow();
             let own = connection.own();
-            let arrival = Arrival::now(number, connection.client(None, number));
-            (connection.worker.shared(), own, connection.head_limits(), arrival)
+            let start = RequestStart::now(number, connection.client(None, number));
+            (connection.worker.shared(), own, connection.head_limits(), start)
         };
         let limits = &own.snapshot.config.limits;
         let is_head = request.text.is_head;
@@ -53,11 +53,11 @@ impl Shared {
                         431
                     }
                 };
-                let response = self.refuse(&worker, &own, None, status, &arrival).await;
-                return self.deliver(&stream, None, None, is_head, response, &arrival).await;
+                let response = self.refuse(&worker, &own, None, status, &start).await;
+                return self.deliver(&stream, None, None, is_head, response, &start).await;
             }
         };
-        arrival.client = self.connection.borrow().client(Some(&head), number);
+        start.client = self.connection.borrow().client(Some(&head), number);
         let deadline = LazyDeadline::new(&worker.deadlines);
         let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
         let source = StreamSource::new(
@@ -67,9 +67,9 @@ impl Shared {
             timeout,
             discard_bytes_max,
         );
-        let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
+        let mut request = Request::of_stream(head, framing, source, start.client.clone());
         let answer = match &answering {
-            None => self.refuse(&worker, &own, Some(&request.head), 421, &arrival).await.into(),
+            None => self.refuse(&worker, &own, Some(&request.head), 421, &start).await.into(),
             Some(answering) => {
                 let asked = (&*worker, answering.router(), &mut request);
                 let answer = respond_unless_taken_back(asked, &stream).await;
@@ -83,16 +83,16 @@ impl Shared {
                 drop(request_body);
                 // It may outlive many configurations.
                 drop((own, answering));
-                return Box::pin(self.carry(stream, head, response, *upgraded, arrival)).await;
+                return Box::pin(self.carry(stream, head, response, *upgraded, start)).await;
             }
             Answer::ClientGone(gone) => {
                 self.note_end(false);
                 let connection = self.connection.borrow();
-                return connection.log_unsent(self.session.as_ref(), &head, &gone, &arrival);
+                return connection.log_unsent(self.session.as_ref(), &head, &gone, &start);
             }
         };
         let upload = request_body.upload();
-        self.deliver(&stream, upload, Some(&head), is_head, response, &arrival).await;
+        self.deliver(&stream, upload, Some(&head), is_head, response, &start).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -107,10 +107,10 @@ impl Shared {
         own: &Answering,
         head: Option<&Head>,
         status: u16,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) -> Response {
         let (files, presented) = (&worker.responder.files, self.session.as_ref().into());
-        let id = &arrival.client.request_id;
+        let id = &start.client.request_id;
         Box::pin(respond::refuse(files, own.router(), head, presented, status, id)).await
     }
 
@@ -122,7 +122,7 @@ impl Shared {
         request: Option<&Head>,
         is_head: bool,
         mut response: Response,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) {
         let (worker, preference) = {
             let connection = self.connection.borrow();
@@ -154,7 +154,7 @@ impl Shared {
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
         let logged = response.logged();
-        connection.log(self.session.as_ref(), request, logged, bytes_sent, &delivered, arrival);
+        connection.log(self.session.as_ref(), request, logged, bytes_sent, &delivered, start);
     }
 
     /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.

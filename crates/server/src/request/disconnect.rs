@@ -13,22 +13,22 @@ use crate::http2::Http2Stream;
 
 /// The client has gone.
 #[derive(Debug)]
-pub(crate) struct Departed;
+pub(crate) struct Disconnected;
 
 impl<'c> RequestBody<'c> {
     /// Waits for something, but not for the sake of a client that has gone. One that only said close_notify gets its answer; what
     /// one sends ahead is kept, up to a bound, for the next request.
     ///
     /// # Errors
-    /// [`Departed`].
+    /// [`Disconnected`].
     pub(crate) async fn while_there<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Departed> {
+    ) -> Result<T, Disconnected> {
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = self.source.disconnected() => Err(Departed),
+            () = self.source.disconnected() => Err(Disconnected),
         }
     }
 
@@ -64,7 +64,7 @@ impl ClientWatch<'_> {
 
 /// Ends when a client has gone that waits for its response: with its FIN, whatever it said in front of that. A close_notify alone
 /// only ends what it sends.
-pub(crate) async fn departure(client: &mut TlsStream) -> StreamError {
+pub(crate) async fn disconnect(client: &mut TlsStream) -> StreamError {
     match poll_fn(|context| poll_ahead(client, context)).await {
         Err(error) => return error,
         // What it still sends says nothing (RFC 8446 §6.1), and its FIN stands behind that.

@@ -17,18 +17,18 @@ use super::{Connection, End};
 use crate::access_log::ResponseEntry;
 use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference};
-use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Body, ClientGone, Logged, Response};
+use crate::response_head::{Edge, write_head};
 use crate::setup::Answering;
 use crate::tx_path::{Reason, TxPath};
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
-pub(super) struct CycleState {
+pub(super) struct Http1State {
     /// Requests answered so far.
     answered: u64,
     /// Whether the time for the current request's head is running.
@@ -36,7 +36,7 @@ pub(super) struct CycleState {
     progress: HeadProgress,
 }
 
-impl CycleState {
+impl Http1State {
     /// In front of the first request, whose time is running already if it `is_started`.
     pub(super) fn first(is_started: bool) -> Self {
         Self { is_started, ..Self::default() }
@@ -44,14 +44,14 @@ impl CycleState {
 }
 
 /// When a request's head was complete, which of its connection it is, and whose.
-pub(super) struct Arrival {
+pub(super) struct RequestStart {
     time: SystemTime,
     instant: Instant,
     number: u64,
     pub(super) client: Client,
 }
 
-impl Arrival {
+impl RequestStart {
     pub(super) fn now(number: u64, client: Client) -> Self {
         Self { time: SystemTime::now(), instant: Instant::now(), number, client }
     }
@@ -69,10 +69,10 @@ enum ReceivedHead {
 
 impl Connection {
     /// Serves the next request.
-    pub(super) async fn cycle(
+    pub(super) async fn exchange(
         &mut self,
         stream: &mut TlsStream,
-        state: &mut CycleState,
+        state: &mut Http1State,
     ) -> Result<(), End> {
         let (head, framing) = loop {
             match self.take_head(stream, state) {
@@ -93,7 +93,7 @@ impl Connection {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
-        let arrival = Arrival::now(state.answered, self.client(Some(&head), state.answered));
+        let start = RequestStart::now(state.answered, self.client(Some(&head), state.answered));
         let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
         let source = ConnectionSource {
             stream: &mut *stream,
@@ -101,7 +101,7 @@ impl Connection {
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
-        let mut request = Request::new(head, framing, source, arrival.client.clone());
+        let mut request = Request::new(head, framing, source, start.client.clone());
         let responder = &self.worker.responder;
         let (mut response, upgraded) =
             match respond(responder, answering.router(), &mut request).await {
@@ -111,14 +111,14 @@ impl Connection {
                 Answer::ClientGone(gone) => {
                     let Request { head, body, .. } = request;
                     drop(body);
-                    self.log_unsent(stream.session(), &head, &gone, &arrival);
+                    self.log_unsent(stream.session(), &head, &gone, &start);
                     return Err(End::Quiet);
                 }
             };
         let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);
         if let Some((stream, upload)) = request.body.stream_and_upload() {
             let head = Some(&*request.head);
-            self.deliver(stream, upload, head, &mut response, closes, &arrival).await?;
+            self.deliver(stream, upload, head, &mut response, closes, &start).await?;
             if let Some(mut upgraded) = upgraded {
                 upgraded.path = self.preference(&response).choice;
                 return Err(End::Upgraded(upgraded));
@@ -190,11 +190,11 @@ impl Connection {
         status: u16,
         number: u64,
     ) -> End {
-        let arrival = Arrival::now(number, self.client(head, number));
+        let start = RequestStart::now(number, self.client(head, number));
         let (files, router) = (&self.worker.responder.files, self.snapshot.router(self.listener));
-        let (presented, id) = (stream.session().into(), &arrival.client.request_id);
+        let (presented, id) = (stream.session().into(), &start.client.request_id);
         let mut response = respond::refuse(files, router, head, presented, status, id).await;
-        match self.deliver(stream, None, head, &mut response, true, &arrival).await {
+        match self.deliver(stream, None, head, &mut response, true, &start).await {
             Ok(()) => End::Announced,
             Err(end) => end,
         }
@@ -202,7 +202,7 @@ impl Connection {
 
     /// Waits for more of the next request: long for its first byte, shortly for its end. Before
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
-    async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
+    async fn receive(&self, stream: &mut TlsStream, state: &mut Http1State) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
         let has_begun_one = has_begun(stream.received().bytes());
         let filled = if !has_begun_one && state.answered > 0 {
@@ -229,7 +229,7 @@ impl Connection {
     }
 
     /// Takes the head of a request out of what was received.
-    fn take_head(&self, stream: &mut TlsStream, state: &mut CycleState) -> ReceivedHead {
+    fn take_head(&self, stream: &mut TlsStream, state: &mut Http1State) -> ReceivedHead {
         let received = stream.received().bytes();
         if received.is_empty() {
             return ReceivedHead::Part;
@@ -256,7 +256,7 @@ impl Connection {
     }
 
     /// Whether the connection ends with the response to this request.
-    fn closes_after(&mut self, request: &mut Request<'_>, state: &CycleState, body: &Body) -> bool {
+    fn closes_after(&mut self, request: &mut Request<'_>, state: &Http1State, body: &Body) -> bool {
         let Some(stream) = request.body.stream() else { return true };
         if stream.must_close() || !self.follow_reload(stream.session()) {
             return true;
@@ -310,7 +310,7 @@ impl Connection {
         request: Option<&Head>,
         response: &mut Response,
         closes: bool,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) -> Result<(), End> {
         let edge = Edge {
             date_line: self.worker.date_line(),
@@ -341,7 +341,7 @@ impl Connection {
         let head = delivery.into_buffer();
         let bytes_sent = begun_bytes + delivered.body_bytes;
         let session = stream.session();
-        self.log(session, request, response.logged(), bytes_sent, &delivered, arrival);
+        self.log(session, request, response.logged(), bytes_sent, &delivered, start);
         self.worker.recycle(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
@@ -404,9 +404,9 @@ impl Connection {
         session: Option<&Session>,
         head: &Head,
         gone: &ClientGone,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) {
-        self.log(session, Some(head), gone.logged(), 0, &Delivered::NOTHING, arrival);
+        self.log(session, Some(head), gone.logged(), 0, &Delivered::NOTHING, start);
     }
 
     /// Counts an answer, and writes its line; over plain HTTP there is no session.
@@ -417,10 +417,10 @@ impl Connection {
         Logged { status, notes, destination }: Logged<'_>,
         bytes_sent: u64,
         delivered: &Delivered,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) {
         let metrics = &self.worker.metrics;
-        let duration = arrival.instant.elapsed();
+        let duration = start.instant.elapsed();
         metrics.response(delivered.path, status, bytes_sent, duration);
         // A plain response has no preferred path.
         if let Some(reason) = delivered.reason.filter(|_| delivered.path != TxPath::Plain) {
@@ -436,8 +436,8 @@ impl Connection {
             return;
         }
         let entry = ResponseEntry {
-            time: arrival.time,
-            remote: arrival.client.address,
+            time: start.time,
+            remote: start.client.address,
             host: head.and_then(|head| head.host_bytes()),
             method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
             target: head.map_or(&[], |head| head.raw_target().as_bytes()),
@@ -456,8 +456,8 @@ impl Connection {
             user_agent: head.and_then(|head| head.header("user-agent")),
             duration,
             connection: self.number,
-            request_number: arrival.number,
-            request_id: &arrival.client.request_id,
+            request_number: start.number,
+            request_id: &start.client.request_id,
             completed: delivered.completed,
         };
         self.worker.log.record(destination, &entry);
