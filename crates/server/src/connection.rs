@@ -37,7 +37,7 @@ use kettle_config::{Listener, ListenerKind};
 use kettle_http::h2::PREFACE;
 use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
-use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use tokio::net::TcpStream;
 
 use crate::client_address::ClientAddress;
@@ -150,7 +150,7 @@ impl Connection {
                 }
             }
             Some(ListenerKind::Http(http)) => {
-                let mut stream = Box::new(TlsStream::plain(socket, received));
+                let mut stream = Box::new(Stream::plain(socket, received));
                 let looks = http.http2;
                 match looks && Box::pin(self.begins_http2(&mut stream)).await {
                     true => Box::pin(self.http2(stream, peer)).await,
@@ -192,7 +192,7 @@ impl Connection {
         received: Vec<u8>,
         acceptors: &Acceptors,
         stage: Stage,
-    ) -> Option<Box<TlsStream>> {
+    ) -> Option<Box<Stream>> {
         self.deadline.extend(self.handshake_time_left());
         let metrics = &self.worker.metrics;
         match self.negotiate(socket, received, acceptors, stage).await {
@@ -224,7 +224,7 @@ impl Connection {
         mut received: Vec<u8>,
         acceptors: &Acceptors,
         stage: Stage,
-    ) -> Result<Box<TlsStream>, NoSession> {
+    ) -> Result<Box<Stream>, NoSession> {
         // A client that only connects costs a socket, and no handshake's memory. It is read from, since a socket that was just
         // accepted counts as readable.
         if received.is_empty() {
@@ -269,7 +269,7 @@ impl Connection {
     }
 
     /// True if a plain client begins with the preface of HTTP/2 (RFC 9113 §3.4). What it said stays to be read.
-    async fn begins_http2(&self, stream: &mut TlsStream) -> bool {
+    async fn begins_http2(&self, stream: &mut Stream) -> bool {
         self.deadline.extend(self.snapshot.config.limits.request_timeout);
         loop {
             let received = stream.received().bytes();
@@ -287,7 +287,7 @@ impl Connection {
     }
 
     /// Serves HTTP/1.1 to its end.
-    async fn http1(mut self, mut stream: Box<TlsStream>, peer: ClientAddress, first: Http1State) {
+    async fn http1(mut self, mut stream: Box<Stream>, peer: ClientAddress, first: Http1State) {
         match self.requests(&mut stream, first).await {
             End::Upgraded(upgraded) => Box::pin(self.upgraded(stream, *upgraded, peer)).await,
             end => Box::pin(self.finish(stream, end)).await,
@@ -295,7 +295,7 @@ impl Connection {
     }
 
     /// One request after the other, until there is a reason to end.
-    async fn requests(&mut self, stream: &mut TlsStream, mut state: Http1State) -> End {
+    async fn requests(&mut self, stream: &mut Stream, mut state: Http1State) -> End {
         loop {
             if let Err(end) = self.exchange(stream, &mut state).await {
                 return end;

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kettle_http::h1::framing::BodyWriter;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::request::ConcurrentUpload;
@@ -37,7 +37,7 @@ pub(crate) use send::send;
 /// The way of one response to the socket.
 pub struct Delivery<'d> {
     worker: &'d WorkerState,
-    stream: &'d mut TlsStream,
+    stream: &'d mut Stream,
     deadline: &'d Deadline,
     write_timeout: Duration,
     /// True if nothing comes after it, and that is not said yet.
@@ -132,7 +132,7 @@ impl<'d> Delivery<'d> {
     /// received meanwhile.
     pub fn new(
         worker: &'d WorkerState,
-        stream: &'d mut TlsStream,
+        stream: &'d mut Stream,
         deadline: &'d Deadline,
         write_timeout: Duration,
         upload: Option<ConcurrentUpload<'d>>,
@@ -201,7 +201,7 @@ impl<'d> Delivery<'d> {
     /// Waits for the client to take something, as long as its pace allows.
     fn client_takes<T>(
         &mut self,
-        mut poll: impl FnMut(&mut TlsStream, &mut Context<'_>) -> Poll<T>,
+        mut poll: impl FnMut(&mut Stream, &mut Context<'_>) -> Poll<T>,
     ) -> impl Future<Output = Result<T, Interrupt>> {
         let Self { stream, deadline, write_timeout, pace, .. } = self;
         let queued_bytes = stream.queued_bytes();

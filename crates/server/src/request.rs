@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
-use kettle_tls::stream::{Received, StreamError, TlsStream};
+use kettle_tls::stream::{Received, Stream, StreamError};
 use kettle_tls::{PeerIdentity, Session};
 use tokio::sync::Semaphore;
 
@@ -318,7 +318,7 @@ impl<'c> RequestBody<'c> {
     }
 
     /// The connection that the request came over; none if that is for many at a time.
-    pub(crate) fn stream(&mut self) -> Option<&mut TlsStream> {
+    pub(crate) fn stream(&mut self) -> Option<&mut Stream> {
         self.source.connection()
     }
 }

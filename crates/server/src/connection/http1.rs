@@ -11,7 +11,7 @@ use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
 use kettle_kernel::socket;
 use kettle_tls::Session;
-use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::stream::{Filled, Stream};
 
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
@@ -71,7 +71,7 @@ impl Connection {
     /// Serves the next request.
     pub(super) async fn exchange(
         &mut self,
-        stream: &mut TlsStream,
+        stream: &mut Stream,
         state: &mut Http1State,
     ) -> Result<(), End> {
         let (head, framing) = loop {
@@ -185,7 +185,7 @@ impl Connection {
     /// Answers what never became a request with an error, and logs it. The connection's own configuration does.
     pub(super) async fn refuse(
         &self,
-        stream: &mut TlsStream,
+        stream: &mut Stream,
         head: Option<&Head>,
         status: u16,
         number: u64,
@@ -202,7 +202,7 @@ impl Connection {
 
     /// Waits for more of the next request: long for its first byte, shortly for its end. Before
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
-    async fn receive(&self, stream: &mut TlsStream, state: &mut Http1State) -> Result<(), End> {
+    async fn receive(&self, stream: &mut Stream, state: &mut Http1State) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
         let has_begun_one = has_begun(stream.received().bytes());
         let filled = if !has_begun_one && state.answered > 0 {
@@ -229,7 +229,7 @@ impl Connection {
     }
 
     /// Takes the head of a request out of what was received.
-    fn take_head(&self, stream: &mut TlsStream, state: &mut Http1State) -> ReceivedHead {
+    fn take_head(&self, stream: &mut Stream, state: &mut Http1State) -> ReceivedHead {
         let received = stream.received().bytes();
         if received.is_empty() {
             return ReceivedHead::Part;
@@ -305,7 +305,7 @@ impl Connection {
     /// Sends a response and logs it, whatever became of it.
     async fn deliver(
         &self,
-        stream: &mut TlsStream,
+        stream: &mut Stream,
         upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         response: &mut Response,

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use kettle_http::h2::{ConnectionEnd, ErrorCode, NewRequest, Settings};
 use kettle_tls::Session;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
@@ -99,7 +99,7 @@ struct Driver {
 
 impl Connection {
     /// Serves the connection to its end.
-    pub(super) async fn http2(self, stream: Box<TlsStream>, peer: ClientAddress) {
+    pub(super) async fn http2(self, stream: Box<Stream>, peer: ClientAddress) {
         let session = stream.session().cloned();
         let settings = Settings {
             streams_max: STREAMS_MAX,

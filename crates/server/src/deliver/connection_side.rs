@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_kernel::socket;
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::io::AsyncWrite;
 use tokio::time::timeout;
 
@@ -19,11 +19,11 @@ use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 impl<'d> ClientSide<'d> for Delivery<'d> {
-    type Source = TlsStream;
+    type Source = Stream;
     const LOOKS_AHEAD: bool = true;
     const IS_DIRECT: bool = true;
 
-    fn source(&mut self) -> &mut TlsStream {
+    fn source(&mut self) -> &mut Stream {
         self.stream
     }
 
@@ -187,7 +187,7 @@ impl Delivery<'_> {
     ) -> Sent {
         while !left.is_empty() || self.stream.queued_bytes() > 0 {
             let moved_bytes = upload.moved_bytes;
-            let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
+            let write = |stream: &mut Stream, context: &mut Context<'_>| {
                 let written = if left.is_empty() {
                     let flushed = stream.poll_flush(context).map_err(DeliveryError::from);
                     flushed.map(|flushed| flushed.map(|()| 0))
@@ -214,7 +214,7 @@ impl Delivery<'_> {
     }
 }
 
-impl PieceSource for TlsStream {
+impl PieceSource for Stream {
     fn poll_piece(
         &mut self,
         upload: &mut ConcurrentUpload<'_>,

@@ -8,7 +8,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::ktls;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 
 use super::{Delivery, DeliveryError, cut_short};
 use crate::open_file::OpenFile;
@@ -137,7 +137,7 @@ impl Delivery<'_> {
 
     /// What the head's record waited for does not come: it goes without.
     async fn end_early(&mut self, cut: DeliveryError) -> DeliveryError {
-        match self.client_takes(TlsStream::poll_kernel_push).await {
+        match self.client_takes(Stream::poll_kernel_push).await {
             Ok(Ok(())) => cut,
             Ok(Err(error)) => error.into(),
             Err(interrupt) => interrupt.into(),
@@ -175,7 +175,7 @@ impl Delivery<'_> {
         body: &[u8],
         more: bool,
     ) -> Result<usize, DeliveryError> {
-        let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
+        let write = |stream: &mut Stream, context: &mut Context<'_>| {
             let pieces = [IoSlice::new(head), IoSlice::new(body)];
             stream.poll_kernel_write(context, &pieces, more)
         };

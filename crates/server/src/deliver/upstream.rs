@@ -12,7 +12,7 @@ use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 
 use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short};
 use crate::pipes::Pipes;
@@ -132,7 +132,7 @@ impl Delivery<'_> {
         self.keep_pace(body);
         (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);
         while !pipe.is_empty() {
-            let splice = |stream: &mut TlsStream, context: &mut Context<'_>| {
+            let splice = |stream: &mut Stream, context: &mut Context<'_>| {
                 stream.poll_kernel_splice(context, pipe, wanted_bytes)
             };
             let sent_bytes = self.client_takes(splice).await??;

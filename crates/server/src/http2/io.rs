@@ -13,7 +13,7 @@ use kettle_http::h2;
 use kettle_kernel::bug;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::sync::Semaphore;
 
 use super::send_queue::SendQueue;
@@ -24,7 +24,7 @@ use sealed_by::SealedBy;
 
 /// What the connection and its streams share.
 pub(crate) struct Http2Io {
-    tls: RefCell<Box<TlsStream>>,
+    tls: RefCell<Box<Stream>>,
     /// HTTP/2 itself, an `h2::Connection`: what frames mean, and those that are due.
     pub(super) frames: RefCell<h2::Connection>,
     written: RefCell<Written>,
@@ -70,7 +70,7 @@ pub(crate) struct StreamClosed;
 
 impl Http2Io {
     /// One for these frames.
-    pub(crate) fn new(tls: Box<TlsStream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
+    pub(crate) fn new(tls: Box<Stream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
         let sealed_by = if tls.takes_plaintext() { SealedBy::Kernel } else { SealedBy::User };
         Self {
             is_plain: tls.is_plain(),
@@ -454,7 +454,7 @@ impl Http2Io {
     }
 
     /// The connection, once nobody serves its streams.
-    pub(crate) fn into_stream(self) -> Box<TlsStream> {
+    pub(crate) fn into_stream(self) -> Box<Stream> {
         self.tls.into_inner()
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::stream::{Filled, Stream};
 
 use super::direction::{Direction, Fault};
 use super::side::Side;
@@ -19,7 +19,7 @@ impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.
     pub(super) fn poll_open(
         &mut self,
-        from: &mut TlsStream,
+        from: &mut Stream,
         to: &mut Side,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
@@ -71,7 +71,7 @@ impl Direction {
     pub(super) fn poll_seal(
         &mut self,
         from: &Socket,
-        to: &mut TlsStream,
+        to: &mut Stream,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         // Room is taken for what is there, not for what may come.
@@ -85,7 +85,7 @@ impl Direction {
     }
 
     /// Receives once; says whether it got something, and all there was.
-    fn seal_received(&mut self, from: &Socket, to: &mut TlsStream) -> Result<bool, Fault> {
+    fn seal_received(&mut self, from: &Socket, to: &mut Stream) -> Result<bool, Fault> {
         let is_fast = self.full_reads >= FULL_READS;
         let records = if is_fast { RECORDS_PER_READ } else { 1 };
         let mut room = to.record_room(&[], records * PLAINTEXT_BYTES_MAX).map_err(Fault::sink)?;

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use kettle_http::trailers::TrailerFilter;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 
 use super::{BodyError, RequestBody};
 use crate::spool::Spooled;
@@ -100,7 +100,7 @@ impl RequestBody<'_> {
     /// Always there: over HTTP/1.1 the source is the connection.
     pub(crate) fn stream_and_upload(
         &mut self,
-    ) -> Option<(&mut TlsStream, Option<ConcurrentUpload<'_>>)> {
+    ) -> Option<(&mut Stream, Option<ConcurrentUpload<'_>>)> {
         let stream = self.source.connection()?;
         let (state, is_broken) = (&mut self.upload, &mut self.is_broken);
         let (reader, total_bytes) = (&mut self.reader, &mut self.total_bytes);

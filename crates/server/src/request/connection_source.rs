@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::stream::{Filled, Stream};
 
 use super::{BodyError, Reading, patience};
 use crate::deadlines::{Deadline, Interrupt, Stage};
@@ -12,7 +12,7 @@ use crate::deadlines::{Deadline, Interrupt, Stage};
 /// Where the body of a connection's request comes from.
 pub struct ConnectionSource<'c> {
     /// The connection.
-    pub stream: &'c mut TlsStream,
+    pub stream: &'c mut Stream,
     /// Its deadline.
     pub deadline: &'c Deadline,
     /// How long the client may send nothing.

@@ -5,7 +5,7 @@ use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::task::{Context, Poll};
 
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::task::yield_now;
 
 use super::RequestBody;
@@ -47,7 +47,7 @@ impl<'c> RequestBody<'c> {
 #[derive(Clone, Copy)]
 pub(crate) enum ClientWatch<'b> {
     Nobody,
-    Tls(&'b TlsStream),
+    Tls(&'b Stream),
     Stream(&'b Http2Stream),
 }
 
@@ -64,7 +64,7 @@ impl ClientWatch<'_> {
 
 /// Ends when a client has gone that waits for its response: with its FIN, whatever it said in front of that. A close_notify alone
 /// only ends what it sends.
-pub(crate) async fn disconnect(client: &mut TlsStream) -> StreamError {
+pub(crate) async fn disconnect(client: &mut Stream) -> StreamError {
     match poll_fn(|context| poll_ahead(client, context)).await {
         Err(error) => return error,
         // What it still sends says nothing (RFC 8446 §6.1), and its FIN stands behind that.
@@ -87,10 +87,7 @@ enum Ahead {
     Goodbye,
 }
 
-fn poll_ahead(
-    client: &mut TlsStream,
-    context: &mut Context<'_>,
-) -> Poll<Result<Ahead, StreamError>> {
+fn poll_ahead(client: &mut Stream, context: &mut Context<'_>) -> Poll<Result<Ahead, StreamError>> {
     while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
         match std::task::ready!(client.poll_fill(context))? {
             Filled::Data => {}

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use kettle_http::h1::framing::BodyReader;
 use kettle_tls::Session;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use tokio::sync::Semaphore;
 
 use super::disconnect::{ClientWatch, disconnect};
@@ -51,7 +51,7 @@ impl<'c> Source<'c> {
     }
 
     /// The connection, if it is for one request at a time.
-    pub(super) fn connection(&mut self) -> Option<&mut TlsStream> {
+    pub(super) fn connection(&mut self) -> Option<&mut Stream> {
         match self {
             Self::Nothing { .. } | Self::Stream(_) => None,
             Self::Connection(source) => Some(source.stream),

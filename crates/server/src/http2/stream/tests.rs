@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use kettle_http::h2::{self, Settings};
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -23,7 +23,7 @@ fn get(stream: u32) -> Vec<u8> {
 }
 
 /// A connection on which the client has said this, and the client.
-async fn connection(said: &[u8]) -> (Rc<Http2Io>, Box<TlsStream>) {
+async fn connection(said: &[u8]) -> (Rc<Http2Io>, Box<Stream>) {
     let (near, mut far) = tls_pair(Tls13).await;
     let settings = Settings {
         streams_max: 100,
@@ -142,7 +142,7 @@ impl Wake for Wakes {
 }
 
 /// A connection whose client takes nothing, with as much held for it as may be, a stream that goes on, and the client.
-pub(crate) async fn blocked() -> (Rc<Http2Io>, Http2Stream, Box<TlsStream>) {
+pub(crate) async fn blocked() -> (Rc<Http2Io>, Http2Stream, Box<Stream>) {
     let window = 0x7fff_ffff_u32;
     let settings = frame(4, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat());
     let update = frame(8, 0, 0, &(window - 65_535).to_be_bytes());
@@ -169,7 +169,7 @@ const SMALL_PIECE_BYTES: usize = 4_000;
 /// Fewer are no flood for how much a blocked client was sent. Answers to them are more than is held for it besides.
 const PINGS: usize = 4_500;
 
-async fn ping(client: &mut TlsStream) {
+async fn ping(client: &mut Stream) {
     client.write_all(&frame(6, 0, 0, &[0; 8]).repeat(PINGS)).await.unwrap();
     client.flush().await.unwrap();
 }
