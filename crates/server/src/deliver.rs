@@ -19,6 +19,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kettle_http::h1::framing::BodyWriter;
+use kettle_kernel::bug;
+use kettle_kernel::bug::Bug;
 use kettle_tls::stream::{Stream, StreamError};
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
@@ -106,6 +108,12 @@ pub enum DeliveryError {
 impl From<StreamError> for DeliveryError {
     fn from(error: StreamError) -> Self {
         DeliveryError::Stream(error)
+    }
+}
+
+impl From<Bug> for DeliveryError {
+    fn from(bug: Bug) -> Self {
+        DeliveryError::Stream(bug.into())
     }
 }
 
@@ -248,6 +256,11 @@ impl<'d> Delivery<'d> {
             ) => self.kernel_file(head, file, span).await,
         }
     }
+}
+
+/// What is left of bytes of which so many were sent.
+fn rest(bytes: &[u8], sent_bytes: usize) -> Result<&[u8], Bug> {
+    bytes.get(sent_bytes..).ok_or_else(|| bug!("no more is sent than there is"))
 }
 
 /// What a body is made from ended before the end of the announced body.

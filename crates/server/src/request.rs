@@ -222,7 +222,7 @@ impl<'c> RequestBody<'c> {
         self.is_broken |= outcome.is_err();
         let Some(data_bytes) = outcome? else { return Ok(None) };
         self.lent_bytes = data_bytes;
-        Ok(Some((self.source.data(data_bytes), self.source.client())))
+        Ok(Some((self.source.data(data_bytes)?, self.source.client())))
     }
 
     async fn next(&mut self, bytes_max: u64) -> Result<Option<usize>, BodyError> {

@@ -9,7 +9,7 @@ use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
-use kettle_kernel::socket;
+use kettle_kernel::{bug, socket};
 use kettle_tls::Session;
 use kettle_tls::stream::{Filled, Stream};
 
@@ -116,13 +116,15 @@ impl Connection {
                 }
             };
         let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);
-        if let Some((stream, upload)) = request.body.stream_and_upload() {
-            let head = Some(&*request.head);
-            self.deliver(stream, upload, head, &mut response, closes, &start).await?;
-            if let Some(mut upgraded) = upgraded {
-                upgraded.path = self.preference(&response).choice;
-                return Err(End::Upgraded(upgraded));
-            }
+        let Some((client, upload)) = request.body.stream_and_upload() else {
+            let _ = bug!("a request over HTTP/1.1 has its connection");
+            return Err(End::Broken);
+        };
+        let head = Some(&*request.head);
+        self.deliver(client, upload, head, &mut response, closes, &start).await?;
+        if let Some(mut upgraded) = upgraded {
+            upgraded.path = self.preference(&response).choice;
+            return Err(End::Upgraded(upgraded));
         }
         // Their memory is given back before the rest of the request's body is waited for.
         drop((request.head, response));

@@ -6,14 +6,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_kernel::socket;
+use kettle_kernel::{bug, socket};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::io::AsyncWrite;
 use tokio::time::timeout;
 
 use super::client_side::Sent;
 use super::concurrent_upload::poll_meanwhile;
-use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short};
+use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, rest};
 use crate::deadlines::Pace;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -208,7 +208,7 @@ impl Delivery<'_> {
             if let Some(pace) = &mut self.pace {
                 pace.took(upload.moved_bytes - moved_bytes);
             }
-            left = left.get(bytes..).unwrap_or_default();
+            left = rest(left, bytes)?;
         }
         Ok(())
     }
@@ -224,7 +224,9 @@ impl PieceSource for Stream {
             let received = self.received().bytes();
             let piece = upload.reader.next_piece(received).map_err(BodyError::Malformed)?;
             let data = received.get(piece.coding_bytes..).and_then(|it| it.get(..piece.data_bytes));
-            let data = data.unwrap_or_default();
+            let data = data.ok_or_else(|| {
+                BodyError::Stream(bug!("a piece lies in what was received").into())
+            })?;
             if upload.reader.is_longer_than(upload.bytes_max()) {
                 return Poll::Ready(Err(BodyError::TooLong));
             }

@@ -5,6 +5,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use kettle_http::range::ByteRange;
+use kettle_kernel::bug;
 
 use super::concurrent_upload::send_concurrently;
 use super::{ClientSide, DeliveryError, Piece, cut_short};
@@ -34,13 +35,14 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
     side: &mut S,
     body: &Body,
 ) -> Result<(), DeliveryError> {
-    let bytes = body.length().unwrap_or_default();
+    let bytes = body.length().ok_or_else(|| bug!("what is there has a length"))?;
     let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
     side.begin_whole(bytes, is_file).await?;
     match body {
-        Body::Empty | Body::Growing(_) | Body::Upstream(_) => {
-            side.send_piece(Piece::Memory(&[]), true).await?;
+        Body::Growing(_) | Body::Upstream(_) => {
+            return Err(bug!("what comes is not there as a whole").into());
         }
+        Body::Empty => side.send_piece(Piece::Memory(&[]), true).await?,
         Body::Memory(bytes) => side.send_piece(Piece::Memory(bytes), true).await?,
         Body::File { file, span } => side.send_piece(Piece::File(file, *span), true).await?,
         // Each by the same path; the head goes with the first.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::transfer;
+use kettle_kernel::{bug, transfer};
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{Filled, Stream};
@@ -40,9 +40,10 @@ impl Direction {
             match taken_bytes {
                 Ok(bytes) => {
                     flow.bytes += bytes as u64;
-                    let left = plaintext.get(bytes..).unwrap_or_default();
-                    if !left.is_empty() {
-                        queue.append(left);
+                    match plaintext.get(bytes..) {
+                        Some([]) => {}
+                        Some(left) => queue.append(left),
+                        None => refused = Some(Fault::refused_by(taken_twice())),
                     }
                 }
                 Err(fault) => refused = Some(fault),
@@ -120,9 +121,10 @@ impl Direction {
             let Some(received) = self.receive(from, scratch)? else { return Poll::Ready(Ok(())) };
             let sent_bytes = to.try_send(received).map_err(Fault::refused_by)?;
             self.flow.bytes += sent_bytes as u64;
-            let left = received.get(sent_bytes..).unwrap_or_default();
-            if !left.is_empty() {
-                self.queue.append(left);
+            match received.get(sent_bytes..) {
+                Some([]) => {}
+                Some(left) => self.queue.append(left),
+                None => return Poll::Ready(Err(Fault::refused_by(taken_twice()))),
             }
             Poll::Ready(Ok(()))
         })
@@ -193,9 +195,17 @@ impl Direction {
                 self.close_plain()?;
                 Ok(None)
             }
-            Some(bytes) => Ok(scratch.get(..bytes)),
+            Some(bytes) => {
+                let received = scratch.get(..bytes);
+                let more = || bug!("no more is received than there is room for");
+                Ok(Some(received.ok_or_else(|| Fault::source(more().into()))?))
+            }
         }
     }
+}
+
+fn taken_twice() -> io::Error {
+    bug!("a socket takes no more than there is").into()
 }
 
 thread_local! {

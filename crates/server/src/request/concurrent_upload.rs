@@ -4,6 +4,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
 use kettle_http::trailers::TrailerFilter;
+use kettle_kernel::bug;
 use kettle_tls::stream::{Stream, StreamError};
 
 use super::{BodyError, RequestBody};
@@ -201,8 +202,9 @@ impl<'b> ConcurrentUpload<'b> {
 
     /// Takes in data, in the framing that the server gets it in.
     pub(crate) fn take(&mut self, data: &[u8]) {
-        if let Some(state) = self.state.as_deref_mut() {
-            self.writer.write_piece(&mut state.unsent, data);
+        match self.state.as_deref_mut() {
+            Some(state) => self.writer.write_piece(&mut state.unsent, data),
+            None => _ = bug!("pieces are taken in for an upload"),
         }
         self.moved_bytes += data.len() as u64;
     }

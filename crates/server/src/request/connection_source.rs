@@ -4,6 +4,7 @@ use std::io::IoSlice;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use kettle_kernel::bug;
 use kettle_tls::stream::{Filled, Stream};
 
 use super::{BodyError, Reading, patience};
@@ -51,8 +52,10 @@ impl ConnectionSource<'_> {
     }
 
     /// Data of so many bytes that was taken in, and not let go of.
-    pub(super) fn data(&self, data_bytes: usize) -> &[u8] {
-        self.stream.received().bytes().get(..data_bytes).unwrap_or_default()
+    pub(super) fn data(&self, data_bytes: usize) -> Result<&[u8], BodyError> {
+        let data = self.stream.received().bytes().get(..data_bytes);
+        let lost = || bug!("what was taken in stays until it is let go of");
+        data.ok_or_else(|| BodyError::Stream(lost().into()))
     }
 
     /// True if anything of the body is here.
@@ -115,7 +118,8 @@ impl ConnectionSource<'_> {
                     while !left.is_empty() {
                         let pieces = [IoSlice::new(left), IoSlice::new(&[])];
                         let bytes = ready!(stream.poll_kernel_write(context, &pieces, false))?;
-                        left = left.get(bytes..).unwrap_or_default();
+                        let rest = left.get(bytes..);
+                        left = rest.ok_or_else(|| bug!("no more is sent than there is"))?;
                     }
                     Poll::Ready(Ok(()))
                 })

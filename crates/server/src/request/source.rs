@@ -126,11 +126,14 @@ impl<'c> Source<'c> {
     }
 
     /// The data that was taken in last, of this length.
-    pub(super) fn data(&self, data_bytes: usize) -> &[u8] {
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub(super) fn data(&self, data_bytes: usize) -> Result<&[u8], BodyError> {
         match self {
-            Self::Nothing { .. } => &[],
+            Self::Nothing { .. } => Ok(&[]),
             Self::Connection(source) => source.data(data_bytes),
-            Self::Stream(source) => &source.data,
+            Self::Stream(source) => Ok(&source.data),
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kettle_http::h2::{ErrorCode, Priority};
 use kettle_http::range::ByteRange;
+use kettle_kernel::bug;
 use kettle_tls::stream::StreamError;
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
@@ -134,8 +135,10 @@ impl<'s> Outgoing<'s> {
     }
 
     fn write(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {
-        let piece_bytes = piece.len() as u64;
-        self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(piece_bytes));
+        if let Some(left_bytes) = &mut self.left_bytes {
+            let left = left_bytes.checked_sub(piece.len() as u64);
+            *left_bytes = left.ok_or_else(|| bug!("no more is sent than was announced"))?;
+        }
         self.client.stream.send(piece, self.left_bytes == Some(0)).map_err(closed)
     }
 
