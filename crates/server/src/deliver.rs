@@ -1,8 +1,8 @@
 //! The life of a response's bytes: where they are encrypted, and how they get to the socket.
 //!
 //! `placement` decides where, `user` and `kernel` do it. A plain connection takes the ways of `kernel`, which encrypts nothing
-//! there. `send` looks into a [`Body`], and asks [`ClientSide`] for what each protocol does in
-//! its own way: [`Delivery`] is that of HTTP/1.1, `Outgoing` in `connection::http2::body` that of HTTP/2.
+//! there. `send` looks into a [`Body`], and asks [`ClientSide`] for what each protocol does in its own way: [`Delivery`] is that of
+//! HTTP/1.1, `Outgoing` in `connection::http2::body` that of HTTP/2.
 
 mod client_side;
 mod cold;
