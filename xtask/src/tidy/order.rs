@@ -57,7 +57,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["files", "proxy"],
     &["fixed", "guard", "redirect"],
     &["error_page"],
-    &["http1", "request"],
+    &["request", "response_head"],
     &["http2", "response"],
     &["upstream"],
     &["backend", "stores"],

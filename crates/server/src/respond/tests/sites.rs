@@ -9,9 +9,9 @@ use super::stage::{Reply, Stage, head};
 use crate::access_log::RequestId;
 use crate::clock::DateLine;
 use crate::error_page;
-use crate::http1::Edge;
 use crate::redirect::Redirect;
 use crate::request::Presented;
+use crate::response_head::Edge;
 use crate::route::{KnownNames, Router};
 
 fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
