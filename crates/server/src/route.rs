@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use kettle_config::{Condition, Config, Diagnostic, LogTarget, RouteIndex, TxPathChoice};
+use kettle_config::{Condition, Config, Diagnostic, LogTarget, Maps, RouteIndex, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 
 use crate::access_log::Destination;
@@ -32,11 +32,11 @@ use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
+use crate::words::{Asked, WordSource};
 use names::SiteNames;
 
 use before::Before;
 use build::build_routes;
-use conditions::Asked;
 use listener::HttpsSites;
 pub use listener::KnownNames;
 
@@ -81,6 +81,8 @@ pub struct Site {
     pub error_pages: BTreeMap<u16, PathBuf>,
     /// Which log has its lines, where the route does not say it.
     log: Destination,
+    /// What words are filled in from.
+    words: WordSource,
     /// What is asked before a route is looked for.
     before: Vec<Before>,
     /// In the order of the file.
@@ -181,10 +183,16 @@ impl Router {
         let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
         let mut sites = Vec::with_capacity(config.sites.len());
+        let maps = Arc::new(Maps::new(&config.maps));
         for (number, site) in config.sites.iter().enumerate() {
+            let words = WordSource {
+                maps: Arc::clone(&maps),
+                asks_certificates: site.client_auth.is_some(),
+            };
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
-            let routes = build_routes(config, site, (upstreams, stores), open, &mut diagnostics);
+            let routes =
+                build_routes(config, site, (upstreams, stores, &words), open, &mut diagnostics);
             sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -197,6 +205,7 @@ impl Router {
                     .iter()
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
+                words,
                 before: site.before.iter().map(|it| Before::new(site, it)).collect(),
                 // A valid configuration has no expressions that are too large.
                 index: RouteIndex::of(&site.routes).unwrap_or_default(),
@@ -287,7 +296,7 @@ impl Router {
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
         let target = head.target().ok();
-        let asked = Asked { head, client: None };
+        let asked = Asked { head, client: None, certificate: None };
         site.log(target.and_then(|target| site.route(target.path, asked))).clone()
     }
 
@@ -386,9 +395,16 @@ impl Site {
     #[must_use]
     pub fn route(&self, path: &str, asked: Asked<'_>) -> Option<&Route> {
         let holds = |number: usize| {
-            self.routes.get(number).is_some_and(|route| conditions::hold(&route.when, asked))
+            let route = self.routes.get(number);
+            route.is_some_and(|route| conditions::hold(&route.when, asked, &self.words))
         };
         self.routes.get(self.index.find(path, holds)?)
+    }
+
+    /// What words are filled in from.
+    #[must_use]
+    pub fn words(&self) -> &WordSource {
+        &self.words
     }
 
     /// What is asked before a route is looked for.

@@ -56,7 +56,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["proxy_cache"],
     &["files", "proxy"],
     &["fixed", "guard", "redirect"],
-    &["error_page"],
+    &["error_page", "words"],
     &["http1", "request"],
     &["http2", "response"],
     &["upstream"],

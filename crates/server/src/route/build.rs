@@ -14,13 +14,14 @@ use crate::proxy_cache::CachedRoute;
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
+use crate::words::WordSource;
 
 /// A site's routes, in the order of the file. Of those that are `open` it takes what cannot be opened again, and what clients have
 /// asked for lately.
 pub(super) fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
-    (upstreams, stores): (&Upstreams, &Stores),
+    (upstreams, stores, words): (&Upstreams, &Stores, &WordSource),
     open: &[Route],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Route> {
@@ -30,7 +31,8 @@ pub(super) fn build_routes(
         // Of the same configuration, so that the numbers are the same.
         let same = open.get(number);
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
-        let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
+        let proxy = upstream
+            .map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it), words.clone())));
         let handler = match &route.root {
             None if let Some(proxy) = proxy => {
                 let cache = route.cache.as_ref();
