@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_cache::{Fill, FillProgress, FillState, Waiting};
-use kettle_config::TxPathChoice;
+use kettle_config::{FieldTemplate, TxPathChoice};
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
@@ -183,14 +183,19 @@ pub struct ConfiguredFields {
     names: Vec<String>,
     /// Names in lower case.
     removed: Vec<String>,
+    /// Those that each request fills in, by names in lower case; most have none.
+    by_words: Vec<(String, Vec<FieldTemplate>)>,
 }
 
 impl ConfiguredFields {
     /// A site's fields, except those the route has too, then the route's. What has no values is taken away.
     #[must_use]
-    pub fn new(site: &[(String, Vec<String>)], route: &[(String, Vec<String>)]) -> Self {
+    pub fn new(
+        site: &[(String, Vec<FieldTemplate>)],
+        route: &[(String, Vec<FieldTemplate>)],
+    ) -> Self {
         let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut names, mut removed) = (Vec::new(), Vec::new());
+        let (mut names, mut removed, mut by_words) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |name: &str, value: &str| {
             let name = name.to_ascii_lowercase();
             write_field(&mut all, &name, value.as_bytes());
@@ -212,18 +217,31 @@ impl ConfiguredFields {
             add("server", "kettle");
         }
         for (name, values) in site.iter().filter(|(name, _)| !has(route, name)).chain(route) {
-            values.iter().for_each(|value| add(name, value));
+            let plain: Option<Vec<&str>> = values.iter().map(FieldTemplate::plain).collect();
+            match plain {
+                Some(plain) => plain.into_iter().for_each(|value| add(name, value)),
+                None => by_words.push((name.to_ascii_lowercase(), values.clone())),
+            }
             if values.is_empty() {
                 removed.push(name.to_ascii_lowercase());
             }
         }
+        names.extend(by_words.iter().map(|(name, _)| name.clone()));
         Self {
             all: all.into(),
             without_caching: without_caching.into(),
             for_errors: for_errors.into(),
             names,
             removed,
+            by_words,
         }
+    }
+
+    /// The fields that each request fills in. They are added to a response on its way to the client, so that no file and no store
+    /// remembers them.
+    #[must_use]
+    pub fn by_words(&self) -> &[(String, Vec<FieldTemplate>)] {
+        &self.by_words
     }
 
     /// True if the operator takes fields of this name, which is in lower case, away.
@@ -287,7 +305,7 @@ pub(crate) fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
     lines.filter(|line| !line.starts_with(beginning.as_bytes())).collect::<Vec<_>>().concat()
 }
 
-fn has(fields: &[(String, Vec<String>)], name: &str) -> bool {
+fn has(fields: &[(String, Vec<FieldTemplate>)], name: &str) -> bool {
     fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 

@@ -250,7 +250,8 @@ impl Place<'_> {
         let mut rewritten = None;
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let configured = configured_of(site, Some(route));
-            if let Some(response) = paths.redirect(target, head, configured)? {
+            let asked = Asked::of(request);
+            if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
             rewritten = paths.rewritten(target.path)?;
@@ -337,7 +338,8 @@ async fn by_handler(
     })
 }
 
-fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
+/// The operator's fields for what a route answers, or what no route does.
+pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
     route.and_then(|route| route.handler.configured()).unwrap_or(&site.configured)
 }
 
