@@ -95,6 +95,7 @@ fn valid() -> impl Strategy<Value = (String, usize, usize)> {
         let count = sites.len();
         let site = |(name, value): (String, String)| {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let value = value.replace('{', "{{");
             format!(
                 "[[site]]\nnames = [\"{name}\"]\nself_signed = true\nheaders = {{ X-A = \"{value}\" }}\n\
                  [[site.route]]\nroot = \"/srv/{name}\"\n"

@@ -245,7 +245,7 @@ fn every_setting_can_be_written() {
     assert!(site.default, "the name `_` makes a site the default");
     assert_eq!(site.path, Some(TxPathChoice::User));
     let header = |name: &str, values: &[&str]| {
-        (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+        (name.to_owned(), values.iter().map(|value| (*value).into()).collect::<Vec<_>>())
     };
     assert_eq!(site.headers, [header("Link", &["</a>", "</b>"]), header("X-One", &["1"])]);
     assert_eq!(site.error_pages[&404].file().unwrap().value, PathBuf::from("/etc/kettle/404.html"));

@@ -23,7 +23,7 @@ use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
 use crate::words::Asked;
-use walk::{Start, is_slash_refused, is_whole_of, respond_slowly};
+use walk::{Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
 
 /// What a worker answers requests with.
 pub struct Responder {
@@ -88,6 +88,9 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Some(response) => (Answer::Response(response), route),
         None => Box::pin(respond_slowly(responder, site, start, request)).await,
     };
+    if let Some(response) = answer.response_mut() {
+        add_by_words(site, route, request, response);
+    }
     match &mut answer {
         Answer::Response(response) => of_site(site, route, response),
         Answer::Tunnel(response, upgraded) => {
@@ -107,6 +110,27 @@ fn of_site(site: &Site, route: Option<&Route>, response: &mut Response) {
     response.tx_path = site.path;
     response.log = site.log(route).clone();
     response.fields.set_tls_only(site.hsts_line.clone());
+}
+
+/// Adds the operator's fields that this request fills in, unless the response says them itself.
+fn add_by_words(
+    site: &Site,
+    route: Option<&Route>,
+    request: &Request<'_>,
+    response: &mut Response,
+) {
+    let fields = configured_of(site, route).by_words(response.status);
+    if fields.is_empty() {
+        return;
+    }
+    let words = Asked::of(request).words(site.words());
+    for (name, values) in
+        fields.iter().filter(|(name, _)| !response.fields.has(name)).collect::<Vec<_>>()
+    {
+        for value in values.iter().filter_map(|value| words.fill(value)) {
+            response.fields.add(name, &value);
+        }
+    }
 }
 
 /// Answers what is no request, or none for any site, as the site would whose name it has; or else as the site of the connection

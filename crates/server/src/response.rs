@@ -4,6 +4,7 @@
 //! `send` in `deliver`, for all protocols.
 
 mod answer;
+mod configured;
 mod expires;
 mod held;
 mod log_notes;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_cache::{Fill, FillProgress, FillState, Waiting};
-use kettle_config::{Route, Site, TxPathChoice};
+use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
@@ -24,6 +25,7 @@ use crate::open_file::OpenFile;
 use crate::upstream::UpstreamBody;
 
 pub use answer::{Answer, Nothing, Upgraded};
+pub use configured::ConfiguredFields;
 pub use expires::set_expires;
 pub use held::Held;
 pub use log_notes::{LogNotes, Logged};
@@ -175,126 +177,6 @@ impl ResponseFields {
     }
 }
 
-/// The operator's fields, and the name of the server unless they name another, as ready lines.
-#[derive(Debug)]
-pub struct ConfiguredFields {
-    all: Bytes,
-    without_caching: Bytes,
-    for_errors: Bytes,
-    /// Of all lines, in lower case.
-    names: Vec<String>,
-    /// Names in lower case.
-    removed: Vec<String>,
-}
-
-impl ConfiguredFields {
-    /// A site's fields, except those the route has too, then the route's. What has no values is taken away.
-    #[must_use]
-    pub fn new(site: &[(String, Vec<String>)], route: &[(String, Vec<String>)]) -> Self {
-        Self::with_always(site, route, None)
-    }
-
-    /// Those of a route of a site.
-    #[must_use]
-    pub fn of(site: &Site, route: &Route) -> Self {
-        Self::with_always(&site.headers, &route.headers, route.always.as_deref())
-    }
-
-    /// Of the names that are `always` sent, if there is such a list, errors have no others.
-    fn with_always(
-        site: &[(String, Vec<String>)],
-        route: &[(String, Vec<String>)],
-        always: Option<&[String]>,
-    ) -> Self {
-        let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut names, mut removed) = (Vec::new(), Vec::new());
-        let mut add = |name: &str, value: &str| {
-            let name = name.to_ascii_lowercase();
-            let is_always = name == "server"
-                || always.is_none_or(|all| all.iter().any(|it| it.eq_ignore_ascii_case(&name)));
-            write_field(&mut all, &name, value.as_bytes());
-            match name.as_str() {
-                CACHE_CONTROL => {
-                    if let Some(value) = forbidding(value).filter(|_| is_always) {
-                        write_field(&mut for_errors, &name, value.as_bytes());
-                    }
-                }
-                EXPIRES => {}
-                _ => {
-                    write_field(&mut without_caching, &name, value.as_bytes());
-                    if is_always {
-                        write_field(&mut for_errors, &name, value.as_bytes());
-                    }
-                }
-            }
-            names.push(name);
-        };
-        if !has(site, "server") && !has(route, "server") {
-            add("server", "kettle");
-        }
-        for (name, values) in site.iter().filter(|(name, _)| !has(route, name)).chain(route) {
-            values.iter().for_each(|value| add(name, value));
-            if values.is_empty() {
-                removed.push(name.to_ascii_lowercase());
-            }
-        }
-        Self {
-            all: all.into(),
-            without_caching: without_caching.into(),
-            for_errors: for_errors.into(),
-            names,
-            removed,
-        }
-    }
-
-    /// True if the operator takes fields of this name, which is in lower case, away.
-    #[must_use]
-    pub fn removes(&self, name: impl AsRef<[u8]>) -> bool {
-        self.removed.iter().any(|removed| removed.as_bytes() == name.as_ref())
-    }
-
-    /// The names that [`removes`](Self::removes) is true of.
-    pub fn removed(&self) -> impl Iterator<Item = &str> {
-        self.removed.iter().map(String::as_str)
-    }
-
-    /// Whether the operator sends a field of this name, which is in lower case.
-    #[must_use]
-    pub fn has(&self, name: impl AsRef<[u8]>) -> bool {
-        self.names.iter().any(|own| own.as_bytes() == name.as_ref())
-    }
-
-    /// The names that [`has`](Self::has) is true of.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
-    }
-
-    /// For successful responses whose caching nothing else decides.
-    #[must_use]
-    pub fn all(&self) -> &Bytes {
-        &self.all
-    }
-
-    /// For responses whose caching something else decides: a pattern that files fit, or the server of an error.
-    #[must_use]
-    pub fn without_caching(&self) -> &Bytes {
-        &self.without_caching
-    }
-
-    /// For errors, redirects and answers to OPTIONS: of what the operator says of caching only what forbids it. How long something
-    /// may be kept is meant for what was asked for.
-    #[must_use]
-    pub fn for_errors(&self) -> &Bytes {
-        &self.for_errors
-    }
-}
-
-impl Default for ConfiguredFields {
-    fn default() -> Self {
-        Self::new(&[], &[])
-    }
-}
-
 /// Whether ready lines have a field of this name, which is in lower case.
 pub(crate) fn has_line(lines: &[u8], name: &str) -> bool {
     lines
@@ -307,24 +189,6 @@ pub(crate) fn lines_without(lines: &[u8], beginning: &str) -> Vec<u8> {
     let lines = lines.split_inclusive(|byte| *byte == b'\n');
     lines.filter(|line| !line.starts_with(beginning.as_bytes())).collect::<Vec<_>>().concat()
 }
-
-fn has(fields: &[(String, Vec<String>)], name: &str) -> bool {
-    fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
-}
-
-/// Of a `Cache-Control` the directives that keep caches from a response; `None` if there is none. One with names of fields, as in
-/// `private="x"`, is about these and not about the response.
-fn forbidding(value: &str) -> Option<String> {
-    let forbids = |said: &&str| FORBIDDING.iter().any(|one| said.eq_ignore_ascii_case(one));
-    let said: Vec<_> = value.split(',').map(str::trim).filter(forbids).collect();
-    (!said.is_empty()).then(|| said.join(", "))
-}
-
-/// The fields that say how long a response may be kept.
-const CACHE_CONTROL: &str = "cache-control";
-const EXPIRES: &str = "expires";
-
-const FORBIDDING: [&str; 3] = ["no-store", "no-cache", "private"];
 
 /// Room for the few fields that are added to ready lines.
 const SPARE_BYTES: usize = 128;

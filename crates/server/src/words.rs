@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use kettle_config::{BackendHost, Chosen, FieldPart, FieldTemplate, Maps, NamedWord, RequestWord};
 use kettle_http::forwarded::Scheme;
 use kettle_http::target::{SlashRuns, reference};
-use kettle_http::uri::decode_query_value;
+use kettle_http::uri::{decode_query_value, percent_encode_path};
 use kettle_tls::PeerIdentity;
 
 use crate::request::{Client, Head, Request};
@@ -141,10 +141,35 @@ impl Words<'_> {
         text
     }
 
+    /// A word as a URL has it: encoded, so that it can be no scheme and no host, but for what is the operator's own text. True if it is
+    /// that.
+    pub(crate) fn in_url(&self, part: &FieldPart) -> (String, bool) {
+        match part {
+            FieldPart::Text(text) => (text.clone(), true),
+            FieldPart::Word(word @ (RequestWord::Scheme | RequestWord::Port)) => {
+                (self.word(*word).into_owned(), true)
+            }
+            FieldPart::Word(word) => (percent_encode_path(self.word(*word).as_bytes()), false),
+            FieldPart::Named(NamedWord::Map, name) => {
+                if let Some(own) = self.own_text(name) {
+                    return (own, true);
+                }
+                (percent_encode_path(self.map(name)), false)
+            }
+            FieldPart::Named(word, name) => (percent_encode_path(self.named(*word, name)), false),
+            FieldPart::Group(_) => (String::new(), true),
+        }
+    }
+
+    /// What a map says, if nothing of it was filled in.
+    fn own_text(&self, name: &str) -> Option<String> {
+        let map = self.maps.find(name)?;
+        map.find(&bounded(self.text(&map.of, None))).text.plain().map(str::to_owned)
+    }
+
     /// What a map says of the request. A valid configuration has no circle of maps, and bounds how many one asks.
     fn map(&self, name: &str) -> Vec<u8> {
         let Some(map) = self.maps.find(name) else { return Vec::new() };
-        let bounded = |text: Vec<u8>| if text.len() > MAP_BYTES_MAX { Vec::new() } else { text };
         let of = bounded(self.text(&map.of, None));
         let chosen = map.find(&of);
         bounded(self.text(chosen.text, Some(&chosen)))
@@ -230,6 +255,11 @@ impl Words<'_> {
             }
         }
     }
+}
+
+/// A text that is not too long for a map, or nothing.
+fn bounded(text: Vec<u8>) -> Vec<u8> {
+    if text.len() > MAP_BYTES_MAX { Vec::new() } else { text }
 }
 
 /// What a group of the expression stands for by which the site was found.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
 use crate::map_index::{MapIndex, MapKey};
-use crate::model::{Config, FieldTemplate, Map};
+use crate::model::{Config, FieldTemplate, Map, Redirect, Template};
 use crate::read::Reader;
 
 /// Records every mistake of maps, and of what names them.
@@ -15,13 +15,17 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     for (number, map) in config.maps.iter().enumerate() {
         let trail = format!("map.{number}");
         check_keys(&trail, map, reader);
-        names.check_words(&format!("{trail}.of"), &map.of, reader);
-        names.check_words(&format!("{trail}.default"), &map.default, reader);
+        names.check_words(&format!("{trail}.of"), map.of.maps(), reader);
+        names.check_words(&format!("{trail}.default"), map.default.maps(), reader);
         for (key, said) in &map.values {
-            names.check_words(&format!("{trail}.values.{key}"), said, reader);
+            names.check_words(&format!("{trail}.values.{key}"), said.maps(), reader);
         }
         for (expression, said) in &map.regex {
-            names.check_words(&format!("{trail}.regex.{}", expression.as_str()), said, reader);
+            names.check_words(
+                &format!("{trail}.regex.{}", expression.as_str()),
+                said.maps(),
+                reader,
+            );
         }
     }
     let known = check_circles(&config.maps, &names, reader);
@@ -32,6 +36,13 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let mut of_clients: Vec<(String, String)> = Vec::new();
     let mut named: Vec<(String, &FieldTemplate)> = Vec::new();
     for (number, site) in config.sites.iter().enumerate() {
+        let own = format!("site.{number}");
+        let routes = site.routes.iter().enumerate();
+        let routes = routes.map(|(route, it)| (format!("{own}.route.{route}"), &*it.headers));
+        for (trail, headers) in routes.chain([(own.clone(), &*site.headers)]) {
+            check_caching(&trail, headers, reader);
+            named.extend(of_headers(&format!("{trail}.headers"), headers));
+        }
         for (before, it) in site.before.iter().enumerate() {
             let trail = format!("site.{number}.before.{before}");
             named.extend(of_conditions(&trail, &it.when));
@@ -39,11 +50,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         for (route, it) in site.routes.iter().enumerate() {
             let trail = format!("site.{number}.route.{route}");
             let mut own = of_conditions(&trail, &it.when);
-            let headers = it.request_headers.iter().flat_map(|(name, values)| {
-                let setting = format!("{trail}.request_headers.{name}");
-                values.iter().map(move |value| (setting.clone(), value))
-            });
-            own.extend(headers);
+            own.extend(of_headers(&format!("{trail}.request_headers"), &it.request_headers));
             if it.cache.is_some() {
                 let found = own.iter().filter_map(|(setting, template)| {
                     Some((setting.clone(), template.maps().find(is_of_client)?.to_owned()))
@@ -54,8 +61,9 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         }
     }
     for (setting, template) in named {
-        names.check_words(&setting, template, reader);
+        names.check_words(&setting, template.maps(), reader);
     }
+    check_redirects(config, &mut names, reader);
     for (setting, map) in of_clients {
         let Some(place) = reader.place(&setting) else { continue };
         let message = format!(
@@ -75,10 +83,40 @@ fn of_conditions<'c>(
         .collect()
 }
 
+fn of_headers<'c>(
+    trail: &str,
+    headers: &'c [(String, Vec<FieldTemplate>)],
+) -> Vec<(String, &'c FieldTemplate)> {
+    let all = headers.iter().flat_map(|(name, values)| values.iter().map(move |it| (name, it)));
+    let with_words = all.filter(|(_, value)| value.has_words());
+    with_words.map(|(name, value)| (format!("{trail}.{name}"), value)).collect()
+}
+
+/// How long a response may be kept is decided before anything of a request is filled in.
+fn check_caching(trail: &str, headers: &[(String, Vec<FieldTemplate>)], reader: &mut Reader<'_>) {
+    for (name, values) in headers {
+        let is_of_caches =
+            ["cache-control", "expires"].iter().any(|it| name.eq_ignore_ascii_case(it));
+        if is_of_caches
+            && values.iter().any(FieldTemplate::has_words)
+            && let Some(place) = reader.place(&format!("{trail}.headers.{name}"))
+        {
+            let message = format!("`{name}` has no words: what may be kept is the same for all");
+            let help = "write `cache_control` by pattern, or several routes with `when`";
+            reader.report_at(&place, message, Help::act(help));
+        }
+    }
+}
+
 impl Names<'_> {
     /// Records that a text names maps that are not there.
-    fn check_words(&mut self, setting: &str, template: &FieldTemplate, reader: &mut Reader<'_>) {
-        for name in template.maps() {
+    fn check_words<'n>(
+        &mut self,
+        setting: &str,
+        maps: impl Iterator<Item = &'n str>,
+        reader: &mut Reader<'_>,
+    ) {
+        for name in maps {
             if self.find(name).is_some() {
                 continue;
             }
@@ -90,6 +128,58 @@ impl Names<'_> {
             reader.report_at(&place, format!("no [[map]] is named \"{name}\""), help);
         }
     }
+}
+
+/// What a map says in a redirect is a part of a URL, or all of it.
+fn check_redirects(config: &Config, names: &mut Names<'_>, reader: &mut Reader<'_>) {
+    let mut all: Vec<(String, &Redirect)> = Vec::new();
+    for (number, site) in config.sites.iter().enumerate() {
+        let before = site.before.iter().map(|it| &it.redirects).enumerate();
+        let before = before.map(|(before, it)| (format!("site.{number}.before.{before}"), it));
+        let routes = site.routes.iter().map(|it| &it.redirects).enumerate();
+        let routes = routes.map(|(route, it)| (format!("site.{number}.route.{route}"), it));
+        for (trail, redirects) in before.chain(routes) {
+            let own = redirects.iter().enumerate();
+            all.extend(own.map(|(at, it)| (format!("{trail}.redirect.{at}.to"), it)));
+        }
+    }
+    for (setting, redirect) in all {
+        names.check_words(&setting, redirect.to.maps(), reader);
+        let Some(place) = reader.place(&setting) else { continue };
+        let is_whole = redirect.to.whole_map().is_some();
+        let maps = redirect.to.maps().filter_map(|name| config.maps.get(names.find(name)?));
+        for map in maps {
+            let Some(wrong) = map.texts().find(|text| !may_lead(text, is_whole)) else { continue };
+            let (name, wrong) = (&map.name, written(wrong));
+            let message = match is_whole {
+                true => format!("the map \"{name}\" may say \"{wrong}\", which is no URL"),
+                false => format!(
+                    "the map \"{name}\" may say \"{wrong}\", which has characters that no URL has"
+                ),
+            };
+            let help = match is_whole {
+                true => {
+                    "write a URL without words, a path that begins with a slash, or \"\" where the redirect does not hold"
+                }
+                false => "percent-encode them",
+            };
+            reader.report_at(&place, message, Help::act(help));
+        }
+    }
+}
+
+/// True if a redirect may lead to what a map says, or through it. Words are encoded, so a URL with some is a path.
+fn may_lead(text: &FieldTemplate, is_whole: bool) -> bool {
+    match text.plain() {
+        Some("") => true,
+        Some(plain) if is_whole => !plain.contains('{') && Template::is_destination(plain),
+        Some(plain) => !plain.contains('{') && Template::is_destination(&format!("/{plain}")),
+        None => !is_whole || written(text).starts_with('/'),
+    }
+}
+
+fn written(text: &FieldTemplate) -> String {
+    text.parts().iter().map(ToString::to_string).collect()
 }
 
 /// Each text is there once, a star stands where a name begins or ends, and expressions are not too large.

@@ -234,7 +234,7 @@ settings! {
         pub cache_control: Vec<CacheRule> = cache_rules(),
         /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
         /// errors and of `[]` holds here.
-        pub headers: Vec<(String, Vec<String>)> = headers(),
+        pub headers: Vec<(String, Vec<FieldTemplate>)> = headers(),
         /// What is sent in place of its errors, before what the site says.
         pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("what the site says"),
         /// With `backend`: sends what `error_pages` says in place of a server's own responses of these statuses.
@@ -339,7 +339,9 @@ settings! {
         pub regex: Option<Expression> = expression("`from` decides"),
         /// Where clients are sent: a URL, or a path on the same host. `{path}` is the whole path that was asked for, `{rest}`
         /// what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host that was
-        /// asked for. What is filled in is percent-encoded.
+        /// asked for. `{scheme}`, `{port}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}` and `{map:NAME}` are those of
+        /// `request_headers`. What is filled in is percent-encoded, but for what a `[[map]]` says without words. `"{map:NAME}"` alone may be
+        /// a whole URL; where the map says nothing, the redirect does not hold.
         pub to: Template = required(destination()),
         /// The status: 301 and 308 for ever, 302 and 307 for now, 303 for the answer to a form. With 307 and 308 clients keep
         /// the method and send the body again.

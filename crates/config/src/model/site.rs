@@ -11,8 +11,9 @@ use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
-    ANY_NAME, LogTarget, NamePattern, backends_by_alpn, duration, flag, headers, located_text,
-    located_texts, log_target, optional, required, rules, section, sections, settings, word,
+    ANY_NAME, FieldTemplate, LogTarget, NamePattern, backends_by_alpn, duration, flag, headers,
+    located_text, located_texts, log_target, optional, required, rules, section, sections,
+    settings, word,
 };
 
 settings! {
@@ -42,7 +43,9 @@ settings! {
         /// kept is meant for what was asked for: of `Cache-Control`, errors, redirects and answers to OPTIONS get `no-store`,
         /// `no-cache` and `private` only, and they get no `Expires`. What a response itself needs, such as the `Retry-After`
         /// of an overload, takes the place of the header here. `[]` takes a header of that name away that a backend sends.
-        pub headers: Vec<(String, Vec<String>)> = headers(),
+        /// Words are filled in as in `request_headers`: `"{map:cors}"`. `{{` is a brace. A header whose words leave it empty is not
+        /// sent. `Cache-Control` and `Expires` have no words.
+        pub headers: Vec<(String, Vec<FieldTemplate>)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599). Also of those to what is no request, over
         /// connections made with a name of the site, or with no site's if it is the default one. Each has at most 256 KiB. A changed
         /// file is sent at the latest after `limits.revalidate`. In place of a file may stand what another route answers

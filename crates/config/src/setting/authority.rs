@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use super::rules::{ANY_NAME, Guess, TextRule, Wrong, site_name};
-use super::template::Read;
+use super::text::Read;
 
 /// A host, with or without a port.
 pub(crate) static AUTHORITY: TextRule = TextRule {

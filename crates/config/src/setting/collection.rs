@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::field_template::{
-    FIELD_TEMPLATE, FieldTemplate, GROUP_TEMPLATE, field_template, group_template,
+    FIELD_TEMPLATE, FieldTemplate, GROUP_TEMPLATE, RESPONSE_TEMPLATE, field_template,
+    group_template,
 };
 use super::quote::bare_key;
 use super::regex::{EXPRESSION, Expression};
@@ -44,23 +45,22 @@ pub(crate) fn map_form(keys: &'static TextRule, values: ValueShape) -> ValueShap
     ValueShape::Map { keys, values: Box::new(values) }
 }
 
-/// Headers of responses, each with its values in order; one without values is taken away.
-pub(crate) fn headers() -> Headers<String> {
-    Headers { rule: &rules::HEADER_VALUE, read: |text| Some(text.to_owned()) }
+/// Headers of responses, each with its values in order, in which words are filled in; one without values is taken away.
+pub(crate) fn headers() -> Headers {
+    Headers { rule: &RESPONSE_TEMPLATE }
 }
 
-/// The same for requests, with words that each request fills in.
-pub(crate) fn request_headers() -> Headers<FieldTemplate> {
-    Headers { rule: &FIELD_TEMPLATE, read: field_template }
+/// The same for requests.
+pub(crate) fn request_headers() -> Headers {
+    Headers { rule: &FIELD_TEMPLATE }
 }
 
-pub(crate) struct Headers<T> {
+pub(crate) struct Headers {
     rule: &'static TextRule,
-    read: fn(&str) -> Option<T>,
 }
 
-impl<T> ValueType for Headers<T> {
-    type Value = Vec<(String, Vec<T>)>;
+impl ValueType for Headers {
+    type Value = Vec<(String, Vec<FieldTemplate>)>;
 
     fn default_value(&self) -> Self::Value {
         Vec::new()
@@ -91,7 +91,7 @@ impl<T> ValueType for Headers<T> {
             let mut values = Vec::new();
             for element in value.elements().unwrap_or_else(|| vec![value]) {
                 let text = read_text(self.rule, &element, reader);
-                values.extend(text.and_then(|text| (self.read)(&text)));
+                values.extend(text.and_then(|text| field_template(&text)));
             }
             headers.push((name, values));
         }

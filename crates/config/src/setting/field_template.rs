@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::regex::Expression;
 use super::rules::{self, Guess, TextRule, Wrong, header_value, token};
-use super::template::Read;
+use super::text::Read;
 use crate::nearest::closest;
 use crate::word::{Word, words};
 
@@ -99,11 +99,6 @@ impl FieldPart {
             }
         }
     }
-
-    /// True if it is the same for all requests.
-    pub fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_))
-    }
 }
 
 /// A word as it is written.
@@ -140,9 +135,18 @@ impl FieldTemplate {
         })
     }
 
+    /// The text that it is for all requests; `None` if they fill something in.
+    pub fn plain(&self) -> Option<&str> {
+        match &*self.parts {
+            [] => Some(""),
+            [FieldPart::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     /// True if requests fill something in.
     pub fn has_words(&self) -> bool {
-        !self.parts.iter().all(FieldPart::is_text)
+        self.plain().is_none()
     }
 
     /// The first word whose value two requests for the same URL may differ in, whatever maps say.
@@ -175,6 +179,14 @@ impl FieldTemplate {
     /// What is wrong with the text, for a person.
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text, Groups::None).map_err(|wrong| wrong.why)
+    }
+}
+
+/// A text without words.
+impl From<&str> for FieldTemplate {
+    fn from(text: &str) -> Self {
+        let part = FieldPart::Text(text.to_owned());
+        Self { parts: (!text.is_empty()).then_some(part).into_iter().collect() }
     }
 }
 
@@ -270,7 +282,10 @@ pub(super) static FIELD_TEMPLATE: TextRule = TextRule {
     read: |text| read(text, Groups::None).map(|_| text.to_owned()),
 };
 
-/// The value of a text that follows [`FIELD_TEMPLATE`].
+/// The value of a field that clients are sent.
+pub(super) static RESPONSE_TEMPLATE: TextRule = TextRule { example: "DENY", ..FIELD_TEMPLATE };
+
+/// The value of a text that follows one of both.
 pub(super) fn field_template(text: &str) -> Option<FieldTemplate> {
     read(text, Groups::None).ok()
 }

@@ -110,8 +110,6 @@ pub(crate) static SERVER_NAME: TextRule =
     TextRule { what: "a host name", example: "example.org", read: site_name };
 pub(crate) static HEADER_NAME: TextRule =
     TextRule { what: "a header name", example: "X-Frame-Options", read: header_name };
-pub(crate) static HEADER_VALUE: TextRule =
-    TextRule { what: "a header value", example: "DENY", read: header_value };
 pub(crate) static CACHE_CONTROL: TextRule =
     TextRule { what: "a header value", example: "max-age=86400", read: header_value };
 pub(crate) static BACKEND_NAME: TextRule = TextRule {

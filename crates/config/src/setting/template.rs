@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use super::quote::quoted;
+use super::field_template::{FieldPart, FieldTemplate, NamedWord};
 use super::rules::{self, Guess, TextRule, Wrong};
-use super::text::read_text;
-use super::{DefaultText, ValueShape, ValueType};
+use super::text::Read;
 use crate::glob;
 pub use crate::glob::PathPattern;
-use crate::read::{Item, Reader};
 
 /// A text with names in braces that a request fills in. Copies share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +29,8 @@ pub enum Piece {
     Capture(usize),
     /// `{name}`: what the group of this name stands for.
     Named(Box<str>),
+    /// `{scheme}`, `{port}`, `{header:x}`, `{map:x}` and the like.
+    Word(FieldPart),
 }
 
 impl Template {
@@ -71,6 +71,23 @@ impl Template {
         })
     }
 
+    /// The names of the maps in it.
+    pub(crate) fn maps(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Word(FieldPart::Named(NamedWord::Map, name)) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The map whose text is all of it.
+    #[must_use]
+    pub fn whole_map(&self) -> Option<&str> {
+        match &*self.pieces {
+            [Piece::Word(FieldPart::Named(NamedWord::Map, name))] => Some(name),
+            _ => None,
+        }
+    }
+
     /// What it begins with, whatever the request.
     pub(crate) fn beginning(&self) -> &str {
         match self.pieces.first() {
@@ -95,6 +112,13 @@ impl Template {
                 ("rest", _) => Piece::Rest,
                 ("host", _) => Piece::Host,
                 (_, [digit @ b'1'..=b'9']) => Piece::Capture(usize::from(digit - b'1')),
+                _ if name.contains(':') || matches!(name, "scheme" | "port") => {
+                    let word = FieldTemplate::parse(&format!("{{{name}}}"));
+                    let word = word.map_err(|why| Wrong { why, help: Guess::None })?;
+                    pieces.extend(word.parts().iter().cloned().map(Piece::Word));
+                    rest = after;
+                    continue;
+                }
                 _ if (rules::GROUP_NAME.read)(name).is_ok() => Piece::Named(name.into()),
                 _ => {
                     let why = format!(
@@ -115,7 +139,7 @@ impl Template {
 /// A path below a folder, of a request's own path and of the groups of an expression.
 fn read_try(text: &str) -> Result<Template, Wrong> {
     let template = Template::read(text)?;
-    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Rest);
+    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Rest | Piece::Word(_));
     if template.pieces.iter().any(is_other) {
         return wrong("its words are {path}, {1} to {9} and the names of groups");
     }
@@ -142,6 +166,9 @@ fn read_destination(text: &str) -> Result<Template, Wrong> {
     if !text.bytes().all(is_of_url) {
         return wrong("other characters are percent-encoded in a URL");
     }
+    if template.whole_map().is_some() {
+        return Ok(template);
+    }
     if text.starts_with("//") {
         let suggestion = format!("https:{text}");
         return Err(Wrong { why: "it names no scheme".to_owned(), help: Guess::Text(suggestion) });
@@ -152,13 +179,14 @@ fn read_destination(text: &str) -> Result<Template, Wrong> {
             false => wrong("it begins with https://, http:// or a slash"),
         };
     };
-    if !matches!(scheme, "https" | "http") {
+    if !matches!(scheme, "https" | "http" | "{scheme}") {
         return wrong("it begins with https://, http:// or a slash");
     }
     let end = behind.find(['/', '?']).unwrap_or(behind.len());
     let end =
         ["{path}", "{rest}"].iter().filter_map(|name| behind.find(name)).fold(end, usize::min);
     let authority = behind.get(..end).unwrap_or_default();
+    let authority = authority.strip_suffix(":{port}").unwrap_or(authority);
     let host =
         authority.strip_prefix("{host}").filter(|port| port.is_empty() || port.starts_with(':'));
     if authority.is_empty() || host.unwrap_or(authority).contains(['{', '@']) {
@@ -169,8 +197,9 @@ fn read_destination(text: &str) -> Result<Template, Wrong> {
 
 fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
     let template = Template::read(text)?;
-    if !text.starts_with('/') || template.pieces.contains(&Piece::Host) {
-        return wrong("it is a path that begins with a slash");
+    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Word(_));
+    if !text.starts_with('/') || template.pieces.iter().any(is_other) {
+        return wrong("it is a path that begins with a slash, with {path}, {rest} and groups");
     }
     if text.contains(['?', '#', '\\']) || text.chars().any(char::is_control) {
         return wrong("it is a path alone, written as it is decoded");
@@ -197,33 +226,6 @@ pub(crate) fn rewritten_path() -> Read<Template> {
 pub(crate) fn path_pattern() -> Read<PathPattern> {
     let read = |text: &str| Some(PathPattern::new(text));
     Read { rule: &PATH_PATTERN, read, none: || PathPattern::new("/**") }
-}
-
-/// A text that is kept as what it means.
-pub(crate) struct Read<T> {
-    pub(super) rule: &'static TextRule,
-    pub(super) read: fn(&str) -> Option<T>,
-    pub(super) none: fn() -> T,
-}
-
-impl<T> ValueType for Read<T> {
-    type Value = T;
-
-    fn default_value(&self) -> T {
-        (self.none)()
-    }
-
-    fn shape(&self) -> ValueShape {
-        ValueShape::Text(self.rule)
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Value(quoted(""))
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
-        (self.read)(&read_text(self.rule, item, reader)?)
-    }
 }
 
 static DESTINATION: TextRule = TextRule {

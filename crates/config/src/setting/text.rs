@@ -62,6 +62,33 @@ impl ValueType for Text {
     }
 }
 
+/// A text that is kept as what it means.
+pub(crate) struct Read<T> {
+    pub(super) rule: &'static TextRule,
+    pub(super) read: fn(&str) -> Option<T>,
+    pub(super) none: fn() -> T,
+}
+
+impl<T> ValueType for Read<T> {
+    type Value = T;
+
+    fn default_value(&self) -> T {
+        (self.none)()
+    }
+
+    fn shape(&self) -> ValueShape {
+        ValueShape::Text(self.rule)
+    }
+
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(""))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
+        (self.read)(&read_text(self.rule, item, reader)?)
+    }
+}
+
 /// One text that keeps its place.
 pub(crate) fn located_text(rule: &'static TextRule) -> LocatedText {
     LocatedText { rule }

@@ -114,10 +114,10 @@ fn each_setting_of_a_route_does_what_nginx_does() {
             it.sites[0].routes[0].cache_control[0].value == "max-age=315360000"
         }),
         ("root /a; add_header A 1; location /b/ { add_header B 2; }", |it| {
-            it.sites[0].routes[1].headers == [("B".to_owned(), vec!["2".to_owned()])]
+            it.sites[0].routes[1].headers == [("B".to_owned(), vec!["2".into()])]
         }),
         ("root /a; add_header A 1; location /b/ { expires 1h; }", |it| {
-            it.sites[0].routes[1].headers == [("A".to_owned(), vec!["1".to_owned()])]
+            it.sites[0].routes[1].headers == [("A".to_owned(), vec!["1".into()])]
         }),
         ("root /a; add_header Link x; add_header Link y;", |it| {
             it.sites[0].routes[0].headers[0].1.len() == 2

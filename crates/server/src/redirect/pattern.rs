@@ -4,18 +4,19 @@
 //! and a reference never begins with two slashes.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use kettle_config::{
-    Before, Captures, Expression, PathChoice, Piece, Redirect, Rewrite, Route, RuleIndex, Template,
+    Before, Captures, Expression, FieldPart, PathChoice, Piece, Redirect, Rewrite, Route,
+    RuleIndex, Template,
 };
 use kettle_http::target::{Target, can_name};
 use kettle_http::uri::percent_encode_path;
 
 use super::redirect;
 use crate::error_page::HttpError;
-use crate::request::Head;
 use crate::response::{ConfiguredFields, Response};
+use crate::words::{Asked, WordSource};
 
 /// What a place does with paths before it looks for an answer.
 #[derive(Debug)]
@@ -116,18 +117,34 @@ impl Paths {
     pub fn redirect(
         &self,
         target: Target<'_>,
-        head: &Head,
+        asked: Asked<'_>,
+        source: &WordSource,
         configured: &ConfiguredFields,
     ) -> Result<Option<Response>, HttpError> {
-        let Some(rule) = self.redirects.first(target.path) else { return Ok(None) };
-        let filling = self.filling(rule.choice(), target.path, head.host());
+        let words = OnceCell::new();
+        let words = || words.get_or_init(|| asked.words(source));
+        // Where its map says nothing, or nothing that is a path, a redirect does not hold.
+        let holds = |rule: &Redirect| match rule.to.pieces() {
+            [Piece::Word(word)] => match words().in_url(word) {
+                (text, true) => !text.is_empty(),
+                (text, false) => text.starts_with('/'),
+            },
+            _ => true,
+        };
+        let Some(rule) = self.redirects.first(target.path, holds) else { return Ok(None) };
+        let filling = self.filling(rule.choice(), target.path, asked.head.host());
         // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
         let is_filled = Cell::new(false);
         let encode = |text| {
             is_filled.set(true);
             Cow::Owned(percent_encode_path(text))
         };
-        let mut location = filling.fill(&rule.to, encode).ok_or(400_u16)?;
+        let word = |word: &FieldPart| {
+            let (text, is_own) = words().in_url(word);
+            is_filled.set(is_filled.get() || !is_own);
+            text
+        };
+        let mut location = filling.fill(&rule.to, encode, word).ok_or(400_u16)?;
         if target.has_encoded_slash && is_filled.get() {
             return Err(400.into());
         }
@@ -146,9 +163,11 @@ impl Paths {
     /// # Errors
     /// 404 if what was filled in makes it a path that no file can have.
     pub fn rewritten(&self, path: &str) -> Result<Option<String>, HttpError> {
-        let Some(rule) = self.rewrites.first(path) else { return Ok(None) };
+        let Some(rule) = self.rewrites.first(path, |_| true) else { return Ok(None) };
         let filling = self.filling(rule.choice(), path, None);
-        let rewritten = filling.fill(&rule.to, Cow::Borrowed).ok_or(404_u16)?;
+        // A rewrite has no such words.
+        let no_word = |_: &FieldPart| String::new();
+        let rewritten = filling.fill(&rule.to, Cow::Borrowed, no_word).ok_or(404_u16)?;
         if is_normal(&rewritten) { Ok(Some(rewritten)) } else { Err(404.into()) }
     }
 
@@ -164,10 +183,14 @@ impl Paths {
 }
 
 /// Where a redirect leads that is for all paths; `None` if something is not there to fill it in.
-pub fn location_of(to: &Template, head: &Head) -> Option<String> {
-    let (target, captured) = (head.target().ok()?, Captured::Nothing);
-    let filling = Filling { path: target.path, beginning: "", captured, host: head.host() };
-    filling.fill(to, |text| Cow::Owned(percent_encode_path(text)))
+pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Option<String> {
+    let (target, captured) = (asked.head.target().ok()?, Captured::Nothing);
+    let host = asked.head.host();
+    let filling = Filling { path: target.path, beginning: "", captured, host };
+    let words = asked.words(source);
+    let location =
+        filling.fill(to, |text| Cow::Owned(percent_encode_path(text)), |word| words.in_url(word).0);
+    location.filter(|location| !location.is_empty() && !location.starts_with("//"))
 }
 
 /// True if a path could be a file's, or a folder's.
@@ -183,10 +206,11 @@ impl<R: Clone> Rules<R> {
         Self { rules: rules.into(), index, choice }
     }
 
-    /// The first rule for a path.
-    fn first(&self, path: &str) -> Option<&R> {
+    /// The first rule for a path that holds.
+    fn first(&self, path: &str, holds: impl Fn(&R) -> bool) -> Option<&R> {
         let fits = |number: usize| {
-            self.rules.get(number).is_some_and(|rule| (self.choice)(rule).fits(path))
+            let rule = self.rules.get(number);
+            rule.is_some_and(|rule| (self.choice)(rule).fits(path) && holds(rule))
         };
         self.rules.get(self.index.first(path, fits)?)
     }
@@ -198,6 +222,7 @@ impl<'f> Filling<'f> {
         &self,
         template: &Template,
         encode: impl Fn(&'f str) -> Cow<'f, str>,
+        word: impl Fn(&FieldPart) -> String,
     ) -> Option<String> {
         let mut text = String::new();
         for piece in template.pieces() {
@@ -207,6 +232,7 @@ impl<'f> Filling<'f> {
                 Piece::Rest => text.push_str(&encode(self.path.strip_prefix(self.beginning)?)),
                 Piece::Host => text.push_str(self.host?),
                 Piece::Capture(number) => text.push_str(&encode(self.captured.numbered(*number)?)),
+                Piece::Word(part) => text.push_str(&word(part)),
                 Piece::Named(name) => text.push_str(&encode(self.captured.named(name)?)),
             }
         }

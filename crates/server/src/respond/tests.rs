@@ -8,6 +8,7 @@ mod errors;
 mod fallback;
 mod folders;
 mod guard;
+mod maps;
 mod memory;
 mod ranges;
 mod rates;

@@ -271,7 +271,8 @@ impl Place<'_> {
         let mut rewritten = None;
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let configured = configured_of(site, Some(route));
-            if let Some(response) = paths.redirect(target, head, configured)? {
+            let asked = Asked::of(request);
+            if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
             rewritten = paths.rewritten(target.path)?;

@@ -65,7 +65,7 @@ impl Before {
             return Ok(Beforehand::Nothing);
         }
         if let Some(paths) = paths {
-            if let Some(response) = paths.redirect(target, asked.head, configured)? {
+            if let Some(response) = paths.redirect(target, asked, words, configured)? {
                 return Ok(Beforehand::Redirect(response));
             }
             if let Some(path) = paths.rewritten(target.path)? {

@@ -269,9 +269,9 @@ impl Writer<'_> {
             } else if let Some((_, all)) =
                 headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
             {
-                all.push(value.to_owned());
+                all.push(value.replace('{', "{{"));
             } else {
-                headers.push((name.to_owned(), vec![value.to_owned()]));
+                headers.push((name.to_owned(), vec![value.replace('{', "{{")]));
             }
         }
         headers

@@ -30,7 +30,7 @@ async fn a_connection_lives_through_reloads_that_change_only_sites() {
         async |stage| {
             let mut client = stage.connect().await;
             for reload in 0..60 {
-                let field = ("x-reload".to_owned(), vec![reload.to_string()]);
+                let field = ("x-reload".to_owned(), vec![reload.to_string().as_str().into()]);
                 stage.reload(|config| config.sites[0].headers = vec![field]);
                 client.send(GET).await;
                 let (head, body) = client.response().await;

@@ -163,7 +163,7 @@ fn a_pattern_decides_about_caching_before_the_headers() {
     let folder = folder("a.css", 0);
     let route = route(folder.path(), |route| {
         route.prefix = Some("/assets".to_owned());
-        route.headers = vec![("cache-control".to_owned(), vec!["no-store".to_owned()])];
+        route.headers = vec![("cache-control".to_owned(), vec!["no-store".into()])];
         let rule = |pattern: &str, value: &str| CacheRule {
             pattern: pattern.to_owned(),
             value: value.to_owned(),
@@ -183,7 +183,7 @@ fn a_pattern_decides_about_caching_before_the_headers() {
 fn headers_decide_about_caching_where_no_pattern_fits() {
     let folder = folder("a.css", 0);
     let route = route(folder.path(), |route| {
-        route.headers = vec![("cache-control".to_owned(), vec!["no-store".to_owned()])];
+        route.headers = vec![("cache-control".to_owned(), vec!["no-store".into()])];
     });
     let entry = entry_at(&route, &facts(&route, "a.css", CodingPreference::NONE), 1_000_000_000);
     assert!(lines(&entry).contains("cache-control: no-store\r\n"), "{}", lines(&entry));

@@ -69,7 +69,7 @@ async fn a_sites_own_page_is_looked_at_again_after_a_while() {
 
 #[tokio::test]
 async fn errors_carry_the_operators_headers_but_not_the_ones_about_caching() {
-    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
+    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.into()]);
     let server = Stage::new()
         .file("a", "x")
         .site(|site| site.headers = vec![pair("X-Frame-Options", "DENY"), pair("x-site", "1")])
@@ -90,7 +90,7 @@ async fn errors_carry_the_operators_headers_but_not_the_ones_about_caching() {
 
 #[tokio::test]
 async fn what_forbids_caching_is_said_of_all_that_a_route_answers() {
-    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
+    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.into()]);
     let server = Stage::new()
         .file("a", "x")
         .file("in/index.html", "x")
@@ -110,7 +110,7 @@ async fn what_forbids_caching_is_said_of_all_that_a_route_answers() {
 
 #[tokio::test]
 async fn what_an_error_needs_is_said_once() {
-    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
+    let pair = |name: &str, value: &str| (name.to_owned(), vec![value.into()]);
     let fields = ["Allow", "Location", "Retry-After"].map(|name| pair(name, "theirs"));
     let limit = route("rate_limit = { requests = 1, period = \"1h\", burst = 3 }").rate_limit;
     let server = Stage::new()
@@ -147,11 +147,11 @@ async fn the_buffer_of_an_earlier_response_leaves_no_trace() {
 #[tokio::test]
 async fn what_no_site_answers_gets_the_page_of_the_connections_site() {
     let mut stage = Stage::new();
-    stage.config.sites[0].headers = vec![("X-Site".to_owned(), vec!["first".to_owned()])];
+    stage.config.sites[0].headers = vec![("X-Site".to_owned(), vec!["first".into()])];
     stage.config.sites.push(Site {
         names: vec![Located::not_written("other.example".to_owned())],
         certificates: vec![Certificate::default()],
-        headers: vec![("X-Site".to_owned(), vec!["other".to_owned()])],
+        headers: vec![("X-Site".to_owned(), vec!["other".into()])],
         ..Site::default()
     });
     for (site, word) in stage.config.sites.iter_mut().zip(["first", "other"]) {

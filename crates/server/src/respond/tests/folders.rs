@@ -103,7 +103,7 @@ async fn a_listing_may_load_nothing_unless_the_operator_says_so() {
     assert!(policy.starts_with("default-src 'none'; "), "{policy}");
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
 
-    let own = ("Content-Security-Policy".to_owned(), vec!["default-src 'self'".to_owned()]);
+    let own = ("Content-Security-Policy".to_owned(), vec!["default-src 'self'".into()]);
     let listing = Stage::new().route(|route| route.listing = true);
     let server = listing.site(|site| site.headers = vec![own]).open();
     let reply = server.get("/", &[]).await;

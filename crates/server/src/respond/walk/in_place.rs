@@ -42,7 +42,7 @@ pub(super) async fn in_place_of(
     };
     if let Some(to) = &target.redirect {
         let status = target.status.unwrap_or(FOUND);
-        let location = location_of(to, &request.head)?;
+        let location = location_of(to, Asked::of(request), site.words())?;
         return Some(redirect(status, &location, configured_of(site, failed)).into());
     }
     // The body of another request was meant for the route that failed.
