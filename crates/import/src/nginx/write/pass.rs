@@ -2,16 +2,18 @@
 
 use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
 
-use super::route::{Route, Setting, spoken};
-use super::settings::{OF_SITES, table, values};
+use super::Writer;
+use super::place::{Spot, Spots};
+use super::route::{Answer, Place, Route, Rule, Setting, spoken};
+use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
-use super::{Writer, moved};
-use crate::nginx::location::{self, Location, LocationKind, Shut};
+use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::redirect::{self, Rule, RuleKind};
+use crate::nginx::regex::escaped;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Part, field, parts};
 
 /// What a `proxy_pass` says.
 struct Pass<'t> {
@@ -23,48 +25,34 @@ struct Pass<'t> {
 }
 
 impl Writer<'_> {
-    /// The route of a location for a prefix whose requests are passed on.
-    pub(super) fn passed<'t>(
+    /// Gives a route a backend, to which a `proxy_pass` leads.
+    pub(super) fn pass<'t>(
         &mut self,
-        location: &Location<'t>,
+        scope: &Scope<'t>,
         directive: &'t Directive,
+        mut route: Route,
+        (spots, spot): (&Spots<'t>, &Spot<'t>),
     ) -> Result<Route, Shut<'t>> {
-        let scope = &location.scope;
-        if let Some(shut) = kept_from_passing(scope) {
+        let is_tls = directive.word(0).starts_with("https://");
+        let shut = by_file(scope).or_else(|| altered(scope)).or_else(|| hosted(scope));
+        if let Some(shut) = shut.or_else(|| laxer_backend(scope).filter(|_| is_tls)) {
             return Err(shut);
         }
         let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
-        let mut access = self.access(scope)?;
-        let prefix = location.path.trim_end_matches('/');
-        let mut rules = self.rules_below(location, prefix, None)?;
-        let rewrite = lengthened(&location.path, &pass, directive)?;
-        if let Some(rule) = rules.iter().find(|rule| rule.changes_query()) {
-            let directive = moved::written(scope, rule).unwrap_or(directive);
-            return Err(Shut { directive, why: moved::QUERY });
-        }
-        if rewrite.is_some() && rules.iter().any(|rule| !rule.is_redirect()) {
+        let lengthened = lengthened(&pass, directive, spots, spot)?;
+        if lengthened.is_some() && route.rules.iter().any(|rule| rule.status.is_none()) {
             return Err(Shut { directive, why: PATHS });
         }
-        rules.extend(rewrite);
-        // nginx asks nobody for the name without its slash.
-        if let Some(folder) = without_slash(location) {
-            let rule = slash_added(location, folder).ok_or(Shut { directive, why: PATHS })?;
-            rules.insert(0, rule);
-        }
-        self.tell(location.directive.inner());
-        self.tell_of_lost(scope, &["error_page"], OF_SITES);
+        let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
+        route.rules.extend(lengthened);
         self.tell_of_keeping(scope);
-        if access.iter().any(|(key, ..)| *key == "basic_auth") {
-            self.tell_of_users(scope);
-        }
-        access.extend(self.rate_limit(scope));
-        let backend = Some(self.http_backend(scope, &pass, &directive.origin));
-        let origin = &directive.origin;
-        let mut settings = self.request_settings(scope, &pass, origin);
-        settings.extend(self.headers_of_backend(scope, origin));
+        route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
+        route.origin = directive.origin.clone();
+        route.settings = self.request_settings(scope, &pass, &directive.origin, is_moved);
+        route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         self.tell_of_replacing(scope);
-        settings.extend(self.route_log(scope));
-        Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
+        route.settings.extend(self.route_log(scope));
+        Ok(route)
     }
 
     /// Writes the backend behind all sites, once; its name.
@@ -89,6 +77,7 @@ impl Writer<'_> {
         scope: &Scope<'_>,
         pass: &Pass<'_>,
         origin: &Origin,
+        is_moved: bool,
     ) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         let mut headers: Vec<(String, Vec<String>)> = Vec::new();
@@ -116,7 +105,7 @@ impl Writer<'_> {
                     self.output.warn(&directive.origin, message, help);
                 }
                 _ => {
-                    let said = translated(value.trim(), scope);
+                    let said = translated(value.trim(), scope, is_moved);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
                         self.output.lose(&directive.origin, message, help);
@@ -127,6 +116,11 @@ impl Writer<'_> {
             }
         }
         settings.extend(self.backend_host(host, pass, origin));
+        // kettle would give requests a number.
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(REQUEST_ID)) {
+            let own = field("$http_x_request_id").unwrap_or_default();
+            add_line(&mut headers, REQUEST_ID, &own);
+        }
         if !headers.is_empty() {
             let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
             let place = place.unwrap_or(origin).clone();
@@ -190,32 +184,24 @@ fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
     }
 }
 
-/// A value with kettle's words for nginx's variables; nothing where one has no word.
-fn translated(value: &str, scope: &Scope<'_>) -> Option<String> {
-    let plain = |text: &str| text.replace('{', "{{");
-    let mut parts = value.split('$');
-    let mut out = plain(parts.next()?);
-    for part in parts {
-        let (name, behind) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
-            Some(named) => named,
-            None => {
-                let ends = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
-                part.split_at(part.find(ends).unwrap_or(part.len()))
-            }
-        };
-        match WORDS.iter().find(|(variable, _)| *variable == name) {
-            Some((_, word)) => out.push_str(word),
-            None if name == "server_port" => out.push_str(&sole_port(scope)?.to_string()),
-            None => return None,
+/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{uri}` is what the
+/// server gets.
+fn translated(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
+    let mut out = String::new();
+    for part in parts(value) {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
+            Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
+            Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
         }
-        out.push_str(&plain(behind));
     }
-    Some(out)
+    field(&out)
 }
 
-/// The port of a server that speaks TLS on one alone.
+/// The port of a server that listens on one alone.
 fn sole_port(scope: &Scope<'_>) -> Option<u16> {
-    let listens = |it: &&Directive| it.name == "listen" && it.words.iter().any(|it| it == "ssl");
+    let listens = |it: &&Directive| it.name == "listen";
     let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
     let mut ports = scope.outwards().flatten().filter(listens).map(port);
     let first = ports.next()??;
@@ -241,55 +227,32 @@ fn read(text: &str) -> Option<Pass<'_>> {
 
 /// What becomes of the path: it stays, or gets longer at its beginning.
 fn lengthened<'t>(
-    from: &str,
     pass: &Pass<'_>,
     directive: &'t Directive,
+    spots: &Spots<'_>,
+    spot: &Spot<'_>,
 ) -> Result<Option<Rule>, Shut<'t>> {
-    if pass.path.is_empty() || pass.path == from {
+    let is_of_expression = spot.key.regex.is_some();
+    if pass.path.is_empty() || pass.path == spot.path && !is_of_expression {
         return Ok(None);
     }
-    let is_longer = pass.path.starts_with(from) && from.ends_with('/') && pass.path.ends_with('/');
-    if !is_longer || pass.path.contains(['?', '#', '%']) || from.contains(['*', '?']) {
+    let is_longer = pass.path.starts_with(&spot.path)
+        && spot.path.ends_with('/')
+        && pass.path.ends_with('/')
+        && Template::is_rewritten_path(pass.path);
+    let is_own = spots
+        .owner(pass.path)
+        .and_then(|it| spots.all.get(it))
+        .is_some_and(|it| it.key == spot.key);
+    let is_prefix =
+        !is_of_expression && matches!(spot.key.place, Place::Text(_) | Place::Prefix(_));
+    if !is_longer || !is_own || !is_prefix || pass.path.contains('%') {
         return Err(Shut { directive, why: PATHS });
     }
     let origin = directive.origin.clone();
-    let (from, to) = (Some(format!("{from}**")), format!("{}{{1}}", pass.path));
-    Ok(Some(Rule {
-        from,
-        to,
-        kind: RuleKind::Rewrite { keeps_query: true },
-        origin,
-        is_wider: false,
-        spared: Vec::new(),
-    }))
-}
-
-/// The path of a location for what lies below a folder, without its slash.
-fn without_slash<'l>(location: &'l Location<'_>) -> Option<&'l str> {
-    let folder = location.path.strip_suffix('/').filter(|it| !it.is_empty())?;
-    (location.kind == LocationKind::Prefix).then_some(folder)
-}
-
-/// What nginx answers there to who asks for the folder itself.
-fn slash_added(location: &Location<'_>, folder: &str) -> Option<Rule> {
-    redirect::exactly(folder)?;
-    let (from, to) = (Some(folder.to_owned()), location.path.clone());
-    let kind = RuleKind::Redirect { status: 301, keeps_query: true };
-    let origin = location.directive.origin.clone();
-    Some(Rule { from, to, kind, origin, is_wider: false, spared: Vec::new() })
-        .filter(|rule| Template::is_destination(&rule.to))
-}
-
-/// What decides that no request of a place is passed on, but for networks and passwords.
-pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let mut own = scope.own().iter();
-    let is_tls = own.any(|it| it.name == "proxy_pass" && it.word(0).starts_with("https://"));
-    location::shut_but_for_passing(scope)
-        .or_else(|| by_method(scope))
-        .or_else(|| by_file(scope))
-        .or_else(|| altered(scope))
-        .or_else(|| hosted(scope))
-        .or_else(|| laxer_backend(scope).filter(|_| is_tls))
+    let regex = Some(format!("^{}(.*)$", escaped(&spot.path)));
+    let to = format!("{}{{1}}", pass.path);
+    Ok(Some(Rule { regex, to, status: None, keeps_query: true, origin }))
 }
 
 /// What servers are sent, or clients get of their answers, where nginx takes something out of it.
@@ -325,25 +288,6 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
-/// Backends are asked with all methods, and for what is no file: conditions that leave GET of a file alone hold for others.
-fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let is_about = |it: &&Directive| match it.name.as_str() {
-        "limit_except" => true,
-        "if" => location::turns_away(it),
-        _ => false,
-    };
-    let directive = scope.outwards().flatten().find(is_about)?;
-    Some(Shut { directive, why: THERE })
-}
-
-/// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 5] = [
-    ("host", "{host}"),
-    ("remote_addr", "{client_ip}"),
-    ("remote_port", "{client_port}"),
-    ("scheme", "{scheme}"),
-    ("ssl_client_s_dn", "{client_subject}"),
-];
 /// Directives that take something out of requests or answers, or put something in its place.
 const TAKEN_OUT: [&str; 7] = [
     "more_clear_input_headers",
@@ -354,6 +298,7 @@ const TAKEN_OUT: [&str; 7] = [
     "proxy_method",
     "proxy_set_body",
 ];
+const REQUEST_ID: &str = "X-Request-Id";
 const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
 /// The host that the client asks for.
 const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];

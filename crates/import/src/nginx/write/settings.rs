@@ -5,23 +5,21 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, RUN_EXTENSIONS, is_own_header, media_type, quoted};
 
 use super::Writer;
-use super::route::{Cached, Common, Route, Setting, spoken};
-use crate::nginx::location::{Location, Shut};
+use super::place::{Spot, Spots};
+use super::route::{Place, Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
 impl Writer<'_> {
-    pub(super) fn route_settings(
+    pub(super) fn route_settings<'t>(
         &mut self,
-        scope: &Scope<'_>,
-        prefix: &str,
-        own: &[Directive],
-        common: &Common<'_>,
+        scope: &Scope<'t>,
+        (spots, spot): (&Spots<'t>, &Spot<'t>),
         origin: &Origin,
     ) -> Vec<Setting> {
-        let alias = own.iter().any(|directive| directive.name == "alias");
+        let own = scope.own();
         let mut settings: Vec<Setting> = Vec::new();
         let tried = own.iter().find(|it| it.name == "try_files").map(Tried::of);
         settings.extend(self.folders(scope, tried.as_ref(), origin));
@@ -56,22 +54,8 @@ impl Writer<'_> {
         let place = charset.map_or(origin, |charset| &charset.origin);
         let charset = charset.map_or("off", |charset| charset.word(0));
         set("charset", quoted(charset), place);
-        let control = self.control(scope);
-        let fits = |it: &&Cached<'_>| it.block.is_none_or(|block| scope.yields_to(block));
-        let cached = common.cached.iter().filter(fits);
-        let rules = cached.map(|it| (it.pattern.clone(), it.control.clone()));
-        let rules = rules.chain(control.map(|control| ("**".to_owned(), control)));
-        let mut rules: Vec<(String, String)> = rules.collect();
-        let mut known: Vec<String> = Vec::new();
-        rules.retain(|(pattern, _)| {
-            let is_new = !known.contains(pattern);
-            known.push(pattern.clone());
-            is_new
-        });
-        if !rules.is_empty() {
-            let entries =
-                rules.iter().map(|(pattern, control)| (pattern.as_str(), quoted(control)));
-            set("cache_control", table(entries), origin);
+        if let Some(control) = self.control(scope) {
+            set("cache_control", table([("**", quoted(&control))].into_iter()), origin);
         }
         settings.extend(self.header_settings(scope, origin));
         let mut set = |key, value: String, origin: &Origin| {
@@ -81,7 +65,7 @@ impl Writer<'_> {
         if !types.is_empty() {
             set("mime", mime(&types), origin);
         }
-        if let Some((fallback, place)) = self.fallback(scope, prefix, alias) {
+        if let Some((fallback, place)) = self.fallback(scope, spots, spot) {
             settings.push(("fallback", quoted(&fallback), place.clone()));
             // A folder that was found is not looked for any further.
             if tried.is_some_and(|it| it.has_folders) {
@@ -89,6 +73,7 @@ impl Writer<'_> {
             }
         }
         settings.extend(self.route_log(scope));
+        self.own_indexes(&mut settings, (spots, spot));
         settings
     }
 
@@ -151,20 +136,6 @@ impl Writer<'_> {
         (!headers.is_empty()).then_some(setting)
     }
 
-    /// Says which of these settings of a place are lost, because they are another's. What is said further out as well is not.
-    pub(super) fn tell_of_lost(&mut self, scope: &Scope<'_>, names: &[&str], help: &str) {
-        let is_lost = |it: &&Directive| {
-            let mut outer = scope.outwards().skip(1).flatten();
-            let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
-            let is_said = it.block.is_none() && outer.any(is_same);
-            names.contains(&&*it.name) && !is_cache_control(it) && !is_said
-        };
-        for directive in scope.own().iter().filter(is_lost) {
-            let message = format!("`{}` is not carried over", spoken(directive));
-            self.output.warn(&directive.origin, message, help);
-        }
-    }
-
     /// Says that a backend's responses are kept for as long as it says itself.
     pub(super) fn tell_of_keeping(&mut self, scope: &Scope<'_>) {
         let expires = scope.find("expires").filter(|it| it.word(0) != "off");
@@ -213,12 +184,6 @@ impl Writer<'_> {
             }
         }
         codings
-    }
-
-    /// What a location's own block says of caches.
-    pub(super) fn cache_control(&mut self, scope: &Scope<'_>, own: &[Directive]) -> Option<String> {
-        let says = own.iter().any(|it| it.name == "expires" || is_cache_control(it));
-        if says { self.control(scope) } else { None }
     }
 
     fn control(&mut self, scope: &Scope<'_>) -> Option<String> {
@@ -289,12 +254,12 @@ impl Writer<'_> {
         types_of(scope)
     }
 
-    /// The last of `try_files`, where it is a file; what comes before it, a folder of files does by itself.
+    /// The last of `try_files`, where it is a file of the same place; what comes before it, a folder of files does by itself.
     fn fallback(
         &mut self,
         scope: &Scope<'_>,
-        prefix: &str,
-        is_alias: bool,
+        spots: &Spots<'_>,
+        spot: &Spot<'_>,
     ) -> Option<(String, Origin)> {
         let tries = scope.own().iter().find(|directive| directive.name == "try_files")?;
         let (last, before) = tries.words.split_last()?;
@@ -304,18 +269,19 @@ impl Writer<'_> {
             return None;
         }
         let is_file = last.starts_with('/') && !last.ends_with('/') && !last.contains(['$', '?']);
-        // It is a path of the site, and the route's own files lie below its prefix.
-        let below = last.strip_prefix(prefix).filter(|below| below.starts_with('/') && !is_alias);
-        if let Some(below) = below.filter(|_| is_plain && is_file) {
+        let prefix = match &spot.key.place {
+            Place::Prefix(prefix) if spot.key.regex.is_none() => prefix.as_str(),
+            _ => "",
+        };
+        let below = last.strip_prefix(prefix).filter(|below| below.starts_with('/'));
+        let is_own = || {
+            spots.owner(last).and_then(|it| spots.all.get(it)).is_some_and(|it| it.key == spot.key)
+        };
+        if let Some(below) = below.filter(|_| is_plain && is_file && is_own()) {
             return Some((below.to_owned(), tries.origin.clone()));
         }
         let message = format!("of `{}` only files and folders are carried over", spoken(tries));
-        let help = "what is not there gets 404";
-        // An application may be there.
-        match last.starts_with('/') && last.contains(['?', '$']) {
-            true => self.output.fail(&tries.origin, message, help),
-            false => self.output.lose(&tries.origin, message, help),
-        }
+        self.output.lose(&tries.origin, message, "what is not there gets 404");
         None
     }
 }
@@ -371,49 +337,21 @@ fn mime(types: &BTreeMap<String, String>) -> String {
     table(types.iter().map(|(name, kind)| (name.as_str(), quoted(kind))))
 }
 
-/// Whether the files of a place would answer by a route that names other types, follows links that are not followed there, or looks
-/// for other files.
-pub(super) fn laxer_files<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
-    let of = |name: &str| above.settings.iter().find(|(key, ..)| *key == name);
-    let types = types_of(&location.scope);
-    let has_same_types = match of("mime") {
-        Some((_, written, _)) => *written == mime(&types),
-        None => types.is_empty(),
-    };
-    let links = location.scope.find("disable_symlinks").filter(|it| it.word(0) != "off");
-    let is_linked = links.is_some() && of("symlinks").is_none_or(|(_, it, _)| it != "\"never\"");
-    let is_moved = above.alone.is_none() && above.rules.iter().any(|rule| !rule.is_redirect());
-    let is_laxer = above.files.is_some() && (!has_same_types || is_linked || is_moved);
-    is_laxer.then_some(Shut { directive: location.directive, why: OTHER_FILES })
+/// The type that nginx names for an extension; nothing where that is the default one.
+pub(super) fn type_of(scope: &Scope<'_>, extension: &str) -> Option<String> {
+    let tables = scope.all("types");
+    let mut entries = tables.iter().flat_map(|table| table.inner());
+    let is_it = |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case(extension));
+    if tables.is_empty() {
+        let own = OF_NGINX.iter().find(|(known, _)| *known == extension);
+        return own.map(|(_, kind)| (*kind).to_owned());
+    }
+    entries.find(is_it).map(|entry| entry.name.clone())
 }
-
-const OTHER_FILES: &str = "the route around it names other types for its files, follows other links, or looks for other files";
 
 fn is_cache_control(directive: &Directive) -> bool {
     directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
 }
-
-/// What is said of the route that a place for one path or an expression is below, and not of the place.
-pub(super) const OF_ROUTES: [&str; 16] = [
-    "add_header",
-    "autoindex",
-    "brotli",
-    "brotli_static",
-    "charset",
-    "default_type",
-    "disable_symlinks",
-    "error_page",
-    "gzip",
-    "gzip_static",
-    "index",
-    "limit_conn",
-    "limit_req",
-    "types",
-    "zstd",
-    "zstd_static",
-];
-pub(super) const ROUTE_ABOVE: &str = "its files answer by the route that they are below";
-pub(super) const OF_SITES: &str = "`error_pages` are those of the site";
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
 
