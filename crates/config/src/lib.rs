@@ -42,7 +42,7 @@ pub use model::{
     Believed, Cache, CacheRule, Captures, Certificate, Check, CheckKind, ClientAuth,
     ClientAuthMode, Coding, Condition, Config, Cors, EarlyHints, Expression, Expressions,
     FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, ListenAddress, Listener,
-    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
+    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Missing, Network,
     PassthroughListener, PathChoice, PathPattern, Piece, Place, PlainHttp, ProxyTlv, RateLimit,
     Reach, Redirect, RedirectListener, RequestBuffering, RequestWord, Respond, Rewrite, Roots,
     Route, RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress, ServerSettings, SignedUrls,

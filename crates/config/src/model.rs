@@ -34,7 +34,8 @@ pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSett
 pub use reach::Reach;
 pub use respond::Respond;
 pub use route::{
-    Coding, EarlyHints, PathChoice, Place, Redirect, RequestBuffering, Rewrite, Route, Symlinks,
+    Coding, EarlyHints, Missing, PathChoice, Place, Redirect, RequestBuffering, Rewrite, Route,
+    Symlinks,
 };
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};

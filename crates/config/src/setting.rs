@@ -54,7 +54,7 @@ pub use server_address::{Roots, ServerAddress};
 pub(crate) use server_address::{located_server_address, roots};
 pub(crate) use table::Table;
 pub use template::{PathPattern, Piece, Template};
-pub(crate) use template::{destination, path_pattern, rewritten_path};
+pub(crate) use template::{TRY_PATH, destination, path_pattern, rewritten_path};
 pub(crate) use text::{
     located_text, located_texts, located_texts_or_all, text, text_or_off, texts,
 };

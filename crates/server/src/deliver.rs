@@ -246,7 +246,7 @@ impl<'d> Delivery<'d> {
         let is_last = self.is_last;
         match body {
             // `Growing` and `Upstream` do not come here: `send_whole` sent them above.
-            Body::Empty | Body::Growing(_) | Body::Upstream(_) | Body::Upgraded(_) => {
+            Body::Empty | Body::Growing(_) | Body::Upstream(_) => {
                 self.send_piece(head, Piece::Memory(&[]), is_last).await
             }
             Body::Memory(bytes) => self.send_piece(head, Piece::Memory(bytes), is_last).await,

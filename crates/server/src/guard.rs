@@ -7,7 +7,6 @@ mod cors;
 mod denied;
 mod networks;
 mod password;
-mod rate;
 mod signed;
 mod users;
 
@@ -19,13 +18,28 @@ pub use users::UsersMistake;
 
 use crate::clock::{Clock, CoarseClock};
 use crate::error_page::HttpError;
+use crate::rate_limit::{Exceeded, RateLimit};
 use crate::request::{Head, Request};
-use crate::response::{ConfiguredFields, Notes, Response};
+use crate::response::{ConfiguredFields, Held, LogNotes, Response};
 use basic::{BasicAuth, Verdicts};
 use cors::Cors;
 use networks::Networks;
-use rate::{Exceeded, RateLimit};
 use signed::SignedUrls;
+
+/// A request that a route's rules refuse.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The word that the log has for it.
+    pub reason: &'static str,
+    /// The answer.
+    pub error: HttpError,
+}
+
+impl Refusal {
+    fn new(reason: &'static str, error: impl Into<HttpError>) -> Self {
+        Self { reason, error: error.into() }
+    }
+}
 
 /// Which requests a route takes.
 #[derive(Debug)]
@@ -70,40 +84,35 @@ impl Guard {
         Ok(has_any.then_some(guard))
     }
 
-    /// Lets a request pass, and notes its user; or notes why not. A preflight, which carries no credentials, is answered
-    /// here.
+    /// Lets a request pass, by this path if not the one that was asked for, takes its place among those of its client, and notes its user. A preflight, which carries no
+    /// credentials, is answered here.
     ///
     /// # Errors
-    /// What to answer instead.
+    /// [`Refusal`].
     pub async fn admit(
         &self,
         guards: &Guards,
         configured: &ConfiguredFields,
+        path: Option<&str>,
         request: &Request<'_>,
-        notes: &mut Notes,
-    ) -> Result<Option<Response>, HttpError> {
+        held: &mut Held,
+        notes: &mut LogNotes,
+    ) -> Result<Option<Response>, Refusal> {
         if self.networks.as_ref().is_some_and(|networks| !networks.allow(request.client.host())) {
-            notes.refusal = Some("network");
-            return Err(403.into());
+            return Err(Refusal::new("network", 403));
         }
         if let Some(rate) = &self.rate {
             match rate.take(request.client.host(), guards.clock.monotonic()) {
-                Ok(in_use) => {
-                    notes.until_sent = in_use.map(|one| -> Rc<dyn fmt::Debug> { Rc::new(one) });
-                }
+                Ok(place) => held.client_place = place.map(Rc::new),
                 Err(Exceeded::Client { seconds }) => {
-                    notes.refusal = Some("rate");
                     let fields = vec![("retry-after", seconds.to_string())];
-                    return Err(HttpError { status: 429, fields });
+                    return Err(Refusal::new("rate", HttpError { status: 429, fields }));
                 }
-                Err(Exceeded::Crowd) => {
-                    notes.refusal = Some("clients-busy");
-                    return Err(503.into());
-                }
+                Err(Exceeded::Crowd) => return Err(Refusal::new("clients-busy", 503)),
             }
         }
         if let Ok(target) = request.head.target() {
-            self.refuse_file(target.path, notes)?;
+            self.refuse_file(path.unwrap_or(target.path))?;
         }
         let preflight =
             self.cors.as_ref().and_then(|cors| cors.preflight(&request.head, configured));
@@ -111,13 +120,11 @@ impl Guard {
             return Ok(preflight);
         }
         if let Some(signed) = &self.signed {
-            signed.check(request, guards.clock.wall()).map_err(|why| {
-                notes.refusal = Some(why);
-                HttpError::from(403)
-            })?;
+            let checked = signed.check(request, guards.clock.wall());
+            checked.map_err(|why| Refusal::new(why, 403))?;
         }
         if let Some(basic) = &self.basic {
-            basic.check(guards, request, notes).await?;
+            notes.user = Some(basic.check(guards, request).await?);
         }
         Ok(None)
     }
@@ -126,10 +133,9 @@ impl Guard {
     ///
     /// # Errors
     /// 403 if that is so.
-    pub fn refuse_file(&self, path: &str, notes: &mut Notes) -> Result<(), HttpError> {
+    pub fn refuse_file(&self, path: &str) -> Result<(), Refusal> {
         if self.denied.as_ref().is_some_and(|denied| denied.have(path)) {
-            notes.refusal = Some("file");
-            return Err(403.into());
+            return Err(Refusal::new("file", 403));
         }
         Ok(())
     }
@@ -143,12 +149,12 @@ impl Guard {
     }
 
     /// Adds what browsers are told of other pages that may read a response, and caches of who may have it.
-    pub fn finish(&self, head: &Head, notes: &Notes, response: &mut Response) {
+    pub fn finish(&self, head: &Head, is_refused: bool, response: &mut Response) {
         let keeps_out = self.networks.is_some() || self.signed.is_some() || self.basic.is_some();
-        let control = match notes.refusal {
-            Some(_) => Some("no-store").filter(|_| !response.fields.says_no_store()),
+        let control = match is_refused {
+            true => Some("no-store").filter(|_| !response.fields.says_no_store()),
             // A cache knows nothing of networks, passwords and signatures. What the operator says of caches holds.
-            None => Some("private").filter(|_| keeps_out && !response.fields.has("cache-control")),
+            false => Some("private").filter(|_| keeps_out && !response.fields.has("cache-control")),
         };
         if let Some(control) = control {
             let fields = std::mem::take(&mut response.fields);

@@ -19,13 +19,16 @@ pub struct Edge {
     pub is_tls: bool,
     /// Whether the connection closes after the response.
     pub closes: bool,
+    /// True if a tunnel follows the head, and no body.
+    pub begins_tunnel: bool,
 }
 
 impl Edge {
     /// For a head that is made a stream's fields.
     #[must_use]
     pub fn of_http2(date_line: [u8; DATE_LINE_BYTES], is_head: bool, is_tls: bool) -> Self {
-        Self { date_line, version: None, is_head, is_tls, closes: false }
+        let (version, closes, begins_tunnel) = (None, false, false);
+        Self { date_line, version, is_head, is_tls, closes, begins_tunnel }
     }
 
     /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
@@ -49,8 +52,7 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
             false => head.extend_from_slice(&lines_without(lines, HSTS)),
         }
     }
-    let is_tunnel = matches!(response.body, Body::Upgraded(_));
-    let has_length = !is_tunnel && !matches!(response.status, 100..=199 | 204 | 304);
+    let has_length = !edge.begins_tunnel && !matches!(response.status, 100..=199 | 204 | 304);
     match response.body.length() {
         _ if !has_length => {}
         Some(bytes) => write_content_length(head, bytes),
@@ -72,7 +74,7 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
         _ => b"",
     });
     head.extend_from_slice(b"\r\n");
-    if (edge.is_head || !has_length) && !is_tunnel {
+    if edge.is_head || !has_length {
         response.body = Body::Empty;
     }
 }

@@ -23,6 +23,7 @@ pub mod open_tunnels;
 mod pipes;
 pub mod proxy;
 pub mod proxy_cache;
+pub mod rate_limit;
 pub mod redirect;
 mod relay;
 pub mod request;

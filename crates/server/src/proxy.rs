@@ -23,8 +23,8 @@ use kettle_http::target::SlashRuns;
 use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
 
+pub(crate) use answer::note_client_gone;
 pub use answer::respond;
-pub(crate) use answer::{CLIENT_GONE, client_has_gone, departed};
 pub use buffering::BodyStore;
 pub use shared::SharedTarget;
 

@@ -48,7 +48,7 @@ use crate::files::handler::Files;
 use crate::files::object::ReadyObject;
 use crate::proxy::{self, BodyStore, ProxyRoute};
 use crate::request::Request;
-use crate::response::{Notes, Response};
+use crate::response::{Answer, Held, LogNotes, Response};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
 pub use at_hand::{Begun, ready};
@@ -124,37 +124,43 @@ pub async fn respond(
     path: &str,
     begun: Begun,
     request: &mut Request<'_>,
-    notes: &mut Notes,
-) -> Result<Response, HttpError> {
+    held: &mut Held,
+    notes: &mut LogNotes,
+) -> Result<Answer, HttpError> {
     let Begun { asked, sought } = begun;
     let asked = asked.map(|asked| Arc::new(asked.with_fields(&request.head)));
     let store = opened(route, files).await;
     let answer = match (&asked, store) {
         (Some(asked), Some(open)) if is_read(route, request) => {
             let lookup = CacheLookup { route, files, disks: files.disks(), open, pool };
-            lookup.answer(asked, sought, request, notes).await
+            lookup.answer(asked, sought, request, held, notes).await
         }
         (_, None) => CacheAnswer::Pass("bypass; detail=store", None),
         _ => CacheAnswer::Pass("method", None),
     };
     match answer {
-        CacheAnswer::Ready(response) => response,
+        CacheAnswer::Ready(answer) => answer,
         CacheAnswer::Pass(why, better) => {
             let method = request.head.method().as_str().to_owned();
             let answer =
                 proxy::respond(&route.proxy, pool, bodies, Some(path), request, notes).await;
-            let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);
-            let better = better.filter(|it| is_failure(status) && it.is_current());
+            let is_failed = match &answer {
+                Ok(Answer::Response(response)) => is_failure(response.status),
+                Ok(Answer::Tunnel(..) | Answer::Nothing(_)) => false,
+                Err(error) => is_failure(error.status),
+            };
+            let better = better.filter(|it| is_failed && it.is_current());
             if let Some(answer) = better.and_then(|object| route.stale(&object, request, notes)) {
-                return answer;
+                return answer.map(Answer::from);
             }
             route.count(CacheOutcome::Bypass, notes);
             let status = format!("fwd={why}");
-            let response = answer.map_err(|error| refused(error, &status))?;
+            let mut answer = answer.map_err(|error| refused(error, &status))?;
+            let Some(response) = answer.response_mut() else { return Ok(answer) };
             if let Some(asked) = &asked
                 && invalidates(&method, response.status)
             {
-                let keys = validating::invalid_keys(asked, &response);
+                let keys = validating::invalid_keys(asked, response);
                 let device = match store {
                     Some(open) => device(files.disks(), open),
                     None => Arc::clone(&route.store.opening),
@@ -168,13 +174,14 @@ pub async fn respond(
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it. A client that takes the request back
                     // while this is waited for ends the write.
-                    let (held, over) = oneshot::channel();
-                    notes.until_sent = Some(Rc::new((notes.until_sent.take(), held)));
+                    let (until_over, over) = oneshot::channel();
+                    held.invalidation = Some(Box::new(until_over));
                     invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
                 }
                 let _ = at_once.await;
             }
-            Ok(with_status(response, &status))
+            add_status(response, &status);
+            Ok(answer)
         }
     }
 }
@@ -189,7 +196,7 @@ fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
 }
 
 impl CachedRoute {
-    fn count(&self, outcome: CacheOutcome, notes: &mut Notes) {
+    fn count(&self, outcome: CacheOutcome, notes: &mut LogNotes) {
         self.store.responded(outcome);
         notes.cache = Some(outcome.as_str());
     }
@@ -200,7 +207,7 @@ impl CachedRoute {
         &self,
         object: &ReadyObject,
         request: &Request<'_>,
-        notes: &mut Notes,
+        notes: &mut LogNotes,
     ) -> Option<Result<Response, HttpError>> {
         let status = "hit; detail=stale-if-error";
         let answer = self.answer_from(&StoredResponse::whole(object), request, status)?;
@@ -279,9 +286,12 @@ fn hit(left: Duration) -> String {
 
 /// Says where a response came from (RFC 9211).
 fn with_status(mut response: Response, status: &str) -> Response {
-    let fields = std::mem::take(&mut response.fields);
-    response.fields = fields.with(CACHE_STATUS, by_us(status));
+    add_status(&mut response, status);
     response
+}
+
+fn add_status(response: &mut Response, status: &str) {
+    response.fields.add(CACHE_STATUS, by_us(status).as_bytes());
 }
 
 /// The same of an error of ours.

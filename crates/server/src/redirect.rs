@@ -1,6 +1,7 @@
 //! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so.
 
 pub mod pattern;
+pub mod tries;
 
 use kettle_http::target::{SlashRuns, Target, reference};
 use kettle_http::uri::percent_encode_path;

@@ -3,9 +3,11 @@
 //! A handler decides these. How they are written is the matter of `http1` and `http2`; how the body gets to the socket is
 //! decided by `Delivery::send` over HTTP/1.1 and by `Outgoing::send` over HTTP/2.
 
-use std::fmt;
+mod answer;
+mod held;
+mod log_notes;
+
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -17,10 +19,12 @@ use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
 use crate::access_log::Destination;
-use crate::backend::{Backend, Slot};
-use crate::client_address::ClientAddress;
 use crate::open_file::OpenFile;
-use crate::upstream::{Link, Trace, UpstreamBody};
+use crate::upstream::UpstreamBody;
+
+pub use answer::{Answer, Nothing, Upgraded};
+pub use held::Held;
+pub use log_notes::{LogNotes, Logged};
 
 /// A response, whatever protocol it leaves by.
 #[derive(Debug)]
@@ -34,31 +38,26 @@ pub struct Response {
     /// The path its site prefers to the listener's.
     pub tx_path: Option<TxPathChoice>,
     /// What the log says of it besides; most have nothing.
-    pub notes: Option<Box<Notes>>,
+    pub notes: Option<Box<LogNotes>>,
     /// Which log has its line.
     pub log: Destination,
-}
-
-/// What the log says of a response besides what the client sees.
-#[derive(Debug, Default)]
-pub struct Notes {
-    /// Who asked, by name and password.
-    pub user: Option<Arc<str>>,
-    /// Why the route did not let the request pass.
-    pub refusal: Option<&'static str>,
-    /// What came of looking into a store.
-    pub cache: Option<&'static str>,
-    /// What came of asking a backend.
-    pub upstream: Option<Trace>,
-    /// What is held until it is sent: its place among those of its client, and what is to be done then.
-    pub until_sent: Option<Rc<dyn fmt::Debug>>,
+    /// What is let go of once it is sent, or given up.
+    pub held: Held,
 }
 
 impl Response {
     /// A response that leaves the path to its listener, and goes to the log of the process.
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
-        Self { status, fields, body, tx_path: None, notes: None, log: Destination::Common }
+        let (tx_path, notes, log) = (None, None, Destination::Common);
+        Self { status, fields, body, tx_path, notes, log, held: Held::default() }
+    }
+
+    /// What the log says of it.
+    #[must_use]
+    pub fn logged(&self) -> Logged<'_> {
+        let Self { status, notes, log, .. } = self;
+        Logged { status: *status, notes: notes.as_deref(), destination: log }
     }
 
     /// Notes that a server did not send its body to the end, unless it was a store that could not take it.
@@ -332,8 +331,6 @@ pub enum Body {
     Growing(Box<Growing>),
     /// On their way from a backend's server.
     Upstream(Box<UpstreamBody>),
-    /// There is none: with the head the connection becomes a tunnel.
-    Upgraded(Box<Upgraded>),
 }
 
 /// A body, or a part of one, that is sent as it arrives in a file.
@@ -418,38 +415,12 @@ pub enum GrowingNext {
     End,
 }
 
-/// The server's side of a tunnel that a response begins.
-pub struct Upgraded {
-    /// The connection.
-    pub link: Link,
-    /// What the server said behind its response.
-    pub received: Vec<u8>,
-    /// Counts it on its server.
-    pub slot: Slot,
-    /// Whose it is.
-    pub backend: Arc<Backend>,
-    /// Its place among the requests of its client, until it ends.
-    pub in_use: Option<Rc<dyn fmt::Debug>>,
-    /// Where its records are to be encrypted: known once the response is sent.
-    pub path: TxPathChoice,
-    /// Which log has its line: that of the response.
-    pub log: Destination,
-    /// The client that asked for it.
-    pub client: ClientAddress,
-}
-
-impl fmt::Debug for Upgraded {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Upgraded").field("slot", &self.slot).finish_non_exhaustive()
-    }
-}
-
 impl Body {
     /// How many bytes there are; `None` if only their end will tell.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
-            Body::Empty | Body::Upgraded(_) => Some(0),
+            Body::Empty => Some(0),
             Body::Memory(bytes) => Some(bytes.len() as u64),
             Body::File { span, .. } => Some(span.bytes),
             Body::Parts(parts) => Some(parts.iter().map(Part::bytes).sum()),
@@ -462,7 +433,7 @@ impl Body {
     #[must_use]
     pub fn file(&self) -> Option<&OpenFile> {
         match self {
-            Body::Empty | Body::Memory(_) | Body::Upstream(_) | Body::Upgraded(_) => None,
+            Body::Empty | Body::Memory(_) | Body::Upstream(_) => None,
             Body::File { file, .. } => Some(file),
             Body::Growing(growing) => Some(&growing.file),
             Body::Parts(parts) => parts.iter().find_map(|part| match part {

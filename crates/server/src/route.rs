@@ -3,7 +3,8 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
-mod before;
+pub mod before;
+mod build;
 pub mod conditions;
 mod listener;
 mod mistake;
@@ -11,7 +12,7 @@ mod names;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -31,10 +32,10 @@ use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
-use mistake::{root_diagnostic, users_diagnostic};
 use names::SiteNames;
 
-pub use before::Before;
+use before::Before;
+use build::build_routes;
 use conditions::Asked;
 use listener::HttpsSites;
 pub use listener::KnownNames;
@@ -85,7 +86,7 @@ pub struct Site {
     /// In the order of the file.
     routes: Vec<Route>,
     /// They by their places: there may be ten thousand.
-    index: RouteIndex,
+    index: Arc<RouteIndex>,
     /// Sites with the same number show the same certificates.
     certificates: usize,
     /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
@@ -103,6 +104,8 @@ pub struct Route {
     pub rules: Option<Box<Rules>>,
     /// Who answers.
     pub handler: Handler,
+    /// Who answers where there is no file.
+    pub missing: Option<Handler>,
     /// Which log has its lines, if not the site's.
     log: Option<Destination>,
 }
@@ -155,12 +158,6 @@ impl Handler {
             _ => None,
         }
     }
-
-    /// Whether paths may have an encoded slash.
-    #[must_use]
-    pub fn takes_encoded_slashes(&self) -> bool {
-        self.proxy().is_some_and(|route| route.takes_encoded_slashes)
-    }
 }
 
 impl Router {
@@ -183,7 +180,9 @@ impl Router {
         for (number, site) in config.sites.iter().enumerate() {
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
-            let routes = build_routes(config, site, (upstreams, stores), open, &mut diagnostics);
+            let all = SiteRoutes::of(site);
+            let routes =
+                build_routes(config, site, &all, (upstreams, stores), open, &mut diagnostics);
             sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -197,8 +196,7 @@ impl Router {
                     .map(|(status, path)| (*status, path.value.clone()))
                     .collect(),
                 before: site.before.iter().map(|it| Before::new(site, it)).collect(),
-                // A valid configuration has no expressions that are too large.
-                index: RouteIndex::of(&site.routes).unwrap_or_default(),
+                index: all.index,
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
                 client_auth: client_auth.get(number).copied().flatten(),
@@ -255,8 +253,9 @@ impl Router {
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
         for site in Arc::get_mut(&mut self.sites).unwrap() {
             let handler = Handler::Echo(echo);
-            site.routes = vec![Route { when: Vec::new(), rules: None, handler, log: None }];
-            site.index = RouteIndex::of(&[kettle_config::Route::default()]).unwrap();
+            site.routes =
+                vec![Route { when: Vec::new(), rules: None, handler, missing: None, log: None }];
+            site.index = Arc::new(RouteIndex::of(&[kettle_config::Route::default()]).unwrap());
         }
         self
     }
@@ -397,6 +396,26 @@ impl Site {
     }
 }
 
+impl Route {
+    /// The requests that it passes to a backend, if it has one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&ProxyRoute> {
+        self.missing.as_ref().unwrap_or(&self.handler).proxy()
+    }
+
+    /// True if paths may have an encoded slash.
+    #[must_use]
+    pub fn takes_encoded_slashes(&self) -> bool {
+        self.proxy().is_some_and(|route| route.takes_encoded_slashes)
+    }
+
+    /// What it asks of clients; none if everybody may ask it.
+    #[must_use]
+    pub fn guard(&self) -> Option<&Guard> {
+        self.rules.as_ref()?.guard.as_ref()
+    }
+}
+
 impl Rules {
     /// `same` are those of the same route as they are in force, if any.
     fn load(
@@ -430,65 +449,6 @@ fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
 pub fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
     let mut first = HashMap::new();
     keys.enumerate().map(|(number, key)| Some(*first.entry(key?).or_insert(number))).collect()
-}
-
-/// A site's routes, in the order of the file. Of those that are `open` it takes what cannot be opened again, and what clients have
-/// asked for lately.
-fn build_routes(
-    config: &Config,
-    site: &kettle_config::Site,
-    (upstreams, stores): (&Upstreams, &Stores),
-    open: &[Route],
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Route> {
-    let mut routes = Vec::with_capacity(site.routes.len());
-    let all = SiteRoutes::of(site);
-    for (number, route) in site.routes.iter().enumerate() {
-        // Of the same configuration, so that the numbers are the same.
-        let same = open.get(number);
-        let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
-        let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
-        let handler = match &route.root {
-            None if let Some(proxy) = proxy => {
-                let cache = route.cache.as_ref();
-                match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {
-                    Some(cached) => Handler::Cached(Arc::new(cached)),
-                    None => Handler::Proxy(proxy),
-                }
-            }
-            None => {
-                let configured = ConfiguredFields::new(&site.headers, &route.headers);
-                match &route.respond {
-                    Some(respond) => Handler::Fixed(Arc::new(Fixed::new(respond, configured))),
-                    None => Handler::Nothing(configured),
-                }
-            }
-            Some(root) => match FileRoute::open(&all, route, &root.value) {
-                Ok(files) => Handler::Files(Arc::new(files)),
-                Err(_) if let Some(files) = same.and_then(|it| files_of(it, &root.value)) => {
-                    Handler::Files(files)
-                }
-                Err(error) => {
-                    diagnostics.push(root_diagnostic(config, root, error));
-                    continue;
-                }
-            },
-        };
-        match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
-            Ok(rules) => {
-                let log = own_log(config, route.access_log.as_ref());
-                routes.push(Route { when: route.when.clone(), rules, handler, log });
-            }
-            Err(mistake) => diagnostics.push(users_diagnostic(mistake)),
-        }
-    }
-    routes
-}
-
-/// The files of a route that is open, if they are those of this root.
-fn files_of(route: &Route, root: &Path) -> Option<Arc<FileRoute>> {
-    let Handler::Files(files) = &route.handler else { return None };
-    (files.root.path() == root).then(|| Arc::clone(files))
 }
 
 fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {

@@ -113,6 +113,8 @@ impl WorkerState {
             guards: Guards::default(),
             pool: Rc::default(),
             spool: budgets.spool,
+            #[cfg(test)]
+            forgets_notes: Default::default(),
         };
         responder.files.disks().bound_unwritten(budgets.unwritten_bytes);
         Self {

@@ -63,7 +63,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["backend", "stores"],
     &["offloads", "spool"],
     &["access_log", "metrics"],
-    &["clock", "deadlines", "open_file", "pipes", "turns", "tx_path"],
+    &["clock", "deadlines", "open_file", "pipes", "rate_limit", "turns", "tx_path"],
     &["disk"],
     &["client_address"],
 ];

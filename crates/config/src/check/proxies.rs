@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::Help;
-use crate::model::{Backend, Config, FieldTemplate, Route, SendProxy, StartTls};
+use crate::model::{Backend, Config, FieldTemplate, Missing, Route, SendProxy, StartTls};
 use crate::read::Reader;
 use crate::setting::is_own_request_header;
 
@@ -30,10 +30,19 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 
 /// A route has files or a backend, and the settings of one of both; and what is about `fallback` needs one.
 fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let has_both = route.missing == Missing::Backend;
     let (others, what) = match route.backend {
+        Some(_) if has_both => (&[][..], ""),
         Some(_) => (FILES, "is about files, and the route has a backend"),
         None => (REQUESTS, "is about requests to a backend, and the route has none"),
     };
+    if has_both
+        && (route.backend.is_none() || !reader.is_written(&format!("{trail}.root")))
+        && let Some(place) = reader.place(&format!("{trail}.missing"))
+    {
+        let message = "files that are missing are asked of `backend`, so `root` and `backend` stand here both".to_owned();
+        reader.report_at(&place, message, Help::act("write them, or remove this"));
+    }
     for name in others {
         if let Some(place) = reader.place(&format!("{trail}.{name}")) {
             let message = format!("`{name}` {what}");
@@ -122,6 +131,7 @@ fn check_backend(trail: &str, backend: &Backend, reader: &mut Reader<'_>) {
 const FILES: &[&str] = &[
     "root",
     "index",
+    "try",
     "fallback",
     "fallback_for_folders",
     "fallback_except",
@@ -141,6 +151,7 @@ const OF_FALLBACK: &[&str] = &["fallback_for_folders", "fallback_except"];
 
 /// What only requests to a backend have.
 const REQUESTS: &[&str] = &[
+    "add_prefix",
     "backend_host",
     "request_headers",
     "timeout",

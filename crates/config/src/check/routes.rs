@@ -3,7 +3,7 @@
 use super::{conditions, places};
 use crate::diagnostic::Help;
 use crate::glob::{CacheControl, DenyPatterns};
-use crate::model::{Expression, PathChoice, PathPattern, Route, Site, Template};
+use crate::model::{Expression, PathChoice, PathPattern, Place, Route, Site, Template};
 use crate::read::Reader;
 use crate::route_index::RouteIndex;
 use crate::rule_index::RuleIndex;
@@ -45,6 +45,7 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
         let trail = format!("site.{index}.route.{number}");
         conditions::check(&trail, &route.when, reader);
         check_answer(&trail, route, reader);
+        check_paths(&trail, route, reader);
         let rules = Rules::of(&route.redirects, &route.rewrites);
         check_rules(&trail, route.regex.as_ref(), &rules, reader);
         check_circles(&trail, route, reader);
@@ -84,6 +85,37 @@ fn check_answer(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     {
         let message = "a response of this status has no body".to_owned();
         reader.report_at(&place, message, Help::act("remove it, or write another `status`"));
+    }
+}
+
+/// What is tried has words that stand for something, and what is stripped is there.
+fn check_paths(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let groups = route.regex.as_ref().map_or(0, Expression::groups);
+    let has_group = |name: &str| route.regex.as_ref().is_some_and(|it| it.has_group(name));
+    for (number, text) in route.tries.iter().enumerate() {
+        let Some(template) = Template::of_try(text) else { continue };
+        let missing = template.names().find(|name| !has_group(name)).map(str::to_owned);
+        let missing = missing.or((template.captures() > groups).then(|| (groups + 1).to_string()));
+        if let Some(missing) = missing
+            && let Some(place) = reader.place(&format!("{trail}.try.{number}"))
+        {
+            let message = format!("{{{missing}}} is nothing: `regex` has no such group");
+            reader.report_at(&place, message, Help::act("write a `regex` with that group"));
+        }
+    }
+    let is_stripped = match route.place() {
+        _ if route.regex.is_some() => false,
+        Some(Place::TextPrefix(text)) => route.backend.is_some() || text.ends_with('/'),
+        Some(Place::Prefix(_)) => true,
+        Some(Place::Exact(_)) => route.backend.is_some(),
+        None => false,
+    };
+    if route.strip_prefix
+        && !is_stripped
+        && let Some(place) = reader.place(&format!("{trail}.strip_prefix"))
+    {
+        let message = "only whole segments can be taken off: those of `prefix`, or of a `text_prefix` that ends with a slash".to_owned();
+        reader.report_at(&place, message, Help::act("remove it, or write such a place"));
     }
 }
 

@@ -12,8 +12,8 @@ use crate::located::Located;
 use crate::rule_index::PathKey;
 use crate::setting::{
     BackendHost, CacheRule, Expression, FieldTemplate, LogTarget, MIB, Network, PathPattern,
-    Template, backend_host, cache_rules, destination, duration, expression, flag, headers,
-    located_path, located_text, log_target, mime_types, networks, one_number, optional,
+    TRY_PATH, Template, backend_host, cache_rules, destination, duration, expression, flag,
+    headers, located_path, located_text, log_target, mime_types, networks, one_number, optional,
     path_pattern, request_headers, required, rewritten_path, rules, section, sections, settings,
     size, text, text_or_off, texts, word, word_list,
 };
@@ -53,6 +53,16 @@ words! {
         All = "all",
         /// No client.
         Off = "off",
+    }
+}
+
+words! {
+    /// The answer where a route has no file.
+    pub enum Missing {
+        /// 404, or what `fallback` says.
+        NotFound = "not-found",
+        /// The answer of `backend`, which gets all requests but GET and HEAD at once.
+        Backend = "backend",
     }
 }
 
@@ -111,6 +121,14 @@ settings! {
         /// come back.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
+        /// With `root`: what answers where no file does.
+        pub missing: Missing = word(Missing::NotFound),
+        /// With `backend`: takes the route's `prefix`, `text_prefix` or `exact` off the path that servers are sent; with `root`: off
+        /// the path that is looked for, if it is a `text_prefix` that ends with a slash (`prefix` is replaced in any case).
+        pub strip_prefix: bool = flag(false),
+        /// With `backend`: put before the path that servers are sent, and taken off the paths of their redirects. What clients ask
+        /// for stays the key of stored responses.
+        pub add_prefix: Option<String> = optional(text(&rules::PATH_TEXT, "/"), "nothing is put before"),
         /// With `backend`: the `Host` that its servers are sent, with or without a port. `"{host}"` is the host that the client
         /// asks for without its port, `"{host}:{port}"` the same with the port: the one that the client asks for, or else the
         /// usual one.
@@ -174,6 +192,10 @@ settings! {
         pub signed_urls: Option<SignedUrls> = optional(section(), "no signature is needed"),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
+        /// Paths below `root` that are looked for one after the other in place of the one asked for; the first that is there answers.
+        /// `{path}` is the path asked for, below `root`; `{1}` and `{name}` are groups of the route's `regex`. One that ends with a
+        /// slash is a folder, any other a file: `["{path}", "{path}.html", "{path}/"]`.
+        pub tries: Vec<String> as "try" = texts(&TRY_PATH, &[]),
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
         /// browser. A folder without an index file counts as nothing unless it is listed.
         pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
@@ -276,6 +298,9 @@ impl Route {
     pub fn replaced(&self) -> &str {
         match self.place() {
             Some(Place::Prefix(prefix)) if self.regex.is_none() => prefix,
+            Some(Place::TextPrefix(text)) if self.regex.is_none() && self.strip_prefix => {
+                text.strip_suffix('/').unwrap_or_default()
+            }
             _ => "",
         }
     }

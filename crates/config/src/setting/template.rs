@@ -44,6 +44,11 @@ impl Template {
         read_destination(text).is_ok()
     }
 
+    /// The template of a path to try; `None` if this text is none.
+    pub fn of_try(text: &str) -> Option<Self> {
+        read_try(text).ok()
+    }
+
     /// Whether a rewrite may look for what this text says.
     pub fn is_rewritten_path(text: &str) -> bool {
         read_rewritten_path(text).is_ok()
@@ -111,6 +116,25 @@ impl Template {
 fn is_group_name(name: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.bytes().all(is_of_name) && name.starts_with(|first: char| !first.is_ascii_digit())
+}
+
+/// A path below a folder, of a request's own path and of the groups of an expression.
+fn read_try(text: &str) -> Result<Template, Wrong> {
+    let template = Template::read(text)?;
+    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Rest);
+    if template.pieces.iter().any(is_other) {
+        return wrong("its words are {path}, {1} to {9} and the names of groups");
+    }
+    if text.starts_with('=') {
+        return wrong("404 is the answer without it");
+    }
+    if !text.starts_with('/') && !text.starts_with("{path}") {
+        return wrong("it begins with a slash or with {path}");
+    }
+    if text.contains(['?', '#', '\\']) || text.chars().any(char::is_control) {
+        return wrong("it is a path alone, written as it is decoded");
+    }
+    Ok(template)
 }
 
 /// A URL, or a path on the same host, that no request can turn into one of another host.
@@ -212,6 +236,11 @@ static DESTINATION: TextRule = TextRule {
     what: "a URL, or a path that begins with a slash",
     example: "https://example.org{path}",
     read: |text| read_destination(text).map(|_| text.to_owned()),
+};
+pub(crate) static TRY_PATH: TextRule = TextRule {
+    what: "a path below `root`",
+    example: "{path}.html",
+    read: |text| read_try(text).map(|_| text.to_owned()),
 };
 static REWRITTEN_PATH: TextRule = TextRule {
     what: "a path that begins with a slash",

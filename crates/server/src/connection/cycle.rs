@@ -19,10 +19,9 @@ use crate::deadlines::{Interrupt, Stage};
 use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
-use crate::proxy;
 use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, TlsSource};
 use crate::respond::{self, respond};
-use crate::response::{Body, Response};
+use crate::response::{Answer, Body, Logged, Nothing, Response};
 use crate::setup::Answering;
 use crate::tx_path::{Reason, TxPath};
 use crate::upstream::Trace;
@@ -103,20 +102,25 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, arrival.client.clone());
-        let mut response = respond(&self.worker.responder, answering.router(), &mut request).await;
-        let closes = self.closes_after(&mut request, state, &response.body);
-        if proxy::client_has_gone(&response) {
-            // The client has gone, so its next requests need no answer either.
-            let Request { head, body, .. } = request;
-            drop(body);
-            self.log_unsent(stream.session(), &head, &response, &arrival);
-            return Err(End::Quiet);
-        }
+        let responder = &self.worker.responder;
+        let (mut response, upgraded) =
+            match respond(responder, answering.router(), &mut request).await {
+                Answer::Response(response) => (response, None),
+                Answer::Tunnel(response, upgraded) => (response, Some(upgraded)),
+                // Its next requests need no answer either.
+                Answer::Nothing(nothing) => {
+                    let Request { head, body, .. } = request;
+                    drop(body);
+                    self.log_unsent(stream.session(), &head, &nothing, &arrival);
+                    return Err(End::Quiet);
+                }
+            };
+        let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);
         if let Some((stream, beside)) = request.body.stream_and_rest() {
             let head = Some(&*request.head);
             self.deliver(stream, beside, head, &mut response, closes, &arrival).await?;
-            if let Body::Upgraded(mut upgraded) = response.body {
-                upgraded.log = response.log;
+            if let Some(mut upgraded) = upgraded {
+                upgraded.path = self.preference(&response).choice;
                 return Err(End::Upgraded(upgraded));
             }
         }
@@ -253,9 +257,6 @@ impl Connection {
 
     /// Whether the connection ends with the response to this request.
     fn closes_after(&mut self, request: &mut Request<'_>, state: &CycleState, body: &Body) -> bool {
-        if matches!(body, Body::Upgraded(_)) {
-            return false;
-        }
         let Some(stream) = request.body.stream() else { return true };
         if stream.must_close() || !self.follow_reload(stream.session()) {
             return true;
@@ -320,6 +321,7 @@ impl Connection {
             },
             is_tls: !stream.is_plain(),
             closes,
+            begins_tunnel: response.status == 101,
         };
         let mut head = self.worker.head_buffer();
         write_head(&mut head, response, &edge);
@@ -327,9 +329,6 @@ impl Connection {
         let write_timeout = self.snapshot.config.limits.write_timeout;
         let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, beside);
         let preference = self.preference(response);
-        if let Body::Upgraded(upgraded) = &mut response.body {
-            upgraded.path = preference.choice;
-        }
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();
         let body = &mut response.body;
@@ -342,7 +341,7 @@ impl Connection {
         let head_bytes = if has_begun { head.len() as u64 } else { 0 };
         let bytes_sent = head_bytes + delivered.body_bytes;
         let session = stream.session();
-        self.log(session, request, response, bytes_sent, &delivered, arrival);
+        self.log(session, request, response.logged(), bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
@@ -399,30 +398,30 @@ impl Connection {
         }
     }
 
-    /// Logs a response that nobody was there for.
+    /// Logs a request whose client did not wait for its response.
     pub(super) fn log_unsent(
         &self,
         session: Option<&Session>,
         head: &Head,
-        response: &Response,
+        nothing: &Nothing,
         arrival: &Arrival,
     ) {
-        self.log(session, Some(head), response, 0, &Delivered::NOTHING, arrival);
+        self.log(session, Some(head), nothing.logged(), 0, &Delivered::NOTHING, arrival);
     }
 
-    /// Counts a response, and writes its line; over plain HTTP there is no session.
+    /// Counts an answer, and writes its line; over plain HTTP there is no session.
     pub(super) fn log(
         &self,
         session: Option<&Session>,
         head: Option<&Head>,
-        response: &Response,
+        Logged { status, notes, destination }: Logged<'_>,
         bytes_sent: u64,
         delivered: &Delivered,
         arrival: &Arrival,
     ) {
         let metrics = &self.worker.metrics;
         let duration = arrival.instant.elapsed();
-        metrics.response(delivered.path, response.status, bytes_sent, duration);
+        metrics.response(delivered.path, status, bytes_sent, duration);
         // A plain response has no preferred path.
         if let Some(reason) = delivered.reason.filter(|_| delivered.path != TxPath::Plain) {
             metrics.not_preferred(reason);
@@ -430,11 +429,10 @@ impl Connection {
         if !delivered.completed {
             metrics.response_truncated();
         }
-        let notes = response.notes.as_deref();
         if let Some(reason) = notes.and_then(|notes| notes.refusal) {
             metrics.request_refused(reason);
         }
-        if !self.worker.log.is_on(&response.log) {
+        if !self.worker.log.is_on(destination) {
             return;
         }
         let entry = ResponseEntry {
@@ -444,7 +442,7 @@ impl Connection {
             method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
             target: head.map_or(&[], |head| head.raw_target().as_bytes()),
             version: head.map_or("", |head| head.version().as_str()),
-            status: response.status,
+            status,
             user: notes.and_then(|notes| notes.user.as_deref()),
             refusal: notes.and_then(|notes| notes.refusal),
             cache: notes.and_then(|notes| notes.cache),
@@ -462,7 +460,7 @@ impl Connection {
             request_id: &arrival.client.request_id,
             completed: delivered.completed,
         };
-        self.worker.log.record(&response.log, &entry);
+        self.worker.log.record(destination, &entry);
     }
 }
 

@@ -31,7 +31,8 @@ impl Connection {
         let Some((head, is_head, mut response)) = answered else { return };
         let arrival = Arrival::now(1, self.client(head.as_ref(), 1));
         let (date_line, version) = (self.worker.date_line(), head.as_ref().map(Head::version));
-        let edge = Edge { date_line, version, is_head, is_tls: false, closes: true };
+        let (closes, begins_tunnel) = (true, false);
+        let edge = Edge { date_line, version, is_head, is_tls: false, closes, begins_tunnel };
         let mut bytes = Vec::new();
         write_head(&mut bytes, &mut response, &edge);
         let head_bytes = bytes.len();
@@ -43,7 +44,7 @@ impl Connection {
         let completed = said_bytes == bytes.len();
         let body_bytes = said_bytes.saturating_sub(head_bytes) as u64;
         let delivered = Delivered { body_bytes, completed, ..Delivered::NOTHING.in_plain() };
-        self.log(None, head.as_ref(), &response, said_bytes as u64, &delivered, &arrival);
+        self.log(None, head.as_ref(), response.logged(), said_bytes as u64, &delivered, &arrival);
         drop((head, response, bytes));
         if completed {
             self.hear_out(socket).await;

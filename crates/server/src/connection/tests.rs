@@ -2,6 +2,7 @@
 
 mod allocations;
 mod bodies;
+mod notes;
 mod reloads;
 mod stops;
 mod turns;

@@ -1,6 +1,5 @@
 //! A connection that has changed to another protocol: from here on it is a tunnel to the server that agreed.
 
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +12,7 @@ use super::Connection;
 use crate::backend::Slot;
 use crate::client_address::ClientAddress;
 use crate::deadlines::Deadline;
+use crate::rate_limit::ClientPlace;
 use crate::relay::Side;
 use crate::response::Upgraded;
 use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
@@ -27,7 +27,7 @@ pub(super) struct TunnelEnds {
     server: Opened,
     slot: Slot,
     /// The place among the requests of its client, until it ends.
-    in_use: Option<Rc<dyn fmt::Debug>>,
+    client_place: Option<Rc<ClientPlace>>,
 }
 
 impl TunnelEnds {
@@ -39,13 +39,13 @@ impl TunnelEnds {
         deadline: Rc<Deadline>,
         number: u64,
     ) {
-        let Self { settings, peers, server, slot, in_use } = self;
+        let Self { settings, peers, server, slot, client_place } = self;
         let client = ClientSide { side: client, received, server_name: None };
         // Its time begins here: how long its client had been connected says nothing.
         let began = Instant::now();
         let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, began);
         tunnel.carry_between(client, server, slot).await;
-        drop(in_use);
+        drop(client_place);
     }
 }
 
@@ -77,7 +77,7 @@ impl Connection {
         upgraded: Upgraded,
         peer: ClientAddress,
     ) -> Option<TunnelEnds> {
-        let Upgraded { link, received, slot, backend, in_use, path, log, client } = upgraded;
+        let Upgraded { link, received, slot, backend, client_place, path, log, client } = upgraded;
         let peers = self.peers(client, peer)?;
         let path = match path {
             TxPathChoice::User => TunnelPathChoice::User,
@@ -99,7 +99,7 @@ impl Connection {
             Link::Plain(socket) => Side::from(socket),
         };
         let server = Opened { side, greeting: received };
-        Some(TunnelEnds { settings, peers, server, slot, in_use })
+        Some(TunnelEnds { settings, peers, server, slot, client_place })
     }
 }
 

@@ -1,16 +1,18 @@
 //! How the files below a prefix are served: a route of the configuration, with its root opened.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kettle_config::{CacheControl, Coding, DenyPatterns, Place, Route, Site};
+use kettle_config::{CacheControl, Coding, DenyPatterns, Missing, Place, Route, RouteIndex, Site};
 use rustix::io::Errno;
 
 use super::generation::Generation;
 use super::mime::ContentTypes;
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
+use crate::redirect::tries::Tries;
 use crate::response::ConfiguredFields;
 
 /// A prefix and the files that answer below it.
@@ -28,10 +30,14 @@ pub struct FileRoute {
     is_root_missed: AtomicBool,
     /// File names that answer for a folder.
     pub index: Vec<String>,
-    /// Of such files those that another route answers, by their paths below the root, in order. Their route may ask for more.
-    pub foreign_index: Vec<String>,
+    /// The routes that may answer for such a file. They may ask for more.
+    pub others: Option<OtherRoutes>,
     /// Files that answer for no path.
     pub denied: Option<DeniedFiles>,
+    /// The paths that are looked for in place of the one asked for.
+    pub tries: Option<Tries>,
+    /// True if a backend answers where no file does.
+    pub leaves_missing: bool,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
     /// Whether it answers for folders without an index file, too.
@@ -56,38 +62,63 @@ pub struct FileRoute {
     pub configured: ConfiguredFields,
 }
 
-/// A site, whose routes are found by the last names of their prefixes: each is asked for by all others.
+/// A site, as its routes see each other.
 #[derive(Debug)]
 pub struct SiteRoutes<'s> {
     site: &'s Site,
-    /// Names and prefixes, in order.
-    prefixes: Vec<(&'s str, &'s str)>,
+    /// Its routes by their places.
+    pub index: Arc<RouteIndex>,
+    /// The numbers of the routes of each place. Where there are several, their conditions say which one answers.
+    by_place: HashMap<PlaceKey<'s>, Vec<usize>>,
+}
+
+type PlaceKey<'s> = (Option<Place<'s>>, Option<&'s str>);
+
+fn key_of(route: &Route) -> PlaceKey<'_> {
+    (route.place(), route.regex.as_ref().map(|regex| regex.as_str()))
 }
 
 impl<'s> SiteRoutes<'s> {
     /// The routes of a site.
     #[must_use]
     pub fn of(site: &'s Site) -> Self {
-        let plain = site.routes.iter().filter_map(kettle_config::Route::place).map(Place::text);
-        let mut prefixes: Vec<_> =
-            plain.filter_map(|prefix| Some((prefix.rsplit('/').next()?, prefix))).collect();
-        prefixes.sort_unstable();
-        Self { site, prefixes }
+        let mut by_place: HashMap<_, Vec<usize>> = HashMap::new();
+        for (number, route) in site.routes.iter().enumerate() {
+            by_place.entry(key_of(route)).or_default().push(number);
+        }
+        // A valid configuration has no expressions that are too large.
+        let index = Arc::new(RouteIndex::of(&site.routes).unwrap_or_default());
+        Self { site, index, by_place }
+    }
+}
+
+/// The other routes of a site, as one that has files sees them.
+#[derive(Clone, Debug)]
+pub struct OtherRoutes {
+    index: Arc<RouteIndex>,
+    /// The routes that are of one place with this one.
+    own: Box<[usize]>,
+    /// What `root` replaces of a path.
+    replaced: Box<str>,
+}
+
+impl OtherRoutes {
+    /// Those that a route is beside; none if it is alone.
+    #[must_use]
+    pub fn beside(routes: &SiteRoutes<'_>, route: &Route) -> Option<Self> {
+        (routes.site.routes.len() > 1).then(|| Self {
+            index: Arc::clone(&routes.index),
+            own: routes.by_place.get(&key_of(route)).cloned().unwrap_or_default().into(),
+            replaced: route.replaced().into(),
+        })
     }
 
-    /// The paths below a route's root that are those of an index file and have a route of their own.
-    fn foreign_index(&self, route: &Route) -> Vec<String> {
-        let below = format!("{}/", route.replaced());
-        let mut foreign = Vec::new();
-        for name in &route.index {
-            let first = (name.as_str(), below.as_str());
-            let start = self.prefixes.partition_point(|other| *other < first);
-            let named = self.prefixes[start..].iter().take_while(|(other, _)| other == name);
-            let paths = named.map_while(|(_, prefix)| prefix.strip_prefix(&below));
-            foreign.extend(paths.map(str::to_owned));
-        }
-        foreign.sort_unstable();
-        foreign
+    /// The path of a file below the root, if one of them answers for it.
+    #[must_use]
+    pub fn path_of(&self, relative: &str) -> Option<String> {
+        let path = format!("{}/{relative}", self.replaced);
+        let answering = self.index.find(&path, |_| true);
+        answering.is_none_or(|answering| !self.own.contains(&answering)).then_some(path)
     }
 }
 
@@ -114,8 +145,10 @@ impl FileRoute {
             generation: Generation::of(number),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
-            foreign_index: routes.foreign_index(route),
+            others: OtherRoutes::beside(routes, route),
             denied: DeniedFiles::of(route),
+            tries: Tries::of(route),
+            leaves_missing: route.missing == Missing::Backend && route.backend.is_some(),
             fallback: route.fallback.clone(),
             falls_back_for_folders: route.fallback_for_folders,
             fallback_except: DenyPatterns::new(&route.fallback_except),
@@ -179,29 +212,34 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 #[cfg(test)]
 mod tests {
+    use kettle_config::Expression;
+
     use super::*;
 
     #[test]
-    fn index_files_with_a_route_of_their_own_are_foreign_to_those_above() {
+    fn files_of_other_places_are_another_route_s() {
         let route = |prefix: &str| Route { prefix: Some(prefix.to_owned()), ..Route::default() };
-        let with = |prefix: &str, index: &[&str]| Route {
-            index: index.iter().map(|name| (*name).to_owned()).collect(),
-            ..route(prefix)
-        };
-        let prefixes = ["/", "/a/b/index.html", "/a/home.html", "/index.html/", "/ab/index.html"];
-        let site = Site { routes: prefixes.map(route).into(), ..Site::default() };
+        let prefixes = ["/", "/a/b/index.html", "/a/home.html", "/index.html/", "/a", "/a"];
+        let mut site = Site { routes: prefixes.map(route).into(), ..Site::default() };
+        let regex = Some(Expression::new(r"\.php$").unwrap());
+        site.routes.push(Route { regex, ..Route::default() });
         let routes = SiteRoutes::of(&site);
-        for (prefix, index, expected) in [
-            ("/", &["index.html"][..], &["a/b/index.html", "ab/index.html", "index.html"][..]),
-            ("/a", &["index.html", "home.html"], &["b/index.html", "home.html"]),
-            ("/a/b/", &["index.html"], &["index.html"]),
-            ("/a/b/index.html", &["index.html"], &[]),
-            ("/", &["home.htm"], &[]),
+        for (number, relative, path) in [
+            (0, "index.html", Some("/index.html")),
+            (0, "home.html", None),
+            (0, "index.php", Some("/index.php")),
+            (0, "a/b/index.html", Some("/a/b/index.html")),
+            (4, "b/index.html", Some("/a/b/index.html")),
+            (4, "home.html", Some("/a/home.html")),
+            // The second of one place may answer in place of the first.
+            (5, "index.html", None),
+            (1, "", None),
         ] {
-            let mut expected = expected.to_vec();
-            expected.sort_unstable();
-            assert_eq!(routes.foreign_index(&with(prefix, index)), expected, "{prefix}");
+            let others = OtherRoutes::beside(&routes, &site.routes[number]).unwrap();
+            assert_eq!(others.path_of(relative).as_deref(), path, "{number} {relative}");
         }
+        let alone = Site { routes: vec![route("/")], ..Site::default() };
+        assert!(OtherRoutes::beside(&SiteRoutes::of(&alone), &alone.routes[0]).is_none());
     }
 
     #[test]

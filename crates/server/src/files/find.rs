@@ -373,13 +373,15 @@ fn look(
     reach: Reach,
 ) -> Result<(Below, LocateOutcome), Errno> {
     let preference = preference.among(&route.codings);
-    let (index, foreign) = (&*route.index, &*route.foreign_index);
-    let sought =
-        Sought { relative, index, foreign, denied: route.denied.as_ref(), preference, purpose };
+    let (index, others, denied) = (&*route.index, route.others.as_ref(), route.denied.as_ref());
+    let sought = Sought { relative, index, others, denied, preference, purpose };
     let is_sure = |located: &LocateOutcome| {
         matches!(
             located,
-            LocateOutcome::File(_) | LocateOutcome::WouldBlock | LocateOutcome::Beyond(_)
+            LocateOutcome::File(_)
+                | LocateOutcome::Elsewhere(_)
+                | LocateOutcome::WouldBlock
+                | LocateOutcome::Beyond(_)
         )
     };
     known.look_below(reach.wait(), |root| locate::locate(root, sought, reach), is_sure)

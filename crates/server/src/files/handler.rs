@@ -1,6 +1,7 @@
 //! The handler of files: remembered ones at once, others after a look at the file system.
 
 mod objects;
+mod tries;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -56,6 +57,17 @@ pub struct Files {
     metrics: Arc<WorkerMetrics>,
 }
 
+/// What files say to a request.
+#[derive(Debug)]
+pub enum FileAnswer {
+    /// This.
+    Response(Response),
+    /// The file that answers for a folder is another route's, by this path.
+    Elsewhere(String),
+    /// No file is there, and a backend answers then.
+    Missing,
+}
+
 impl Files {
     /// Files of which nothing is remembered yet.
     #[must_use]
@@ -108,7 +120,7 @@ impl Files {
     /// The answer from a file that was looked at within the period of revalidation; `None` if it
     /// takes a look at the file system, or is an error. `path` is that of the request's target.
     pub fn ready(&self, route: &FileRoute, path: &str, head: &Head) -> Option<Response> {
-        if !matches!(head.method(), Method::Get | Method::Head) {
+        if route.tries.is_some() || !matches!(head.method(), Method::Get | Method::Head) {
             return None;
         }
         self.remembered(route, key(route, route.below(path)?, head), head)?.ok()
@@ -155,20 +167,27 @@ impl Files {
         target: Target<'_>,
         asked: &str,
         request: &Request<'_>,
-    ) -> Result<Response, HttpError> {
+    ) -> Result<FileAnswer, HttpError> {
         let head = &*request.head;
         if let Some(answer) = allow(head.method(), &route.configured) {
-            return answer;
+            return answer.map(FileAnswer::Response);
         }
         let below = route.below(target.path).ok_or(404_u16)?;
+        if let Some(tries) = &route.tries {
+            return self.try_each(route, tries, target, below, request).await;
+        }
         let is_rewritten = asked != target.path;
         let falls_back = || route.falls_back_for(target.path) && route.falls_back_for(asked);
         let Some(relative) = below.strip_prefix('/') else {
-            return if is_rewritten { Err(404.into()) } else { Ok(add_slash(route, target)) };
+            return match is_rewritten {
+                true => Err(404.into()),
+                false => Ok(FileAnswer::Response(add_slash(route, target))),
+            };
         };
         let key = key(route, below, head);
         let (found, root, look) = self.lookup(route, relative, key).await?;
-        match found {
+        let response = match found {
+            LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
             LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             // From the path that was asked for its links would lead elsewhere.
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
@@ -179,35 +198,15 @@ impl Files {
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
                 self.fall_back(route, head).await
             }
+            LocateOutcome::Directory | LocateOutcome::Refused(404) if route.leaves_missing => {
+                return Ok(FileAnswer::Missing);
+            }
             LocateOutcome::Directory => Err(403.into()),
             LocateOutcome::Refused(404) if falls_back() => self.fall_back(route, head).await,
             LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
-        }
-    }
-
-    /// Answers from the route's fallback file. It is remembered by its own path: what was not found
-    /// is not remembered, and takes no room from what is there.
-    async fn fall_back(&self, route: &Arc<FileRoute>, head: &Head) -> Result<Response, HttpError> {
-        let below = route.fallback.as_deref().unwrap_or_default();
-        let relative = below.trim_start_matches('/');
-        if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
-            return Err(403.into());
-        }
-        let key = key(route, below, head);
-        if let Some(answer) = self.remembered(route, key, head) {
-            return answer;
-        }
-        let (found, root, look) = self.lookup(route, relative, key).await?;
-        match found {
-            LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
-            LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
-            LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
-            // Never another fallback.
-            LocateOutcome::Refused(_) | LocateOutcome::SlashMissing | LocateOutcome::Directory => {
-                Err(404.into())
-            }
-        }
+        };
+        response.map(FileAnswer::Response)
     }
 
     /// Answers from a file that was found.

@@ -11,6 +11,7 @@ use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
+use super::file_route::OtherRoutes;
 use super::marks::Meeting;
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root};
@@ -25,8 +26,8 @@ pub struct Sought<'s> {
     pub relative: &'s str,
     /// File names that stand for a directory, best first.
     pub index: &'s [String],
-    /// Paths below the root that other routes answer, in order: no directory is answered by them.
-    pub foreign: &'s [String],
+    /// The routes that may answer for an index file.
+    pub others: Option<&'s OtherRoutes>,
     /// Files that answer for no other path either.
     pub denied: Option<&'s DeniedFiles>,
     /// Content codings the client takes and the route offers, best first.
@@ -42,7 +43,7 @@ impl<'s> Sought<'s> {
         Self {
             relative,
             index: &[],
-            foreign: &[],
+            others: None,
             denied: None,
             preference: CodingPreference::NONE,
             purpose: Purpose::Read,
@@ -82,6 +83,8 @@ pub enum LocateOutcome {
     SlashMissing,
     /// A directory without an index file.
     Directory,
+    /// A directory with an index file for which another route answers, by this path.
+    Elsewhere(String),
     /// Nothing that may be served, as a status code says it.
     Refused(u16),
     /// The answer needs a disk; ask again with [`Reach::Device`].
@@ -96,7 +99,7 @@ impl LocateOutcome {
     pub fn is_no_file(&self) -> bool {
         match self {
             Self::File(_) | Self::WouldBlock | Self::Beyond(_) => false,
-            Self::SlashMissing | Self::Directory => true,
+            Self::SlashMissing | Self::Directory | Self::Elsewhere(_) => true,
             // Out of descriptors or a failing disk: the file may well be there again.
             Self::Refused(status) => *status < 500,
         }
@@ -207,13 +210,13 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
 fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
-        let is_foreign = sought.foreign.binary_search(&path).is_ok();
+        let elsewhere = || sought.others.and_then(|others| others.path_of(&path));
         match root.open_below(&path, sought.flags(reach), reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {
-                    // No worse one answers in its place, as if it were not there.
-                    if is_foreign {
-                        break;
+                    // Its route may ask for more.
+                    if let Some(path) = elsewhere() {
+                        return Ok(LocateOutcome::Elsewhere(path));
                     }
                     return match sought.is_denied(&path) {
                         true => Ok(LocateOutcome::Refused(403)),
@@ -222,7 +225,9 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
                 }
             }
             Err(Errno::NOENT) => {}
-            Err(Errno::ACCESS) if is_foreign => break,
+            Err(Errno::ACCESS) if let Some(path) = elsewhere() => {
+                return Ok(LocateOutcome::Elsewhere(path));
+            }
             Err(error) => return Err(error),
         }
     }

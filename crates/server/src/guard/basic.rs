@@ -12,13 +12,12 @@ use quick_cache::unsync::Cache;
 use tokio::sync::watch;
 use zeroize::Zeroizing;
 
-use super::Guards;
 use super::password::{self, fits};
 use super::users::{Users, UsersMistake};
+use super::{Guards, Refusal};
 use crate::client_address::ClientHost;
 use crate::error_page::HttpError;
 use crate::request::Request;
-use crate::response::Notes;
 
 /// What a route asks for.
 #[derive(Debug)]
@@ -115,24 +114,19 @@ impl BasicAuth {
         Ok(Self { users, challenge })
     }
 
-    /// Lets those with the right password pass, and notes their name.
+    /// Lets those with the right password pass, and returns their name.
     pub(super) async fn check(
         &self,
         guards: &Guards,
         request: &Request<'_>,
-        notes: &mut Notes,
-    ) -> Result<(), HttpError> {
-        let refused = || {
+    ) -> Result<Arc<str>, Refusal> {
+        let refused = |reason| {
             let fields = vec![("www-authenticate", self.challenge.clone())];
-            HttpError { status: 401, fields }
+            Refusal::new(reason, HttpError { status: 401, fields })
         };
-        notes.refusal = Some("credentials");
         let credentials = request.head.sole_header("authorization").and_then(decode);
-        let Some(credentials) = credentials else {
-            notes.refusal = Some("no-credentials");
-            return Err(refused());
-        };
-        let (name, password) = credentials.split_once(':').ok_or_else(refused)?;
+        let credentials = credentials.ok_or_else(|| refused("no-credentials"))?;
+        let (name, password) = credentials.split_once(':').ok_or_else(|| refused(WRONG))?;
         let verdicts = &guards.verdicts;
         let tag = verdicts.tag(self.users.number, credentials.as_bytes());
         let now = guards.clock.monotonic();
@@ -145,16 +139,10 @@ impl BasicAuth {
             }
         };
         match verdict {
-            Verdict::Right(user) => {
-                (notes.user, notes.refusal) = (Some(user), None);
-                Ok(())
-            }
+            Verdict::Right(user) => Ok(user),
             // A name is as secret as a password that somebody typed in its place.
-            Verdict::Wrong => Err(refused()),
-            Verdict::Busy => {
-                notes.refusal = Some("passwords-busy");
-                Err(503.into())
-            }
+            Verdict::Wrong => Err(refused(WRONG)),
+            Verdict::Busy => Err(Refusal::new("passwords-busy", 503)),
         }
     }
 
@@ -177,6 +165,8 @@ fn decode(value: &[u8]) -> Option<Zeroizing<String>> {
     String::from_utf8(decoded).ok().map(Zeroizing::new)
 }
 
+/// The log's word for what does not let its user pass.
+const WRONG: &str = "credentials";
 const SCHEME: &[u8] = b"Basic";
 /// How long a right password is believed. A reload forgets at once.
 const VERDICT_AGE_MAX: Duration = Duration::from_mins(5);

@@ -9,6 +9,7 @@ const EDGE: Edge = Edge {
     is_head: false,
     is_tls: true,
     closes: false,
+    begins_tunnel: false,
 };
 
 fn head_of(response: &mut Response, edge: &Edge) -> String {

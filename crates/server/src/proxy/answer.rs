@@ -17,7 +17,7 @@ use crate::backend::Attempts;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
 use crate::request::{Departed, Head, Request, Rest};
-use crate::response::{Body, Notes, Response, Upgraded};
+use crate::response::{Answer, Body, LogNotes, Nothing, Response, Upgraded};
 use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
     InFlight, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError, binds_connection,
@@ -65,8 +65,8 @@ pub async fn respond(
     bodies: BodyStore<'_>,
     path: Option<&str>,
     request: &mut Request<'_>,
-    notes: &mut Notes,
-) -> Result<Response, HttpError> {
+    notes: &mut LogNotes,
+) -> Result<Answer, HttpError> {
     let framing = request.body.framing();
     if matches!(framing, BodyFraming::Length(bytes) if bytes > route.request_body_bytes_max) {
         return Err(413.into());
@@ -97,7 +97,7 @@ pub async fn respond(
         ask(route, pool, &outgoing, &mut stored, request, trace).await
     };
     let outcome = outcome.await;
-    outcome.map_err(|error| {
+    outcome.or_else(|error| {
         let (status, reason) = match &error {
             PassError::Upstream(error) => (error.status(), error.reason()),
             PassError::Upload(status) => (*status, "request_body"),
@@ -105,7 +105,10 @@ pub async fn respond(
                 bodies.spool.failed(error);
                 (503, error.reason())
             }
-            PassError::Departed => (CLIENT_GONE, DEPARTED),
+            PassError::Departed => {
+                trace.failure = Some(CLIENT_GONE);
+                return Ok(Answer::Nothing(Nothing::client_gone()));
+            }
         };
         if let PassError::Upstream(error) = &error {
             let (backend, server) = (&route.upstream.backend.name, trace.server.as_ref());
@@ -113,7 +116,7 @@ pub async fn respond(
             tracing::debug!(%backend, server, %error, "a request got no response");
         }
         trace.failure = Some(reason);
-        status.into()
+        Err(status.into())
     })
 }
 
@@ -148,7 +151,7 @@ async fn ask(
     stored: &mut Option<Spooled>,
     request: &mut Request<'_>,
     trace: &mut Trace,
-) -> Result<Response, PassError> {
+) -> Result<Answer, PassError> {
     let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let asks_upgrade = route.is_asked_to_upgrade(request);
@@ -191,7 +194,7 @@ async fn ask(
         if takes_trailers(&request.head) && response.body.length().is_none() {
             response.body.keep_trailers(route.response_trailers(&response.head));
         }
-        return Ok(route.incoming(response));
+        return Ok(route.incoming(response).into());
     }
 }
 
@@ -274,7 +277,7 @@ fn upgraded(
     head: &ResponseHead<Bytes>,
     request: &Request<'_>,
     is_asked: bool,
-) -> Option<Response> {
+) -> Option<Answer> {
     let protocol = sole(head, "upgrade").filter(|protocol| {
         is_asked && head.has_member("connection", "upgrade") && is_websocket(protocol)
     })?;
@@ -288,10 +291,10 @@ fn upgraded(
     };
     let (link, received, slot, backend) = in_flight.into_tunnel();
     let path = kettle_config::TxPathChoice::Auto;
-    let (in_use, log) = (None, Destination::Common);
+    let (client_place, log) = (None, Destination::Common);
     let client = request.client.address;
-    let upgraded = Upgraded { link, received, slot, backend, in_use, path, log, client };
-    Some(Response::new(status, fields, Body::Upgraded(Box::new(upgraded))))
+    let upgraded = Upgraded { link, received, slot, backend, client_place, path, log, client };
+    Some(Answer::Tunnel(Response::new(status, fields, Body::Empty), Box::new(upgraded)))
 }
 
 /// The value of the only field of this name.
@@ -320,20 +323,12 @@ fn takes_trailers(head: &Head) -> bool {
 /// What servers are asked with.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
-/// Whether its client has gone. A server may have said 499 itself, to a client that is there.
-pub(crate) fn client_has_gone(response: &Response) -> bool {
-    let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
-    trace.is_some_and(|trace| trace.failure == Some(DEPARTED))
-}
-
-/// What comes of a request whose client has gone while others ask for it.
-pub(crate) fn departed(route: &ProxyRoute, notes: &mut Notes) -> HttpError {
+/// Notes that a client has gone while others ask for the same.
+pub(crate) fn note_client_gone(route: &ProxyRoute, notes: &mut LogNotes) {
     let trace = notes.upstream.get_or_insert_default();
     trace.backend.get_or_insert_with(|| Arc::clone(&route.upstream.backend));
-    trace.failure = Some(DEPARTED);
-    CLIENT_GONE.into()
+    trace.failure = Some(CLIENT_GONE);
 }
 
-/// For the log: the client had gone (the number is nginx's).
-pub(crate) const CLIENT_GONE: u16 = 499;
-const DEPARTED: &str = "client_gone";
+/// The log's word for that.
+const CLIENT_GONE: &str = "client_gone";

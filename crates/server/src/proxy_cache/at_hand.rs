@@ -14,7 +14,7 @@ use super::{CachedRoute, device, hit, is_read, with_status};
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ObjectMeeting, ReadyObject};
 use crate::request::{Head, Request};
-use crate::response::{Notes, Response};
+use crate::response::{LogNotes, Response};
 use crate::stores::{CacheOutcome, OpenStore};
 
 /// How far it came with a request that takes more than what is at hand.
@@ -46,7 +46,7 @@ pub fn ready(
     files: &Files,
     path: &str,
     request: &Request<'_>,
-    notes: &mut Notes,
+    notes: &mut LogNotes,
 ) -> Result<Response, Begun> {
     let Some(asked) = CacheRequest::new(route, path, request) else { return Err(Begun::default()) };
     let sought = match is_read(route, request) {

@@ -1,7 +1,6 @@
 //! Letting an object arrive: one request, for whichever client, and a body that is written as it comes. The task belongs to
 //! nobody: a client that goes away holds up nobody, and leaves nothing undone.
 
-use std::fmt::Debug;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -22,6 +21,7 @@ use super::stored_response::{self, ObjectVersion};
 use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
 use crate::client_address::ClientHost;
 use crate::disk::{Device, Disks, Reservation};
+use crate::rate_limit::ClientPlace;
 use crate::stores::{FetchBody, FetchState, FetchWriter, OpenStore};
 use crate::upstream::{
     OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
@@ -46,7 +46,7 @@ pub(super) struct Fetching {
     pub(super) will_do: bool,
     /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
     /// has answered.
-    pub(super) place: Option<Rc<dyn Debug>>,
+    pub(super) place: Option<Rc<ClientPlace>>,
     /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: FetchWriter,

@@ -1,6 +1,5 @@
 //! What answers a request: an object of the store, what arrives for another, or what the backend is asked for now.
 
-use std::fmt::Debug;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,15 +22,22 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
+use crate::rate_limit::ClientPlace;
 use crate::request::{Departed, Request};
-use crate::response::{Body, Notes, Response};
+use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
 use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
 use crate::upstream::Pool;
 
 pub(super) enum CacheAnswer {
-    Ready(Result<Response, HttpError>),
+    Ready(Result<Answer, HttpError>),
     /// The backend answers, for the reason that stands in `Cache-Status`; if it fails, what there is that is better.
     Pass(&'static str, Option<Rc<ReadyObject>>),
+}
+
+impl From<Result<Response, HttpError>> for CacheAnswer {
+    fn from(response: Result<Response, HttpError>) -> Self {
+        Self::Ready(response.map(Answer::from))
+    }
 }
 
 /// What it takes to look for an answer.
@@ -59,7 +65,8 @@ impl CacheLookup<'_> {
         asked: &Arc<CacheRequest>,
         mut sought: Sought,
         request: &mut Request<'_>,
-        notes: &mut Notes,
+        held: &Held,
+        notes: &mut LogNotes,
     ) -> CacheAnswer {
         let (mut is_validated, mut has_looked_twice) = (false, false);
         for _ in 0..ROUNDS_MAX {
@@ -101,7 +108,7 @@ impl CacheLookup<'_> {
             } else if let Some(why) = self.route.store.passes(asked.fetch_key()) {
                 return CacheAnswer::Pass(why, better());
             } else {
-                let place = notes.until_sent.clone();
+                let place = held.client_place.clone();
                 self.begin(asked, request, stale.as_deref(), may_be_stale, place, false)
             };
             let (fetched, outcome) = match miss {
@@ -151,7 +158,7 @@ impl CacheLookup<'_> {
         is_validated: bool,
         asked: &Arc<CacheRequest>,
         request: &Request<'_>,
-        notes: &mut Notes,
+        notes: &mut LogNotes,
     ) -> Result<CacheAnswer, (Rc<ReadyObject>, bool)> {
         if asked.has_credentials && !object.head.is_for_everybody {
             return Ok(CacheAnswer::Pass("request; detail=credentials", None));
@@ -171,13 +178,14 @@ impl CacheLookup<'_> {
         let answer = self.route.answer_from(&StoredResponse::whole(&object), request, &status);
         let Some(answer) = answer else { return Ok(CacheAnswer::Pass(PRECONDITION, None)) };
         self.route.count(outcome, notes);
-        Ok(CacheAnswer::Ready(answer))
+        Ok(answer.into())
     }
 
     /// What comes of a client that did not wait.
-    fn departed(&self, outcome: CacheOutcome, notes: &mut Notes) -> CacheAnswer {
+    fn departed(&self, outcome: CacheOutcome, notes: &mut LogNotes) -> CacheAnswer {
         self.route.count(outcome, notes);
-        CacheAnswer::Ready(Err(proxy::departed(&self.route.proxy, notes)))
+        proxy::note_client_gone(&self.route.proxy, notes);
+        CacheAnswer::Ready(Ok(Answer::Nothing(Nothing::client_gone())))
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
@@ -213,7 +221,7 @@ impl CacheLookup<'_> {
         stale: Option<Rc<ReadyObject>>,
         asked: &CacheRequest,
         request: &Request<'_>,
-        notes: &mut Notes,
+        notes: &mut LogNotes,
     ) -> Option<CacheAnswer> {
         let collapsed = if outcome == CacheOutcome::Collapsed { "; collapsed" } else { "" };
         Some(match fetched {
@@ -250,21 +258,21 @@ impl CacheLookup<'_> {
                     return Some(CacheAnswer::Pass("bypass; detail=range", stale));
                 }
                 self.route.count(outcome, notes);
-                CacheAnswer::Ready(response)
+                response.into()
             }
             Fetched::Alone(Some((response, trace))) => {
                 notes.upstream = Some(*trace);
                 self.route.count(outcome, notes);
                 let response = self.route.proxy.incoming(*response);
                 let response = with_status(response, &format!("fwd={reason}"));
-                CacheAnswer::Ready(Ok(response))
+                CacheAnswer::Ready(Ok(response.into()))
             }
             Fetched::Alone(None) => CacheAnswer::Pass(reason, stale),
             Fetched::Failed(status, trace) => {
                 notes.upstream = Some(*trace);
                 let stale = stale.filter(|it| it.is_current());
                 match stale.and_then(|object| self.route.stale(&object, request, notes)) {
-                    Some(answer) => CacheAnswer::Ready(answer),
+                    Some(answer) => answer.into(),
                     None => {
                         self.route.count(outcome, notes);
                         let error = HttpError::from(status);
@@ -348,7 +356,7 @@ impl CacheLookup<'_> {
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
-        place: Option<Rc<dyn Debug>>,
+        place: Option<Rc<ClientPlace>>,
         is_ahead: bool,
     ) -> Miss {
         let joined = self.open.fetches.join(asked.fetch_key(), &self.open.store);

@@ -149,10 +149,7 @@ impl Paths {
         let Some(rule) = self.rewrites.first(path) else { return Ok(None) };
         let filling = self.filling(rule.choice(), path, None);
         let rewritten = filling.fill(&rule.to, Cow::Borrowed).ok_or(404_u16)?;
-        let names = rewritten.strip_prefix('/').unwrap_or_default();
-        let names = names.strip_suffix('/').unwrap_or(names);
-        let is_normal = rewritten == "/" || names.split('/').all(|name| can_name(name.as_bytes()));
-        if is_normal { Ok(Some(rewritten)) } else { Err(404.into()) }
+        if is_normal(&rewritten) { Ok(Some(rewritten)) } else { Err(404.into()) }
     }
 
     fn filling<'f>(
@@ -164,6 +161,13 @@ impl Paths {
         let captured = Captured::of(choice, self.regex.as_ref(), path);
         Filling { path, beginning: &self.beginning, captured, host }
     }
+}
+
+/// True if a path could be a file's, or a folder's.
+pub(super) fn is_normal(path: &str) -> bool {
+    let Some(names) = path.strip_prefix('/') else { return false };
+    let names = names.strip_suffix('/').unwrap_or(names);
+    path == "/" || names.split('/').all(|name| can_name(name.as_bytes()))
 }
 
 impl<R: Clone> Rules<R> {

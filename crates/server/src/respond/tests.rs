@@ -13,6 +13,7 @@ mod ranges;
 mod rates;
 mod redirects;
 mod roots;
+mod routes;
 mod signed;
 mod sites;
 mod traversal;

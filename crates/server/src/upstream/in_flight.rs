@@ -79,7 +79,8 @@ impl InFlight {
                 Reuse::Nothing => false,
             };
             let kept = if may_reuse { pool.take(upstream, server, now) } else { None };
-            trace.is_reused = kept.is_some();
+            let is_reused = kept.is_some();
+            trace.is_reused = is_reused;
             let (kept, slot, started) = match kept {
                 Some(kept) => (kept, attempt.without_connecting(), now),
                 None => {
@@ -100,7 +101,7 @@ impl InFlight {
                     }
                 }
             };
-            return Ok(Self::new(upstream, pool, kept, slot, started, trace.is_reused));
+            return Ok(Self::new(upstream, pool, kept, slot, started, is_reused));
         }
     }
 

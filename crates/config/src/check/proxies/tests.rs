@@ -9,6 +9,8 @@ const BOTH: &[&str] = &[
     "regex",
     "first",
     "when",
+    "missing",
+    "strip_prefix",
     "respond",
     "backend",
     "cache",

@@ -105,8 +105,6 @@ impl<'s> Outgoing<'s> {
             }
             Body::Growing(body) => self.growing(body).await,
             Body::Upstream(body) => self.upstream(body).await,
-            // Nobody asked for it: HTTP/2 has no `upgrade`.
-            Body::Upgraded(_) => Err(gone(Gone)),
         }
     }
 

@@ -14,10 +14,9 @@ use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::http1::{Edge, write_head};
 use crate::http2::{HeadError, Stream, request_head};
-use crate::proxy::{self, CLIENT_GONE};
 use crate::request::{Beside, Head, OfStream, Request, StreamSource};
 use crate::respond::{self, respond};
-use crate::response::{Body, Response, ResponseFields};
+use crate::response::{Answer, Nothing, Response};
 use crate::route::Router;
 use crate::setup::Answering;
 use crate::tx_path::{Reason as PathReason, TxPath};
@@ -69,24 +68,32 @@ impl Shared {
             discard_bytes_max,
         );
         let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
-        let response = match &answering {
-            None => Some(self.refuse(&worker, &own, Some(&request.head), 421, &arrival).await),
+        let answer = match &answering {
+            None => self.refuse(&worker, &own, Some(&request.head), 421, &arrival).await.into(),
             Some(answering) => {
                 let asked = (&*worker, answering.router(), &mut request);
-                respond_unless_taken_back(asked, &stream).await
+                let answer = respond_unless_taken_back(asked, &stream).await;
+                answer.unwrap_or_else(|| self.taken_back(answering, &request.head))
             }
         };
         let Request { head, body: mut request_body, .. } = request;
-        let response = match response {
-            Some(response) if !proxy::client_has_gone(&response) => response,
-            unsent => return self.log_taken_back(unsent, answering.as_ref(), &head, &arrival),
+        let response = match answer {
+            Answer::Response(response) => response,
+            Answer::Tunnel(response, upgraded) => {
+                drop(request_body);
+                // It may outlive many configurations.
+                drop((own, answering));
+                return Box::pin(self.carry(stream, head, response, *upgraded, arrival)).await;
+            }
+            Answer::Nothing(nothing) => {
+                if nothing.has_client() {
+                    stream.reset(ErrorCode::CANCEL);
+                }
+                self.note_end(false);
+                let connection = self.connection.borrow();
+                return connection.log_unsent(self.session.as_ref(), &head, &nothing, &arrival);
+            }
         };
-        if matches!(response.body, Body::Upgraded(_)) {
-            drop(request_body);
-            // It may outlive many configurations.
-            drop((own, answering));
-            return Box::pin(self.carry(stream, head, response, arrival)).await;
-        }
         let beside = request_body.beside_stream();
         self.deliver(&stream, beside, Some(&head), is_head, response, &arrival).await;
         drop(head);
@@ -149,7 +156,8 @@ impl Shared {
         // As it was before compression.
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
-        connection.log(self.session.as_ref(), request, &response, bytes_sent, &delivered, arrival);
+        let logged = response.logged();
+        connection.log(self.session.as_ref(), request, logged, bytes_sent, &delivered, arrival);
     }
 
     /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.
@@ -237,22 +245,13 @@ impl Shared {
         }
     }
 
-    /// The client took its request back before there was a response, or the connection ends. `unsent` says what is known of it.
-    fn log_taken_back(
-        &self,
-        unsent: Option<Response>,
-        answering: Option<&Answering>,
-        head: &Head,
-        arrival: &Arrival,
-    ) {
-        self.note_end(false);
-        let response = unsent.unwrap_or_else(|| {
-            let name = self.session.as_ref().and_then(|it| it.server_name.as_deref());
-            let log = answering.map(|it| it.router().log(head, name)).unwrap_or_default();
-            let gone = Response::new(CLIENT_GONE, ResponseFields::default(), Body::Empty);
-            Response { log, ..gone }
-        });
-        self.connection.borrow().log_unsent(self.session.as_ref(), head, &response, arrival);
+    /// The answer to a request that was taken back before there was one, or whose connection ends.
+    fn taken_back(&self, answering: &Answering, head: &Head) -> Answer {
+        let name = self.session.as_ref().and_then(|it| it.server_name.as_deref());
+        let log = answering.router().log(head, name);
+        let mut nothing = Nothing::client_gone();
+        nothing.log = log;
+        Answer::Nothing(nothing)
     }
 }
 
@@ -260,7 +259,7 @@ impl Shared {
 async fn respond_unless_taken_back(
     (worker, router, request): (&WorkerState, &Router, &mut Request<'_>),
     stream: &Stream,
-) -> Option<Response> {
+) -> Option<Answer> {
     tokio::select! {
         biased;
         response = respond(&worker.responder, router, request) => Some(response),

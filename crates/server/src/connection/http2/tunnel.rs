@@ -9,7 +9,7 @@ use crate::http1::{Edge, write_head};
 use crate::http2::{Stream, TunnelStream};
 use crate::relay::Side;
 use crate::request::Head;
-use crate::response::{Body, Response};
+use crate::response::{Response, Upgraded};
 
 impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
@@ -18,10 +18,12 @@ impl Shared {
         stream: Stream,
         head: Box<Head>,
         mut response: Response,
+        upgraded: Upgraded,
         arrival: Arrival,
     ) {
         let worker = self.connection.borrow().worker.shared();
         let edge = Edge::of_http2(worker.date_line(), false, self.session.is_some());
+        let edge = Edge { begins_tunnel: true, ..edge };
         let mut bytes = worker.head_buffer();
         write_head(&mut bytes, &mut response, &edge);
         let completed = stream.send_head(response.status, &bytes, false).is_ok();
@@ -34,18 +36,15 @@ impl Shared {
             connection.log(
                 self.session.as_ref(),
                 head,
-                &response,
+                response.logged(),
                 bytes_sent,
                 &delivered,
                 &arrival,
             );
-            match response.body {
-                Body::Upgraded(upgraded) => connection.tunnel_ends(*upgraded, self.peer),
-                _ => None,
-            }
+            connection.tunnel_ends(upgraded, self.peer)
         };
         worker.recycle(bytes);
-        drop((head, arrival));
+        drop((head, response, arrival));
         let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
         let progress = stream.progress();
         let client = Side::from(TunnelStream::new(stream, self.session.clone()));

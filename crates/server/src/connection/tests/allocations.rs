@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    async fn exactly(&mut self, bytes: usize) -> Vec<u8> {
+    pub(super) async fn exactly(&mut self, bytes: usize) -> Vec<u8> {
         while self.stream.received().bytes().len() < bytes {
             assert!(self.fill().await, "the connection ended in the middle of a frame");
         }

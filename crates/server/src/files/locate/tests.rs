@@ -4,10 +4,11 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use kettle_config::Symlinks;
+use kettle_config::{Route, Site, Symlinks};
 use kettle_kernel::process::{self, Account};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
+use super::super::file_route::SiteRoutes;
 use super::*;
 use crate::files::root::Dotfiles;
 
@@ -209,30 +210,32 @@ fn a_replaced_file_has_another_identity() {
     assert_ne!(old.facts.identity, new.facts.identity);
 }
 
-/// The files of a folder whose best index is another route's, and which one answers for the folder; nothing where none does.
+/// The files of a folder, the one that is another route's, and what answers for the folder.
 #[test]
-fn no_worse_index_answers_in_place_of_another_route_s() {
+fn an_index_file_of_another_route_is_left_to_it() {
     for (files, foreign, expected) in [
-        (&["a.txt", "index.html"][..], "sub/a.txt", None),
-        (&["index.html"], "sub/a.txt", Some("sub/index.html")),
-        (&["a.txt", "index.html"], "a.txt", Some("sub/a.txt")),
-        (&["a.txt", "index.html"], "sub/index.html", Some("sub/a.txt")),
-        (&["a.txt"], "sub/a.txt", None),
+        (&["a.txt", "index.html"][..], "/sub/a.txt", "/sub/a.txt"),
+        (&["index.html"], "/sub/a.txt", "sub/index.html"),
+        (&["a.txt", "index.html"], "/a.txt", "sub/a.txt"),
+        (&["a.txt", "index.html"], "/sub/index.html", "sub/a.txt"),
+        (&["a.txt"], "/sub/a.txt", "/sub/a.txt"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("sub")).unwrap();
         files.iter().for_each(|name| fs::write(folder.path().join("sub").join(name), "").unwrap());
         let root = Root::open(folder.path(), Symlinks::Beneath, Dotfiles::Hidden).unwrap();
         let index = ["a.txt", "index.html"].map(str::to_owned);
-        let foreign = [foreign.to_owned()];
-        let (index, foreign) = (&index[..], &foreign[..]);
-        let sought = Sought { index, foreign, ..Sought::file("sub/") };
+        let other = Route { exact: Some(foreign.to_owned()), ..Route::default() };
+        let site = Site { routes: vec![Route::default(), other], ..Site::default() };
+        let others = OtherRoutes::beside(&SiteRoutes::of(&site), &site.routes[0]);
+        let (index, others) = (&index[..], others.as_ref());
+        let sought = Sought { index, others, ..Sought::file("sub/") };
         let answering = match locate(&root, sought, Reach::Anywhere) {
-            LocateOutcome::File(found) => Some(found.facts.path.to_string()),
-            LocateOutcome::Directory => None,
+            LocateOutcome::File(found) => found.facts.path.to_string(),
+            LocateOutcome::Elsewhere(path) => path,
             other => panic!("{other:?}"),
         };
-        assert_eq!(answering.as_deref(), expected, "{files:?} {foreign:?}");
+        assert_eq!(answering, expected, "{files:?} {foreign:?}");
     }
 }
 

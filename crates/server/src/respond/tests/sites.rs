@@ -22,7 +22,17 @@ fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
         response.unwrap_or_else(|error| error_page::plain(&error, &RequestId::default()));
     let date_line = DateLine::new().at(std::time::SystemTime::now());
     let version = Some(head.version());
-    Reply::new(response, &Edge { date_line, version, is_head: false, is_tls: false, closes: true })
+    Reply::new(
+        response,
+        &Edge {
+            date_line,
+            version,
+            is_head: false,
+            is_tls: false,
+            closes: true,
+            begins_tunnel: false,
+        },
+    )
 }
 
 #[tokio::test]

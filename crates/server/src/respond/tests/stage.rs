@@ -24,7 +24,7 @@ use crate::metrics::WorkerMetrics;
 use crate::open_file::OpenFile;
 use crate::request::{Head, Request};
 use crate::respond::{Responder, respond};
-use crate::response::{Body, Notes, Part, Response};
+use crate::response::{Answer, Body, Held, LogNotes, Part, Response};
 use crate::route::Router;
 use crate::spool::Spool;
 
@@ -46,7 +46,9 @@ pub(super) struct Reply {
     pub(super) head: String,
     pub(super) body: Vec<u8>,
     pub(super) raw: Body,
-    pub(super) notes: Notes,
+    pub(super) notes: LogNotes,
+    /// Until the reply is dropped.
+    _held: Held,
 }
 
 /// Stands an hour after the test began, so that files written by the test are old.
@@ -115,6 +117,7 @@ impl Stage {
             guards,
             pool: Rc::default(),
             spool: Spool::new(Path::new("/"), 0, 0, 0),
+            forgets_notes: Cell::default(),
         };
         Server { folder: self.folder, clock, responder, router }
     }
@@ -128,6 +131,14 @@ impl Server {
     /// GET with further field lines.
     pub(super) async fn get(&self, target: &str, fields: &[&str]) -> Reply {
         self.ask("GET", target, fields).await
+    }
+
+    /// True if the connection of a GET ends without a response.
+    pub(super) async fn closes(&self, target: &str) -> bool {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let mut request = Request::without_body(head(&text), Some("localhost"));
+        let answer = respond(&self.responder, &self.router, &mut request).await;
+        matches!(answer, Answer::Nothing(_))
     }
 
     pub(super) async fn ask(&self, method: &str, target: &str, fields: &[&str]) -> Reply {
@@ -155,10 +166,13 @@ impl Server {
         let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
         let mut request = Request::without_body(head, server_name);
         request.client = client.into();
-        let mut response = respond(&self.responder, &self.router, &mut request).await;
+        let answer = respond(&self.responder, &self.router, &mut request).await;
+        let Answer::Response(mut response) = answer else {
+            unreachable!("no backend is asked here")
+        };
         let date_line = DateLine::new().at(self.clock.wall());
         let notes = response.notes.take().map(|notes| *notes).unwrap_or_default();
-        let edge = Edge { date_line, version, is_head, is_tls: true, closes };
+        let edge = Edge { date_line, version, is_head, is_tls: true, closes, begins_tunnel: false };
         Reply { notes, ..Reply::new(response, &edge) }
     }
 }
@@ -177,21 +191,19 @@ impl Reply {
     pub(super) fn new(mut response: Response, edge: &Edge) -> Self {
         let mut head = b"left over".to_vec();
         write_head(&mut head, &mut response, edge);
-        let Response { status, body: raw, .. } = response;
+        let Response { status, body: raw, held: _held, .. } = response;
         let body = match &raw {
             Body::Empty => Vec::new(),
             Body::Memory(bytes) => bytes.to_vec(),
             Body::File { file, span } => read(file, *span),
             Body::Parts(parts) => parts.iter().flat_map(read_part).collect(),
-            Body::Growing(_) | Body::Upstream(_) | Body::Upgraded(_) => {
-                unreachable!("no backend is asked here")
-            }
+            Body::Growing(_) | Body::Upstream(_) => unreachable!("no backend is asked here"),
         };
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         assert_eq!(head.matches("\r\ndate: ").count(), 1, "{head}");
-        Self { status, head, body, raw, notes: Notes::default() }
+        Self { status, head, body, raw, notes: LogNotes::default(), _held }
     }
 
     /// The value of a header that must not be there twice.

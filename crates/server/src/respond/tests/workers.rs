@@ -26,7 +26,13 @@ impl Two {
         let encoders = EncoderPlaces::new(1);
         let files = Files::with_clock(&limits, metrics, encoders, Box::new(clock));
         let spool = Arc::clone(&server.responder.spool);
-        let other = Responder { files, guards: Guards::default(), pool: Rc::default(), spool };
+        let other = Responder {
+            files,
+            guards: Guards::default(),
+            pool: Rc::default(),
+            spool,
+            forgets_notes: Default::default(),
+        };
         Self { server, other }
     }
 

@@ -15,7 +15,7 @@ use crate::client_address::ClientHost;
 
 /// The clients of a route.
 #[derive(Debug)]
-pub(super) struct RateLimit {
+pub(crate) struct RateLimit {
     settings: kettle_config::RateLimit,
     /// The time that one request takes out of a bucket.
     interval: u64,
@@ -41,23 +41,23 @@ struct Bucket {
 
 /// Why a request was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exceeded {
+pub(crate) enum Exceeded {
     /// The client may ask again after this many seconds.
     Client { seconds: u64 },
     /// There is no place to count it in: all of its set are of clients with requests under way.
     Crowd,
 }
 
-/// A request under way.
+/// The place of a request under way among those of its client.
 #[derive(Debug)]
-pub struct InUse {
+pub struct ClientPlace {
     table: Arc<Table>,
     network: u128,
 }
 
 impl RateLimit {
     /// Goes on with what one of the same settings has counted.
-    pub(super) fn new(settings: &kettle_config::RateLimit, counted: Option<&Self>) -> Self {
+    pub(crate) fn new(settings: &kettle_config::RateLimit, counted: Option<&Self>) -> Self {
         let interval = settings.period.as_nanos() / u128::from(settings.requests);
         let table = match counted {
             Some(counted) if counted.settings == *settings => Arc::clone(&counted.table),
@@ -71,11 +71,11 @@ impl RateLimit {
     }
 
     /// Takes one request out of a client's bucket.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         client: ClientHost,
         now: Duration,
-    ) -> Result<Option<InUse>, Exceeded> {
+    ) -> Result<Option<ClientPlace>, Exceeded> {
         let network = network(client);
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut set = self.table.set(network);
@@ -92,7 +92,7 @@ impl RateLimit {
         client.full = full;
         Ok(self.settings.concurrent.map(|_| {
             client.pending += 1;
-            InUse { table: Arc::clone(&self.table), network }
+            ClientPlace { table: Arc::clone(&self.table), network }
         }))
     }
 }
@@ -136,7 +136,7 @@ fn place(set: &mut [Bucket; WAYS], network: u128) -> Option<&mut Bucket> {
     set.get_mut(index)
 }
 
-impl Drop for InUse {
+impl Drop for ClientPlace {
     fn drop(&mut self) {
         let mut set = self.table.set(self.network);
         if let Some(client) = set.iter_mut().find(|client| client.network == self.network) {

@@ -1,0 +1,88 @@
+//! Files that answer for other paths: what a route tries, and its fallback.
+
+use std::sync::Arc;
+
+use kettle_http::target::Target;
+
+use super::{FileAnswer, Files, key};
+use crate::error_page::HttpError;
+use crate::files::file_route::FileRoute;
+use crate::files::locate::LocateOutcome;
+use crate::redirect::tries::{TriedPath, Tries};
+use crate::request::{Head, Request};
+use crate::response::Response;
+
+impl Files {
+    /// Answers from the first of the route's tries that is there.
+    pub(super) async fn try_each(
+        &self,
+        route: &Arc<FileRoute>,
+        tries: &Tries,
+        target: Target<'_>,
+        below: &str,
+        request: &Request<'_>,
+    ) -> Result<FileAnswer, HttpError> {
+        let head = &*request.head;
+        for TriedPath { path, is_folder } in tries.candidates(target.path, below) {
+            let relative = path.trim_start_matches('/');
+            if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
+                return Err(403.into());
+            }
+            let key = key(route, &path, head);
+            if let Some(answer) = self.remembered(route, key, head) {
+                return answer.map(FileAnswer::Response);
+            }
+            let (found, root, look) = self.lookup(route, relative, key).await?;
+            let response = match found {
+                LocateOutcome::File(found) => {
+                    self.answer(route, key, found, &root, look, head).await
+                }
+                LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
+                LocateOutcome::Directory if is_folder && route.listing => {
+                    self.list(route, relative, target, request).await
+                }
+                LocateOutcome::Directory if is_folder => Err(403.into()),
+                LocateOutcome::Directory
+                | LocateOutcome::SlashMissing
+                | LocateOutcome::Refused(404) => continue,
+                LocateOutcome::Refused(status) => Err(status.into()),
+                LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
+            };
+            return response.map(FileAnswer::Response);
+        }
+        match route.falls_back_for(target.path) {
+            _ if route.leaves_missing => Ok(FileAnswer::Missing),
+            true => self.fall_back(route, head).await.map(FileAnswer::Response),
+            false => Err(404.into()),
+        }
+    }
+
+    /// Answers from the route's fallback file. It is remembered by its own path: what was not found
+    /// is not remembered, and takes no room from what is there.
+    pub(super) async fn fall_back(
+        &self,
+        route: &Arc<FileRoute>,
+        head: &Head,
+    ) -> Result<Response, HttpError> {
+        let below = route.fallback.as_deref().unwrap_or_default();
+        let relative = below.trim_start_matches('/');
+        if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
+            return Err(403.into());
+        }
+        let key = key(route, below, head);
+        if let Some(answer) = self.remembered(route, key, head) {
+            return answer;
+        }
+        let (found, root, look) = self.lookup(route, relative, key).await?;
+        match found {
+            LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
+            LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
+            LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
+            // Never another fallback.
+            LocateOutcome::Refused(_)
+            | LocateOutcome::SlashMissing
+            | LocateOutcome::Directory
+            | LocateOutcome::Elsewhere(_) => Err(404.into()),
+        }
+    }
+}

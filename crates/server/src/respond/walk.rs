@@ -1,0 +1,366 @@
+//! From place to place: a request that needs more than a look at what is remembered. A rewrite may lead it to another route, whose
+//! guard is asked then.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use kettle_http::target::{Form, Target};
+use kettle_http::{Method, RequestError};
+
+use super::{Responder, error_response};
+use crate::error_page::HttpError;
+use crate::files::handler::{FileAnswer, allow};
+use crate::fixed::Fixed;
+use crate::guard::Refusal;
+use crate::proxy::{self, BodyStore};
+use crate::proxy_cache::{self, Begun};
+use crate::request::{Request, as_read_otherwise};
+use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
+use crate::route::before::Beforehand;
+use crate::route::conditions::Asked;
+use crate::route::{Handler, Route, Site};
+
+/// How far a request came before it waited for anything.
+pub(super) struct Start<'s> {
+    /// The route that is to answer.
+    pub(super) route: Option<&'s Route>,
+    /// The path by which it was found, if that is not the one that was asked for.
+    pub(super) path: Option<String>,
+    /// How far it came with what a store may have.
+    pub(super) begun: Option<Begun>,
+    /// The outcome, if no route is asked.
+    pub(super) outcome: Option<Result<Answer, Failure>>,
+}
+
+/// The reason why a request gets an error.
+pub(super) enum Failure {
+    /// The rules of its route refuse it.
+    Refused(Refusal),
+    /// Anything else.
+    Error(HttpError),
+}
+
+/// What came of asking a route.
+enum Step {
+    Answer(Answer),
+    /// The path belongs to another route.
+    Elsewhere(String),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<T: Into<HttpError>> From<T> for Failure {
+    fn from(error: T) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl<'s> Start<'s> {
+    /// At the route of the path that was asked for.
+    pub(super) fn at(route: Option<&'s Route>) -> Self {
+        Self { route, path: None, begun: None, outcome: None }
+    }
+}
+
+impl Site {
+    /// Asks what comes before all routes, and looks for the route then.
+    pub(super) fn ask_before(&self, target: Target<'_>, request: &Request<'_>) -> Start<'_> {
+        let asked = Asked::of(request);
+        let mut start = Start::at(None);
+        for before in self.before() {
+            let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
+            start.outcome = match before.ask(target, asked, &self.configured) {
+                Ok(Beforehand::Nothing) => None,
+                Ok(Beforehand::Path(path)) => {
+                    start.path = Some(path);
+                    None
+                }
+                Ok(Beforehand::Redirect(response)) => Some(Ok(response.into())),
+                Ok(Beforehand::Fixed(fixed)) => Some(fixed_answer(&fixed)),
+                Err(error) => Some(Err(error.into())),
+            };
+            if start.outcome.is_some() {
+                return start;
+            }
+        }
+        start.route = self.route(start.path.as_deref().unwrap_or(target.path), asked);
+        start
+    }
+}
+
+/// True if the path has an encoded slash that this route does not take: not all servers would read it alike.
+pub(super) fn is_slash_refused(target: Target<'_>, route: Option<&Route>) -> bool {
+    target.has_encoded_slash && !route.is_some_and(Route::takes_encoded_slashes)
+}
+
+/// True if a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
+pub(super) fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'_>) -> bool {
+    match as_read_otherwise(path) {
+        // There is only one way to read the path, and the route was found by it.
+        Some(Cow::Borrowed(_)) => true,
+        Some(Cow::Owned(plain)) => {
+            site.route(&plain, asked).is_some_and(|it| std::ptr::eq(it, route))
+        }
+        None => false,
+    }
+}
+
+/// Answers a request, and says which route did. Its first route was asked for what it has ready.
+pub(super) async fn respond_slowly<'s>(
+    responder: &Responder,
+    site: &'s Site,
+    start: Start<'s>,
+    request: &mut Request<'_>,
+) -> (Answer, Option<&'s Route>) {
+    let Start { mut route, mut path, mut begun, outcome } = start;
+    let (mut held, mut notes) = (Held::default(), LogNotes::default());
+    let deadline = responder.files.disks().deadline();
+    let mut outcome = outcome.map(|outcome| outcome.map(Step::Answer));
+    // The server as a whole has no route.
+    if !request.head.target().is_ok_and(|target| target.form != Form::Asterisk) {
+        route = None;
+    }
+    let mut is_first = true;
+    for _ in 0..STEPS_MAX {
+        if outcome.is_some() {
+            break;
+        }
+        let place = Place { route, path: path.as_deref(), is_first };
+        let step = place.ask(responder, site, request, begun.take(), &mut held, &mut notes).await;
+        match step {
+            Ok(Step::Elsewhere(next)) => {
+                route = site.route(&next, Asked::of(request));
+                (path, is_first) = (Some(next), false);
+            }
+            step => outcome = Some(step),
+        }
+    }
+    #[cfg(test)]
+    if responder.forgets_notes.get() {
+        notes = LogNotes::default();
+    }
+    let configured = configured_of(site, route);
+    let mut is_kept_out = false;
+    let outcome: Result<Answer, HttpError> = match outcome {
+        Some(Ok(Step::Answer(answer))) => Ok(answer),
+        Some(Ok(Step::Elsewhere(_))) | None => {
+            notes.refusal = Some("rewrite_loop");
+            Err(500.into())
+        }
+        Some(Err(Failure::Error(error))) => Err(error),
+        Some(Err(Failure::Refused(refusal))) => {
+            is_kept_out = true;
+            notes.refusal = Some(refusal.reason);
+            Err(refusal.error)
+        }
+    };
+    let mut answer = match outcome {
+        Ok(answer) => answer,
+        Err(error) => {
+            let (files, id) = (&responder.files, &request.client.request_id);
+            error_response(files, site, configured, &error, deadline, id).await.into()
+        }
+    };
+    let guard = route.and_then(Route::guard);
+    if let (Some(guard), Some(response)) = (guard, answer.response_mut()) {
+        guard.finish(&request.head, is_kept_out, response);
+    }
+    let is_noted = guard.is_some()
+        || notes.upstream.is_some()
+        || notes.cache.is_some()
+        || notes.refusal.is_some();
+    let notes = is_noted.then(|| Box::new(notes));
+    match &mut answer {
+        Answer::Response(response) => (response.notes, response.held) = (notes, held),
+        Answer::Tunnel(response, upgraded) => {
+            response.notes = notes;
+            // A tunnel has its place among its client's requests until it ends.
+            upgraded.client_place = held.client_place;
+        }
+        Answer::Nothing(nothing) => nothing.notes = notes,
+    }
+    (answer, route)
+}
+
+/// A route, and the path by which it was found.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    route: Option<&'p Route>,
+    /// None if it is the one that was asked for.
+    path: Option<&'p str>,
+    /// True if the route was asked for what it has ready.
+    is_first: bool,
+}
+
+impl Place<'_> {
+    async fn ask(
+        self,
+        responder: &Responder,
+        site: &Site,
+        request: &mut Request<'_>,
+        begun: Option<Begun>,
+        held: &mut Held,
+        notes: &mut LogNotes,
+    ) -> Result<Step, Failure> {
+        let configured = configured_of(site, self.route);
+        let guard = self.route.and_then(Route::guard);
+        if let Some(guard) = guard {
+            let guards = &responder.guards;
+            let admitted = guard.admit(guards, configured, self.path, request, held, notes).await;
+            if let Some(answer) = admitted? {
+                return Ok(Step::Answer(answer.into()));
+            }
+        }
+        // As any other request it was counted.
+        if request.head.target().is_ok_and(|target| is_slash_refused(target, self.route)) {
+            return Err(RequestError::PathCharacter.status().into());
+        }
+        let Some(route) = self.route else {
+            // A path that no route has, or the server as a whole.
+            return Ok(Step::Answer(not_found(request, configured)?));
+        };
+        let step = self.answer(responder, site, route, request, begun, (held, notes)).await;
+        let mut step = step?;
+        if let (Some(guard), Step::Answer(answer)) = (guard, &mut step)
+            && let Some(response) = answer.response_mut()
+        {
+            guard.take_over(response);
+        }
+        Ok(step)
+    }
+
+    /// What the route's rules say, or else its handler.
+    async fn answer(
+        self,
+        responder: &Responder,
+        site: &Site,
+        route: &Route,
+        request: &mut Request<'_>,
+        begun: Option<Begun>,
+        (held, notes): (&mut Held, &mut LogNotes),
+    ) -> Result<Step, Failure> {
+        let head = &request.head;
+        let target = head.target().map_err(|error| error.status())?;
+        let asked_path = target.path;
+        let target = Target { path: self.path.unwrap_or(asked_path), ..target };
+        let mut rewritten = None;
+        if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
+            let configured = configured_of(site, Some(route));
+            if let Some(response) = paths.redirect(target, head, configured)? {
+                return Ok(Step::Answer(response.into()));
+            }
+            rewritten = paths.rewritten(target.path)?;
+        }
+        if let Some(path) = &rewritten {
+            let owner = site.route(path, Asked::of(request));
+            if !owner.is_some_and(|it| std::ptr::eq(it, route)) {
+                return Ok(Step::Elsewhere(rewritten.unwrap_or_default()));
+            }
+            if let Some(guard) = route.guard() {
+                guard.refuse_file(path)?;
+            }
+        }
+        let path = rewritten.as_deref().or(self.path);
+        let target = Target { path: path.unwrap_or(asked_path), ..target };
+        if route.proxy().is_some() && !is_whole_of(site, route, target.path, Asked::of(request)) {
+            return Err(400.into());
+        }
+        if head.is_extended_connect() && route.proxy().is_none() {
+            return Err(501.into());
+        }
+        // Of a route without rules, `respond` has asked for a ready response already.
+        let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
+        by_handler(responder, route, path, request, begun, (held, notes)).await
+    }
+}
+
+/// What was asked for what it has ready.
+struct Looked {
+    is_done: bool,
+    begun: Option<Begun>,
+}
+
+/// The answer of a route's handler, for this path if not the one that was asked for.
+async fn by_handler(
+    Responder { files, pool, spool, .. }: &Responder,
+    route: &Route,
+    path: Option<&str>,
+    request: &mut Request<'_>,
+    looked: Looked,
+    (held, notes): (&mut Held, &mut LogNotes),
+) -> Result<Step, Failure> {
+    let head = &request.head;
+    let target = head.target().map_err(|error| error.status())?;
+    let asked_path = target.path;
+    let target = Target { path: path.unwrap_or(asked_path), ..target };
+    let bodies = BodyStore { spool, disks: files.disks() };
+    let mut handler = &route.handler;
+    if let Handler::Files(files_route) = handler {
+        // No file has such a path, and none takes anything but these methods.
+        let is_of_file = matches!(head.method(), Method::Get | Method::Head);
+        let is_passed_on = route.missing.is_some() && (target.has_encoded_slash || !is_of_file);
+        let ready = match looked.is_done || is_passed_on {
+            true => None,
+            false => files.ready(files_route, target.path, head),
+        };
+        let answer = match ready {
+            Some(response) => FileAnswer::Response(response),
+            None if is_passed_on => FileAnswer::Missing,
+            None => files.respond(files_route, target, asked_path, request).await?,
+        };
+        match (answer, &route.missing) {
+            (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
+            (FileAnswer::Elsewhere(path), _) => return Ok(Step::Elsewhere(path)),
+            (FileAnswer::Missing, Some(missing)) => handler = missing,
+            (FileAnswer::Missing, None) => return Err(404.into()),
+        }
+    }
+    Ok(Step::Answer(match handler {
+        // Asked above.
+        Handler::Files(_) => return Err(404.into()),
+        Handler::Proxy(proxied) => {
+            proxy::respond(proxied, pool, bodies, path, request, notes).await?
+        }
+        Handler::Cached(cached) => {
+            let path = target.path.to_owned();
+            let begun = match looked.begun {
+                Some(begun) => begun,
+                None => match proxy_cache::ready(cached, files, &path, request, notes) {
+                    Ok(response) => return Ok(Step::Answer(response.into())),
+                    Err(begun) => begun,
+                },
+            };
+            let answer = proxy_cache::respond(
+                cached, files, pool, bodies, &path, begun, request, held, notes,
+            );
+            answer.await?
+        }
+        Handler::Fixed(fixed) => fixed_answer(fixed)?,
+        Handler::Nothing(configured) => not_found(request, configured)?,
+        #[cfg(test)]
+        Handler::Echo(echo) => echo.respond(request).await?.into(),
+    }))
+}
+
+fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
+    route.and_then(|route| route.handler.configured()).unwrap_or(&site.configured)
+}
+
+fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {
+    match fixed.closes {
+        true => Ok(Answer::Nothing(Nothing::closed())),
+        false => Ok(fixed.response()?.into()),
+    }
+}
+
+fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Answer, HttpError> {
+    let allowed = allow(request.head.method(), configured);
+    allowed.unwrap_or_else(|| Err(404.into())).map(Answer::from)
+}
+
+/// How often a route is looked for: as with nginx.
+const STEPS_MAX: usize = 11;

@@ -1,0 +1,110 @@
+//! What becomes of a request: a response, a tunnel, or nothing.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use kettle_config::TxPathChoice;
+
+use super::{LogNotes, Logged, Response};
+use crate::access_log::Destination;
+use crate::backend::{Backend, Slot};
+use crate::client_address::ClientAddress;
+use crate::rate_limit::ClientPlace;
+use crate::upstream::Link;
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// A response is sent.
+    Response(Response),
+    /// The head of a response is sent, and behind it the client's side becomes a tunnel.
+    Tunnel(Response, Box<Upgraded>),
+    /// Nothing is sent, and the connection ends.
+    Nothing(Nothing),
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self::Response(response)
+    }
+}
+
+impl Answer {
+    /// The response that is sent, or the head of one.
+    pub fn response_mut(&mut self) -> Option<&mut Response> {
+        match self {
+            Self::Response(response) | Self::Tunnel(response, _) => Some(response),
+            Self::Nothing(_) => None,
+        }
+    }
+}
+
+/// A request that gets no response, as the log has it.
+#[derive(Debug)]
+pub struct Nothing {
+    /// What the log has in the place of a status.
+    status: u16,
+    /// What is known of it; most have nothing.
+    pub notes: Option<Box<LogNotes>>,
+    /// Which log has its line.
+    pub log: Destination,
+}
+
+impl Nothing {
+    /// The client went away before there was a response.
+    #[must_use]
+    pub fn client_gone() -> Self {
+        Self { status: CLIENT_GONE, notes: None, log: Destination::default() }
+    }
+
+    /// The configuration says that there is none.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self { status: CLOSED, ..Self::client_gone() }
+    }
+
+    /// True if the client is there still.
+    #[must_use]
+    pub fn has_client(&self) -> bool {
+        self.status == CLOSED
+    }
+
+    /// What the log says of it.
+    #[must_use]
+    pub fn logged(&self) -> Logged<'_> {
+        let Self { status, notes, log } = self;
+        Logged { status: *status, notes: notes.as_deref(), destination: log }
+    }
+}
+
+/// The server's side of a tunnel that a response begins.
+pub struct Upgraded {
+    /// The connection.
+    pub link: Link,
+    /// What the server said behind its response.
+    pub received: Vec<u8>,
+    /// Counts it on its server.
+    pub slot: Slot,
+    /// Whose it is.
+    pub backend: Arc<Backend>,
+    /// Its place among the requests of its client, until it ends.
+    pub client_place: Option<Rc<ClientPlace>>,
+    /// Where its records are to be encrypted: known once the response is sent.
+    pub path: TxPathChoice,
+    /// Which log has its line: that of the response.
+    pub log: Destination,
+    /// The client that asked for it.
+    pub client: ClientAddress,
+}
+
+impl fmt::Debug for Upgraded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Upgraded").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// For the log: the client had gone. This number and the next are nginx's.
+const CLIENT_GONE: u16 = 499;
+/// For the log: the connection was closed without a response.
+const CLOSED: u16 = 444;

@@ -1,0 +1,30 @@
+//! What the log is told of an answer besides what the client sees. It decides nothing: a server that lost it would behave the same.
+
+use std::sync::Arc;
+
+use crate::access_log::Destination;
+use crate::upstream::Trace;
+
+/// What the log and the counters say of an answer besides what the client sees. Nothing else may read it.
+#[derive(Debug, Default)]
+pub struct LogNotes {
+    /// The user that asked, by name and password.
+    pub user: Option<Arc<str>>,
+    /// The reason why the route did not let the request pass.
+    pub refusal: Option<&'static str>,
+    /// The outcome of looking into a store.
+    pub cache: Option<&'static str>,
+    /// The outcome of asking a backend.
+    pub upstream: Option<Trace>,
+}
+
+/// What the log says of an answer, apart from its delivery.
+#[derive(Clone, Copy)]
+pub struct Logged<'a> {
+    /// The status, which no client has seen if it is 499.
+    pub status: u16,
+    /// What else is known.
+    pub notes: Option<&'a LogNotes>,
+    /// Which log has its line.
+    pub destination: &'a Destination,
+}

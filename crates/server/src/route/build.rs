@@ -1,0 +1,77 @@
+//! From the routes of a configuration to those that answer: roots are opened, files of users read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kettle_config::{Config, Diagnostic};
+
+use super::mistake::{root_diagnostic, users_diagnostic};
+use super::{Handler, Route, Rules, own_log};
+use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::fixed::Fixed;
+use crate::proxy::ProxyRoute;
+use crate::proxy_cache::CachedRoute;
+use crate::response::ConfiguredFields;
+use crate::stores::Stores;
+use crate::upstream::Upstreams;
+
+/// A site's routes, in the order of the file. Of those that are `open` it takes what cannot be opened again, and what clients have
+/// asked for lately.
+pub(super) fn build_routes(
+    config: &Config,
+    site: &kettle_config::Site,
+    all: &SiteRoutes<'_>,
+    (upstreams, stores): (&Upstreams, &Stores),
+    open: &[Route],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Route> {
+    let mut routes = Vec::with_capacity(site.routes.len());
+    for (number, route) in site.routes.iter().enumerate() {
+        // Of the same configuration, so that the numbers are the same.
+        let same = open.get(number);
+        let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
+        let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
+        let mut backend = proxy.map(|proxy| {
+            let cache = route.cache.as_ref();
+            match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {
+                Some(cached) => Handler::Cached(Arc::new(cached)),
+                None => Handler::Proxy(proxy),
+            }
+        });
+        let handler = match &route.root {
+            None if let Some(backend) = backend.take() => backend,
+            None => {
+                let configured = ConfiguredFields::new(&site.headers, &route.headers);
+                match &route.respond {
+                    Some(respond) => Handler::Fixed(Arc::new(Fixed::new(respond, configured))),
+                    None => Handler::Nothing(configured),
+                }
+            }
+            Some(root) => match FileRoute::open(all, route, &root.value) {
+                Ok(files) => Handler::Files(Arc::new(files)),
+                Err(_) if let Some(files) = same.and_then(|it| files_of(it, &root.value)) => {
+                    Handler::Files(files)
+                }
+                Err(error) => {
+                    diagnostics.push(root_diagnostic(config, root, error));
+                    continue;
+                }
+            },
+        };
+        match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
+            Ok(rules) => {
+                let log = own_log(config, route.access_log.as_ref());
+                let when = route.when.clone();
+                routes.push(Route { when, rules, handler, missing: backend, log });
+            }
+            Err(mistake) => diagnostics.push(users_diagnostic(mistake)),
+        }
+    }
+    routes
+}
+
+/// The files of a route that is open, if they are those of this root.
+fn files_of(route: &Route, root: &Path) -> Option<Arc<FileRoute>> {
+    let Handler::Files(files) = &route.handler else { return None };
+    (files.root.path() == root).then(|| Arc::clone(files))
+}
