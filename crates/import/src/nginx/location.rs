@@ -87,21 +87,11 @@ impl Shut<'_> {
     }
 }
 
-/// What `try_files` does where files answer, and a folder of files does not.
-pub(super) fn tried_elsewhere<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+/// What leads to a backend where a folder of files says an error.
+pub(super) fn asked_for_missing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let mut pages = scope.all("error_page").into_iter();
-    if let Some(directive) = pages.find(|it| is_of_missing(it) && leads_to_backend(scope, it)) {
-        return Some(Shut { directive, why: NAMED });
-    }
-    let directive = scope.own().iter().find(|directive| directive.name == "try_files")?;
-    let (last, before) = directive.words.split_last()?;
-    let mut own = before.iter().take_while(|word| word.starts_with("$uri"));
-    let why = match own.any(|word| word == "$uri") {
-        false => OTHER_FILES,
-        true if leads_to_backend(scope, directive) || last.contains(['?', '$']) => NAMED,
-        true => return None,
-    };
-    Some(Shut { directive, why })
+    let directive = pages.find(|it| is_of_missing(it) && leads_to_backend(scope, it))?;
+    Some(Shut { directive, why: NAMED })
 }
 
 /// True if what is not there goes on to a location without a path that asks a server.
@@ -194,5 +184,4 @@ pub(super) const NOBODY: &str = "nobody may ask there";
 /// Why a place answers nobody whose missing files a backend answers for in nginx.
 pub(super) const NAMED: &str = "what is not there goes to a backend in nginx, and kettle asks none for it: clients would get 404 from \
                                 an application that is there";
-const OTHER_FILES: &str = "the file of a path never answers for it";
 const NO_NETWORKS: &str = "nobody is let in by network here";

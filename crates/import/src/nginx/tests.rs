@@ -100,7 +100,8 @@ fn each_setting_of_a_route_does_what_nginx_does() {
         }),
         ("root /a; location /img/ { alias /b/; }", |it| {
             it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/b")
-                && it.sites[0].routes[0].prefix.as_deref() == Some("/img")
+                && it.sites[0].routes[0].text_prefix.as_deref() == Some("/img/")
+                && it.sites[0].routes[0].strip_prefix
         }),
         ("root /a; location /img/ { alias /b/img/; }", |it| {
             it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/b")

@@ -2,6 +2,7 @@
 
 mod answer;
 mod condition;
+mod files;
 mod global;
 mod guard;
 mod locations;

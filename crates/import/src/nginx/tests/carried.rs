@@ -96,23 +96,9 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ("disable_symlinks if_not_owner;", "symlinks = \"never\""),
     ("disable_symlinks off;", "symlinks = \"follow\""),
     ("autoindex on;", "listing = true"),
-    ("index index.php index.html; location ~ \\.php$ { return 301 /x; }", "index = []\n"),
-    (
-        "index index.html index.php; location ~ \\.php$ { return 301 /x; }",
-        "index = [\"index.html\"]\n",
-    ),
-    ("location ~ \\.html$ { rewrite ^ /a.txt break; }", "index = []\n"),
     ("index a.php; location = /x/a.php { return 301 /; }", "index = [\"a.php\"]\n"),
     ("index index.php; rewrite ^/(.*)\\.php$ /$1 permanent;", "index = []\n"),
     ("index index.html; rewrite ^/(.*)\\.html$ /$1 permanent;", "index = [\"index.html\"]\n"),
-    (
-        "autoindex on; location = /index.html { deny all; }",
-        "is listed: `location = /index.html` is a place of its own",
-    ),
-    (
-        "autoindex on; location /a/b/index.html { deny all; }",
-        "is listed: `location /a/b/index.html` is a place of its own",
-    ),
     (
         "rewrite ^/old/(.*)$ /new/$1 permanent;",
         "[[site.before]]\nredirect = [{ regex = \"^/old/(.*)$\", to = \"/new/{1}\", status = 301 }]",
@@ -226,9 +212,16 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("add_header Alt-Svc 'h3=\":443\"; ma=86400';", "nobody answers QUIC here"),
     ("add_header Alt-Svc 'h2=\":443\"';", "headers = { \"Alt-Svc\" = \"h2=\\\":443\\\"\" }"),
-    ("try_files $uri =404;", "index = []"),
-    ("try_files $uri /a.html;", "index = []"),
-    ("try_files $uri $uri/index.html =404;", "index = [\"index.html\"]"),
+    ("try_files $uri =404;", "try = [\"{path}\"]\n"),
+    ("try_files $uri /a.html;", "try = [\"{path}\"]\nfallback = \"/a.html\"\n"),
+    ("try_files $uri $uri/index.html =404;", "try = [\"{path}\", \"{path}/index.html\"]\n"),
+    ("location ~ ^/u/(.*)$ { alias /x/$1; }", "root = \"/x\"\n"),
+    ("location ~ ^/u/(.*)$ { alias /x/$1; }", "try = [\"/{1}\"]\n"),
+    ("location ~ ^/u/(?<n>.*)$ { root /x/$n; }", "try = [\"/{n}{path}\"]\n"),
+    (
+        "location /u/ { try_files $uri @b; } location @b { proxy_pass http://app; }",
+        "root = \"/srv\"\nbackend = \"app\"\nmissing = \"backend\"\n",
+    ),
     ("index b.html; try_files $uri $uri/ =404;", "index = [\"b.html\"]"),
     ("try_files $uri $uri/ /a.html;", "fallback = \"/a.html\"\nfallback_for_folders = false"),
     ("location /x/ { deny all; }", "`location /x/` answers 403 because of `deny all`"),
@@ -250,10 +243,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "try_files $uri /a.html; location = /a.html { return 302 /b; }",
-        "of `try_files $uri /a.html` only files and folders are carried over",
+        "the last of `try_files $uri /a.html` is not carried over",
     ),
     (
         "try_files $uri /x/i.html; location /x/ { expires 1h; }",
-        "of `try_files $uri /x/i.html` only files and folders are carried over",
+        "try = [\"{path}\", \"/x/i.html\"]\n",
     ),
 ];

@@ -45,7 +45,7 @@ fn nothing_becomes_looser() {
         ("location /x/ { return 301 /x/y; }", "/open/* /x/*(^)->301 /"),
         ("location /x/ { return 301 /x$1; }", "/open/* /x/*! /"),
         ("location /x/ { rewrite ^/x/(\\d+) /x/y break; }", "/open/* /x/*(^/x/(\\d+))-> /"),
-        ("location /x/ { rewrite ^/x/a /there/key break; alias /b; }", "/open/* /x/! /"),
+        ("location /x/ { rewrite ^/x/a /there/key break; alias /b; }", "/open/* /x/*! /"),
         ("location = /there/key { deny all; }", "/open/* =/there/key! /"),
         ("location = /there/key { internal; }", "/open/* =/there/key:404 /"),
         ("location = /there/key { deny 1.2.3.4; }", "/open/* =/there/key? /"),
@@ -62,10 +62,10 @@ fn nothing_becomes_looser() {
         ("location ^~ /x/ { } location ~ \\.a$ { deny all; }", "/open/* ^/x/* ~\\.a$! /"),
         ("location /x/ { location ~ \\.a$ { deny 1.2.3.4; } }", "/open/* /x/* /x/*~\\.a$? /"),
         ("location /x/ { root /pub; } location ~ \\.a$ { }", "/open/* /x/* ~\\.a$ /"),
-        ("location /x/ { alias /pub/; } location ~ \\.a$ { expires 1h; }", "/open/* /x/ ~\\.a$ /"),
+        ("location /x/ { alias /pub/; } location ~ \\.a$ { expires 1h; }", "/open/* /x/* ~\\.a$ /"),
         (
             "location ^~ /x/ { alias /pub/; } location ~ \\.a$ { expires 1h; }",
-            "/open/* ^/x/ ~\\.a$ /",
+            "/open/* ^/x/* ~\\.a$ /",
         ),
         ("location ~* \\.php$ { deny all; }", "/open/* ~(?i)\\.php$! /"),
         ("location ~ \\.css$ { expires 1h; }", "/open/* ~\\.css$ /"),
@@ -110,15 +110,15 @@ fn no_neighbour_becomes_looser() {
         ),
         (
             "location /a/ { alias /srv/there/key; } location /a/b { deny 1.2.3.4; }",
-            "/open/* /a/! /a/b*? /",
+            "/open/* /a/*! /a/b*? /",
         ),
         // Other files than those that lie there.
-        ("location /there/ { try_files $uri.html =404; }", "/open/* /there/*! /"),
-        ("location /there/ { try_files /index.html =404; }", "/open/* /there/*! /"),
-        ("location /there/ { try_files $uri/ =404; }", "/open/* /there/*! /"),
+        ("location /there/ { try_files $uri.html =404; }", "/open/* /there/* /"),
+        ("location /there/ { try_files /index.html =404; }", "/open/* /there/* /"),
+        ("location /there/ { try_files $uri/ =404; }", "/open/* /there/* /"),
         ("location /there/ { try_files $uri/index.html $uri =404; }", "/open/* /there/* /"),
         ("location /there/ { try_files $uri =404; }", "/open/* /there/* /"),
-        ("location = / { try_files /there/key =404; }", "/open/* =/! /"),
+        ("location = / { try_files /there/key =404; }", "/open/* =/ /"),
         ("location = /there/key { root /pub; }", "/open/* =/there/key /"),
         ("location = /there/key { root /pub; expires 1h; }", "/open/* =/there/key /"),
         ("location = /there/key { alias /pub/key; }", "/open/* =/there/key! /"),
@@ -139,11 +139,23 @@ fn no_neighbour_becomes_looser() {
         // A backend answers for what is not there.
         (
             "location /there/ { try_files $uri @a; } location @a { proxy_pass http://a; }",
-            "/open/* /there/*! /",
+            "/open/* /there/*> /",
         ),
         (
             "location /there/ { try_files $uri @a; } location @a { return 302 /x; }",
             "/open/* /there/* /",
+        ),
+        (
+            "location /there/ { try_files $uri @a; } location @a { deny 1.2.3.4; proxy_pass http://a; }",
+            "/open/* /there/*! /",
+        ),
+        (
+            "location /there/ { try_files $uri @a; } location @a { if ($arg_x) { return 403; } proxy_pass http://a; }",
+            "/open/* /there/*! /",
+        ),
+        (
+            "location /there/ { try_files $uri @a; } location @a { fastcgi_pass a; }",
+            "/open/* /there/*! /",
         ),
         (
             "location /there/ { error_page 404 = @a; } location @a { proxy_pass http://a; }",
@@ -277,8 +289,8 @@ fn a_location_without_files_does_not_get_those_of_another() {
         ("location /private/ { root /b; }", "/ /private/*"),
         ("location /th { expires 1h; }", "/ /th*:404"),
         ("location = /there/key { expires 1h; }", "/ =/there/key:404"),
-        ("location /a/ { alias /x/; location = /a/b { expires 1h; } }", "/ /a/ =/a/b!"),
-        ("location /a/ { alias /x/; location /a/b/ { expires 1h; } }", "/ /a/ /a/b/"),
+        ("location /a/ { alias /x/; location = /a/b { expires 1h; } }", "/ /a/* =/a/b!"),
+        ("location /a/ { alias /x/; location /a/b/ { expires 1h; } }", "/ /a/* /a/b/*"),
         ("location ~ ^/a { alias /x/; location /a/b/ { expires 1h; } }", "/ ~^/a!"),
     ] {
         let made = beside_users(&server(&format!("location / {{ root /srv; }} {words}")));

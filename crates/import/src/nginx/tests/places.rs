@@ -45,7 +45,7 @@ fn a_location_for_one_path_is_for_nothing_else() {
 fn a_prefix_with_letters_of_patterns_means_them() {
     for (words, expected) in [
         ("location /a(b)*c { deny all; }", "text_prefix = \"/a(b)*c\""),
-        ("location /a(b)*c/ { alias /x/; }", "prefix = \"/a%28b%29%2Ac\""),
+        ("location /a(b)*c { alias /x; }", "prefix = \"/a%28b%29%2Ac\""),
     ] {
         let made = imported(&server(&format!("root /srv; {words}")));
         assert!(made.toml.contains(expected), "{}", made.toml);

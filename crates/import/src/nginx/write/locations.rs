@@ -1,12 +1,10 @@
 //! The routes of a server: what answers at each of its places.
 
-use std::path::Path;
-
 use kettle_config::{Expression, Origin, Template};
 
 use super::Writer;
 use super::phase::{Found, Way};
-use super::place::{Spot, Spots, root_of};
+use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
 use crate::nginx::location::{self, Shut};
 use crate::nginx::scope::Scope;
@@ -146,96 +144,40 @@ impl Writer<'_> {
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
             return self.pass(scope, directive, route, (spots, spot));
         }
-        if let Some(shut) = location::tried_elsewhere(scope) {
-            return Err(shut);
-        }
-        let none =
-            |route: Route| Route { answer: Answer::Text("{ status = 404 }".to_owned()), ..route };
-        let Some((folder, written)) = root_of(spot, scope)? else {
-            let first = scope.own().first().or(spot.location);
-            if let Some(first) = first {
-                let message = format!("{} gets 404, because no root is named", spot.what());
-                self.output.warn(&first.origin, message, NO_ROOT);
-            }
-            return Ok(none(route));
-        };
-        let place = &written.origin;
-        let folder = self.below_prefix(&folder.display().to_string(), place);
-        if self.is_missing(&folder) {
-            let message =
-                format!("{} is not there, so that {} gets 404", folder.display(), spot.what());
-            self.output.lose(
-                place,
-                message,
-                "make it, and import anew: kettle starts with folders that are there",
-            );
-            return Ok(none(route));
-        }
-        route.settings = self.route_settings(scope, (spots, spot), place);
-        route.answer = Answer::Files(folder);
-        route.origin = place.clone();
-        Ok(route)
+        self.files(scope, route, (spots, spot))
     }
 
-    /// True if something is not there, on a machine of which that can be said.
-    pub(super) fn is_missing(&self, path: &Path) -> bool {
-        let above = path.ancestors().skip(1).filter(|it| it.parent().is_some());
-        let is_known = |it: &Path| self.surroundings.is_there(it);
-        !is_known(path) && above.into_iter().any(is_known)
-    }
-
-    /// Leaves out what answers for a folder and belongs to an expression, with all that nginx looks for behind it. No list is shown
-    /// where a place of its own answers for a folder.
-    pub(super) fn own_indexes(
-        &mut self,
-        settings: &mut Vec<Setting>,
-        (spots, spot): (&Spots<'_>, &Spot<'_>),
-    ) {
-        if !spot.may_be_folder() {
-            return;
-        }
+    /// Leaves out what answers for a folder and is led elsewhere before routes, with all that nginx looks for behind it: nginx
+    /// asks that of an index, too.
+    pub(super) fn own_indexes(&mut self, settings: &mut Vec<Setting>, spot: &Spot<'_>) {
         let at = settings.iter().position(|(key, ..)| *key == "index");
         let (names, origin) = match at.and_then(|at| settings.get(at)) {
             Some((_, value, origin)) => (words_of(value), origin.clone()),
             None => (vec!["index.html".to_owned()], spot.origin()),
         };
-        let listing = settings.iter().position(|(key, ..)| *key == "listing");
-        let other = names.iter().find_map(|name| spots.named(spot, name));
-        if let (Some(at), Some(other)) = (listing, other) {
-            let message = format!(
-                "no folder of {} is listed: {} is a place of its own",
-                spot.what(),
-                other.what()
-            );
-            self.output.lose(&origin, message, "a folder without an index of its own gets 403");
-            settings.remove(at);
-        }
-        let Some(first) = names.iter().position(|name| !self.keeps(spots, spot, name)) else {
+        let Some(first) = names.iter().position(|name| self.is_led_before(spot, name)) else {
             return;
         };
         let (left, gone) = names.split_at(first);
         let message = format!("no folder of {} is answered by {}", spot.what(), gone.join(", "));
-        let help = "an expression is for that file, and nginx asks that one";
-        self.output.lose(&origin, message, help);
+        self.output.lose(
+            &origin,
+            message,
+            "its server leads away from that file, from the folder, too",
+        );
         settings.retain(|(key, ..)| !["index", "listing"].contains(key));
         settings.push(("index", list(left.iter().map(String::as_str)), origin));
     }
 
-    /// True if no expression of another place, and none that a server asks before, is for a file of this name in folders of a
-    /// place.
-    fn keeps(&self, spots: &Spots<'_>, spot: &Spot<'_>, name: &str) -> bool {
+    /// True if something before routes is for a file of this name in folders of a place. A page stays one where clients are only
+    /// told another name of it.
+    fn is_led_before(&self, spot: &Spot<'_>, name: &str) -> bool {
         let folder = spot.folder();
         let samples = [format!("{folder}/{name}"), format!("{folder}/a/{name}")];
-        let others = spots.all.iter().filter(|it| it.key != spot.key);
-        let others =
-            others.filter(|it| it.key.place == Place::Any || it.key.place == spot.key.place);
-        let mut others = others.filter(|it| it.key.place != Place::Any || !spot.key.is_first);
-        // A page stays one where clients are led to another name of it.
         let is_page = [".html", ".htm"].iter().any(|it| name.ends_with(it));
-        !others.any(|it| samples.iter().any(|path| it.fits(path)) && !(is_page && it.renames()))
-            && !self.before.iter().any(|(it, renames)| {
-                samples.iter().any(|path| it.fits(path)) && !(is_page && *renames)
-            })
+        self.before
+            .iter()
+            .any(|(it, renames)| samples.iter().any(|path| it.fits(path)) && !(is_page && *renames))
     }
 }
 
@@ -257,40 +199,9 @@ impl Spot<'_> {
         }
     }
 
-    /// True if it leads clients to another name, which they are told.
-    fn renames(&self) -> bool {
-        let mut own = self.location.into_iter().flat_map(Directive::inner);
-        own.any(|it| it.name == "return" && it.word(0).starts_with('3') && it.word(1).contains('$'))
-    }
-
     fn origin(&self) -> Origin {
         let directive = self.location.or(self.scope.own().first());
         directive.map_or_else(Origin::default, |it| it.origin.clone())
-    }
-
-    /// True if the path of a folder, with its slash, may come there.
-    fn may_be_folder(&self) -> bool {
-        let Some(end) = self.path.strip_suffix('$').filter(|_| self.key.regex.is_some()) else {
-            return self.key.regex.is_some()
-                || !matches!(&self.key.place, Place::Exact(path) if !path.ends_with('/'));
-        };
-        let last = end.rsplit('(').next().unwrap_or_default();
-        let is_name = |text: &str| {
-            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"?:|".contains(&byte))
-        };
-        let is_group = last.strip_suffix(')').is_some_and(|it| is_name(it) && !it.ends_with('|'));
-        !(is_group || end.ends_with(|it: char| it.is_ascii_alphanumeric()))
-    }
-}
-
-impl Spots<'_> {
-    /// The other place that is for a file of this name in a folder of a place.
-    fn named(&self, spot: &Spot<'_>, name: &str) -> Option<&Spot<'_>> {
-        self.all.iter().find(|it| {
-            let (Place::Text(path) | Place::Exact(path)) = &it.key.place else { return false };
-            let is_named = path.rsplit_once('/').is_some_and(|(_, own)| own == name);
-            it.key != spot.key && is_named && path.starts_with(spot.folder())
-        })
     }
 }
 
@@ -298,7 +209,6 @@ impl Spots<'_> {
 fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let (Place::Text(path) | Place::Exact(path)) = &spot.key.place else { return None };
     let directive = spot.location.filter(|_| spot.key.regex.is_none())?;
-    let passes = |it: &Directive| it.name.ends_with("_pass");
     let folder = path.strip_suffix('/').filter(|it| !it.is_empty())?;
     let is_taken = spots.all.iter().any(|it| {
         let (Place::Exact(other) | Place::Text(other) | Place::Prefix(other)) = &it.key.place
@@ -313,9 +223,6 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let answer = if Template::is_destination(&to) { Answer::Rules } else { Answer::Closed };
     let rule = Rule { regex: None, to, status, keeps_query: true, origin };
     let rules = if answer == Answer::Rules { vec![rule] } else { Vec::new() };
-    let is_passed = directive.inner().iter().any(passes) && !is_taken;
+    let is_passed = spot.is_asked() && !is_taken;
     is_passed.then(|| Route { rules, ..Route::new(&key, answer, &directive.origin) })
 }
-
-pub(super) const NO_ROOT: &str =
-    "nginx would look into the folder `html` that it was installed with";

@@ -1,7 +1,5 @@
 //! The locations of a server as places of kettle: in which order they are asked, and for which paths each is.
 
-use std::path::PathBuf;
-
 use kettle_config::Expression;
 
 use super::route::{Key, Place};
@@ -101,35 +99,24 @@ impl<'t> Spots<'t> {
     }
 
     /// Adds a location for a prefix or a path. An inner one of the same path is what nginx finds.
-    fn add(&mut self, mut key: Key, scope: &Scope<'t>, directive: &'t Directive, path: &str) {
-        let mut shut = None;
+    fn add(&mut self, key: Key, scope: &Scope<'t>, directive: &'t Directive, path: &str) {
         if let Some(known) = self.find(&key) {
-            match key.place {
-                // Both slashes and none are one prefix.
-                Place::Prefix(_) => {
-                    key.place = Place::Text(path.to_owned());
-                    shut = Some(Shut { directive, why: ONE_PREFIX });
-                }
-                _ => _ = self.all.remove(known),
-            }
+            self.all.remove(known);
         }
-        if let (Place::Prefix(prefix), false) = (&key.place, path.ends_with('/'))
-            && !prefix.is_empty()
-        {
-            let key = Key { place: Place::Text(path.to_owned()), ..key.clone() };
-            let shut = Some(Shut { directive, why: WHOLE_NAMES });
-            let location = Some(directive);
-            self.all.push(Spot {
-                key,
-                expression: None,
-                scope: scope.clone(),
-                location,
-                path: path.to_owned(),
-                shut,
-            });
+        let spot = |key, shut| Spot {
+            key,
+            expression: None,
+            scope: scope.clone(),
+            location: Some(directive),
+            path: path.to_owned(),
+            shut,
+        };
+        // An alias is for names that go on right behind the prefix, too, and a prefix of kettle is not.
+        if matches!(&key.place, Place::Prefix(prefix) if !prefix.is_empty()) {
+            let beside = Key { place: Place::Text(path.to_owned()), ..key.clone() };
+            self.all.push(spot(beside, Some(Shut { directive, why: WHOLE_NAMES })));
         }
-        let (scope, location) = (scope.clone(), Some(directive));
-        self.all.push(Spot { key, expression: None, scope, location, path: path.to_owned(), shut });
+        self.all.push(spot(key, None));
     }
 
     /// Adds a location for an expression. The first of one expression is what nginx finds.
@@ -214,6 +201,21 @@ impl Spot<'_> {
         self.expression.as_ref().is_some_and(|it| it.fits(path))
     }
 
+    /// True if it asks a server.
+    pub(super) fn is_asked(&self) -> bool {
+        let mut own = self.location.into_iter().flat_map(Directive::inner);
+        own.any(|it| it.name.ends_with("_pass"))
+    }
+
+    /// True if its expression has this group.
+    pub(super) fn has_group(&self, name: &str) -> bool {
+        let is_one = |it: &Expression| match name.parse::<usize>() {
+            Ok(number) => (1..=it.groups()).contains(&number),
+            Err(_) => it.has_group(name),
+        };
+        self.expression.as_ref().is_some_and(is_one)
+    }
+
     /// As it is named in a remark.
     pub(super) fn what(&self) -> String {
         match self.location {
@@ -233,20 +235,17 @@ fn locations<'t>(
 }
 
 fn place_of(scope: &Scope<'_>, kind: LocationKind, path: &str) -> Place {
+    let is_replaced = |file: String| !file.ends_with(path) && !path.ends_with('/');
     match kind {
         LocationKind::Exact => Place::Exact(path.to_owned()),
         _ if path == "/" => Place::Prefix(String::new()),
-        _ => match aliased(scope, path) {
-            Some(file) if !file.ends_with(path) => {
-                Place::Prefix(path.trim_end_matches('/').to_owned())
-            }
-            _ => Place::Text(path.to_owned()),
-        },
+        _ if aliased(scope, path).is_some_and(is_replaced) => Place::Prefix(path.to_owned()),
+        _ => Place::Text(path.to_owned()),
     }
 }
 
 /// What an alias, said here or further out, has in place of a path; nothing where there is none.
-fn aliased(scope: &Scope<'_>, path: &str) -> Option<String> {
+pub(super) fn aliased(scope: &Scope<'_>, path: &str) -> Option<String> {
     let alias =
         scope.any_of(&["root", "alias"]).first().copied().filter(|it| it.name == "alias")?;
     let is_own = |it: &&Directive| {
@@ -257,58 +256,7 @@ fn aliased(scope: &Scope<'_>, path: &str) -> Option<String> {
     Some(format!("{}{below}", alias.word(0)))
 }
 
-/// The folder that a route looks into; nothing where nobody names one.
-pub(super) fn root_of<'t>(
-    spot: &Spot<'t>,
-    scope: &Scope<'t>,
-) -> Result<Option<(PathBuf, &'t Directive)>, Shut<'t>> {
-    let Some(directive) = scope.any_of(&["root", "alias"]).first().copied() else {
-        return Ok(None);
-    };
-    let text = directive.word(0);
-    if text.contains('$') {
-        return Err(Shut { directive, why: VARIABLE });
-    }
-    let is_alias = directive.name == "alias";
-    let prefix = match &spot.key.place {
-        Place::Prefix(prefix) if spot.key.regex.is_none() => prefix.as_str(),
-        _ => "",
-    };
-    if !is_alias {
-        // The place was made for an alias.
-        let is_whole = prefix.is_empty();
-        return if is_whole {
-            Ok(Some((text.into(), directive)))
-        } else {
-            Err(Shut { directive, why: ELSEWHERE })
-        };
-    }
-    let path = match (&spot.key.regex, &spot.key.place) {
-        (Some(_), Place::Any) => return Err(Shut { directive, why: ELSEWHERE }),
-        (Some(_), Place::Prefix(path) | Place::Text(path) | Place::Exact(path)) => path.as_str(),
-        (None, _) => spot.path.as_str(),
-    };
-    let is_of_expression =
-        spot.key.regex.is_some() && spot.scope.own().iter().any(|it| it.name == "alias");
-    let file = aliased(scope, path)
-        .filter(|_| !is_of_expression)
-        .ok_or(Shut { directive, why: ELSEWHERE })?;
-    if let Some(folder) = file.strip_suffix(path).filter(|_| prefix.is_empty()) {
-        let folder = if folder.is_empty() { "/" } else { folder };
-        return Ok(Some((folder.into(), directive)));
-    }
-    let is_glued = spot.path.ends_with('/') && !file.ends_with('/');
-    match prefix.is_empty() || is_glued {
-        true => Err(Shut { directive, why: GLUED }),
-        false => Ok(Some((file.into(), directive))),
-    }
-}
-
 const LETTERS: &str = "no place of kettle has these letters";
-const ONE_PREFIX: &str = "another location has its prefix but for the slash, and an alias";
 const WHOLE_NAMES: &str = "its alias is for names that go on right behind it, too";
 const INNER: &str = "places within that of an expression are not carried over";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it, which look neither around nor back: all that may be meant is closed";
-const VARIABLE: &str = "files lie in one folder, which no request chooses";
-const ELSEWHERE: &str = "its files lie elsewhere than below a folder with the same names";
-const GLUED: &str = "its alias has no slash at its end, or is for one path of another name: write `root`, or the slash if that is meant";

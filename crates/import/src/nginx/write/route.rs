@@ -36,7 +36,8 @@ pub(super) struct Key {
 pub(super) enum Answer {
     /// What the rules of the route say.
     Rules,
-    Files(PathBuf),
+    /// A folder, and the backend for what is not in it.
+    Files(PathBuf, Option<String>),
     Backend(String),
     /// A table in braces.
     Text(String),
@@ -147,7 +148,13 @@ impl Route {
         }
         match &self.answer {
             Answer::Rules => {}
-            Answer::Files(files) => text.set("root", quoted(&files.display().to_string()), origin),
+            Answer::Files(files, missing) => {
+                text.set("root", quoted(&files.display().to_string()), origin);
+                if let Some(backend) = missing {
+                    text.set("backend", quoted(backend), origin);
+                    text.set("missing", quoted("backend"), origin);
+                }
+            }
             Answer::Backend(backend) => text.set("backend", quoted(backend), origin),
             Answer::Text(table) => text.set("respond", table, origin),
             Answer::Closed => text.set("deny", EVERYBODY, origin),

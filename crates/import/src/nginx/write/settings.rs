@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, RUN_EXTENSIONS, is_own_header, media_type, quoted};
 
 use super::Writer;
-use super::place::{Spot, Spots};
-use super::route::{Place, Setting, spoken};
+use super::place::Spot;
+use super::route::{Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -16,13 +16,18 @@ impl Writer<'_> {
     pub(super) fn route_settings<'t>(
         &mut self,
         scope: &Scope<'t>,
-        (spots, spot): (&Spots<'t>, &Spot<'t>),
+        spot: &Spot<'t>,
         origin: &Origin,
     ) -> Vec<Setting> {
-        let own = scope.own();
         let mut settings: Vec<Setting> = Vec::new();
-        let tried = own.iter().find(|it| it.name == "try_files").map(Tried::of);
-        settings.extend(self.folders(scope, tried.as_ref(), origin));
+        if let Some(index) = scope.find("index") {
+            let names = self.index(index);
+            let names = list(names.iter().map(String::as_str));
+            settings.push(("index", names, index.origin.clone()));
+        }
+        if scope.is_on("autoindex") {
+            settings.push(("listing", "true".to_owned(), origin.clone()));
+        }
         let mut set = |key, value: String, origin: &Origin| {
             settings.push((key, value, origin.clone()));
         };
@@ -65,40 +70,8 @@ impl Writer<'_> {
         if !types.is_empty() {
             set("mime", mime(&types), origin);
         }
-        if let Some((fallback, place)) = self.fallback(scope, spots, spot) {
-            settings.push(("fallback", quoted(&fallback), place.clone()));
-            // A folder that was found is not looked for any further.
-            if tried.is_some_and(|it| it.has_folders) {
-                settings.push(("fallback_for_folders", "false".to_owned(), place));
-            }
-        }
         settings.extend(self.route_log(scope));
-        self.own_indexes(&mut settings, (spots, spot));
-        settings
-    }
-
-    /// What answers for a folder: its index, or a list.
-    fn folders(
-        &mut self,
-        scope: &Scope<'_>,
-        tried: Option<&Tried<'_>>,
-        origin: &Origin,
-    ) -> Vec<Setting> {
-        let mut settings = Vec::new();
-        match (tried, scope.find("index")) {
-            (Some(Tried { has_folders: false, pages, origin }), _) => {
-                settings.push(("index", list(pages.iter().copied()), (*origin).clone()));
-            }
-            (_, Some(index)) => {
-                let names = self.index(index);
-                let names = list(names.iter().map(String::as_str));
-                settings.push(("index", names, index.origin.clone()));
-            }
-            (_, None) => {}
-        }
-        if scope.is_on("autoindex") && tried.is_none_or(|it| it.has_folders) {
-            settings.push(("listing", "true".to_owned(), origin.clone()));
-        }
+        self.own_indexes(&mut settings, spot);
         settings
     }
 
@@ -252,55 +225,6 @@ impl Writer<'_> {
             self.output.warn(&default.origin, message, help);
         }
         types_of(scope)
-    }
-
-    /// The last of `try_files`, where it is a file of the same place; what comes before it, a folder of files does by itself.
-    fn fallback(
-        &mut self,
-        scope: &Scope<'_>,
-        spots: &Spots<'_>,
-        spot: &Spot<'_>,
-    ) -> Option<(String, Origin)> {
-        let tries = scope.own().iter().find(|directive| directive.name == "try_files")?;
-        let (last, before) = tries.words.split_last()?;
-        let by_itself = ["$uri", "$uri/", "$uri/index.html", "=404"];
-        let is_plain = before.iter().all(|word| by_itself.contains(&word.as_str()));
-        if is_plain && by_itself.contains(&last.as_str()) {
-            return None;
-        }
-        let is_file = last.starts_with('/') && !last.ends_with('/') && !last.contains(['$', '?']);
-        let prefix = match &spot.key.place {
-            Place::Prefix(prefix) if spot.key.regex.is_none() => prefix.as_str(),
-            _ => "",
-        };
-        let below = last.strip_prefix(prefix).filter(|below| below.starts_with('/'));
-        let is_own = || {
-            spots.owner(last).and_then(|it| spots.all.get(it)).is_some_and(|it| it.key == spot.key)
-        };
-        if let Some(below) = below.filter(|_| is_plain && is_file && is_own()) {
-            return Some((below.to_owned(), tries.origin.clone()));
-        }
-        let message = format!("of `{}` only files and folders are carried over", spoken(tries));
-        self.output.lose(&tries.origin, message, "what is not there gets 404");
-        None
-    }
-}
-
-/// What a `try_files` looks for.
-struct Tried<'t> {
-    /// Whether folders answer, by their index or a list.
-    has_folders: bool,
-    /// Files in folders that answer for these.
-    pages: Vec<&'t str>,
-    origin: &'t Origin,
-}
-
-impl<'t> Tried<'t> {
-    fn of(tries: &'t Directive) -> Self {
-        let has_folders = tries.words.iter().any(|word| word == "$uri/");
-        let pages = tries.words.iter().filter_map(|word| word.strip_prefix("$uri/"));
-        let is_page = |name: &&str| !name.is_empty() && !name.contains(['/', '$']);
-        Self { has_folders, pages: pages.filter(is_page).collect(), origin: &tries.origin }
     }
 }
 

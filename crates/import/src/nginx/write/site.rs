@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use kettle_config::{ANY_NAME, Origin, quoted};
 
 use super::Writer;
-use super::place::{Spots, root_of};
+use super::files::root_of;
+use super::place::Spots;
 use super::route::{Answer, Route, spoken};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
@@ -210,10 +211,10 @@ impl Writer<'_> {
         {
             return None;
         }
-        let (folder, directive) = root_of(spot, scope).ok()??;
+        let root = root_of(spot, scope).ok()??;
         // What an alias stands for is seldom one page.
-        let folder = folder.display().to_string();
-        let is_plain = directive.name == "root";
+        let (folder, directive) = (root.folder.display().to_string(), root.directive);
+        let is_plain = directive.name == "root" && !directive.word(0).contains('$');
         let below = path.trim_start_matches('/');
         is_plain.then(|| self.below_prefix(&folder, &directive.origin).join(below))
     }
