@@ -8,6 +8,7 @@ mod answer;
 mod buffering;
 mod incoming;
 mod outgoing;
+mod prefix;
 mod shared;
 mod upload;
 pub(crate) mod words;
@@ -26,6 +27,7 @@ use crate::upstream::Upstream;
 pub(crate) use answer::note_client_gone;
 pub use answer::respond;
 pub use buffering::BodyStore;
+use prefix::PrefixChange;
 pub use shared::SharedTarget;
 
 /// A prefix and the backend that answers below it.
@@ -55,6 +57,8 @@ pub struct ProxyRoute {
     asks_certificates: bool,
     /// How servers get slashes in a row.
     slash_runs: SlashRuns,
+    /// How their paths differ from those of clients.
+    prefix: Option<PrefixChange>,
     /// Names of fields of responses that are ours to send, or for us alone, in lower case.
     own_fields: Vec<String>,
 }
@@ -87,6 +91,7 @@ impl ProxyRoute {
             is_signed: route.signed_urls.is_some(),
             asks_certificates: site.client_auth.is_some(),
             slash_runs: slash_runs(route),
+            prefix: PrefixChange::of(route),
             own_fields,
         }
     }
@@ -105,7 +110,9 @@ impl ProxyRoute {
 /// prefix: a server that compares paths as they are would not find this prefix in `/a//b`. Nor may a path begin with two in any case,
 /// since some servers read `//host/path` (RFC 3986 §4.2), and find a path there that may be another route's.
 fn slash_runs(route: &Route) -> SlashRuns {
-    match route.merge_slashes || route.cache.is_some() || route.signed_urls.is_some() {
+    let is_changed = PrefixChange::of(route).is_some();
+    match route.merge_slashes || route.cache.is_some() || route.signed_urls.is_some() || is_changed
+    {
         true => SlashRuns::Merged,
         false => {
             // Of an expression nobody knows which segments it went by.

@@ -6,6 +6,7 @@ use kettle_http::h1::write::{write_field, write_status_line};
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
+use super::prefix::turned_back;
 use crate::response::{Body, Response, ResponseFields};
 use crate::upstream::UpstreamResponse;
 
@@ -58,9 +59,14 @@ impl ProxyRoute {
                 || name.starts_with(FOR_NGINX)
                 || (name == b"date" && !is_date(head, value))
                 || self.has_own(&name, head.status());
-            if !is_own && !head.is_hop_by_hop(&name) {
-                pass(&name, value);
+            if is_own || head.is_hop_by_hop(&name) {
+                continue;
             }
+            let turned = match &*name {
+                b"location" => turned_back(value, self.host.as_ref(), self.prefix.as_ref()),
+                _ => None,
+            };
+            pass(&name, turned.as_deref().map_or(value, str::as_bytes));
         }
     }
 

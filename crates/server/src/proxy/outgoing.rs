@@ -33,7 +33,9 @@ impl ProxyRoute {
         }
         let asked = self.host_of(head, request.presented().server_name);
         let target = head.target().ok()?;
-        let target = Target { path: path.unwrap_or(target.path), ..target };
+        let path = path.unwrap_or(target.path);
+        let path = self.prefix.as_ref().map_or(Cow::Borrowed(path), |prefix| prefix.there(path));
+        let target = Target { path: &path, ..target };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = &request.client;
         let words = Words {

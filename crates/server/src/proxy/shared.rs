@@ -18,6 +18,8 @@ pub struct SharedTarget {
     uri: String,
     /// Where the path begins in it.
     path: usize,
+    /// Path and query that servers are sent, if they are others.
+    sent: Option<String>,
 }
 
 impl SharedTarget {
@@ -36,9 +38,14 @@ impl SharedTarget {
         self.origin().split_once("://").map_or("", |(_, host)| host)
     }
 
-    /// Path and query, as servers get them.
+    /// Path and query, as clients ask for them.
     pub fn reference(&self) -> &str {
         self.uri.split_at(self.path).1
+    }
+
+    /// Path and query, as servers get them.
+    fn sent(&self) -> &str {
+        self.sent.as_deref().unwrap_or(self.reference())
     }
 }
 
@@ -54,13 +61,21 @@ impl ProxyRoute {
             Scheme::Http => ":80",
         };
         let host = host.strip_suffix(usual_port).unwrap_or(&host);
-        let target = Target { path, ..head.target().ok()? };
-        let reference = reference(target, head.raw_target(), self.slash_runs)?;
-        // There, the query is a signature that held: of one client and one time, and no part of what is asked for.
-        let (path, _) =
-            reference.split_once('?').filter(|_| self.is_signed).unwrap_or((&reference, ""));
+        let target = head.target().ok()?;
+        let raw = head.raw_target();
+        let sent = match &self.prefix {
+            Some(prefix) => {
+                let there = prefix.there(path);
+                let target = Target { path: &there, ..target };
+                let reference = reference(target, raw, self.slash_runs)?;
+                Some(self.unsigned(&reference).to_owned())
+            }
+            None => None,
+        };
+        let reference = reference(Target { path, ..target }, raw, self.slash_runs)?;
+        let path = self.unsigned(&reference);
         let uri = [scheme.as_str(), "://", host, path].concat();
-        Some(SharedTarget { scheme, path: uri.len() - path.len(), uri })
+        Some(SharedTarget { scheme, path: uri.len() - path.len(), uri, sent })
     }
 
     /// The request for it, with these fields and the operator's.
@@ -73,14 +88,13 @@ impl ProxyRoute {
         // What the key has, and no more.
         let words = Words {
             host: Some(target.host()),
-            reference: target.reference(),
+            reference: target.sent(),
             scheme: target.scheme,
             client: None,
             certificate: None,
         };
         let host = words.host(self.host.as_ref())?;
-        let mut outgoing =
-            OutgoingRequest::new("GET", target.reference(), &host, client, self.timeout)?;
+        let mut outgoing = OutgoingRequest::new("GET", target.sent(), &host, client, self.timeout)?;
         let forwarded: [(&str, &[u8]); 2] = [
             ("x-forwarded-host", target.host().as_bytes()),
             ("x-forwarded-proto", words.scheme.as_str().as_bytes()),
@@ -96,6 +110,12 @@ impl ProxyRoute {
             outgoing.field("connection", "close");
         }
         Some(outgoing)
+    }
+
+    /// A reference without its signature, if it has one that held: that is of one client and one time, and no part of what is asked for.
+    fn unsigned<'r>(&self, reference: &'r str) -> &'r str {
+        let signed = reference.split_once('?').filter(|_| self.is_signed);
+        signed.map_or(reference, |(path, _)| path)
     }
 
     /// How long servers may send nothing.
