@@ -27,6 +27,20 @@ pub(super) fn wider(pattern: &str) -> Option<String> {
     Expression::new(&whole).is_ok().then_some(whole)
 }
 
+/// The text that an expression stands for, where it is nothing but one.
+pub(super) fn literal(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        text.push(match letter {
+            '\\' => letters.next().filter(|it| !it.is_ascii_alphanumeric())?,
+            letter if ".*+?()[]{}|^$".contains(letter) => return None,
+            letter => letter,
+        });
+    }
+    Some(text)
+}
+
 /// True if all paths fit, so that nothing follows.
 pub(super) fn is_of_all(pattern: &str) -> bool {
     let inner = pattern.strip_prefix('^').unwrap_or(pattern);
@@ -130,11 +144,6 @@ fn other_than(texts: &[&str]) -> String {
     }
     all.push(')');
     all
-}
-
-/// An expression for a text itself.
-pub(super) fn escaped(text: &str) -> String {
-    text.chars().map(escaped_letter).collect()
 }
 
 fn escaped_letter(letter: char) -> String {
@@ -293,6 +302,19 @@ mod tests {
             assert!(Expression::new(&wider(pattern).unwrap()).unwrap().fits(text), "{pattern}");
         }
         assert_eq!(wider(r"^(a)\1$"), None);
+    }
+
+    #[test]
+    fn a_text_is_known() {
+        for (pattern, text) in [
+            (r"/a\/b\.c-d", Some("/a/b.c-d")),
+            ("/a.b", None),
+            (r"/a\d", None),
+            ("/(a)", None),
+            ("/a\\", None),
+        ] {
+            assert_eq!(literal(pattern).as_deref(), text, "{pattern}");
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn a_backend_is_not_asked_for_another_query() {
             api("rewrite ^/api/a/(.*)$ /api/b/$1 break;"),
             "/open/* /api/*(^/api/a/(.*)$)->> / =/api->301",
         ),
-        (api("rewrite ^/api/a/(.*)$ /open/$1 break;"), "/open/* /api/*! / =/api->301"),
+        (api("rewrite ^/api/a/(.*)$ /open/$1 break;"), "/open/* /api/a/*> /api/*> / =/api->301"),
         ("rewrite ^/api/item/(.*)$ /api/index?item=$1 last;".to_owned() + &api(""), "/!"),
         (
             "location ~ ^/api/item/.*$ { rewrite ^ /api/index?item=1 last; }".to_owned() + &api(""),

@@ -169,9 +169,24 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "[backend.tls]\nname = \"a.example\"\n\n[[backend.server]]\naddress = \"a.example:443\"",
     ),
     ("location /b/ { proxy_pass http://unix:/run/a.sock:/b/; }", "address = \"unix:/run/a.sock\""),
+    ("location /b/ { proxy_pass http://app/; }", "strip_prefix = true\nbackend_host"),
+    ("location / { proxy_pass http://app/b/; }", "backend = \"app\"\nadd_prefix = \"/b/\"\n"),
+    (
+        "location /b { proxy_pass http://app/c$request_uri; }",
+        "backend = \"app\"\nadd_prefix = \"/c\"\n",
+    ),
+    ("location /b { proxy_pass http://app$request_uri; }", "backend = \"app\"\nbackend_host"),
+    (
+        "location /b { rewrite ^/b/(.*)$ /$1 break; proxy_pass http://app; }",
+        "text_prefix = \"/b/\"\nbackend = \"app\"\nstrip_prefix = true\n",
+    ),
+    (
+        "location /b/ { rewrite ^/b/(.*)$ /c/$1 break; root /x; }",
+        "text_prefix = \"/b/\"\nroot = \"/x/c\"\n",
+    ),
     (
         "location /b/ { proxy_pass http://app/b/v1/; }",
-        "rewrite = [{ regex = \"^/b/(.*)$\", to = \"/b/v1/{1}\" }]",
+        "strip_prefix = true\nadd_prefix = \"/b/v1/\"\n",
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }",

@@ -213,11 +213,11 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /b/ { deny all; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
         ("location /b/ { internal; proxy_pass http://a; }", "/open/* /b/*:404 / =/b->301"),
         ("location /b/ { proxy_pass http://$a; }", "/open/* /b/*! / =/b->301"),
-        ("location /b/ { proxy_pass http://a/; }", "/open/* /b/*! / =/b->301"),
+        ("location /b/ { proxy_pass http://a/; }", "/open/* /b/*> / =/b->301"),
         ("location /b/ { proxy_pass http://a/b/; }", "/open/* /b/*> / =/b->301"),
         (
             "location /b/ { rewrite ^/b/(.*)$ /c/$1 break; proxy_pass http://a; }",
-            "/open/* /b/*! / =/b->301",
+            "/open/* /b/*> / =/b->301",
         ),
         (
             "location /b/ { limit_except GET { deny all; } proxy_pass http://a; }",
@@ -241,7 +241,9 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ),
         ("location = /b { proxy_pass http://a; }", "/open/* =/b> /"),
         ("location = /b { proxy_pass http://a/b; }", "/open/* =/b> /"),
-        ("location = /b { proxy_pass http://a/c; }", "/open/* =/b! /"),
+        ("location = /b { proxy_pass http://a/c; }", "/open/* =/b> /"),
+        ("location /b { proxy_pass http://a/c%2fd; }", "/open/* /b*! /"),
+        ("location ~ ^/b/(.*)$ { proxy_pass http://a/$1; }", "/open/* ~^/b/(.*)$! /"),
         ("location = /b/ { proxy_pass http://a; }", "/open/* =/b/> / =/b->301"),
         ("location = /b { internal; proxy_pass http://a; }", "/open/* =/b:404 /"),
         (

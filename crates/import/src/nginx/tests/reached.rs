@@ -122,7 +122,7 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/open/* ^/x/*! ~x /"),
         (
             "location ~ \\.a$ { } location /x/ { rewrite ^/x/(.*)$ /x/b/$1 break; }",
-            "/open/* /x/*! ~\\.a$ /",
+            "/open/* /x/*:404 ~\\.a$ /",
         ),
         (
             "location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }",

@@ -292,7 +292,11 @@ pub(super) static TERMS: &[Term] = &[
     not_here("proxy_buffering", "hsl"),
     carried("proxy_request_buffering", "hsl"),
     carried("proxy_hide_header", "hsl"),
-    dropped("proxy_redirect", "hsl", "`Location` comes as the backend wrote it"),
+    dropped(
+        "proxy_redirect",
+        "hsl",
+        "where a backend names itself in `Location`, clients are led to this site, as by `proxy_redirect default`",
+    ),
     dropped("client_body_buffer_size", "hsl", BODIES),
     dropped("client_body_temp_path", "hsl", BODIES),
     dropped("client_body_in_file_only", "hsl", BODIES),

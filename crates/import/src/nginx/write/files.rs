@@ -53,6 +53,16 @@ impl Writer<'_> {
             }
             return Ok(none(route));
         };
+        let mut root = root;
+        if let Some(by) = route.replaced.take() {
+            let is_text = matches!(&route.key.place, Place::Text(text) if text.ends_with('/'));
+            let is_plain = by.ends_with('/') && !root.strips && root.path.is_none();
+            if !(is_text && is_plain && root.directive.name == "root") {
+                return Err(Shut { directive: root.directive, why: ELSEWHERE });
+            }
+            root.folder.push(by.trim_matches('/'));
+            root.strips = true;
+        }
         let place = &root.directive.origin;
         let folder = self.below_prefix(&root.folder.display().to_string(), place);
         let tries = self.tries(scope, &root, (spots, spot))?;
@@ -67,7 +77,7 @@ impl Writer<'_> {
         if let Some(tries) = &tries
             && let Some((scope, pass)) = &tries.backend
         {
-            let passed = self.pass(scope, pass, route.clone(), (spots, spot))?;
+            let passed = self.pass(scope, pass, route.clone(), spot)?;
             route.settings = passed.settings;
             backend = Some(passed.answer);
         }

@@ -142,7 +142,7 @@ impl Writer<'_> {
         route.access.extend(self.rate_limit(scope));
         let own = scope.own().iter().chain(spot.scope.own());
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
-            return self.pass(scope, directive, route, (spots, spot));
+            return self.pass(scope, directive, route, spot);
         }
         self.files(scope, route, (spots, spot))
     }

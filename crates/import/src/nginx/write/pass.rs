@@ -3,14 +3,13 @@
 use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
 
 use super::Writer;
-use super::place::{Spot, Spots};
-use super::route::{Answer, Place, Route, Rule, Setting, spoken};
+use super::place::Spot;
+use super::route::{Answer, Place, Route, Setting, spoken};
 use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::regex::escaped;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts};
@@ -31,7 +30,7 @@ impl Writer<'_> {
         scope: &Scope<'t>,
         directive: &'t Directive,
         mut route: Route,
-        (spots, spot): (&Spots<'t>, &Spot<'t>),
+        spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
         let is_tls = directive.word(0).starts_with("https://");
         let shut = by_file(scope).or_else(|| altered(scope)).or_else(|| hosted(scope));
@@ -39,16 +38,22 @@ impl Writer<'_> {
             return Err(shut);
         }
         let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
-        let lengthened = lengthened(&pass, directive, spots, spot)?;
-        if lengthened.is_some() && route.rules.iter().any(|rule| rule.status.is_none()) {
+        let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
+        let path = replaced(&pass, directive, &route, spot)?;
+        if path.is_some() && is_moved {
             return Err(Shut { directive, why: PATHS });
         }
-        let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
-        route.rules.extend(lengthened);
         self.tell_of_keeping(scope);
         route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
         route.origin = directive.origin.clone();
-        route.settings = self.request_settings(scope, &pass, &directive.origin, is_moved);
+        let origin = &directive.origin;
+        route.settings = Vec::new();
+        if let Some((strips, added)) = path {
+            let strips = strips.then(|| ("strip_prefix", "true".to_owned(), origin.clone()));
+            route.settings.extend(strips);
+            route.settings.extend(added.map(|it| ("add_prefix", quoted(&it), origin.clone())));
+        }
+        route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         self.tell_of_replacing(scope);
         route.settings.extend(self.route_log(scope));
@@ -219,40 +224,49 @@ fn read(text: &str) -> Option<Pass<'_>> {
             let (to, path) = rest.split_at_checked("unix:".len() + socket)?;
             (to, path.strip_prefix(':').unwrap_or(path))
         }
-        None => rest.split_at_checked(rest.find('/').unwrap_or(rest.len()))?,
+        None => {
+            let end = rest.find('/').or_else(|| rest.find("$request_uri"));
+            rest.split_at_checked(end.unwrap_or(rest.len()))?
+        }
     };
-    let is_plain = !text.contains(['$', '{', '}']) && !to.is_empty();
+    let is_plain = !text.contains(['{', '}']) && !to.contains('$') && !to.is_empty();
     is_plain.then_some(Pass { is_tls, to, path })
 }
 
-/// What becomes of the path: it stays, or gets longer at its beginning.
-fn lengthened<'t>(
+/// What servers are sent in place of the path: whether the text of the place is taken off, and what is put before; nothing where
+/// the path stays.
+fn replaced<'t>(
     pass: &Pass<'_>,
     directive: &'t Directive,
-    spots: &Spots<'_>,
+    route: &Route,
     spot: &Spot<'_>,
-) -> Result<Option<Rule>, Shut<'t>> {
-    let is_of_expression = spot.key.regex.is_some();
-    if pass.path.is_empty() || pass.path == spot.path && !is_of_expression {
+) -> Result<Option<(bool, Option<String>)>, Shut<'t>> {
+    let shut = Shut { directive, why: PATHS };
+    // The path of the directive does not count behind a `rewrite`.
+    let by = route.replaced.as_deref().unwrap_or(pass.path);
+    if by.is_empty() || by == spot.path && route.replaced.is_none() && spot.key.regex.is_none() {
         return Ok(None);
     }
-    let is_longer = pass.path.starts_with(&spot.path)
-        && spot.path.ends_with('/')
-        && pass.path.ends_with('/')
-        && Template::is_rewritten_path(pass.path);
-    let is_own = spots
-        .owner(pass.path)
-        .and_then(|it| spots.all.get(it))
-        .is_some_and(|it| it.key == spot.key);
-    let is_prefix =
-        !is_of_expression && matches!(spot.key.place, Place::Text(_) | Place::Prefix(_));
-    if !is_longer || !is_own || !is_prefix || pass.path.contains('%') {
-        return Err(Shut { directive, why: PATHS });
+    if let Some(added) = by.strip_suffix("$request_uri").filter(|_| route.replaced.is_none()) {
+        let is_plain = Template::is_rewritten_path(added) && !added.ends_with('/');
+        return match added.is_empty() || is_plain && !added.contains(['$', '%']) {
+            true => Ok((!added.is_empty()).then(|| (false, Some(added.to_owned())))),
+            false => Err(shut),
+        };
     }
-    let origin = directive.origin.clone();
-    let regex = Some(format!("^{}(.*)$", escaped(&spot.path)));
-    let to = format!("{}{{1}}", pass.path);
-    Ok(Some(Rule { regex, to, status: None, keeps_query: true, origin }))
+    if by.contains(['$', '%', '{', '}']) || !Template::is_rewritten_path(by) {
+        return Err(shut);
+    }
+    let added = Some(by.to_owned()).filter(|it| it != "/");
+    match &route.key.place {
+        _ if route.key.regex.is_some() => Err(shut),
+        Place::Text(_) | Place::Exact(_) => Ok(Some((true, added))),
+        // Whole segments follow.
+        Place::Prefix(prefix) if prefix.is_empty() && by.ends_with('/') => {
+            Ok(added.map(|added| (false, Some(added))))
+        }
+        Place::Prefix(_) | Place::Any => Err(shut),
+    }
 }
 
 /// What servers are sent, or clients get of their answers, where nginx takes something out of it.
@@ -308,6 +322,6 @@ const ALTERED: &str =
 const THERE: &str = "methods, and what there is, are the backend's matter";
 const VARIABLES: &str = "`backend` of a route has a name, and no variables";
 const PATHS: &str =
-    "a backend is asked for the path that the client asks for, or for one below the same prefix";
+    "a backend is asked for the path that the client asks for, or with another beginning";
 /// As kettle has it.
 const BODY_BYTES_MAX: u64 = 1 << 40;

@@ -9,6 +9,7 @@ use super::condition::{self, Asked};
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule};
 use crate::nginx::location::{Shut, guarded};
+use crate::nginx::regex::literal;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, parts, with_said};
@@ -22,6 +23,8 @@ pub(super) struct Way<'t> {
     when: Vec<String>,
     rules: Vec<Rule>,
     said: Said,
+    /// The place of a path whose beginning is replaced, and what replaces it.
+    replaced: Option<(Key, String)>,
     /// Whose groups `$1` and its like are; nothing where an `if` had an expression of its own.
     expression: Option<Expression>,
 }
@@ -34,6 +37,7 @@ impl<'t> Way<'t> {
             when: Vec::new(),
             rules: Vec::new(),
             said: Said::new(),
+            replaced: None,
             expression,
         }
     }
@@ -114,7 +118,10 @@ impl Writer<'_> {
             }
         }
         let Some(last) = found.spot.location.or(way.scope.own().first()) else { return Ok(()) };
-        let route = way.route(key, Answer::Rules, last);
+        let mut route = way.route(key, Answer::Rules, last);
+        if let Some((key, by)) = way.replaced.clone() {
+            (route.key, route.replaced) = (key, Some(by));
+        }
         let routes = self.content(&way.scope, route, found.spots, found.spot)?;
         found.routes.extend(routes);
         Ok(())
@@ -177,7 +184,14 @@ impl Writer<'_> {
             }
             Flag::None if decides => return Err(shut(GOES_ON)),
             Flag::Break if decides && !is_whole => return Err(shut(GOES_ON)),
-            Flag::Break if !stays(&rule, found) => return Err(shut(OUTSIDE)),
+            Flag::Break if !stays(&rule, found) => {
+                let replaced = beginning(&rule, found).ok_or(shut(OUTSIDE))?;
+                let is_all = replaced.0 == found.spot.key;
+                let mut own = way.clone();
+                own.replaced = Some(replaced);
+                self.follow(&[], own, found)?;
+                return Ok(is_all);
+            }
             _ => {}
         }
         way.rules.push(rule);
@@ -364,6 +378,43 @@ fn stays(rule: &Rule, found: &Found<'_, '_>) -> bool {
         }
     });
     is_alone && found.spot.key.regex.is_none() && beginning.starts_with(own.as_str())
+}
+
+/// The place of the paths that a rewrite is for, and what takes the place of their beginning: where it is about nothing but that.
+fn beginning(rule: &Rule, found: &Found<'_, '_>) -> Option<(Key, String)> {
+    let key = &found.spot.key;
+    let (Place::Text(own) | Place::Prefix(own) | Place::Exact(own)) = &key.place else {
+        return None;
+    };
+    if key.regex.is_some() {
+        return None;
+    }
+    let Some(regex) = &rule.regex else {
+        let is_one = matches!(key.place, Place::Exact(_)) && !rule.to.contains('{');
+        return is_one.then(|| (key.clone(), rule.to.clone()));
+    };
+    let by = rule.to.strip_suffix("{1}").filter(|it| !it.contains('{'))?;
+    let text = regex.strip_prefix('^')?;
+    let text = text.strip_suffix("(.*)$").or_else(|| text.strip_suffix("(.*)"))?;
+    let text = literal(text).filter(|it| it.starts_with(own.as_str()))?;
+    if matches!(key.place, Place::Exact(_)) {
+        return None;
+    }
+    if text == *own || text == "/" && own.is_empty() {
+        return Some((key.clone(), by.to_owned()));
+    }
+    // No other place has any of them.
+    let is_alone = found.spots.all.iter().filter(|it| it.key != *key).all(|it| {
+        let (Place::Text(other) | Place::Prefix(other) | Place::Exact(other)) = &it.key.place
+        else {
+            return true;
+        };
+        it.key.place != key.place
+            && (other.len() <= own.len()
+                || !(other.starts_with(&text) || text.starts_with(other.as_str())))
+    });
+    let place = Place::Text(text);
+    is_alone.then(|| (Key { place, ..key.clone() }, by.to_owned()))
 }
 
 fn has_expression(condition: &Directive) -> bool {

@@ -85,6 +85,8 @@ pub(super) struct Route {
     /// Who may ask it.
     pub(super) access: Vec<Setting>,
     pub(super) rules: Vec<Rule>,
+    /// What takes the place of its text in the path that is looked for.
+    pub(super) replaced: Option<String>,
     pub(super) settings: Vec<Setting>,
     pub(super) origin: Origin,
 }
@@ -97,6 +99,7 @@ impl Route {
             answer,
             access: Vec::new(),
             rules: Vec::new(),
+            replaced: None,
             settings: Vec::new(),
             origin: origin.clone(),
         }
