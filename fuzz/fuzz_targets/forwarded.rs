@@ -25,10 +25,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn begins_with<T: PartialEq + Debug>(
-    all: impl Iterator<Item = T>,
-    first: impl Iterator<Item = T>,
-) {
+fn begins_with<T: PartialEq + Debug>(all: impl Iterator<Item = T>, first: impl Iterator<Item = T>) {
     let first: Vec<T> = first.collect();
     let all: Vec<T> = all.take(first.len()).collect();
     assert_eq!(all, first);

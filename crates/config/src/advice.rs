@@ -1,5 +1,7 @@
 //! What works as it is written, and should be looked at all the same.
 
+mod guards;
+
 use std::collections::{HashMap, HashSet};
 
 use toml::Spanned;
@@ -33,6 +35,7 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
     for site in 0..config.sites.len() {
         diagnostics.extend(about_reach(config, &seen, site));
         about_patterns(config, site, &mut diagnostics);
+        guards::about_guards(config, site, &mut diagnostics);
         about_certificates(config, site, &mut diagnostics);
     }
     for backend in 0..config.backends.len() {

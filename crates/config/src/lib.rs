@@ -54,7 +54,7 @@ pub use option::option_advice;
 pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
-pub use route_index::RouteIndex;
+pub use route_index::{RouteIndex, find_plainly};
 pub use rule_index::{Candidates, PathKey, RuleIndex};
 pub use schema::{json_schema, json_schema_text};
 pub use setting::{ANY_NAME, is_own_header, is_own_request_header, quoted, written_prefix};

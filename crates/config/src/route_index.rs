@@ -10,11 +10,15 @@
 //!
 //! A route whose conditions do not hold is passed over as if it were not written.
 
+mod plain;
+
 use std::collections::HashMap;
 
 use crate::model::{Place, Route};
 use crate::rule_index::{PathKey, RuleIndex};
 use crate::setting::{Expressions, TooLarge};
+#[doc(hidden)]
+pub use plain::find_plainly;
 
 /// The routes of a site, by the paths they are for. There may be ten thousand.
 #[derive(Clone, Debug, Default)]

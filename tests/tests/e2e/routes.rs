@@ -4,6 +4,7 @@ mod access;
 mod compression;
 mod fallback;
 mod pairing;
+mod places;
 mod rate;
 mod redirect;
 mod signed;

@@ -226,3 +226,40 @@ help: remove `path`, or write "user""#,
     assert_advised(&listener("unix:/run/a", "auto"), "");
     assert_advised(&listener("127.0.0.1:1", "kernel-write"), "");
 }
+
+#[test]
+fn what_takes_paths_from_a_guarded_route_is_named() {
+    let with = |first: &str, taker: &str| {
+        format!(
+            "[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"a\"]\nself_signed = true\n\
+             [[site.route]]\nprefix = \"/in\"\nroot = \"/srv\"\nallow = [\"10.0.0.0/8\"]\n{first}\n[[site.route]]\nroot = \"/srv\"\n{taker}\n"
+        )
+    };
+    assert_advised(
+        &with("", "regex = 'php$'"),
+        r"kettle.toml:13:9: this route takes paths from the one on line 7, and does not ask what that asks of clients
+ 13 | regex = 'php$'
+    |         ^^^^^^
+help: write first = true there, or the same guard here",
+    );
+    for (first, taker, count) in [
+        ("first = true", "regex = 'php$'", 0),
+        ("", "regex = '^/other'", 0),
+        ("", "regex = '^/in/x'", 1),
+        ("", "regex = '^/i.*'", 1),
+        ("", "regex = '^/inn?'", 1),
+        ("", "regex = '^/other|x'", 1),
+        ("", "regex = 'php$'\nallow = [\"10.0.0.0/8\"]", 0),
+        ("", "regex = 'php$'\ndeny = [\"0.0.0.0/0\", \"::/0\"]", 0),
+        ("first = true", "prefix = \"/in\"\nregex = 'php$'", 1),
+        ("", "exact = \"/in/x\"", 1),
+        ("", "exact = \"/inn\"", 0),
+        ("", "text_prefix = \"/in/x\"", 1),
+        // Whole segments say what is meant.
+        ("", "prefix = \"/in/x\"", 0),
+    ] {
+        let parsed = kettle_config::parse(&with(first, taker), Path::new("kettle.toml"));
+        let advised = kettle_config::advice(&parsed.unwrap());
+        assert_eq!(advised.len(), count, "{first} {taker}: {advised:?}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Routes that take paths out of a guarded one, and ask for less.
+
+use super::at;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Config, Place, Route};
+
+/// Names each guarded prefix of a site from which a regular expression, an exact path or a longer text takes paths with another guard:
+/// that is nginx's order, and seldom what was meant.
+pub(super) fn about_guards(config: &Config, index: usize, diagnostics: &mut Vec<Diagnostic>) {
+    let routes = config.sites.get(index).map_or(&[][..], |site| &site.routes);
+    let guarded: Vec<(usize, &Route, &str)> = routes
+        .iter()
+        .enumerate()
+        .filter(|(_, route)| route.regex.is_none() && is_guarded(route))
+        .filter_map(|(number, route)| match route.place()? {
+            Place::Prefix(text) | Place::TextPrefix(text) => Some((number, route, text)),
+            Place::Exact(_) => None,
+        })
+        .collect();
+    let takers = routes.iter().enumerate().filter(|(_, it)| !refuses(it) && may_take(it));
+    let mut said = 0;
+    for (number, taker) in takers.take(PAIRS_MAX / guarded.len().max(1)) {
+        let takes = |(_, outer, prefix): &&(usize, &Route, &str)| {
+            takes_from(taker, outer, prefix) && !has_guard_of(taker, outer)
+        };
+        let Some((outer, route, _)) = guarded.iter().find(takes) else { continue };
+        let line = setting_of(config, index, *outer).1;
+        let message = format!(
+            "this route takes paths from the one on line {line}, and does not ask what that asks of clients"
+        );
+        let help = match (taker.place(), route.first) {
+            (None, false) => "write first = true there, or the same guard here",
+            _ => "write the same guard here, if it is to hold",
+        };
+        diagnostics.push(at(config, &setting_of(config, index, number).0, &message, help));
+        said += 1;
+        if said >= SAID_MAX {
+            return;
+        }
+    }
+}
+
+/// True if what answers here is not said by whole segments alone.
+fn may_take(route: &Route) -> bool {
+    route.regex.is_some() || matches!(route.place(), Some(Place::Exact(_) | Place::TextPrefix(_)))
+}
+
+fn takes_from(taker: &Route, outer: &Route, prefix: &str) -> bool {
+    match (taker.place(), &taker.regex) {
+        // One that begins with another text is never asked there.
+        (None, Some(regex)) => {
+            let fixed = fixed_beginning(regex.as_str());
+            !outer.first && (fixed.starts_with(prefix) || prefix.starts_with(&fixed))
+        }
+        (own, Some(_)) => own == outer.place(),
+        (Some(own), None) => {
+            own.text().len() > prefix.len() && outer.place().is_some_and(|it| it.has(own.text()))
+        }
+        (None, None) => false,
+    }
+}
+
+/// What all paths begin with that an expression fits; nothing if that is not plain.
+fn fixed_beginning(regex: &str) -> String {
+    let Some(rest) = regex.strip_prefix('^') else { return String::new() };
+    let is_plain = |it: &char| it.is_ascii_alphanumeric() || "/-_".contains(*it);
+    let mut text: String = rest.chars().take_while(is_plain).collect();
+    // The last may be there once, often or not at all; and any part of two that stand beside each other.
+    if rest.get(text.len()..).is_some_and(|behind| behind.starts_with(['?', '*', '{', '+'])) {
+        text.pop();
+    }
+    if rest.contains('|') { String::new() } else { text }
+}
+
+fn is_guarded(route: &Route) -> bool {
+    !refuses(route)
+        && (!route.allow.is_empty()
+            || !route.deny.is_empty()
+            || route.basic_auth.is_some()
+            || route.signed_urls.is_some())
+}
+
+/// True if nobody gets anything there.
+fn refuses(route: &Route) -> bool {
+    let is_refusal = route.respond.as_ref().is_some_and(|it| it.status >= 300 || it.close);
+    let denies_all = ["0.0.0.0/0", "::/0"]
+        .iter()
+        .all(|all| route.deny.iter().any(|network| network.to_string() == *all));
+    is_refusal || (denies_all && route.allow.is_empty())
+}
+
+fn has_guard_of(taker: &Route, outer: &Route) -> bool {
+    let of = |route: &Route| {
+        (
+            route.allow.clone(),
+            route.deny.clone(),
+            route.basic_auth.clone(),
+            route.signed_urls.clone(),
+        )
+    };
+    of(taker) == of(outer)
+}
+
+/// Where a route says its place, and the line.
+fn setting_of(config: &Config, site: usize, number: usize) -> (String, usize) {
+    let trail = format!("site.{site}.route.{number}");
+    let named = ["regex", "exact", "text_prefix", "prefix"]
+        .iter()
+        .map(|name| format!("{trail}.{name}"))
+        .find(|setting| config.position_of(setting).is_written());
+    let setting = named.unwrap_or(trail);
+    let line = config.position_of(&setting).line;
+    (setting, line)
+}
+
+/// Pairs that are compared: of more it is not said.
+const PAIRS_MAX: usize = 1_000_000;
+/// Routes of a site that are named.
+const SAID_MAX: usize = 20;
