@@ -20,6 +20,9 @@ pub(super) fn wider(pattern: &str) -> Option<String> {
             pattern = format!("{before}(?:){behind}");
         }
     }
+    for group in '1'..='9' {
+        pattern = pattern.replace(&format!("\\{group}"), ".*");
+    }
     for (possessive, greedy) in [("++", "+"), ("*+", "*"), ("?+", "?"), ("}+", "}")] {
         pattern = pattern.replace(possessive, greedy);
     }
@@ -69,6 +72,17 @@ fn plain(pattern: &str) -> Option<String> {
                 'h' => out.push_str("[ \\t]"),
                 next => out.extend(['\\', next]),
             },
+            // What else PCRE has there is something else, or nothing.
+            '(' if !in_class && letters.peek() == Some(&'?') => {
+                let rest: String = letters.clone().skip(1).take(3).collect();
+                let flags = rest.trim_start_matches(['i', 'm', 's', '-']);
+                let is_named = rest.starts_with("P<")
+                    || rest.starts_with('<') && !rest.starts_with("<=") && !rest.starts_with("<!");
+                if !(is_named || flags.is_empty() || flags.starts_with([':', ')'])) {
+                    return None;
+                }
+                out.push('(');
+            }
             '[' if !in_class => {
                 (in_class, class_begins) = (true, true);
                 out.push('[');
@@ -301,7 +315,8 @@ mod tests {
         ] {
             assert!(Expression::new(&wider(pattern).unwrap()).unwrap().fits(text), "{pattern}");
         }
-        assert_eq!(wider(r"^(a)\1$"), None);
+        assert!(Expression::new(&wider(r"^(a)\1$").unwrap()).unwrap().fits("aa"));
+        assert_eq!(wider(r"^(?R)$"), None);
     }
 
     #[test]

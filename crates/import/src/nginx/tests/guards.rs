@@ -121,7 +121,7 @@ fn no_neighbour_becomes_looser() {
         ("location = / { try_files /there/key =404; }", "/open/* =/ /"),
         ("location = /there/key { root /pub; }", "/open/* =/there/key /"),
         ("location = /there/key { root /pub; expires 1h; }", "/open/* =/there/key /"),
-        ("location = /there/key { alias /pub/key; }", "/open/* =/there/key! /"),
+        ("location = /there/key { alias /pub/key; }", "/open/* =/there/key /"),
         ("location = /there/key { root /srv/; }", "/open/* =/there/key /"),
         ("location ~* \\.(js|json)$ { root /pub; }", "/open/* ~(?i)\\.(js|json)$ /"),
         ("location ~* \\.(js|json)$ { root /pub; expires 1h; }", "/open/* ~(?i)\\.(js|json)$ /"),

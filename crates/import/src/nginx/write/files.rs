@@ -277,7 +277,11 @@ pub(super) fn root_of<'t>(
     let root = |folder: &str| Root { folder: folder.into(), directive, path: None, strips: false };
     let is_prefix = matches!(&spot.key.place, Place::Prefix(prefix) if !prefix.is_empty());
     let is_own_alias = is_alias && spot.scope.own().iter().any(|it| std::ptr::eq(it, directive));
-    if text.contains('$') || is_own_alias && spot.key.regex.is_some() {
+    if is_own_alias && spot.key.regex.is_some() && !text.contains('$') {
+        // All of its paths are this one.
+        return Err(shut(ELSEWHERE));
+    }
+    if text.contains('$') {
         let fixed = text.split('$').next().and_then(|it| it.rsplit_once('/')).map(|(it, _)| it);
         let fixed = fixed.filter(|it| !it.is_empty() && !is_prefix).ok_or(shut(VARIABLE))?;
         let rest =
@@ -288,6 +292,18 @@ pub(super) fn root_of<'t>(
         return is_known
             .then(|| Some(Root { path: Some(path), ..root(fixed) }))
             .ok_or(shut(VARIABLE));
+    }
+    if let (true, Place::Exact(path), None) = (is_own_alias, &spot.key.place, &spot.key.regex)
+        && let Some((folder, name)) = text.rsplit_once('/')
+        && !text.ends_with(path.as_str())
+        && !folder.is_empty()
+        && !name.is_empty()
+    {
+        let path = format!("/{name}");
+        let is_known = Template::of_try(&path).is_some();
+        return is_known
+            .then(|| Some(Root { path: Some(path), ..root(folder) }))
+            .ok_or(shut(GLUED));
     }
     if !is_alias {
         // The place was made for an alias.

@@ -21,6 +21,7 @@ impl Writer<'_> {
         let (before, end) = self.before(server)?;
         if let Some(mut end) = end {
             end.key = Key::whole();
+            end.break_circles();
             end.settings.extend(self.header_settings(server, &end.origin));
             return Ok((before, vec![end]));
         }
