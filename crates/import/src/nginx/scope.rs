@@ -181,7 +181,12 @@ fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locat
         // What is set is named, not used.
         let named = usize::from(directive.name == "set");
         for word in directive.words.iter_mut().skip(named).filter(|word| word.contains('$')) {
-            *word = with_constants(word, constants);
+            let constant = with_constants(word, constants);
+            // A path of variables takes the place of all that was asked for.
+            let has_path = constant.split("://").nth(1).is_some_and(|it| it.contains('/'));
+            if directive.name != "proxy_pass" || !has_path {
+                *word = constant;
+            }
         }
         if let Some(block) = &mut directive.block {
             put(block, constants, with_locations);

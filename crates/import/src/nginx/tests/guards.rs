@@ -213,6 +213,9 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /b/ { deny all; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
         ("location /b/ { internal; proxy_pass http://a; }", "/open/* /b/*:404 / =/b->301"),
         ("location /b/ { proxy_pass http://$a; }", "/open/* /b/*! / =/b->301"),
+        ("location /b/ { set $a http://a; proxy_pass $a; }", "/open/* /b/*> / =/b->301"),
+        ("location /b/ { set $a http://a; proxy_pass $a/fixed; }", "/open/* /b/*! / =/b->301"),
+        ("set $a http://a; location /b/ { proxy_pass $a/fixed; }", "/open/* /b/*! / =/b->301"),
         ("location /b/ { proxy_pass http://a/; }", "/open/* /b/*> / =/b->301"),
         ("location /b/ { proxy_pass http://a/b/; }", "/open/* /b/*> / =/b->301"),
         (
