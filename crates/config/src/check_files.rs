@@ -71,7 +71,7 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
         diagnostics.extend(crl.and_then(|crl| check_readable(config, crl, CRL_FILE_BYTES_MAX)));
     }
     for site in &config.sites {
-        for page in site.error_pages.values() {
+        for page in site.error_page_files() {
             diagnostics.extend(check_readable(config, page, ERROR_PAGE_BYTES_MAX));
         }
         for route in &site.routes {

@@ -9,6 +9,7 @@ mod backend;
 mod before;
 mod cache;
 mod condition;
+mod error_page;
 mod listener;
 mod process;
 mod reach;
@@ -25,6 +26,7 @@ pub use backend::{
 pub use before::Before;
 pub use cache::{Cache, RouteCache};
 pub use condition::{Condition, Scheme, Subject};
+pub use error_page::{ErrorPage, ErrorTarget};
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,

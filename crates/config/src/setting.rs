@@ -27,7 +27,7 @@ pub use authority::BackendHost;
 pub(crate) use authority::{AUTHORITY, backend_host};
 pub use collection::CacheRule;
 pub(crate) use collection::{
-    backends_by_alpn, cache_rules, error_pages, headers, mime_types, request_headers,
+    backends_by_alpn, cache_rules, headers, map_form, mime_types, read_entries, request_headers,
 };
 pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};

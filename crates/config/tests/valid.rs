@@ -248,7 +248,7 @@ fn every_setting_can_be_written() {
         (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(site.headers, [header("Link", &["</a>", "</b>"]), header("X-One", &["1"])]);
-    assert_eq!(site.error_pages[&404].value, PathBuf::from("/etc/kettle/404.html"));
+    assert_eq!(site.error_pages[&404].file().unwrap().value, PathBuf::from("/etc/kettle/404.html"));
     let hsts = site.hsts.as_ref().map(|hsts| hsts.header_value());
     assert_eq!(hsts.as_deref(), Some("max-age=63072000; includeSubDomains; preload"));
     let route = &site.routes[0];

@@ -12,7 +12,7 @@ use kettle_http::forwarded::Scheme;
 
 use crate::access_log::RequestId;
 use crate::disk::DiskDeadline;
-use crate::error_page::{self, ErrorPage, HttpError};
+use crate::error_page::{self, ErrorPage};
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::proxy_cache;
@@ -127,37 +127,22 @@ pub async fn refuse(
         return error_page::response(&status.into(), page, &ConfiguredFields::default());
     };
     let deadline = files.disks().deadline();
-    let own = own_page(files, site, status, deadline).await;
+    let own = own_page(files, site, None, status, deadline).await;
     let mut response = error_page::response(&status.into(), own.unwrap_or(page), &site.configured);
     of_site(site, None, &mut response);
     response
 }
 
-/// An error with the site's own page, if it has one that can be read.
-async fn error_response(
-    files: &Files,
-    site: &Site,
-    configured: &ConfiguredFields,
-    error: &HttpError,
-    deadline: DiskDeadline,
-    id: &RequestId,
-) -> Response {
-    let page = own_page(files, site, error.status, deadline).await;
-    error_page::response(
-        error,
-        page.unwrap_or_else(|| ErrorPage::plain(error.status, id)),
-        configured,
-    )
-}
-
-/// The site's own page for an error, if it has one that can be read.
+/// The operator's own page for an error, if there is one that can be read.
 async fn own_page(
     files: &Files,
     site: &Site,
+    route: Option<&Route>,
     status: u16,
     deadline: DiskDeadline,
 ) -> Option<ErrorPage> {
-    files.error_page(site.error_pages.get(&status)?, deadline).await
+    let page = site.error_page(route, status)?.file()?;
+    files.error_page(&page.value, deadline).await
 }
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ mod names;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use kettle_config::{Condition, Config, Diagnostic, LogTarget, RouteIndex, TxPathChoice};
+use kettle_config::{
+    Condition, Config, Diagnostic, ErrorPage, LogTarget, RouteIndex, TxPathChoice,
+};
 use kettle_kernel::file_system::Disclosure;
 
 use crate::access_log::Destination;
@@ -77,8 +78,8 @@ pub struct Site {
     pub path: Option<TxPathChoice>,
     /// The operator's fields for responses no route gives.
     pub configured: ConfiguredFields,
-    /// Files sent as the body of error responses.
-    pub error_pages: BTreeMap<u16, PathBuf>,
+    /// What is sent in place of errors.
+    error_pages: BTreeMap<u16, ErrorPage>,
     /// Which log has its lines, where the route does not say it.
     log: Destination,
     /// What is asked before a route is looked for.
@@ -104,6 +105,10 @@ pub struct Route {
     pub rules: Option<Box<Rules>>,
     /// Who answers.
     pub handler: Handler,
+    /// What is sent in place of its errors.
+    error_pages: BTreeMap<u16, ErrorPage>,
+    /// True if that is sent in place of a backend's errors, too.
+    pub intercepts_errors: bool,
     /// Who answers where there is no file.
     pub missing: Option<Handler>,
     /// Which log has its lines, if not the site's.
@@ -117,6 +122,8 @@ pub struct Rules {
     pub guard: Option<Guard>,
     /// Where clients are sent, and what is looked for, in place of what they ask for.
     pub paths: Option<Paths>,
+    /// True if no client may ask for it.
+    pub is_internal: bool,
 }
 
 /// Who answers a request.
@@ -190,11 +197,7 @@ impl Router {
                 }),
                 configured: ConfiguredFields::new(&site.headers, &[]),
                 log: own_log(config, site.access_log.as_ref()).unwrap_or_default(),
-                error_pages: site
-                    .error_pages
-                    .iter()
-                    .map(|(status, path)| (*status, path.value.clone()))
-                    .collect(),
+                error_pages: site.error_pages.clone(),
                 before: site.before.iter().map(|it| Before::new(site, it)).collect(),
                 index: all.index,
                 routes,
@@ -253,8 +256,15 @@ impl Router {
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
         for site in Arc::get_mut(&mut self.sites).unwrap() {
             let handler = Handler::Echo(echo);
-            site.routes =
-                vec![Route { when: Vec::new(), rules: None, handler, missing: None, log: None }];
+            site.routes = vec![Route {
+                when: Vec::new(),
+                rules: None,
+                handler,
+                missing: None,
+                log: None,
+                error_pages: BTreeMap::new(),
+                intercepts_errors: false,
+            }];
             site.index = Arc::new(RouteIndex::of(&[kettle_config::Route::default()]).unwrap());
         }
         self
@@ -389,6 +399,17 @@ impl Site {
         self.routes.get(self.index.find(path, holds)?)
     }
 
+    /// What is sent in place of an error of a route, or of what none answers.
+    #[must_use]
+    pub fn error_page<'s>(
+        &'s self,
+        route: Option<&'s Route>,
+        status: u16,
+    ) -> Option<&'s ErrorPage> {
+        let own = route.and_then(|route| route.error_pages.get(&status));
+        own.or_else(|| self.error_pages.get(&status))
+    }
+
     /// What is asked before a route is looked for.
     #[must_use]
     pub fn before(&self) -> &[Before] {
@@ -423,8 +444,9 @@ impl Rules {
         same: Option<&Self>,
     ) -> Result<Option<Box<Self>>, UsersMistake> {
         let same = same.and_then(|same| same.guard.as_ref());
-        let rules = Self { guard: Guard::load(route, same)?, paths: Paths::of(route) };
-        let has_any = rules.guard.is_some() || rules.paths.is_some();
+        let (guard, paths) = (Guard::load(route, same)?, Paths::of(route));
+        let rules = Self { guard, paths, is_internal: route.internal };
+        let has_any = rules.guard.is_some() || rules.paths.is_some() || rules.is_internal;
         Ok(has_any.then(|| Box::new(rules)))
     }
 }

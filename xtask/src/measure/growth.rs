@@ -27,6 +27,8 @@ pub enum Kind {
     Fill,
     Routes,
     Redirects,
+    /// Routes by regular expressions that no path of the load fits.
+    Expressions,
     Sites,
     /// Idle ones.
     Connections,
@@ -84,6 +86,7 @@ pub const ROWS: &[Row] = &[
         growth: Some((10, 10_000, 1.1)),
         ..row("redirects of a site", Kind::Redirects, 1_024, &[10, 100, 1_000, 10_000], None)
     },
+    row("regular expressions of a site", Kind::Expressions, 1_024, &[1, 10, 50], None),
     row("sites with a certificate each", Kind::Sites, 1_024, &[100, 1_000, 10_000], None),
     row("idle connections", Kind::Connections, 1_024, &[10, 100, 1_000, 8_000], None),
 ];

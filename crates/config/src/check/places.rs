@@ -58,16 +58,6 @@ pub(super) fn refuse_expressions(index: usize, site: &Site, reader: &mut Reader<
     }
 }
 
-/// A place as a message names it.
-pub(super) fn spoken(route: &Route) -> String {
-    match (&route.regex, route.place()) {
-        (Some(regex), None) => format!("`{}`", regex.as_str()),
-        (_, Some(Place::Prefix(""))) | (None, None) => "/".to_owned(),
-        (_, Some(Place::Prefix(prefix))) => format!("{prefix}/"),
-        (_, Some(place)) => place.text().to_owned(),
-    }
-}
-
 type Key<'r> = (Option<Place<'r>>, Option<&'r str>);
 
 fn key_of(route: &Route) -> Key<'_> {

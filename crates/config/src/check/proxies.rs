@@ -151,6 +151,7 @@ const OF_FALLBACK: &[&str] = &["fallback_for_folders", "fallback_except"];
 
 /// What only requests to a backend have.
 const REQUESTS: &[&str] = &[
+    "intercept_errors",
     "add_prefix",
     "backend_host",
     "request_headers",

@@ -51,7 +51,6 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
         check_circles(&trail, route, reader);
         check_crowds(&trail, &rules, reader);
         check_patterns(&trail, route, reader);
-        check_fallback(&trail, site, (number, route), &routes, reader);
         check_cors(&trail, site, route, reader);
     }
 }
@@ -238,31 +237,6 @@ fn refuse_crowd(setting: &str, crowd: usize, what: &str, help: String, reader: &
     if let Some(place) = reader.place(setting) {
         let message = format!("one path may have to be held against {crowd} {what}, one by one");
         reader.report_at(&place, message, Help::act(help));
-    }
-}
-
-/// A fallback answers by the rules of its route, and what another route has may ask for more.
-fn check_fallback(
-    trail: &str,
-    site: &Site,
-    (number, route): (usize, &Route),
-    routes: &RouteIndex,
-    reader: &mut Reader<'_>,
-) {
-    let Some(fallback) = &route.fallback else { return };
-    let path = format!("{}{fallback}", route.replaced());
-    let other = routes.find(&path, |_| true).filter(|other| *other != number);
-    let other = other.and_then(|other| site.routes.get(other));
-    // The file of a route for some paths lies where that route is not asked for it.
-    let is_other = |other: &&Route| {
-        route.place().is_some_and(|own| route.regex.is_none() && other.place() != Some(own))
-    };
-    if let Some(other) = other.filter(is_other)
-        && let Some(place) = reader.place(&format!("{trail}.fallback"))
-    {
-        let message = format!("{path} belongs to the route of {}", places::spoken(other));
-        let help = Help::act("write a file of this route");
-        reader.report_at(&place, message, help);
     }
 }
 

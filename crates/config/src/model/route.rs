@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
 use super::condition::Condition;
+use super::error_page::{ErrorPage, error_pages};
 use super::respond::Respond;
 use crate::located::Located;
 use crate::rule_index::PathKey;
@@ -197,7 +198,8 @@ settings! {
         /// slash is a folder, any other a file: `["{path}", "{path}.html", "{path}/"]`.
         pub tries: Vec<String> as "try" = texts(&TRY_PATH, &[]),
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
-        /// browser. A folder without an index file counts as nothing unless it is listed.
+        /// browser. A folder without an index file counts as nothing unless it is listed. Where the file has a route of its own,
+        /// that one answers.
         pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
         /// Lets `fallback` answer for folders without an index file, too. Without it they get 403, as in a route without `fallback`.
         pub fallback_for_folders: bool = flag(true),
@@ -231,6 +233,12 @@ settings! {
         /// Headers added to every response of the route, in place of the site's of the same name. What is said there of
         /// errors and of `[]` holds here.
         pub headers: Vec<(String, Vec<String>)> = headers(),
+        /// What is sent in place of its errors, before what the site says.
+        pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("what the site says"),
+        /// With `backend`: sends what `error_pages` says in place of a server's own responses of these statuses.
+        pub intercept_errors: bool = flag(false),
+        /// Answers only where a rewrite, `error_pages`, `fallback` or an index file leads; clients that ask for it get 404.
+        pub internal: bool = flag(false),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::before::Before;
+use super::error_page::{ErrorPage, error_pages};
 use super::listener::TxPathChoice;
 use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
-    ANY_NAME, LogTarget, backends_by_alpn, duration, error_pages, flag, headers, located_text,
-    located_texts, log_target, optional, required, rules, section, sections, settings, word,
+    ANY_NAME, LogTarget, backends_by_alpn, duration, flag, headers, located_text, located_texts,
+    log_target, optional, required, rules, section, sections, settings, word,
 };
 
 settings! {
@@ -40,8 +41,10 @@ settings! {
         pub headers: Vec<(String, Vec<String>)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599). Also of those to what is no request, over
         /// connections made with a name of the site, or with no site's if it is the default one. Each has at most 256 KiB. A changed
-        /// file is sent at the latest after `limits.revalidate`.
-        pub error_pages: BTreeMap<u16, Located<PathBuf>> = error_pages(),
+        /// file is sent at the latest after `limits.revalidate`. In place of a file may stand what another route answers
+        /// (`404 = { route = "/404.html" }`, with a `status` if it is not to be that of the error) or where clients are sent
+        /// (`403 = { redirect = "https://example.org/login" }`).
+        pub error_pages: BTreeMap<u16, ErrorPage> = error_pages("a short built-in page"),
         /// Where its lines of the access log go, in the form that `format` in `[log]` says: a file, `"stdout"`, `"stderr"` or
         /// `"off"`.
         pub access_log: Option<LogTarget> = optional(log_target(), "where `access` in `[log]` says"),
@@ -64,6 +67,12 @@ impl Site {
     /// Whether `https` and `http` listeners may have it: a site that only names a backend is for others.
     pub fn is_served(&self) -> bool {
         !self.routes.is_empty() || !self.names_backend()
+    }
+
+    /// The files that are sent in place of errors.
+    pub fn error_page_files(&self) -> impl Iterator<Item = &Located<PathBuf>> {
+        let of_routes = self.routes.iter().flat_map(|route| route.error_pages.values());
+        self.error_pages.values().chain(of_routes).filter_map(ErrorPage::file)
     }
 
     /// True if it has a certificate, if only a generated one.

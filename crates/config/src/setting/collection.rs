@@ -1,20 +1,19 @@
 //! Tables whose keys the operator chooses: headers, error pages, cache rules, MIME types, backends by protocol.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 
 use super::field_template::{FIELD_TEMPLATE, FieldTemplate, field_template};
 use super::quote::bare_key;
 use super::rules::{self, TextRule};
 use super::text::{LocatedText, located_text, read_text};
-use super::{DefaultText, LocatedPath, ValueShape, ValueType, located_path};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 pub use crate::glob::CacheRule;
 use crate::located::Located;
 use crate::read::{Item, Key, Reader};
 
 /// The entries of a table in the order of the file, with keys that follow `rule`.
-fn read_entries<'i>(
+pub(crate) fn read_entries<'i>(
     rule: &TextRule,
     item: &Item<'i>,
     reader: &mut Reader<'_>,
@@ -38,7 +37,7 @@ fn read_entries<'i>(
     Some(read)
 }
 
-fn map_form(keys: &'static TextRule, values: ValueShape) -> ValueShape {
+pub(crate) fn map_form(keys: &'static TextRule, values: ValueShape) -> ValueShape {
     ValueShape::Map { keys, values: Box::new(values) }
 }
 
@@ -94,40 +93,6 @@ impl<T> ValueType for Headers<T> {
             headers.push((name, values));
         }
         Some(headers)
-    }
-}
-
-/// Files by error status.
-pub(crate) fn error_pages() -> ErrorPages {
-    ErrorPages
-}
-
-pub(crate) struct ErrorPages;
-
-impl ValueType for ErrorPages {
-    type Value = BTreeMap<u16, Located<PathBuf>>;
-
-    fn default_value(&self) -> Self::Value {
-        BTreeMap::new()
-    }
-
-    fn shape(&self) -> ValueShape {
-        map_form(&rules::STATUS, ValueShape::Path)
-    }
-
-    fn default_text(&self) -> DefaultText {
-        DefaultText::Unset("a short built-in page")
-    }
-
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
-        let kind: LocatedPath = located_path();
-        let mut pages = BTreeMap::new();
-        for (status, _, value) in read_entries(&rules::STATUS, item, reader)? {
-            if let (Ok(status), Some(path)) = (status.parse(), kind.read(&value, reader)) {
-                pages.insert(status, path);
-            }
-        }
-        Some(pages)
     }
 }
 

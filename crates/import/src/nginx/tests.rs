@@ -148,7 +148,7 @@ fn each_setting_of_a_route_does_what_nginx_does() {
 fn each_setting_of_a_site_does_what_nginx_does() {
     hold(&[
         ("root /a; error_page 404 403 /e.html;", |it| {
-            it.sites[0].error_pages[&403].value == Path::new("/a/e.html")
+            it.sites[0].error_pages[&403].file().unwrap().value == Path::new("/a/e.html")
         }),
         ("root /a; try_files $uri /app/index.html;", |it| {
             it.sites[0].routes[0].fallback.as_deref() == Some("/app/index.html")

@@ -196,13 +196,15 @@ impl Files {
                 self.list(route, relative, target, request).await
             }
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
-                self.fall_back(route, head).await
+                return self.fall_back(route, head).await;
             }
             LocateOutcome::Directory | LocateOutcome::Refused(404) if route.leaves_missing => {
                 return Ok(FileAnswer::Missing);
             }
             LocateOutcome::Directory => Err(403.into()),
-            LocateOutcome::Refused(404) if falls_back() => self.fall_back(route, head).await,
+            LocateOutcome::Refused(404) if falls_back() => {
+                return self.fall_back(route, head).await;
+            }
             LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
         };

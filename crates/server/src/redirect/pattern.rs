@@ -163,6 +163,13 @@ impl Paths {
     }
 }
 
+/// Where a redirect leads that is for all paths; `None` if something is not there to fill it in.
+pub fn location_of(to: &Template, head: &Head) -> Option<String> {
+    let (target, captured) = (head.target().ok()?, Captured::Nothing);
+    let filling = Filling { path: target.path, beginning: "", captured, host: head.host() };
+    filling.fill(to, |text| Cow::Owned(percent_encode_path(text)))
+}
+
 /// True if a path could be a file's, or a folder's.
 pub(super) fn is_normal(path: &str) -> bool {
     let Some(names) = path.strip_prefix('/') else { return false };

@@ -1,14 +1,17 @@
 //! From place to place: a request that needs more than a look at what is remembered. A rewrite may lead it to another route, whose
 //! guard is asked then.
 
+mod in_place;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use kettle_http::target::{Form, Target};
 use kettle_http::{Method, RequestError};
 
-use super::{Responder, error_response};
-use crate::error_page::HttpError;
+use super::{Responder, own_page};
+use crate::disk::DiskDeadline;
+use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
 use crate::guard::Refusal;
@@ -19,6 +22,7 @@ use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::before::Beforehand;
 use crate::route::conditions::Asked;
 use crate::route::{Handler, Route, Site};
+use in_place::{in_place_of, intercepted};
 
 /// How far a request came before it waited for anything.
 pub(super) struct Start<'s> {
@@ -41,7 +45,7 @@ pub(super) enum Failure {
 }
 
 /// What came of asking a route.
-enum Step {
+pub(super) enum Step {
     Answer(Answer),
     /// The path belongs to another route.
     Elsewhere(String),
@@ -118,6 +122,7 @@ pub(super) async fn respond_slowly<'s>(
 ) -> (Answer, Option<&'s Route>) {
     let Start { mut route, mut path, mut begun, outcome } = start;
     let (mut held, mut notes) = (Held::default(), LogNotes::default());
+    // Of the answer as a whole: a page of its error waits no longer.
     let deadline = responder.files.disks().deadline();
     let mut outcome = outcome.map(|outcome| outcome.map(Step::Answer));
     // The server as a whole has no route.
@@ -143,27 +148,22 @@ pub(super) async fn respond_slowly<'s>(
     if responder.forgets_notes.get() {
         notes = LogNotes::default();
     }
-    let configured = configured_of(site, route);
-    let mut is_kept_out = false;
-    let outcome: Result<Answer, HttpError> = match outcome {
-        Some(Ok(Step::Answer(answer))) => Ok(answer),
+    let is_kept_out = matches!(outcome, Some(Err(Failure::Refused(_))));
+    let outcome = match outcome {
+        Some(Ok(Step::Answer(answer))) => intercepted(site, route, answer),
         Some(Ok(Step::Elsewhere(_))) | None => {
             notes.refusal = Some("rewrite_loop");
             Err(500.into())
         }
         Some(Err(Failure::Error(error))) => Err(error),
         Some(Err(Failure::Refused(refusal))) => {
-            is_kept_out = true;
             notes.refusal = Some(refusal.reason);
             Err(refusal.error)
         }
     };
     let mut answer = match outcome {
         Ok(answer) => answer,
-        Err(error) => {
-            let (files, id) = (&responder.files, &request.client.request_id);
-            error_response(files, site, configured, &error, deadline, id).await.into()
-        }
+        Err(error) => Box::pin(of_error((&error, deadline), responder, site, route, request)).await,
     };
     let guard = route.and_then(Route::guard);
     if let (Some(guard), Some(response)) = (guard, answer.response_mut()) {
@@ -186,18 +186,35 @@ pub(super) async fn respond_slowly<'s>(
     (answer, route)
 }
 
+/// The answer in place of an error: what the operator says, or a page.
+async fn of_error(
+    (error, deadline): (&HttpError, DiskDeadline),
+    responder: &Responder,
+    site: &Site,
+    route: Option<&Route>,
+    request: &mut Request<'_>,
+) -> Answer {
+    if let Some(answer) = in_place_of(error, responder, site, route, request).await {
+        return answer;
+    }
+    let page = own_page(&responder.files, site, route, error.status, deadline).await;
+    let page = page.unwrap_or_else(|| ErrorPage::plain(error.status, &request.client.request_id));
+    error_page::response(error, page, configured_of(site, route)).into()
+}
+
 /// A route, and the path by which it was found.
 #[derive(Clone, Copy)]
-struct Place<'p> {
-    route: Option<&'p Route>,
+pub(super) struct Place<'p> {
+    pub(super) route: Option<&'p Route>,
     /// None if it is the one that was asked for.
-    path: Option<&'p str>,
+    pub(super) path: Option<&'p str>,
     /// True if the route was asked for what it has ready.
-    is_first: bool,
+    pub(super) is_first: bool,
 }
 
 impl Place<'_> {
-    async fn ask(
+    /// Asks the route's guard, and then the route.
+    pub(super) async fn ask(
         self,
         responder: &Responder,
         site: &Site,
@@ -207,6 +224,10 @@ impl Place<'_> {
         notes: &mut LogNotes,
     ) -> Result<Step, Failure> {
         let configured = configured_of(site, self.route);
+        let rules = self.route.and_then(|route| route.rules.as_ref());
+        if self.path.is_none() && rules.is_some_and(|rules| rules.is_internal) {
+            return Err(404.into());
+        }
         let guard = self.route.and_then(Route::guard);
         if let Some(guard) = guard {
             let guards = &responder.guards;
@@ -346,7 +367,8 @@ async fn by_handler(
     }))
 }
 
-fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
+/// The operator's fields for what a route answers, or none.
+pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
     route.and_then(|route| route.handler.configured()).unwrap_or(&site.configured)
 }
 

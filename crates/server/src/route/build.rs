@@ -62,7 +62,15 @@ pub(super) fn build_routes(
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
                 let when = route.when.clone();
-                routes.push(Route { when, rules, handler, missing: backend, log });
+                routes.push(Route {
+                    when,
+                    rules,
+                    handler,
+                    error_pages: route.error_pages.clone(),
+                    intercepts_errors: route.intercept_errors,
+                    missing: backend,
+                    log,
+                });
             }
             Err(mistake) => diagnostics.push(users_diagnostic(mistake)),
         }

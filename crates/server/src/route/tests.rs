@@ -1,6 +1,6 @@
 use std::cell::Cell;
 use std::hash::Hasher;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Site as SiteConfig};

@@ -196,7 +196,7 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
     let files = config.files_of_reloads().into_iter();
     needs.extend(files.map(|file| Need::of(file, Act::Read, RELOAD_FAILS)));
     for site in &config.sites {
-        for page in site.error_pages.values() {
+        for page in site.error_page_files() {
             needs.push(Need::of(page, Act::Read, "it is not shown"));
         }
         for route in &site.routes {

@@ -81,6 +81,10 @@ impl Setup<'_> {
                 Kind::Routes => {
                     writeln!(text, "[[site.route]]\nprefix = \"/r{n}\"\nroot = \"{site}\"")
                 }
+                Kind::Expressions => writeln!(
+                    text,
+                    "[[site.route]]\nregex = '\\.x{n}$'\nrespond = {{ status = 403 }}"
+                ),
                 Kind::Redirects => {
                     writeln!(text, "[[site.route.redirect]]\nfrom = \"/old{n}\"\nto = \"/new{n}\"")
                 }
@@ -121,6 +125,9 @@ impl Setup<'_> {
         for n in 0..self.number {
             let _ = match self.kind {
                 Kind::Routes => writeln!(within, "location /r{n}/ {{ alias {site}/; }}"),
+                Kind::Expressions => {
+                    writeln!(within, "location ~ \\.x{n}$ {{ return 403; }}")
+                }
                 Kind::Redirects => writeln!(before, "/old{n} /new{n};"),
                 Kind::Sites => {
                     let own = server

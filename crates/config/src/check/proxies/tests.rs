@@ -9,6 +9,8 @@ const BOTH: &[&str] = &[
     "regex",
     "first",
     "when",
+    "error_pages",
+    "internal",
     "missing",
     "strip_prefix",
     "respond",

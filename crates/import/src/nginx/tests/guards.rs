@@ -331,7 +331,7 @@ fn a_page_for_errors_is_a_file_that_all_may_have() {
         let made = beside_users(&text);
         let config = made.config().unwrap();
         let pages = &config.sites[0].error_pages;
-        let found = pages.get(&404).map(|page| page.value.as_path());
+        let found = pages.get(&404).map(|page| page.file().unwrap().value.as_path());
         assert_eq!(found, expected.map(Path::new), "{words}\n{}", made.toml);
         assert!(!pages.contains_key(&403), "{}", made.toml);
     }

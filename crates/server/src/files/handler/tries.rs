@@ -10,7 +10,6 @@ use crate::files::file_route::FileRoute;
 use crate::files::locate::LocateOutcome;
 use crate::redirect::tries::{TriedPath, Tries};
 use crate::request::{Head, Request};
-use crate::response::Response;
 
 impl Files {
     /// Answers from the first of the route's tries that is there.
@@ -61,7 +60,7 @@ impl Files {
         }
         match route.falls_back_for(target.path) {
             _ if route.leaves_missing => Ok(FileAnswer::Missing),
-            true => self.fall_back(route, head).await.map(FileAnswer::Response),
+            true => self.fall_back(route, head).await,
             false => Err(404.into()),
         }
     }
@@ -72,19 +71,25 @@ impl Files {
         &self,
         route: &Arc<FileRoute>,
         head: &Head,
-    ) -> Result<Response, HttpError> {
+    ) -> Result<FileAnswer, HttpError> {
         let below = route.fallback.as_deref().unwrap_or_default();
         let relative = below.trim_start_matches('/');
+        if let Some(path) = route.others.as_ref().and_then(|others| others.path_of(relative)) {
+            return Ok(FileAnswer::Elsewhere(path));
+        }
         if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
             return Err(403.into());
         }
         let key = key(route, below, head);
         if let Some(answer) = self.remembered(route, key, head) {
-            return answer;
+            return answer.map(FileAnswer::Response);
         }
         let (found, root, look) = self.lookup(route, relative, key).await?;
         match found {
-            LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
+            LocateOutcome::File(found) => {
+                let response = self.answer(route, key, found, &root, look, head).await;
+                response.map(FileAnswer::Response)
+            }
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),
             // Never another fallback.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use kettle_config::{Certificate, ClientAuth, Located, Site};
+use kettle_config::{Certificate, ClientAuth, ErrorPage, Located, Site};
 
 use super::guard::route;
 use super::stage::{Reply, Stage};
@@ -51,7 +51,7 @@ async fn a_sites_own_page_is_looked_at_again_after_a_while() {
     let stage = Stage::new();
     let path = stage.folder.path().join("404.html");
     fs::write(&path, "first").unwrap();
-    let pages = BTreeMap::from([(404, Located::not_written(path.clone()))]);
+    let pages = BTreeMap::from([(404, ErrorPage::File(Located::not_written(path.clone())))]);
     let server = stage.site(|site| site.error_pages = pages).open();
     assert_eq!(server.get("/none", &[]).await.text(), "first");
     fs::write(&path, "second").unwrap();
@@ -158,7 +158,7 @@ async fn what_no_site_answers_gets_the_page_of_the_connections_site() {
         let pages = [400, 404, 421].map(|status| {
             let path = stage.folder.path().join(format!("{word}{status}.html"));
             fs::write(&path, format!("{word} {status}")).unwrap();
-            (status, Located::not_written(path))
+            (status, ErrorPage::File(Located::not_written(path)))
         });
         site.error_pages = pages.into();
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kettle_config::{BasicAuth, Config, Located, Route, parse};
+use kettle_config::{BasicAuth, Config, ErrorPage, Located, Route, parse};
 
 use super::stage::{Reply, Server, Stage};
 use crate::route::Router;
@@ -160,7 +160,7 @@ async fn a_sites_page_for_401_is_shown_without_a_password() {
     let stage = asks_for_a_password(Stage::new().file("a", "x"));
     let page = stage.folder.path().join("401.html");
     fs::write(&page, "ask the office").unwrap();
-    let pages = [(401, Located::not_written(page))].into();
+    let pages = [(401, ErrorPage::File(Located::not_written(page)))].into();
     let server = stage.site(|site| site.error_pages = pages).open();
     let reply = server.get("/a", &[]).await;
     assert_eq!((reply.status, reply.text()), (401, "ask the office"));

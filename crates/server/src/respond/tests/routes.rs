@@ -248,6 +248,14 @@ async fn paths_are_tried_in_order() {
         try = ["{path}"]
         fallback = "/a.html"
         [[site.route]]
+        prefix = "/front"
+        root = "root"
+        try = ["{path}"]
+        fallback = "/index.php"
+        [[site.route]]
+        exact = "/front/index.php"
+        respond = { body = "front controller" }
+        [[site.route]]
         text_prefix = "/alias/"
         root = "b"
         strip_prefix = true
@@ -270,6 +278,7 @@ async fn paths_are_tried_in_order() {
         // What was tried is not what was asked for.
         ("/b/c/x", 200, "c"),
         ("/app/c", 200, "a"),
+        ("/front/any/thing", 200, "front controller"),
         ("/alias/c/x", 200, "c"),
         ("/alias/", 200, "b"),
         ("/aliasc/x", 404, ""),
@@ -280,4 +289,47 @@ async fn paths_are_tried_in_order() {
             assert!(text.contains(body), "{target}: {text}");
         }
     }
+}
+
+#[tokio::test]
+async fn errors_lead_to_routes_and_elsewhere() {
+    let server = server(
+        r#"
+        error_pages = { 404 = { route = "/404.html" }, 405 = { redirect = "/allowed{path}", status = 303 }, 410 = { route = "/none" } }
+        [[site.route]]
+        root = "root"
+        [[site.route]]
+        exact = "/404.html"
+        root = "root"
+        internal = true
+        [[site.route]]
+        prefix = "/own"
+        root = "b"
+        error_pages = { 404 = { route = "/b/", status = 200 } }
+        [[site.route]]
+        prefix = "/gone"
+        respond = { status = 410 }
+        [[site.route]]
+        prefix = "/to"
+        rewrite = [{ to = "/404.html" }]
+        "#,
+    );
+    for (target, status, body) in [
+        ("/nothing", 404, "own page"),
+        // It is there for errors only.
+        ("/404.html", 404, "own page"),
+        ("/own/nothing", 200, "b"),
+        // An error page that fails is the built-in one.
+        ("/gone", 410, "410"),
+        ("/to", 200, "own page"),
+    ] {
+        let (found, text) = answer(&server, target).await;
+        assert_eq!((found, text.contains(body)), (status, true), "{target}: {text}");
+    }
+    // A part of the page is not the page.
+    let reply = server.get("/nothing", &["range: bytes=0-1"]).await;
+    assert_eq!((reply.status, reply.text().contains("own page")), (404, false));
+    let reply = server.ask("DELETE", "/a.html", &[]).await;
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/allowed/a.html")));
+    assert!(reply.header("allow").is_none());
 }
