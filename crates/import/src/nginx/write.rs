@@ -7,6 +7,7 @@ mod global;
 mod guard;
 mod locations;
 mod log;
+mod pages;
 mod pass;
 mod phase;
 mod place;
@@ -56,6 +57,7 @@ pub(super) fn write(
         backends: TomlText::default(),
         backend_names: BTreeSet::new(),
         schemes: Vec::new(),
+        has_pages: true,
         before: Vec::new(),
         depth: 0,
         takes_any_header: false,
@@ -82,6 +84,8 @@ struct Writer<'s> {
     backend_names: BTreeSet<String>,
     /// Of the site at hand: by which schemes it is asked.
     schemes: Vec<&'static str>,
+    /// Of the site at hand: whether its pages for errors are those of all its routes.
+    has_pages: bool,
     /// Of the site at hand: the expressions for paths that are asked before its routes, and whether each only tells clients another
     /// name.
     before: Vec<(Expression, bool)>,

@@ -258,10 +258,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "try_files $uri /a.html; location = /a.html { return 302 /b; }",
-        "the last of `try_files $uri /a.html` is not carried over",
+        "try = [\"{path}\"]\nfallback = \"/a.html\"\n",
     ),
     (
         "try_files $uri /x/i.html; location /x/ { expires 1h; }",
-        "try = [\"{path}\", \"/x/i.html\"]\n",
+        "try = [\"{path}\"]\nfallback = \"/x/i.html\"\n",
     ),
 ];

@@ -39,7 +39,7 @@ fn nothing_becomes_looser() {
         ("rewrite ^/(a|b)$ /c;", "|(^/(a|b)$)-> /open/* /"),
         ("rewrite ^/open/(.*)$ /there/$1;", "|(^/open/(.*)$)-> /open/* /"),
         ("location /there/ { deny all; }", "/open/* /there/*! /"),
-        ("location /there { internal; }", "/open/* /there*:404 /"),
+        ("location /there { internal; }", "/open/* @/there* /"),
         ("location /the { auth_basic x; }", "/open/* /the*! /"),
         ("location /nothing/ { deny all; }", "/open/* /nothing/*! /"),
         ("location /x/ { return 301 /x/y; }", "/open/* /x/*(^)->301 /"),
@@ -47,7 +47,7 @@ fn nothing_becomes_looser() {
         ("location /x/ { rewrite ^/x/(\\d+) /x/y break; }", "/open/* /x/*(^/x/(\\d+))-> /"),
         ("location /x/ { rewrite ^/x/a /there/key break; alias /b; }", "/open/* /x/*! /"),
         ("location = /there/key { deny all; }", "/open/* =/there/key! /"),
-        ("location = /there/key { internal; }", "/open/* =/there/key:404 /"),
+        ("location = /there/key { internal; }", "/open/* @=/there/key /"),
         ("location = /there/key { deny 1.2.3.4; }", "/open/* =/there/key? /"),
         ("location = /there { deny all; }", "/open/* =/there! /"),
         ("location = /open { deny all; }", "/open/* =/open! /"),
@@ -83,7 +83,7 @@ fn no_neighbour_becomes_looser() {
         // What lies in a location that is not for the outside is not, either.
         (
             "location /there/ { internal; location /there/a/ { expires 1h; } }",
-            "/open/* /there/*:404 /there/a/*! /",
+            "/open/* @/there/* /there/a/*! /",
         ),
         // Beginnings of names, and whole ones.
         ("location /th { auth_basic x; auth_basic_user_file users; }", "/open/* /th*? /"),
@@ -211,7 +211,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /nothing/ { proxy_pass http://a; }", "/open/* /nothing/*> / =/nothing->301"),
         ("location /b/ { deny 1.2.3.4; proxy_pass http://a; }", "/open/* /b/*>? / =/b->301"),
         ("location /b/ { deny all; proxy_pass http://a; }", "/open/* /b/*! / =/b->301"),
-        ("location /b/ { internal; proxy_pass http://a; }", "/open/* /b/*:404 / =/b->301"),
+        ("location /b/ { internal; proxy_pass http://a; }", "/open/* @/b/*> / =/b->301"),
         ("location /b/ { proxy_pass http://$a; }", "/open/* /b/*! / =/b->301"),
         ("location /b/ { set $a http://a; proxy_pass $a; }", "/open/* /b/*> / =/b->301"),
         ("location /b/ { set $a http://a; proxy_pass $a/fixed; }", "/open/* /b/*! / =/b->301"),
@@ -248,7 +248,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /b { proxy_pass http://a/c%2fd; }", "/open/* /b*! /"),
         ("location ~ ^/b/(.*)$ { proxy_pass http://a/$1; }", "/open/* ~^/b/(.*)$! /"),
         ("location = /b/ { proxy_pass http://a; }", "/open/* =/b/> / =/b->301"),
-        ("location = /b { internal; proxy_pass http://a; }", "/open/* =/b:404 /"),
+        ("location = /b { internal; proxy_pass http://a; }", "/open/* @=/b> /"),
         (
             "location /b/ { proxy_pass http://a; } location = /b { proxy_pass http://c; }",
             "/open/* /b/*> =/b> /",
@@ -265,7 +265,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /b { deny all; } location /b/ { proxy_pass http://a; }", "/open/* /b*! /b/*> /"),
         (
             "location /b/ { internal; location /b/c/ { proxy_pass http://a; } }",
-            "/open/* /b/*:404 /b/c/*! / =/b/c->301",
+            "/open/* @/b/* /b/c/*! / =/b/c->301",
         ),
         ("location /b { proxy_pass http://a; }", "/open/* /b*> /"),
         ("location /th { proxy_pass http://a; }", "/open/* /th*> /"),
@@ -304,36 +304,44 @@ fn a_location_without_files_does_not_get_those_of_another() {
     }
 }
 
-/// What a server says of a page for errors, and the file that it is.
+/// What a server says of pages for errors, and what they are. The route of a page asks what it asks of every request.
 #[test]
-fn a_page_for_errors_is_a_file_that_all_may_have() {
+fn a_page_for_errors_is_what_its_place_answers() {
     for (words, expected) in [
-        ("", Some("/srv/e.php")),
-        ("location = /e.php { }", Some("/srv/e.php")),
-        ("location = /e.php { internal; }", Some("/srv/e.php")),
-        ("location = /e.php { internal; root /pages; }", Some("/pages/e.php")),
-        ("location = /e.php { root /pages; }", Some("/pages/e.php")),
-        ("location ~ /\\. { deny all; }", Some("/srv/e.php")),
-        ("location = /e.php { fastcgi_pass a; }", None),
-        ("location = /e.php { fastcgi_pass a; root /pages; }", None),
-        ("location = /e.php { deny all; }", None),
-        ("location = /e.php { deny 1.2.3.4; }", None),
-        ("location = /e.php { auth_basic x; auth_basic_user_file users; }", None),
-        ("location = /e.php { return 301 /x; }", None),
-        ("location = /e.php { alias /pages/x; }", None),
-        ("location /e { proxy_pass http://a; }", None),
-        ("location ~ \\.php$ { deny all; }", None),
-        ("deny 1.2.3.4;", None),
+        ("error_page 404 /e.html;", "{ \"404\" = { route = \"/e.html\" } }"),
+        ("error_page 404 403 /e.html;", "{ \"404\" = { route = \"/e.html\" }, \"403\" = { route"),
+        ("error_page 404 =200 /e.html;", "{ \"404\" = { route = \"/e.html\", status = 200 } }"),
+        (
+            "error_page 401 =307 https://b.example/in;",
+            "{ \"401\" = { redirect = \"https://b.example/in\", status = 307 } }",
+        ),
+        (
+            "error_page 404 @e; location @e { return 404 no; }",
+            "{ \"404\" = { route = \"/.named/e\", status = 404 } }",
+        ),
+        (
+            "error_page 404 @e; location @e { return 410 no; }",
+            "exact = \"/.named/e\"\nrespond = { status = 200, body = \"no\", type = \"text/plain\" }\ninternal = true\n",
+        ),
+        (
+            "location /b/ { error_page 404 /e.html; proxy_intercept_errors on; proxy_pass http://a; }",
+            "error_pages = { \"404\" = { route = \"/e.html\" } }\nintercept_errors = true\n",
+        ),
+        (
+            "error_page 404 /e.html; location /b/ { error_page 404 /f.html; }",
+            "{ route = \"/f.html\" }",
+        ),
+        // The first of two is what nginx takes.
+        (
+            "error_page 404 /e.html; error_page 404 /f.html;",
+            "{ \"404\" = { route = \"/e.html\" } }",
+        ),
+        ("error_page 404 /$host.html;", "`error_page 404 /$host.html` is not carried over"),
+        ("error_page 302 /e.html;", "`error_page 302 /e.html` is not carried over"),
     ] {
-        let text = server(&format!(
-            "root /srv; error_page 404 /e.php; error_page 403 /.e; location = /.e {{ deny all; }} {words}"
-        ));
-        let made = beside_users(&text);
-        let config = made.config().unwrap();
-        let pages = &config.sites[0].error_pages;
-        let found = pages.get(&404).map(|page| page.file().unwrap().value.as_path());
-        assert_eq!(found, expected.map(Path::new), "{words}\n{}", made.toml);
-        assert!(!pages.contains_key(&403), "{}", made.toml);
+        let made = imported(&server(&format!("root /srv; {words}")));
+        assert!(made.toml.contains(expected), "{words}\n{}", made.toml);
+        made.config().unwrap();
     }
 }
 

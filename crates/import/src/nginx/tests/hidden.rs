@@ -92,7 +92,7 @@ fn what_is_closed_twice_stays_closed() {
         ),
         (
             "location /there { internal; } location ^~ /there/ { return 403; }",
-            "/open/* /there*:404 ^/there/*:403 /",
+            "/open/* @/there* ^/there/*:403 /",
         ),
         (
             "location /there/ { deny all; } location = /there/ { deny all; }",

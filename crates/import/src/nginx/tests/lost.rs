@@ -7,8 +7,6 @@ use super::*;
 fn what_is_lost_is_told() {
     for (words, expected) in [
         ("location ~ \\.css$ { expires 1h; limit_req zone=a; }", "limit_req zone=a"),
-        ("location /x/ { error_page 404 /e.html; expires 1h; }", "error_page 404 /e.html"),
-        ("location /x/ { error_page 502 /e; proxy_pass http://a; }", "error_page 502 /e"),
         ("location /x/ { expires -1; proxy_pass http://a; }", "expires -1"),
         ("expires 1h; location /x/ { proxy_pass http://a; }", "expires 1h"),
         (

@@ -35,7 +35,7 @@ pub fn beside_users(text: &str) -> Imported {
 }
 
 /// The routes of a configuration: what is asked before any behind a `|`; the place, with `*` behind a text, `=` before a path, `~`
-/// before an expression, `^` where it is first; how many conditions it has; and `!` where nobody is let in, `?` where not
+/// before an expression, `^` where it is first; how many conditions it has; `@` where no client may ask; and `!` where nobody is let in, `?` where not
 /// everybody is, `>` where a backend answers, or what is answered.
 pub fn routes(config: &Config) -> String {
     let mut all: Vec<String> = Vec::new();
@@ -91,5 +91,6 @@ fn route(route: &kettle_config::Route) -> String {
     };
     let (when, ruled) = (conditions(&route.when), rules(&route.redirects, &route.rewrites));
     let answer = route.respond.as_ref().map(answered).unwrap_or_default();
-    format!("{first}{place}{regex}{when}{ruled}{passed}{mark}{answer}")
+    let internal = if route.internal { "@" } else { "" };
+    format!("{first}{internal}{place}{regex}{when}{ruled}{passed}{mark}{answer}")
 }

@@ -221,7 +221,7 @@ fn words(text: &str, known: &Known<'_>) -> Option<(String, bool)> {
 }
 
 /// What adds the query of the client.
-const QUERIES: [&str; 8] = [
+pub(super) const QUERIES: [&str; 8] = [
     "${is_args}${args}",
     "$is_args$args",
     "${is_args}${query_string}",

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Template, quoted};
 
 use super::Writer;
-use super::place::{Spot, Spots, aliased};
+use super::answer::QUERIES;
+use super::place::{Spot, aliased};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use crate::nginx::location::{self, NAMED, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, parts};
-use crate::nginx::vocabulary::{Fate, Term};
 use crate::offer::list;
 
 /// Where the files of a place lie.
-pub(super) struct Root<'t> {
-    pub(super) folder: PathBuf,
-    pub(super) directive: &'t Directive,
+struct Root<'t> {
+    folder: PathBuf,
+    directive: &'t Directive,
     /// The path below the folder, where a request says a part of it.
     path: Option<String>,
     /// True if the prefix of the place is no part of the path there.
@@ -39,7 +39,7 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         mut route: Route,
-        (spots, spot): (&Spots<'t>, &Spot<'t>),
+        spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
         if let Some(shut) = location::asked_for_missing(scope) {
             return Err(shut);
@@ -65,7 +65,7 @@ impl Writer<'_> {
         }
         let place = &root.directive.origin;
         let folder = self.below_prefix(&root.folder.display().to_string(), place);
-        let tries = self.tries(scope, &root, (spots, spot))?;
+        let tries = self.tries(scope, &root, spot)?;
         if self.is_missing(&folder) {
             let message =
                 format!("{} is not there, so that {} gets 404", folder.display(), spot.what());
@@ -152,7 +152,7 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         root: &Root<'_>,
-        (spots, spot): (&Spots<'t>, &Spot<'t>),
+        spot: &Spot<'t>,
     ) -> Result<Option<Tries<'t>>, Shut<'t>> {
         let Some(directive) = scope.own().iter().find(|it| it.name == "try_files") else {
             return Ok(None);
@@ -176,7 +176,15 @@ impl Writer<'_> {
             fallback: None,
             backend: None,
         };
-        let is_file = last.starts_with('/') && !last.ends_with('/') && !last.contains(['$', '?']);
+        let prefix = match &spot.key.place {
+            Place::Prefix(prefix) => prefix.as_str(),
+            Place::Text(text) if root.strips => text.trim_end_matches('/'),
+            _ => "",
+        };
+        // The query of the client goes along.
+        let path = QUERIES.iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last);
+        let below =
+            path.strip_prefix(prefix).filter(|it| it.starts_with('/') && !it.ends_with('/'));
         match last.strip_prefix('=') {
             Some("404") => {}
             Some(_) => self.tell_of_last(directive),
@@ -185,16 +193,10 @@ impl Writer<'_> {
                 Ok(None) => self.tell_of_last(directive),
                 Err(()) => return Err(shut(NAMED)),
             },
-            None if is_file && !is_below => {
-                let owner = spots.owner(last).and_then(|it| spots.all.get(it));
-                match owner {
-                    Some(owner) if owner.key == spot.key => tries.fallback = Some(last.clone()),
-                    Some(owner) if self.is_alike(owner, scope) => tries.paths.push(last.clone()),
-                    Some(owner) if owner.is_asked() => return Err(shut(NAMED)),
-                    _ => self.tell_of_last(directive),
-                }
-            }
-            None => return Err(shut(NAMED)),
+            None => match below.filter(|it| !it.contains(['$', '?', '{'])) {
+                Some(below) => tries.fallback = Some(below.to_owned()),
+                None => return Err(shut(NAMED)),
+            },
         }
         Ok(Some(tries))
     }
@@ -226,27 +228,6 @@ impl Writer<'_> {
         let is_alike = said(&inner).is_some_and(|own| Some(own) == said(scope));
         if is_plain && is_alike { Ok(Some((inner, pass))) } else { Err(()) }
     }
-
-    /// True if a place has nothing but files of the same folder, for the same clients.
-    fn is_alike(&self, spot: &Spot<'_>, scope: &Scope<'_>) -> bool {
-        let decides = |it: &Directive| {
-            let names = ["if", "internal", "limit_except", "proxy_pass", "return", "rewrite"];
-            names.contains(&&*it.name) || matches!(Term::fate_of(&it.name), Fate::Answers(_))
-        };
-        let root = |scope: &Scope<'_>| {
-            scope.any_of(&["root", "alias"]).first().map(|it| (it.name.clone(), it.words.clone()))
-        };
-        let said = |scope: &Scope<'_>| {
-            let access = self.access(scope).ok()?;
-            Some(access.into_iter().map(|(key, value, _)| (key, value)).collect::<Vec<_>>())
-        };
-        let mut own = spot.location.into_iter().flat_map(Directive::inner);
-        spot.shut.is_none()
-            && !own.any(decides)
-            && location::guarded(&spot.scope).is_none()
-            && root(&spot.scope) == root(scope)
-            && said(&spot.scope).is_some_and(|own| Some(own) == said(scope))
-    }
 }
 
 /// A path that is tried; nothing where a request would say more of it than kettle lets it.
@@ -265,10 +246,7 @@ fn path_of(word: &str, spot: &Spot<'_>) -> Option<String> {
 }
 
 /// The folder that a route looks into; nothing where nobody names one.
-pub(super) fn root_of<'t>(
-    spot: &Spot<'t>,
-    scope: &Scope<'t>,
-) -> Result<Option<Root<'t>>, Shut<'t>> {
+fn root_of<'t>(spot: &Spot<'t>, scope: &Scope<'t>) -> Result<Option<Root<'t>>, Shut<'t>> {
     let Some(directive) = scope.any_of(&["root", "alias"]).first().copied() else {
         return Ok(None);
     };

@@ -37,11 +37,20 @@ impl Writer<'_> {
             let help = format!("its requests come to `{other}`, which is not around it");
             self.output.warn(&directive.origin, message, &help);
         }
+        // A site's pages would be those of all its routes.
+        let pages = server.all("error_page");
+        let has_same = |spot: &Spot<'_>| {
+            let own = spot.scope.all("error_page");
+            own.len() == pages.len()
+                && own.iter().zip(&pages).all(|(one, other)| std::ptr::eq(*one, *other))
+        };
+        self.has_pages = spots.all.iter().all(has_same);
         let mut routes: Vec<Route> =
             spots.all.iter().flat_map(|spot| self.spot(&spots, spot)).collect();
         let added: Vec<Route> =
             spots.all.iter().filter_map(|spot| slash_added(&spots, spot)).collect();
         routes.extend(added);
+        routes.extend(self.named_pages(server));
         Ok((before, routes))
     }
 
@@ -49,36 +58,28 @@ impl Writer<'_> {
     fn spot<'t>(&mut self, spots: &Spots<'t>, spot: &Spot<'t>) -> Vec<Route> {
         let own: Vec<&'t Directive> =
             spot.location.into_iter().flat_map(Directive::inner).collect();
-        if let Some(internal) = own.iter().find(|it| it.name == "internal") {
-            let answer = Answer::Text("{ status = 404 }".to_owned());
-            return vec![Route::new(&spot.key, answer, &internal.origin)];
-        }
         let mut found = Found { spots, spot, routes: Vec::new() };
         let followed = match spot.shut {
             Some(shut) => Err(shut),
             None => self.follow(&own, Way::new(&spot.scope, &spot.key), &mut found),
         };
+        let internal = own.iter().find(|it| it.name == "internal");
+        let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
         let Err(shut) = followed else {
             self.tell(spot.location.map_or(&[], |location| location.inner()));
-            self.tell_of_pages(spot);
+            for route in &mut found.routes {
+                route.settings.extend(internal.clone());
+                let is_asked =
+                    matches!(route.answer, Answer::Backend(_) | Answer::Files(_, Some(_)));
+                route.settings.extend(self.pages_of_route(&spot.scope, is_asked));
+            }
             return found.routes;
         };
         self.leave_out(&shut, &spot.what());
         let mut route = Route::new(&spot.key, Answer::Closed, &shut.directive.origin);
         route.settings.extend(self.route_log(&spot.scope));
+        route.settings.extend(internal);
         vec![route]
-    }
-
-    /// Says that pages for errors are those of the site.
-    fn tell_of_pages(&mut self, spot: &Spot<'_>) {
-        let own = spot.location.into_iter().flat_map(Directive::inner);
-        let outer: Vec<&Directive> = spot.scope.outwards().skip(1).flatten().collect();
-        for page in own.filter(|it| it.name == "error_page") {
-            if !outer.iter().any(|it| (&it.name, &it.words) == (&page.name, &page.words)) {
-                let message = format!("`{}` is not carried over", spoken(page));
-                self.output.warn(&page.origin, message, "`error_pages` are those of the site");
-            }
-        }
     }
 
     fn leave_out(&mut self, shut: &Shut<'_>, what: &str) {
@@ -96,10 +97,12 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         route: Route,
-        spots: &Spots<'t>,
         spot: &Spot<'t>,
     ) -> Result<Vec<Route>, Shut<'t>> {
-        if let Some(shut) = location::guarded(scope) {
+        let is_own =
+            |shut: &Shut<'_>| spot.scope.own().iter().any(|it| std::ptr::eq(it, shut.directive));
+        let mut guards = location::guards(scope);
+        if let Some(shut) = guards.find(|it| it.directive.name != "internal" || !is_own(it)) {
             return Err(shut);
         }
         let mut own = scope.own().iter().chain(spot.scope.own());
@@ -110,7 +113,7 @@ impl Writer<'_> {
             return Err(Shut { directive, why });
         }
         let Some(limit) = spot.scope.own().iter().find(|it| it.name == "limit_except") else {
-            return Ok(vec![self.answered(scope, scope, route, (spots, spot))?]);
+            return Ok(vec![self.answered(scope, scope, route, spot)?]);
         };
         let mut methods: Vec<&str> = limit.words.iter().map(String::as_str).collect();
         if methods.contains(&"GET") && !methods.contains(&"HEAD") {
@@ -118,12 +121,12 @@ impl Writer<'_> {
         }
         let mut allowed = route.clone();
         allowed.when.push(format!("{{ method = {} }}", list(methods.into_iter())));
-        let allowed = self.answered(scope, scope, allowed, (spots, spot))?;
+        let allowed = self.answered(scope, scope, allowed, spot)?;
         let others = scope.with(limit.inner());
         let others = match self.access(&others) {
             Err(shut) if shut.is_of_nginx() => Route { answer: Answer::Closed, ..route },
             Err(shut) => return Err(shut),
-            Ok(_) => self.answered(&others, scope, route, (spots, spot))?,
+            Ok(_) => self.answered(&others, scope, route, spot)?,
         };
         Ok(vec![allowed, others])
     }
@@ -134,7 +137,7 @@ impl Writer<'_> {
         guards: &Scope<'t>,
         scope: &Scope<'t>,
         mut route: Route,
-        (spots, spot): (&Spots<'t>, &Spot<'t>),
+        spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
         route.access = self.access(guards)?;
         if route.access.iter().any(|(key, ..)| *key == "basic_auth") {
@@ -145,7 +148,7 @@ impl Writer<'_> {
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
             return self.pass(scope, directive, route, spot);
         }
-        self.files(scope, route, (spots, spot))
+        self.files(scope, route, spot)
     }
 
     /// Leaves out what answers for a folder and is led elsewhere before routes, with all that nginx looks for behind it: nginx

@@ -8,7 +8,7 @@ use super::answer::{Flag, Known, Returned, returned, rewritten};
 use super::condition::{self, Asked};
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule};
-use crate::nginx::location::{Shut, guarded};
+use crate::nginx::location::{Shut, guards};
 use crate::nginx::regex::literal;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -122,7 +122,7 @@ impl Writer<'_> {
         if let Some((key, by)) = way.replaced.clone() {
             (route.key, route.replaced) = (key, Some(by));
         }
-        let routes = self.content(&way.scope, route, found.spots, found.spot)?;
+        let routes = self.content(&way.scope, route, found.spot)?;
         found.routes.extend(routes);
         Ok(())
     }
@@ -143,7 +143,9 @@ impl Writer<'_> {
                 Returned::Redirect(rule) => way.ruled(key, rule, directive),
                 Returned::Answer(answer) => {
                     let is_refused = directive.word(0).starts_with(['4', '5']);
-                    if let Some(shut) = guarded(&way.scope).filter(|_| !is_refused) {
+                    let mut guards =
+                        guards(&way.scope).filter(|it| it.directive.name != "internal");
+                    if let Some(shut) = guards.next().filter(|_| !is_refused) {
                         return Err(shut);
                     }
                     way.route(key, answer, directive)

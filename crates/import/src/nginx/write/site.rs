@@ -1,19 +1,14 @@
 //! A server of `http` as a site: its names, its certificates, its pages for errors.
 
-use std::path::PathBuf;
-
-use kettle_config::{ANY_NAME, Origin, quoted};
+use kettle_config::{ANY_NAME, Origin};
 
 use super::Writer;
-use super::files::root_of;
-use super::place::Spots;
 use super::route::{Answer, Route, spoken};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{self, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::vocabulary::{Fate, Term};
 use crate::offer::list;
 
 /// A server before it is written.
@@ -119,6 +114,7 @@ impl Writer<'_> {
     /// it another site might answer under its names.
     pub(super) fn site(&mut self, server: &ServerBlock<'_>, face: &Face) -> usize {
         self.closed = 0;
+        self.has_pages = true;
         let is_of = [("https", face.in_tls), ("http", face.in_plain)];
         self.schemes =
             is_of.iter().filter(|(_, is_there)| *is_there).map(|(scheme, _)| *scheme).collect();
@@ -151,7 +147,10 @@ impl Writer<'_> {
             if let Some((key, target, origin)) = self.site_log(scope) {
                 self.output.text.set(key, target, Some(&origin));
             }
-            self.write_error_pages(scope);
+            let pages = if self.has_pages { self.pages(scope) } else { None };
+            if let Some((key, table, origin)) = pages {
+                self.output.text.set(key, table, Some(&origin));
+            }
         }
         for (chain, key, ocsp, origin) in &certificates {
             self.output.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
@@ -192,67 +191,6 @@ impl Writer<'_> {
         let message = format!("the server is left out because of `{}`", spoken(shut.directive));
         self.output.lose(&shut.directive.origin, message, shut.why);
     }
-
-    /// The file that nginx sends for a path that it goes to by itself; nothing where that is no plain file that all may have.
-    fn page_file(&mut self, spots: &Spots<'_>, path: &str) -> Option<PathBuf> {
-        let spot =
-            spots.owner(path).and_then(|it| spots.all.get(it)).filter(|it| it.shut.is_none())?;
-        let scope = &spot.scope;
-        let own = spot.location.into_iter().flat_map(Directive::inner);
-        let decides = |it: &Directive| {
-            let is_own =
-                ["if", "return", "rewrite", "proxy_pass", "try_files"].contains(&&*it.name);
-            is_own || matches!(Term::fate_of(&it.name), Fate::Answers(_))
-        };
-        let mut guards = location::guards(scope).filter(|shut| shut.directive.name != "internal");
-        if own.into_iter().any(decides)
-            || guards.next().is_some()
-            || !self.access(scope).is_ok_and(|access| access.is_empty())
-        {
-            return None;
-        }
-        let root = root_of(spot, scope).ok()??;
-        // What an alias stands for is seldom one page.
-        let (folder, directive) = (root.folder.display().to_string(), root.directive);
-        let is_plain = directive.name == "root" && !directive.word(0).contains('$');
-        let below = path.trim_start_matches('/');
-        is_plain.then(|| self.below_prefix(&folder, &directive.origin).join(below))
-    }
-
-    fn write_error_pages(&mut self, scope: &Scope<'_>) {
-        let Ok(spots) = Spots::of(scope) else { return };
-        let mut pages: Vec<(u16, PathBuf)> = Vec::new();
-        let mut place = None;
-        for (directive, path, codes) in error_pages(scope) {
-            let Some(file) = self.page_file(&spots, &path) else {
-                let message = format!("`{}` is not carried over", spoken(directive));
-                let help = "`error_pages` of the site names a file";
-                self.output.warn(&directive.origin, message, help);
-                continue;
-            };
-            place = place.or(Some(&directive.origin));
-            for code in codes {
-                if !pages.iter().any(|(other, _)| *other == code) {
-                    pages.push((code, file.clone()));
-                }
-            }
-        }
-        for directive in scope.all("error_page") {
-            if pages_of(directive).is_none() {
-                let message = format!("`{}` is not carried over as it is", spoken(directive));
-                let help = "`error_pages` of the site names a file for a status, which stays";
-                self.output.warn(&directive.origin, message, help);
-            }
-        }
-        if !pages.is_empty() {
-            let entries = pages.iter().map(|(code, file)| {
-                format!("\"{code}\" = {}", quoted(&file.display().to_string()))
-            });
-            let entries: Vec<String> = entries.collect();
-            let table = format!("{{ {} }}", entries.join(", "));
-            self.output.text.set("error_pages", table, place);
-        }
-    }
 }
 
 /// True if a certificate is there for the names of a server, which needs none where it refuses handshakes: that of all of
@@ -279,22 +217,6 @@ fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 
 const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
                        take it away if that is as good";
-
-/// `error_page` with the path of a file, and for which statuses.
-fn error_pages<'t>(scope: &Scope<'t>) -> Vec<(&'t Directive, String, Vec<u16>)> {
-    let of = |directive: &'t Directive| {
-        let (path, codes) = pages_of(directive)?;
-        Some((directive, path, codes))
-    };
-    scope.all("error_page").into_iter().filter_map(of).collect()
-}
-
-fn pages_of(directive: &Directive) -> Option<(String, Vec<u16>)> {
-    let (path, codes) = directive.words.split_last()?;
-    let codes: Option<Vec<u16>> = codes.iter().map(|code| code.parse().ok()).collect();
-    let codes = codes.filter(|codes| codes.iter().all(|code| (400..600).contains(code)))?;
-    (path.starts_with('/') && !path.contains(['$', '?'])).then(|| (path.clone(), codes))
-}
 
 /// A name of DNS or an IP address, as kettle takes it.
 fn is_host(name: &str) -> bool {
