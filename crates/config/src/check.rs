@@ -12,6 +12,7 @@ mod places;
 mod proxies;
 mod routes;
 mod served;
+mod site_names;
 mod sites;
 mod tls;
 
@@ -33,6 +34,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let reach = Reach::of(config);
     listeners::check(config, &reach, reader);
     sites::check(config, &reach, reader);
+    site_names::check(config, &reach, reader);
     backends::check(config, &reach, reader);
     proxies::check(config, reader);
     caches::check(config, reader);

@@ -58,5 +58,7 @@ pub use reference::reference_markdown;
 pub use route_index::{RouteIndex, find_plainly};
 pub use rule_index::{Candidates, PathKey, RuleIndex};
 pub use schema::{json_schema, json_schema_text};
-pub use setting::{ANY_NAME, is_own_header, is_own_request_header, quoted, written_prefix};
+pub use setting::{
+    ANY_NAME, NamePattern, is_own_header, is_own_request_header, quoted, written_prefix,
+};
 pub use word::UnknownWord;

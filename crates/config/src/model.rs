@@ -232,12 +232,12 @@ impl Config {
         self.sites.iter().rposition(Site::is_default)
     }
 
-    /// False if there is an https listener, and a name that no site has finds no site that answers.
+    /// False if there is an https listener at which a name that no site has finds no site that answers.
     #[must_use]
     pub fn is_any_name_answered(&self) -> bool {
-        let serves = self.listeners.iter().any(|listener| listener.https().is_some());
+        let mut https = self.listeners.iter().filter_map(Listener::https);
         let answers = |site: &Site| site.is_default() && site.is_served() && site.has_certificate();
-        !serves || self.sites.iter().any(answers)
+        https.all(|it| it.default_site.is_some()) || self.sites.iter().any(answers)
     }
 
     /// Fills in `http2` where a listener leaves it open: on, unless the listener or one of its sites asks for sendfile, which

@@ -71,6 +71,7 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     let mut config = Config::read(&Item::document(&table), &mut reader).unwrap_or_default();
     for site in &mut config.sites {
         site.default |= site.names.iter().any(|name| name.value == ANY_NAME);
+        site.compile_patterns();
     }
     if !is_partial {
         check::check(&config, &mut reader);

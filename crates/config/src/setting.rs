@@ -10,6 +10,7 @@ mod duration;
 mod example;
 mod field_template;
 mod listen_address;
+mod name_pattern;
 mod network;
 mod number;
 mod place;
@@ -36,6 +37,8 @@ pub(crate) use field_template::field_words;
 pub use field_template::{FieldPart, FieldTemplate, RequestWord, is_own_request_header};
 pub use listen_address::{Believed, ListenAddress};
 pub(crate) use listen_address::{SOCKET_MODE, believed, listen_address};
+pub use name_pattern::NamePattern;
+pub(crate) use name_pattern::{PATTERN_BYTES_OF_SITE_MAX, are_patterns_small_enough};
 pub use network::Network;
 pub(crate) use network::{address, networks};
 pub(crate) use number::{

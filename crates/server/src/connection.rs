@@ -6,17 +6,17 @@
 //! |---|---|---|---|---|
 //! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | gives it a moment |
 //! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | read head, or `http2`; for plain text `not_tls` | as above |
-//! | read head | `receive` and `take_head` in `cycle` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse` in `cycle`, lingering close | gives it a moment |
+//! | read head | `receive` and `take_head` in `http1` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse` in `http1`, lingering close | gives it a moment |
 //! | respond | `respond` in `crate::respond` | there is a response | deliver | waits |
-//! | deliver | `deliver` in `cycle` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
+//! | deliver | `deliver` in `http1` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
 //! | discard body | `RequestBody::discard` | its end, `limits.body_discard_bytes`, `limits.request_timeout` | idle, or with the next request here already respond; lingering close where the response announced it | ends it |
-//! | idle | `receive` in `cycle` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
+//! | idle | `receive` in `http1` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
 //! | lingering close | `finish` in `lingering_close` | the peer closes its side, or has taken long enough | | waits for the response only |
 //!
 //! A state that fails leads to `finish` with an [`End`], which says whether the peer hears a close_notify. HTTP/2 has a table of its
 //! own in `http2`; listeners that are not HTTPS go to `plain` or `tunnel` in place of all this.
 
-mod cycle;
+mod http1;
 mod http2;
 mod lingering_close;
 mod plain;
@@ -37,7 +37,7 @@ use kettle_config::{Listener, ListenerKind};
 use kettle_http::h2::PREFACE;
 use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
-use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use tokio::net::TcpStream;
 
 use crate::client_address::ClientAddress;
@@ -45,7 +45,7 @@ use crate::deadlines::{Deadline, Interrupt, Stage};
 use crate::response::Upgraded;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState, next_connection_number};
-use cycle::CycleState;
+use http1::Http1State;
 use plain::poll_read;
 
 /// One accepted connection.
@@ -146,16 +146,16 @@ impl Connection {
                 let alpn = stream.session().and_then(|session| session.alpn.as_ref());
                 match alpn.is_some_and(|it| it.as_bytes() == b"h2") {
                     true => Box::pin(self.http2(stream, peer)).await,
-                    false => self.http1(stream, peer, CycleState::default()).await,
+                    false => self.http1(stream, peer, Http1State::default()).await,
                 }
             }
             Some(ListenerKind::Http(http)) => {
-                let mut stream = Box::new(TlsStream::plain(socket, received));
+                let mut stream = Box::new(Stream::plain(socket, received));
                 let looks = http.http2;
                 match looks && Box::pin(self.begins_http2(&mut stream)).await {
                     true => Box::pin(self.http2(stream, peer)).await,
                     // The time for the first head has begun with the look.
-                    false => self.http1(stream, peer, CycleState::first(looks)).await,
+                    false => self.http1(stream, peer, Http1State::first(looks)).await,
                 }
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
@@ -192,7 +192,7 @@ impl Connection {
         received: Vec<u8>,
         acceptors: &Acceptors,
         stage: Stage,
-    ) -> Option<Box<TlsStream>> {
+    ) -> Option<Box<Stream>> {
         self.deadline.extend(self.handshake_time_left());
         let metrics = &self.worker.metrics;
         match self.negotiate(socket, received, acceptors, stage).await {
@@ -224,7 +224,7 @@ impl Connection {
         mut received: Vec<u8>,
         acceptors: &Acceptors,
         stage: Stage,
-    ) -> Result<Box<TlsStream>, NoSession> {
+    ) -> Result<Box<Stream>, NoSession> {
         // A client that only connects costs a socket, and no handshake's memory. It is read from, since a socket that was just
         // accepted counts as readable.
         if received.is_empty() {
@@ -269,7 +269,7 @@ impl Connection {
     }
 
     /// True if a plain client begins with the preface of HTTP/2 (RFC 9113 §3.4). What it said stays to be read.
-    async fn begins_http2(&self, stream: &mut TlsStream) -> bool {
+    async fn begins_http2(&self, stream: &mut Stream) -> bool {
         self.deadline.extend(self.snapshot.config.limits.request_timeout);
         loop {
             let received = stream.received().bytes();
@@ -287,7 +287,7 @@ impl Connection {
     }
 
     /// Serves HTTP/1.1 to its end.
-    async fn http1(mut self, mut stream: Box<TlsStream>, peer: ClientAddress, first: CycleState) {
+    async fn http1(mut self, mut stream: Box<Stream>, peer: ClientAddress, first: Http1State) {
         match self.requests(&mut stream, first).await {
             End::Upgraded(upgraded) => Box::pin(self.upgraded(stream, *upgraded, peer)).await,
             end => Box::pin(self.finish(stream, end)).await,
@@ -295,9 +295,9 @@ impl Connection {
     }
 
     /// One request after the other, until there is a reason to end.
-    async fn requests(&mut self, stream: &mut TlsStream, mut state: CycleState) -> End {
+    async fn requests(&mut self, stream: &mut Stream, mut state: Http1State) -> End {
         loop {
-            if let Err(end) = self.cycle(stream, &mut state).await {
+            if let Err(end) = self.exchange(stream, &mut state).await {
                 return end;
             }
         }

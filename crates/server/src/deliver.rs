@@ -1,52 +1,62 @@
 //! The life of a response's bytes: where they are encrypted, and how they get to the socket.
 //!
 //! `placement` decides where, `user` and `kernel` do it. A plain connection takes the ways of `kernel`, which encrypts nothing
-//! there. [`Delivery::send`] looks into a [`Body`] for HTTP/1.1, `Outgoing::send`
-//! in `connection::http2::body` for HTTP/2.
+//! there. `send` looks into a [`Body`], and asks [`ClientSide`] for what each protocol does in its own way: [`Delivery`] is that of
+//! HTTP/1.1, `Outgoing` in `connection::http2::body` that of HTTP/2.
 
-mod beside;
+mod client_side;
 mod cold;
-mod growing;
+mod concurrent_upload;
+mod connection_side;
 mod kernel;
 mod placement;
+mod send;
 mod upstream;
 mod user;
 
-use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kettle_http::range::ByteRange;
-use kettle_kernel::socket;
-use kettle_tls::stream::{StreamError, TlsStream};
-use tokio::time::timeout;
+use kettle_http::h1::framing::BodyWriter;
+use kettle_kernel::bug;
+use kettle_kernel::bug::Bug;
+use kettle_tls::stream::{Stream, StreamError};
 
 use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::open_file::OpenFile;
-use crate::request::{Beside, OfConnection, departure};
-use crate::response::{Body, Part};
+use crate::request::ConcurrentUpload;
+use crate::response::Body;
 use crate::tx_path::{Reason, TxPath};
-use crate::upstream::UpstreamError;
 use crate::worker_state::WorkerState;
+use send::send_whole;
 
-pub(crate) use beside::request_passed;
+pub(crate) use client_side::{ClientSide, Piece, Sent};
 pub(crate) use cold::{read_here, read_on_thread};
+pub(crate) use concurrent_upload::poll_meanwhile;
 pub use placement::{Demand, PathPreference};
+pub(crate) use send::send;
 
 /// The way of one response to the socket.
 pub struct Delivery<'d> {
     worker: &'d WorkerState,
-    stream: &'d mut TlsStream,
+    stream: &'d mut Stream,
     deadline: &'d Deadline,
     write_timeout: Duration,
-    /// Whether nothing comes after it.
+    /// True if nothing comes after it, and that is not said yet.
     is_last: bool,
     /// The least rate of a client, as long as it keeps a server busy.
     pace: Option<Pace>,
+    /// What is sent in front of the next piece: the head, or what stands between two chunks.
+    prefix: Vec<u8>,
+    head_bytes: usize,
+    /// How the end of the body is told.
+    writer: BodyWriter,
+    preference: PathPreference,
+    is_corked: bool,
+    /// True if a server's bytes go from socket to socket.
+    is_spliced: bool,
     /// What of the request goes on to a server meanwhile.
-    request: Option<Beside<'d, OfConnection<'d>>>,
+    upload: Option<ConcurrentUpload<'d>>,
     /// Whether anything of it went out, which begins with the head.
     has_begun: bool,
     /// What of the body went out since others had a turn.
@@ -101,10 +111,28 @@ impl From<StreamError> for DeliveryError {
     }
 }
 
+impl From<Bug> for DeliveryError {
+    fn from(bug: Bug) -> Self {
+        DeliveryError::Stream(bug.into())
+    }
+}
+
 impl From<Interrupt> for DeliveryError {
     fn from(_: Interrupt) -> Self {
         DeliveryError::Stalled
     }
+}
+
+/// How a response begins.
+pub struct Outset {
+    /// Its head.
+    pub head: Vec<u8>,
+    /// True if a body of unknown length is sent in chunks.
+    pub is_chunked: bool,
+    /// True if nothing comes after it on its connection.
+    pub is_last: bool,
+    /// Where it is to be encrypted.
+    pub preference: PathPreference,
 }
 
 impl<'d> Delivery<'d> {
@@ -112,11 +140,11 @@ impl<'d> Delivery<'d> {
     /// received meanwhile.
     pub fn new(
         worker: &'d WorkerState,
-        stream: &'d mut TlsStream,
+        stream: &'d mut Stream,
         deadline: &'d Deadline,
         write_timeout: Duration,
-        is_last: bool,
-        request: Option<Beside<'d, OfConnection<'d>>>,
+        upload: Option<ConcurrentUpload<'d>>,
+        Outset { head, is_chunked, is_last, preference }: Outset,
     ) -> Self {
         Self {
             worker,
@@ -125,7 +153,13 @@ impl<'d> Delivery<'d> {
             write_timeout,
             is_last,
             pace: None,
-            request,
+            head_bytes: head.len(),
+            prefix: head,
+            writer: BodyWriter::new(is_chunked),
+            preference,
+            is_corked: false,
+            is_spliced: false,
+            upload,
             has_begun: false,
             turn_bytes: 0,
             delivered: Delivered::NOTHING,
@@ -141,88 +175,46 @@ impl<'d> Delivery<'d> {
         }
     }
 
-    /// Whether TCP or kernel TLS has some of the head.
+    /// Bytes of the head of which TCP or kernel TLS has some; none if it has nothing.
     #[must_use]
-    pub fn has_begun(&self) -> bool {
-        self.has_begun
+    pub fn begun_bytes(&self) -> u64 {
+        if self.has_begun { self.head_bytes as u64 } else { 0 }
     }
 
-    /// Sends a response. After an error the connection must end without close_notify, because the
-    /// peer must not take what it has for whole. A body of unknown length is sent in chunks if `is_chunked`.
+    /// Sends the head and the body. After an error the connection must end without close_notify, because the
+    /// peer must not take what it has for whole.
     ///
     /// # Errors
     /// [`DeliveryError`].
-    pub async fn send(
-        &mut self,
-        head: &[u8],
-        body: &mut Body,
-        is_chunked: bool,
-        preference: PathPreference,
-    ) -> Result<(), DeliveryError> {
-        let sent = self.send_whole(head, body, is_chunked, preference).await;
+    pub async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
+        let sent = match body {
+            // Boxed: most bodies are there, and idle connections are many.
+            Body::Growing(_) | Body::Upstream(_) => Box::pin(send(self, body)).await,
+            body => send_whole(self, body).await,
+        };
         // A connection that ends without a byte looks as if the request may be sent again (RFC 9112 §9.3.1), and a server
         // has answered it.
         if matches!(sent, Err(DeliveryError::BodyCutShort(_))) && !self.has_begun {
-            Box::pin(self.send_piece(head, Piece::Memory(&[]), false)).await?;
+            self.prefix.truncate(self.head_bytes);
+            Box::pin(self.send_piece(Piece::Memory(&[]), false)).await?;
         }
         sent
     }
 
-    async fn send_whole(
-        &mut self,
-        head: &[u8],
-        body: &mut Body,
-        is_chunked: bool,
-        preference: PathPreference,
-    ) -> Result<(), DeliveryError> {
-        if let Body::Upstream(body) = body {
-            return Box::pin(self.send_upstream(head, body, is_chunked, preference)).await;
-        }
-        if let Body::Growing(body) = body {
-            return Box::pin(self.send_growing(head, body, is_chunked, preference)).await;
-        }
-        let bytes = body.length().unwrap_or_default();
-        let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
-        self.choose_tx_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
-        // Kernel TLS sends record by record; corked, TCP joins them to full segments.
-        let is_corked = self.stream.is_offloaded() && bytes >= CORKED_BYTES_MIN;
-        if is_corked {
-            socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
-        }
-        self.send_body(head, body).await?;
-        if is_corked {
-            socket::set_cork(self.stream.socket(), false).map_err(StreamError::from)?;
-        }
-        self.delivered.completed = self.delivered.body_bytes == bytes;
-        Ok(())
+    /// The memory of the head, for the next one.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.prefix
     }
 
     /// Waits for the client to take something, as long as its pace allows.
     fn client_takes<T>(
         &mut self,
-        mut poll: impl FnMut(&mut TlsStream, &mut Context<'_>) -> Poll<T>,
+        mut poll: impl FnMut(&mut Stream, &mut Context<'_>) -> Poll<T>,
     ) -> impl Future<Output = Result<T, Interrupt>> {
         let Self { stream, deadline, write_timeout, pace, .. } = self;
         let queued_bytes = stream.queued_bytes();
         let takes = move |context: &mut Context<'_>| (poll(stream, context), stream.queued_bytes());
         deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes)
-    }
-
-    /// Waits so long for what the response is made from, but not for the sake of a client that has gone.
-    async fn unless_gone<T>(
-        &mut self,
-        limit: Duration,
-        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
-    ) -> Result<T, DeliveryError> {
-        let next = async {
-            tokio::select! {
-                biased;
-                next = poll_fn(&mut poll) => next.map_err(cut_short),
-                error = departure(self.stream) => Err(error.into()),
-            }
-        };
-        let next = timeout(limit, next).await;
-        next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
     }
 
     /// The kernel took this many bytes for the client without queueing them here.
@@ -242,35 +234,8 @@ impl<'d> Delivery<'d> {
         is_over
     }
 
-    async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {
-        let is_last = self.is_last;
-        match body {
-            // `Growing` and `Upstream` do not come here: `send_whole` sent them above.
-            Body::Empty | Body::Growing(_) | Body::Upstream(_) => {
-                self.send_piece(head, Piece::Memory(&[]), is_last).await
-            }
-            Body::Memory(bytes) => self.send_piece(head, Piece::Memory(bytes), is_last).await,
-            Body::File { file, span } => {
-                self.send_piece(head, Piece::File(file, *span), is_last).await
-            }
-            // Each by the same path; the head goes with the first.
-            Body::Parts(parts) => {
-                let mut head = head;
-                for part in parts {
-                    let piece = match part {
-                        Part::Memory(bytes) => Piece::Memory(bytes),
-                        Part::File { file, span } => Piece::File(file, *span),
-                    };
-                    self.send_piece(head, piece, false).await?;
-                    head = &[];
-                }
-                Ok(())
-            }
-        }
-    }
-
     /// Sends a head and what follows it.
-    async fn send_piece(
+    async fn send_behind(
         &mut self,
         head: &[u8],
         piece: Piece<'_>,
@@ -293,18 +258,12 @@ impl<'d> Delivery<'d> {
     }
 }
 
-/// A part of a body: bytes in memory, or a range of a file.
-#[derive(Clone, Copy)]
-enum Piece<'b> {
-    Memory(&'b [u8]),
-    File(&'b Arc<OpenFile>, ByteRange),
+/// What is left of bytes of which so many were sent.
+fn rest(bytes: &[u8], sent_bytes: usize) -> Result<&[u8], Bug> {
+    bytes.get(sent_bytes..).ok_or_else(|| bug!("no more is sent than there is"))
 }
 
 /// What a body is made from ended before the end of the announced body.
 pub(crate) fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }
-
-/// From here on a response is several segments even on loopback, and the two calls that cork it
-/// pay.
-const CORKED_BYTES_MIN: u64 = 48 * 1_024;

@@ -1,18 +1,18 @@
 //! The edge of HTTP/2 (RFC 9113): a connection whose streams are served beside one another, and one stream as whoever serves it
 //! sees it. What frames mean is `kettle_http`'s; what is done with a stream is the connection's.
 
-mod channel;
 mod head;
-mod priority;
+mod io;
+mod send_queue;
 mod stream;
 mod tunnel_stream;
 mod websocket;
 mod written;
 
-pub(crate) use channel::{Channel, Gone};
 pub(crate) use head::{HeadError, request_head};
-pub(crate) use priority::InLine;
-pub(crate) use stream::Stream;
+pub(crate) use io::{Http2Io, StreamClosed};
+pub(crate) use send_queue::QueuePlace;
+pub(crate) use stream::Http2Stream;
 #[cfg(test)]
 pub(crate) use stream::tests as stage;
 pub(crate) use tunnel_stream::TunnelStream;

@@ -13,13 +13,15 @@ mod shared;
 mod upload;
 pub(crate) mod words;
 
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::{BackendHost, EarlyHints, FieldTemplate, RequestBuffering, Route, Site};
+use kettle_config::{
+    BackendHost, EarlyHints, FieldTemplate, NamePattern, RequestBuffering, Route, Site,
+};
 use kettle_http::HttpVersion;
 use kettle_http::target::SlashRuns;
+use kettle_tls::names::asked_name;
 
 use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
@@ -41,6 +43,8 @@ pub struct ProxyRoute {
     host: Option<BackendHost>,
     /// Names of the site, in lower case. The first that is exact stands for whatever no name fits.
     names: Vec<String>,
+    /// Those that are regular expressions.
+    patterns: Vec<NamePattern>,
     /// The operator's fields for servers. Without values: no server gets the client's.
     request_headers: Vec<(String, Vec<FieldTemplate>)>,
     timeout: Duration,
@@ -76,11 +80,13 @@ impl ProxyRoute {
         }
         let tags = route.cache.as_ref().and_then(|cache| cache.tags.as_ref());
         own_fields.extend(tags.map(|name| name.to_ascii_lowercase()));
+        let texts = site.names.iter().filter(|name| site.pattern(name).is_none());
         Self {
             upstream,
             configured: ConfiguredFields::new(&site.headers, &route.headers),
             host: route.backend_host.clone(),
-            names: site.names.iter().map(|name| asked_name(&name.value)).collect(),
+            names: texts.map(|name| asked_name(&name.value)).collect(),
+            patterns: site.names.iter().filter_map(|name| site.pattern(name).cloned()).collect(),
             request_headers: route.request_headers.clone(),
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
@@ -122,14 +128,6 @@ fn slash_runs(route: &Route) -> SlashRuns {
             let segments = place.text().split('/').filter(|segment| !segment.is_empty()).count();
             SlashRuns::AsSentBehind(segments.max(1))
         }
-    }
-}
-
-/// A site's name as clients ask for it: in lower case, without a dot at its end, an IPv6 address in brackets (RFC 3986 §3.2.2).
-pub(crate) fn asked_name(name: &str) -> String {
-    match name.parse::<Ipv6Addr>() {
-        Ok(address) => format!("[{address}]"),
-        Err(_) => name.trim_end_matches('.').to_ascii_lowercase(),
     }
 }
 

@@ -171,7 +171,7 @@ pub async fn respond(
                     spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
                 };
                 let at_once = invalidate(None, files.disks().within(ANSWER_TIME_MAX));
-                if request.body.is_beside() {
+                if request.body.is_uploaded_concurrently() {
                     // What is kept before the write is over may be older than the rest of it. A client that takes the request back
                     // while this is waited for ends the write.
                     let (until_over, over) = oneshot::channel();

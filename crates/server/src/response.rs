@@ -1,7 +1,7 @@
 //! What a response is: a status, its fields, and a body that says where its bytes are.
 //!
-//! A handler decides these. How they are written is the matter of `http1` and `http2`; how the body gets to the socket is
-//! decided by `Delivery::send` over HTTP/1.1 and by `Outgoing::send` over HTTP/2.
+//! A handler decides these. How they are written is the matter of `response_head`; how the body gets to the socket is decided by
+//! `send` in `deliver`, for all protocols.
 
 mod answer;
 mod held;

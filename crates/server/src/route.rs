@@ -8,7 +8,6 @@ mod build;
 pub mod conditions;
 mod listener;
 mod mistake;
-mod names;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -20,6 +19,7 @@ use kettle_config::{
     Condition, Config, Diagnostic, ErrorPage, LogTarget, RouteIndex, TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
+use kettle_tls::names::{Names, Rank};
 
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
@@ -31,9 +31,9 @@ use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
 use crate::request::{Head, Presented};
 use crate::response::ConfiguredFields;
+use crate::site_names::site_names;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
-use names::SiteNames;
 
 use before::Before;
 use build::build_routes;
@@ -47,9 +47,9 @@ pub struct Router {
     /// All of the configuration.
     sites: Arc<Vec<Site>>,
     /// The names of those that are reached here.
-    names: SiteNames,
+    names: Arc<Names<usize>>,
     /// Those of all sites, where these are more.
-    all_names: Option<Arc<SiteNames>>,
+    all_names: Option<Arc<Names<usize>>>,
     default: Option<usize>,
     /// The site whose certificate is shown for names that no site has.
     shown_to_others: Option<usize>,
@@ -215,28 +215,35 @@ impl Router {
         let all: Vec<_> = numbered.filter(|(_, site)| site.is_served()).collect();
         let reached: Vec<_> = all.iter().copied().filter(|(_, it)| it.has_certificate()).collect();
         let default = reached.iter().rfind(|(_, it)| it.is_default());
-        let all_names =
-            (reached.len() < all.len()).then(|| Arc::new(SiteNames::of(all.into_iter())));
-        Ok(Self { all_names, ..Self::reaching(Arc::new(sites), &reached, default) })
+        let all_names = (reached.len() < all.len()).then(|| Arc::new(site_names(all.into_iter())));
+        let names = Arc::new(site_names(reached.iter().copied()));
+        Ok(Self { all_names, ..Self::reaching(Arc::new(sites), names, &reached, default) })
     }
 
     /// All sites, of which these are reached, and this one by names that no site has.
     fn reaching(
         sites: Arc<Vec<Site>>,
+        names: Arc<Names<usize>>,
         reached: &[(usize, &kettle_config::Site)],
         default: Option<&(usize, &kettle_config::Site)>,
     ) -> Self {
         let default = default.map(|(number, _)| *number);
         Self {
             sites,
-            names: SiteNames::of(reached.iter().copied()),
+            names,
             all_names: None,
             default,
-            // As `Identities::add_site` has it.
+            // As `Identities::of_sites` has it.
             shown_to_others: default.or(reached.first().map(|(number, _)| *number)),
             https: None,
             unknown_name: OnceAMinute::default(),
         }
+    }
+
+    /// The table in which it looks names up.
+    #[must_use]
+    pub fn names(&self) -> &Arc<Names<usize>> {
+        &self.names
     }
 
     /// Tells which sites are alike by what their files hold, where two files may be copies of one. Before others share them.
@@ -356,30 +363,30 @@ impl Router {
 
     /// Which certificates clients of connections with this name were asked for.
     fn client_auth_of(&self, server_name: Option<&[u8]>) -> Option<usize> {
-        let own = server_name.and_then(|name| self.names.find(name)).map(|own| own.site);
+        let own = server_name.and_then(|name| self.names.find(name)).map(|own| *own.value);
         self.sites.get(own.or(self.default)?)?.client_auth
     }
 
-    /// The site for a name: its own, one with a star, or the default. Where a site that is not reached here has the name more
+    /// The site for a name: its own, as [`Names`] finds it, or the default. Where a site that is not reached here has the name more
     /// exactly, there is none: what it asks of its clients must not be got around by another listener.
     fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
         let own = self.names.find(name);
-        if own.is_some_and(|own| own.is_exact) {
-            return own.map(|own| own.site);
+        if own.is_some_and(|own| own.rank == Rank::Exact) {
+            return own.map(|own| *own.value);
         }
         let elsewhere = self.all_names.as_ref().and_then(|all| all.find(name));
         match (own, elsewhere) {
-            (Some(_), Some(elsewhere)) if elsewhere.is_exact => None,
+            (Some(own), Some(elsewhere)) if elsewhere.rank > own.rank => None,
             (None, Some(_)) => None,
-            (own, _) => own.map(|own| own.site).or(self.default),
+            (own, _) => own.map(|own| *own.value).or(self.default),
         }
     }
 
     /// The site whose certificate a connection with this name is shown.
     fn shown_to(&self, server_name: Option<&[u8]>) -> Option<usize> {
         let own = server_name.and_then(|name| self.names.find(name));
-        own.map(|own| own.site).or(self.shown_to_others)
+        own.map(|own| *own.value).or(self.shown_to_others)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use kettle_config::{ListenAddress, StartTls, Truncation, TunnelPathChoice};
+use kettle_config::{ListenAddress, Site, StartTls, Truncation, TunnelPathChoice};
 use kettle_tls::names::Names;
 use kettle_tls::{Acceptors, Session};
 
 use crate::access_log::Destination;
 use crate::relay::RelaySettings;
+use crate::site_names::add_names;
 use crate::upstream::Upstream;
 
 /// Where the connections of one listener go.
@@ -61,17 +62,16 @@ impl TunnelRoutes {
         Self { address, start, by_name: Names::default(), others }
     }
 
-    /// Says where connections for these names go. A name that has its routes keeps them.
-    pub fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, routes: TunnelAlpnRoutes) {
-        let routes = Arc::new(routes);
-        names.into_iter().for_each(|name| self.by_name.add(name, Arc::clone(&routes)));
+    /// Says where connections for the names of a site go. A name that has its routes keeps them.
+    pub fn add(&mut self, site: &Site, routes: TunnelAlpnRoutes) {
+        add_names(&mut self.by_name, site, &Arc::new(routes));
     }
 
     /// Where connections go whose clients ask for this name.
     #[must_use]
     pub fn find(&self, server_name: Option<&str>) -> &TunnelAlpnRoutes {
         let named = server_name.and_then(|name| self.by_name.find(name));
-        named.map_or(&self.others, |routes| routes)
+        named.map_or(&self.others, |own| own.value)
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<TunnelSettings>> {

@@ -160,7 +160,7 @@ pub(crate) fn prepare(
     })
 }
 
-/// For each listener that names its sites: what is reached there.
+/// For each listener that names its sites, or its default one: what is reached there.
 fn own_sites(
     config: &Config,
     reach: &Reach<'_>,
@@ -168,8 +168,9 @@ fn own_sites(
     acceptors: Vec<Option<Acceptors>>,
 ) -> Vec<Option<Arc<OwnSites>>> {
     let known = KnownNames::of(config, reach);
-    let own = |(listener, tls)| {
-        let router = Arc::new(router.of_listener(listener, reach, &known)?);
+    let own = |(listener, tls): (_, Option<Acceptors>)| {
+        let names = tls.as_ref().map(Acceptors::names);
+        let router = Arc::new(router.of_listener(listener, reach, &known, names)?);
         Some(Arc::new(OwnSites { router, tls }))
     };
     config.listeners.iter().zip(acceptors).map(own).collect()
@@ -300,6 +301,7 @@ fn load(
             loaded: &identities,
             client_auth: &client_auth,
             resumption,
+            names: router.as_ref().map(Router::names),
         },
         &mut diagnostics,
     );

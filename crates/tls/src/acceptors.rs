@@ -1,6 +1,7 @@
 //! Which settings a handshake gets: those of a group of sites, chosen by the name that the client asks for before
 //! rustls sees anything.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -84,7 +85,9 @@ impl Acceptor {
 /// The acceptors of a listener, by the names of their sites.
 #[derive(Clone)]
 pub struct Acceptors {
-    by_name: Arc<Names<Acceptor>>,
+    by_name: Arc<Names<usize>>,
+    /// By the numbers that names lead to.
+    of_sites: Arc<BTreeMap<usize, Acceptor>>,
     default: Acceptor,
     others: Others,
     is_alpn_required: bool,
@@ -94,13 +97,33 @@ impl Acceptors {
     /// One acceptor for everybody, until names get others.
     #[must_use]
     pub fn new(default: Acceptor) -> Self {
-        Self { by_name: Arc::default(), default, others: Others::Taken, is_alpn_required: false }
+        Self::of_sites(default, Arc::default(), BTreeMap::new())
+    }
+
+    /// Acceptors of sites, by the numbers that their names lead to; everybody else gets the default.
+    #[must_use]
+    pub fn of_sites(
+        default: Acceptor,
+        by_name: Arc<Names<usize>>,
+        of_sites: BTreeMap<usize, Acceptor>,
+    ) -> Self {
+        let of_sites = Arc::new(of_sites);
+        Self { by_name, of_sites, default, others: Others::Taken, is_alpn_required: false }
+    }
+
+    /// The table in which it looks names up.
+    #[must_use]
+    pub fn names(&self) -> &Arc<Names<usize>> {
+        &self.by_name
     }
 
     /// Gives these names, exact or `*.` and a parent domain, an acceptor. A name that has one keeps it.
     pub fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, acceptor: &Acceptor) {
+        let of_sites = Arc::make_mut(&mut self.of_sites);
+        let number = of_sites.len();
+        of_sites.insert(number, acceptor.clone());
         let by_name = Arc::make_mut(&mut self.by_name);
-        names.into_iter().for_each(|name| by_name.add(name, acceptor.clone()));
+        names.into_iter().for_each(|name| by_name.add(name, number));
     }
 
     /// Refuses clients that ask for a name that was not added, or for none.
@@ -147,7 +170,8 @@ impl Acceptors {
     pub(crate) fn choose(&self, server_name: Option<&str>) -> Result<&Acceptor, Violation> {
         // An address is no name (RFC 6066 §3): rustls takes it for none.
         let named = server_name.filter(|name| name.parse::<IpAddr>().is_err());
-        match named.and_then(|name| self.by_name.find(name)) {
+        let own = named.and_then(|name| self.by_name.find(name));
+        match own.and_then(|own| self.of_sites.get(own.value)) {
             Some(acceptor) => Ok(acceptor),
             None if self.others == Others::Taken => Ok(&self.default),
             None if self.others == Others::TakenWithoutName && named.is_none() => Ok(&self.default),

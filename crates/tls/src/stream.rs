@@ -49,7 +49,7 @@ use reader::{Opening, TlsReader};
 use writer::{Sending, TlsWriter};
 
 /// An established connection: two halves over one socket, each of which makes progress alone.
-pub struct TlsStream {
+pub struct Stream {
     socket: TcpStream,
     /// A plain connection has none.
     session: Option<Box<Session>>,
@@ -193,7 +193,7 @@ impl From<RecordError> for StreamError {
     }
 }
 
-impl TlsStream {
+impl Stream {
     fn new(socket: TcpStream, established: Established, peer: Peer) -> Self {
         let Established {
             sealer,

@@ -13,6 +13,7 @@ mod handshake_end;
 mod hosts;
 mod inherited;
 mod limit;
+mod names;
 mod no_thread;
 mod pairing;
 mod proxy_header;

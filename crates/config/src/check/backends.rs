@@ -241,7 +241,7 @@ fn check_open_doors(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
         }
     }
     for listener in listeners() {
-        let demanded = reach.default_site(listener).and_then(|site| site.client_auth.as_ref());
+        let demanded = reach.default_site(listener).and_then(|(_, site)| site.client_auth.as_ref());
         for backend in listener.backends() {
             let mut known = asking.get(backend.value.as_str()).into_iter().flatten();
             let Some(site) = known.find(|it| it.client_auth.as_ref() != demanded) else { continue };

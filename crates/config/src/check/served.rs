@@ -47,7 +47,7 @@ impl Groups {
     }
 }
 
-fn names_sites(listener: &Listener) -> bool {
+pub(super) fn names_sites(listener: &Listener) -> bool {
     match &listener.kind {
         ListenerKind::Https(https) => !https.sites.is_empty(),
         ListenerKind::Http(_) => true,

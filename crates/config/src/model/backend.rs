@@ -172,7 +172,7 @@ settings! {
     /// TLS towards the servers. Their certificate is always verified, by roots and name or by its key.
     pub struct BackendTls {
         /// The name that the certificate must have, and that is asked for (SNI).
-        pub name: Option<String> = optional(text(&rules::SITE_NAME, ""), "the server's own, if its address is a name"),
+        pub name: Option<String> = optional(text(&rules::SERVER_NAME, ""), "the server's own, if its address is a name"),
         /// The authorities that are trusted: a file in PEM, or `"system"`.
         pub roots: Roots = roots(),
         /// SHA-256 of the public keys (SPKI) that are trusted instead, whoever signed: `"sha256/…"` in Base64, as

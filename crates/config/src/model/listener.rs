@@ -13,6 +13,9 @@ use crate::setting::{
 };
 use crate::word::words;
 
+/// What holds without `default_site`.
+const DEFAULT_SITE: &str = "the default site of the file, where it is reached here, and with `kind = \"http\"` where `sites` has `\"_\"`";
+
 words! {
     /// What plain HTTP gets where HTTPS is spoken.
     pub enum PlainHttp {
@@ -106,6 +109,10 @@ settings! {
     pub struct HttpsListener {
         /// The names of the sites that are served here, out of all that have a certificate. `"_"` names the default site.
         pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
+        /// The site, by one of its names, that answers here for names that no site has, in place of the default site of the
+        /// file.
+        pub default_site: Option<Located<String>> =
+            optional(located_text(&rules::SITE_NAME), DEFAULT_SITE),
         /// What a client gets that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
         /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space with `path = "auto"`, and written to
@@ -128,6 +135,10 @@ settings! {
         /// `"_"` names the default site, which then also answers for all names that no other site here has, as in health checks
         /// by address. A site with `client_auth` is never served here.
         pub sites: Vec<Located<String>> = required(located_texts(&rules::SITE_NAME)),
+        /// The site, by one of its names, that answers here for names that no site has, in place of the default site of the
+        /// file.
+        pub default_site: Option<Located<String>> =
+            optional(located_text(&rules::SITE_NAME), DEFAULT_SITE),
         /// Takes HTTP/2 from clients that begin with it, without asking (prior knowledge, RFC 9113 §3.3).
         pub http2: bool = flag(false),
         /// The HTTPS port that clients are sent to which ask for a name that is not served here, but by an `https` listener. For
@@ -218,6 +229,10 @@ settings! {
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
         /// The names of the sites that are reached here, out of all.
         pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
+        /// The site, by one of its names, that answers here for names that no site has, in place of the default site of the
+        /// file.
+        pub default_site: Option<Located<String>> =
+            optional(located_text(&rules::SITE_NAME), DEFAULT_SITE),
         /// Certificates of the listener's own, each for the names in it, its common name included. With them no site is
         /// reached here. Of those that have a name the first is shown, and the first of all to clients that ask for no name.
         pub certificates: Vec<ListenerCertificate> as "certificate" = sections(),
@@ -280,7 +295,26 @@ impl TlsListener {
 /// As registered for ALPN.
 const POSTGRESQL: &str = "postgresql";
 
+impl HttpsListener {
+    /// True if it serves what all such listeners serve: every site that has a certificate.
+    pub fn is_common(&self) -> bool {
+        self.sites.is_empty() && self.default_site.is_none()
+    }
+}
+
 impl Listener {
+    /// The names of the sites that it takes, which are all where it names none, and the one that it makes the default.
+    pub(crate) fn named_sites(&self) -> (&[Located<String>], Option<&Located<String>>) {
+        match &self.kind {
+            ListenerKind::Https(https) => (&https.sites, https.default_site.as_ref()),
+            ListenerKind::Http(http) => (&http.sites, http.default_site.as_ref()),
+            ListenerKind::Tls(tls) => (&tls.sites, tls.default_site.as_ref()),
+            ListenerKind::Tcp(_) | ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => {
+                (&[], None)
+            }
+        }
+    }
+
     /// The rights of its file, where it is a Unix socket.
     pub fn socket_mode(&self) -> u32 {
         u32::from_str_radix(&self.mode, 8).unwrap_or(0)

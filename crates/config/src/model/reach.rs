@@ -43,13 +43,17 @@ impl<'c> Reach<'c> {
         sites.filter(move |(_, site)| is_carried(site))
     }
 
-    /// The site for names that no other has, where a listener carries its connections.
+    /// The site for names that no other has, with its number, where a listener carries its connections.
     #[must_use]
-    pub fn default_site(&self, listener: &Listener) -> Option<&'c Site> {
-        let default = self.sites.get(*self.defaults.last()?)?;
+    pub fn default_site(&self, listener: &Listener) -> Option<(usize, &'c Site)> {
+        if let (_, Some(name)) = listener.named_sites() {
+            return self.sites(listener).find(|(_, site)| site.is_named(name));
+        }
+        let number = *self.defaults.last()?;
+        let default = self.sites.get(number)?;
         let is_taken = taken_sites(listener)
             .is_none_or(|names| names.iter().any(|name| default.names.contains(name)));
-        Some(default).filter(|site| is_taken && is_carried(listener)(site))
+        (is_taken && is_carried(listener)(default)).then_some((number, default))
     }
 
     /// The sites that a listener serves, with their numbers, in the order of the file. Without written `sites` an https listener
@@ -94,9 +98,12 @@ impl<'c> Reach<'c> {
     /// Of the sites that a listener serves the one for names that no other of them has.
     #[must_use]
     pub fn served_default(&self, listener: &Listener) -> Option<(usize, &'c Site)> {
+        let mut served = self.served(listener).into_iter();
+        if let (_, Some(name)) = listener.named_sites() {
+            return served.find(|(_, site)| site.is_named(name));
+        }
         let takes_any = listener.http().is_none_or(|http| names_any(&http.sites));
-        let mut served = self.served(listener).into_iter().filter(|_| takes_any);
-        served.rfind(|(_, site)| site.is_default())
+        served.rfind(|(_, site)| takes_any && site.is_default())
     }
 
     /// All sites of this name; `"_"` names those that claim to be the default.

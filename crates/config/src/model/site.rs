@@ -11,15 +11,19 @@ use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
-    ANY_NAME, LogTarget, backends_by_alpn, duration, flag, headers, located_text, located_texts,
-    log_target, optional, required, rules, section, sections, settings, word,
+    ANY_NAME, LogTarget, NamePattern, backends_by_alpn, duration, flag, headers, located_text,
+    located_texts, log_target, optional, required, rules, section, sections, settings, word,
 };
 
 settings! {
     /// A site.
     pub struct Site {
         /// The names it answers to: exact (`"example.org"`), all names one level below
-        /// (`"*.example.org"`), or `"_"` for any name no other site has.
+        /// (`"*.example.org"`), all that begin like it (`"example.*"`: `example.org`, `example.co.uk`), those that a regular
+        /// expression fits (`"~^(?<sub>[^.]+)\\.example\\.org$"`), or `"_"` for any name no other site has. Of several sites the
+        /// one with the exact name has it, then the one with a star in front, then the longest with a star at its end, then the
+        /// first of the file whose regular expression fits. Such expressions are for names in lower case, fit anywhere in a name
+        /// that they do not tie by `^` and `$`, and do not look around.
         pub names: Vec<Located<String>> = required(located_texts(&rules::SITE_NAME)),
         /// Answers when no site has the name the client asks for. At most one site may. The name
         /// `"_"` says the same.
@@ -61,9 +65,31 @@ settings! {
         /// Where records are encrypted on `https` listeners, if not where those say.
         pub path: Option<TxPathChoice> = optional(word(TxPathChoice::Auto), "as the listener says"),
     }
+    beside {
+        /// The names that are regular expressions, compiled.
+        pub patterns: BTreeMap<String, NamePattern>,
+    }
 }
 
 impl Site {
+    /// Compiles the names that are regular expressions. Those that are wrong were named when they were read.
+    pub fn compile_patterns(&mut self) {
+        let patterns = self.names.iter().filter(|name| NamePattern::is_one(name));
+        let compiled =
+            patterns.filter_map(|it| Some((it.value.clone(), NamePattern::read(it).ok()?)));
+        self.patterns = compiled.collect();
+    }
+
+    /// What a name of its own is compiled to, if it is a regular expression.
+    pub fn pattern(&self, name: &str) -> Option<&NamePattern> {
+        self.patterns.get(name)
+    }
+
+    /// True if this is one of its names.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own.value == name)
+    }
+
     /// Whether `https` and `http` listeners may have it: a site that only names a backend is for others.
     pub fn is_served(&self) -> bool {
         !self.routes.is_empty() || !self.names_backend()

@@ -2,6 +2,7 @@
 //!
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
+mod name;
 mod prefix;
 mod request;
 
@@ -9,6 +10,7 @@ use super::quote::quoted;
 use crate::diagnostic::Help;
 use crate::glob;
 
+pub(super) use name::{host_name, site_name};
 pub use prefix::written_prefix;
 pub(crate) use request::{ANSWER, ANY_TEXT, ARGUMENT_NAME, ASKED_HOST, COOKIE_NAME};
 
@@ -67,11 +69,6 @@ impl Wrong {
 pub const ANY_NAME: &str = "_";
 const BEGINS_WITH_SLASH: &str = "the path of a request always begins with a slash";
 
-/// Longest host name in DNS (RFC 1035 section 2.3.4, without the dot at the end).
-const HOST_NAME_BYTES_MAX: usize = 253;
-/// Longest label of a host name.
-const LABEL_BYTES_MAX: usize = 63;
-
 /// 32 bytes in Base64, with padding.
 const PIN_BYTES: usize = 44;
 /// The characters that their last may be: its low bits are behind the 32 bytes (RFC 4648 section 3.5).
@@ -108,6 +105,8 @@ const OWN_HEADERS: [&str; 13] = [
 ];
 
 pub(crate) static SITE_NAME: TextRule =
+    TextRule { what: "a host name", example: "example.org", read: name::name_or_pattern };
+pub(crate) static SERVER_NAME: TextRule =
     TextRule { what: "a host name", example: "example.org", read: site_name };
 pub(crate) static HEADER_NAME: TextRule =
     TextRule { what: "a header name", example: "X-Frame-Options", read: header_name };
@@ -163,63 +162,6 @@ pub(crate) static MIME_TYPE: TextRule =
 pub(crate) static STATUS: TextRule =
     TextRule { what: "an error status from 400 to 599", example: "404", read: status };
 
-pub(super) fn site_name(text: &str) -> Result<String, Wrong> {
-    let name = text.to_ascii_lowercase();
-    if name == ANY_NAME {
-        return Ok(name);
-    }
-    if let Some((_, rest)) = name.split_once("://") {
-        let host = rest.split(['/', ':']).next().unwrap_or_default();
-        return Err(Wrong::suggesting(
-            "a site is named by its host name alone, not by a URL",
-            host,
-        ));
-    }
-    if let Some(name) = name.strip_suffix('.') {
-        return Err(Wrong::suggesting("clients leave out the dot at the end", name));
-    }
-    if name.parse::<std::net::IpAddr>().is_ok() {
-        return Ok(name);
-    }
-    if let Some((host, port)) = name.rsplit_once(':')
-        && port.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        return Err(Wrong::suggesting("the port belongs to the listener, not to the name", host));
-    }
-    if name == "*" {
-        let why = format!("every name that no other site has is `{ANY_NAME}`");
-        return Err(Wrong::suggesting(&why, ANY_NAME));
-    }
-    let host = name.strip_prefix("*.").unwrap_or(&name);
-    if host.contains('*') {
-        return Err(Wrong::suggesting(
-            "`*` may only stand for the whole first label",
-            "*.example.org",
-        ));
-    }
-    host_name(host)?;
-    Ok(name)
-}
-
-/// A name of DNS, in small letters.
-pub(super) fn host_name(text: &str) -> Result<String, Wrong> {
-    if !text.is_ascii() {
-        return Err(Wrong::new("names outside ASCII are written in their xn-- form"));
-    }
-    let host = text.to_ascii_lowercase();
-    if host.is_empty() || host.len() > HOST_NAME_BYTES_MAX {
-        return Err(Wrong::new("a host name has 1 to 253 characters"));
-    }
-    if let Some(label) = host.split('.').find(|label| !is_label(label)) {
-        let why = match label {
-            "" => "a dot stands between two labels".to_owned(),
-            _ => format!("`{label}` is not a label of a host name"),
-        };
-        return Err(Wrong::new(&why));
-    }
-    Ok(host)
-}
-
 fn backend_name(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     match (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain) {
@@ -257,14 +199,6 @@ fn pin(text: &str) -> Result<String, Wrong> {
         }
         _ => Err(Wrong::new("the SHA-256 of a public key is 44 characters of Base64")),
     }
-}
-
-fn is_label(label: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    (1..=LABEL_BYTES_MAX).contains(&label.len())
-        && label.bytes().all(is_inner)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
 }
 
 /// The characters of an HTTP token (RFC 9110 section 5.6.2).

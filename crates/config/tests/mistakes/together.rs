@@ -73,3 +73,30 @@ fn nobody_is_asked_for_a_certificate_where_tls_only_passes_through() {
     let backend = "[[backend]]\nname = \"app\"\nserver = [{ address = \"127.0.0.1:80\" }]\n";
     assert_eq!(crate::shown(&format!("{listeners}{site}{backend}")), "nothing");
 }
+
+#[test]
+fn names_by_regular_expressions_have_bounds_together() {
+    let site = |names: &[String]| {
+        let names = names.join("', '");
+        format!(
+            "[[site]]\nnames = ['{names}']\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
+        )
+    };
+    let small = |from: usize, to: usize| -> Vec<String> {
+        (from..to).map(|number| format!("~^{number}\\.")).collect()
+    };
+    let two = |of_second: usize| site(&small(0, 500)) + &site(&small(500, of_second));
+    assert_eq!(crate::shown(&two(1_000)), "nothing");
+    let shown = crate::shown(&two(1_001));
+    assert!(shown.contains("against 1001 regular expressions at one listener"), "{shown}");
+    assert!(shown.contains("at most 1000 for the sites of a listener"), "{shown}");
+    let redirects = "[[listener]]\naddress = \"0.0.0.0:80\"\nkind = \"redirect\"\n";
+    let shown = crate::shown(&format!("{redirects}{}{}", crate::LISTENER, two(1_001)));
+    assert!(shown.contains("against 1001 regular expressions at one listener"), "{shown}");
+
+    let large = |number: usize| format!("~^{number}[a-z]{{400}}\\.");
+    let many = |number: usize| site(&(0..number).map(large).collect::<Vec<_>>());
+    assert_eq!(crate::shown(&many(10)), "nothing");
+    let shown = crate::shown(&many(100));
+    assert!(shown.starts_with("kettle.toml:2:10: the regular expressions of this site"), "{shown}");
+}

@@ -10,7 +10,7 @@ use kettle_tls::connector::{
     CertificateRefusal, Connector, ConnectorError, ConnectorSettings, Pin, ResumeBy, Trust,
 };
 use kettle_tls::policy::Policy;
-use kettle_tls::stream::{Filled, StreamError, Tickets, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError, Tickets};
 use kettle_tls::{Cipher, Session, Version};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -169,7 +169,7 @@ async fn shake(
     patience: Duration,
 ) -> Result<Done, StreamError> {
     let started = Instant::now();
-    let mut stream = TlsStream::connect(client, connector).await?;
+    let mut stream = Stream::connect(client, connector).await?;
     let duration = started.elapsed();
     let session = stream.session().cloned().ok_or_else(|| bug!("TLS has a session"))?;
     let overhead_bytes = overhead_bytes(&session);

@@ -17,7 +17,7 @@
 //! A connection that ends says GOAWAY first, where its client still listens.
 
 mod body;
-mod fresh;
+mod inline_stream;
 mod stream;
 mod tunnel;
 
@@ -29,14 +29,14 @@ use std::time::Duration;
 
 use kettle_http::h2::{ConnectionEnd, ErrorCode, NewRequest, Settings};
 use kettle_tls::Session;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
 use crate::client_address::ClientAddress;
 use crate::deadlines::{Deadline, Interrupt, Stage};
-use crate::http2::{Channel, Stream};
-use fresh::Fresh;
+use crate::http2::{Http2Io, Http2Stream};
+use inline_stream::InlineStream;
 
 /// What the streams of a connection share.
 struct Shared {
@@ -45,7 +45,7 @@ struct Shared {
     session: Option<Session>,
     /// Who connected.
     peer: ClientAddress,
-    channel: Rc<Channel>,
+    io: Rc<Http2Io>,
     /// Deadlines that no stream needs now.
     deadlines: RefCell<Vec<Rc<Deadline>>>,
     /// Whether a stream that ends now can say so to its client no more.
@@ -85,7 +85,7 @@ struct Driver {
     shared: Rc<Shared>,
     /// One task for each stream that is not alone, or was not. They end with the connection.
     streams: JoinSet<()>,
-    fresh: Fresh,
+    inline: InlineStream,
     phase: Phase,
     /// Also while the connection is in another phase.
     fields: Option<Fields>,
@@ -99,7 +99,7 @@ struct Driver {
 
 impl Connection {
     /// Serves the connection to its end.
-    pub(super) async fn http2(self, stream: Box<TlsStream>, peer: ClientAddress) {
+    pub(super) async fn http2(self, stream: Box<Stream>, peer: ClientAddress) {
         let session = stream.session().cloned();
         let settings = Settings {
             streams_max: STREAMS_MAX,
@@ -112,12 +112,12 @@ impl Connection {
         if self.accepted.elapsed() >= FAR {
             frames.note_far();
         }
-        let channel = Rc::new(Channel::new(stream, frames, Rc::clone(&self.worker.offloads)));
+        let io = Rc::new(Http2Io::new(stream, frames, Rc::clone(&self.worker.offloads)));
         let shared = Rc::new(Shared {
             connection: RefCell::new(self),
             session,
             peer,
-            channel,
+            io,
             deadlines: RefCell::default(),
             is_speechless: Cell::default(),
             has_silent_end: Cell::default(),
@@ -125,7 +125,7 @@ impl Connection {
         let mut driver = Driver {
             shared: Rc::clone(&shared),
             streams: JoinSet::new(),
-            fresh: Fresh::default(),
+            inline: InlineStream::default(),
             phase: Phase::First,
             fields: None,
             begun: 0,
@@ -136,9 +136,9 @@ impl Connection {
         driver.wind_up().await;
         // Streams that were cut hold the rest until they are dropped.
         let Some(shared) = Rc::into_inner(shared) else { return };
-        let Shared { connection, channel, has_silent_end, .. } = shared;
-        let Some(channel) = Rc::into_inner(channel) else { return };
-        let stream = channel.into_stream();
+        let Shared { connection, io, has_silent_end, .. } = shared;
+        let Some(io) = Rc::into_inner(io) else { return };
+        let stream = io.into_stream();
         // A body that is not whole must not look so: only the end of its stream says that it is.
         let end = match end {
             End::Announced | End::Quiet if has_silent_end.get() => End::Violation,
@@ -191,11 +191,11 @@ impl Driver {
 
     /// Lets what is under way see that there is no connection any more, and log what became of it.
     async fn wind_up(self) {
-        let Self { shared, mut streams, mut fresh, .. } = self;
+        let Self { shared, mut streams, mut inline, .. } = self;
         shared.is_speechless.set(true);
-        shared.channel.with_frames(|frames| frames.abandon());
-        shared.channel.end_streams();
-        fresh.give_task(&mut streams);
+        shared.io.with_frames(|frames| frames.abandon());
+        shared.io.end_streams();
+        inline.give_task(&mut streams);
         let deadline = Rc::clone(&shared.connection.borrow().deadline);
         let over = |context: &mut Context<'_>| {
             while std::task::ready!(streams.poll_join_next(context)).is_some() {}
@@ -245,14 +245,14 @@ impl Driver {
 
     /// Ends the connection, each of its streams first.
     fn cut(&mut self, code: ErrorCode) {
-        self.shared.channel.end_streams();
+        self.shared.io.end_streams();
         self.phase = Phase::Cutting(code);
     }
 
     /// Says the last word.
     fn close(&mut self, code: ErrorCode) {
         self.shared.is_speechless.set(true);
-        self.shared.channel.with_frames(|frames| frames.close(code));
+        self.shared.io.with_frames(|frames| frames.close(code));
         self.phase = Phase::Closing;
     }
 
@@ -261,15 +261,15 @@ impl Driver {
     }
 
     fn poll(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
-        self.shared.channel.begin_turn(context, deadline.ticks());
+        self.shared.io.begin_turn(context, deadline.ticks());
         let event = self.poll_turn(deadline, context);
-        self.fresh.end(context);
-        self.shared.channel.end_turn();
+        self.inline.end(context);
+        self.shared.io.end_turn();
         event
     }
 
     fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
-        let (taken, served, phase) = (self.shared.channel.taken_so_far(), self.served, self.phase);
+        let (taken, served, phase) = (self.shared.io.taken_so_far(), self.served, self.phase);
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
@@ -277,17 +277,17 @@ impl Driver {
             if let Err(error) = heard {
                 return Poll::Ready(Event::Over(self.shared.failed(error)));
             }
-            while let Some(request) = self.shared.channel.with_frames(|it| it.next_request()) {
+            while let Some(request) = self.shared.io.with_frames(|it| it.next_request()) {
                 self.begin(request, deadline.ticks());
             }
         }
         // Nothing more is said, not to those either that asked in front of the error.
-        if let Some(ConnectionEnd::Error(_)) = self.shared.channel.with_frames(|it| it.end()) {
+        if let Some(ConnectionEnd::Error(_)) = self.shared.io.with_frames(|it| it.end()) {
             self.shared.is_speechless.set(true);
         }
-        self.fresh.look(context);
+        self.inline.look(context);
         self.end_if_due();
-        match self.shared.channel.poll_flush(context) {
+        match self.shared.io.poll_flush(context) {
             Poll::Ready(Ok(())) if self.phase == Phase::Closing => {
                 return Poll::Ready(Event::Over(End::Announced));
             }
@@ -296,7 +296,7 @@ impl Driver {
                 return Poll::Ready(Event::Over(self.shared.failed(error)));
             }
             // It takes what it can.
-            Poll::Pending if self.shared.channel.taken_so_far() != taken => {
+            Poll::Pending if self.shared.io.taken_so_far() != taken => {
                 if self.phase == Phase::Blocked {
                     deadline.extend(self.limit().0);
                 }
@@ -321,7 +321,7 @@ impl Driver {
         if self.is_ending() || self.streams.len() >= 2 * STREAMS_MAX as usize {
             return Poll::Pending;
         }
-        self.shared.channel.poll_receive(context)
+        self.shared.io.poll_receive(context)
     }
 
     /// Ends the connection for what the client did, or because there is nothing more to come of it.
@@ -334,9 +334,9 @@ impl Driver {
             }
             return;
         }
-        let channel = &self.shared.channel;
-        let (end, is_left) = channel
-            .with_frames(|frames| (frames.end(), frames.is_left() || frames.is_left_by_client()));
+        let io = &self.shared.io;
+        let (end, is_left) =
+            io.with_frames(|frames| (frames.end(), frames.is_left() || frames.is_left_by_client()));
         match end {
             Some(ConnectionEnd::Flood(word)) => {
                 self.shared.refused(word);
@@ -347,7 +347,7 @@ impl Driver {
                 self.shared.refused(error_word(code));
                 self.phase = Phase::Closing;
             }
-            None if !self.is_busy() && (is_left || channel.is_input_over()) => {
+            None if !self.is_busy() && (is_left || io.is_input_over()) => {
                 self.cut(ErrorCode::NO_ERROR);
             }
             None => {}
@@ -358,7 +358,7 @@ impl Driver {
         let is_left = self.left_ticks.is_some();
         match self.phase {
             Phase::Cutting(_) | Phase::Closing => self.phase,
-            _ if self.shared.channel.is_blocked() => Phase::Blocked,
+            _ if self.shared.io.is_blocked() => Phase::Blocked,
             _ if self.is_busy() => Phase::Busy,
             _ if is_left => Phase::Leaving,
             _ if self.fields.is_some() => Phase::InFields,
@@ -371,8 +371,8 @@ impl Driver {
     /// anew with each turn in which the client was not listened to.
     fn follow_fields(&mut self, context: &mut Context<'_>) {
         let (shared, requests) = (&*self.shared, self.begun);
-        let stream = shared.channel.with_frames(|frames| frames.stream_in_fields());
-        let begun = stream.filter(|_| !shared.channel.is_input_over()).map(|it| (it, requests));
+        let stream = shared.io.with_frames(|frames| frames.stream_in_fields());
+        let begun = stream.filter(|_| !shared.io.is_input_over()).map(|it| (it, requests));
         let is_new = self.fields.as_ref().map(|it| (it.stream, it.requests)) != begun;
         if is_new {
             let over = self.fields.take().map(|it| it.deadline);
@@ -384,7 +384,7 @@ impl Driver {
             });
         }
         let Some(fields) = &self.fields else { return };
-        if is_new || shared.channel.was_unheard() {
+        if is_new || shared.io.was_unheard() {
             let timeout = shared.connection.borrow().snapshot.config.limits.request_timeout;
             fields.deadline.extend(timeout);
         }
@@ -395,7 +395,7 @@ impl Driver {
     }
 
     fn is_busy(&self) -> bool {
-        !self.streams.is_empty() || !self.fresh.is_empty()
+        !self.streams.is_empty() || !self.inline.is_empty()
     }
 
     /// Tells the client to ask elsewhere for what it has not asked yet: the server stops, the listener has other settings, or
@@ -408,17 +408,17 @@ impl Driver {
         let is_due = connection.worker.deadlines.is_draining()
             || !connection.follow_reload(self.shared.session.as_ref())
             || self.begun >= connection.snapshot.config.limits.requests_per_connection
-            || self.shared.channel.must_close();
+            || self.shared.io.must_close();
         if is_due {
             self.left_ticks = Some(ticks);
             drop(connection);
-            self.shared.channel.with_frames(|frames| frames.leave());
+            self.shared.io.with_frames(|frames| frames.leave());
         }
     }
 
     fn begin(&mut self, request: NewRequest, ticks: u32) {
         self.begun += 1;
-        let stream = Stream::new(Rc::clone(&self.shared.channel), request.stream);
+        let stream = Http2Stream::new(Rc::clone(&self.shared.io), request.stream);
         // Requests are taken until the client has shown that it was told to send none.
         if self.left_ticks.is_some_and(|left| ticks - left > LEAVING_TICKS) {
             self.shared.refused("late");
@@ -432,7 +432,7 @@ impl Driver {
         self.served += 1;
         let progress = stream.progress();
         let serve = Rc::clone(&self.shared).serve(request, stream, answering, self.begun);
-        self.fresh.begin(serve, progress, &mut self.streams);
+        self.inline.begin(serve, progress, &mut self.streams);
         self.leave_if_due(ticks);
     }
 }

@@ -3,20 +3,20 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 
 use super::{Connection, End, LINGER};
 use crate::relay::poll_end_arrived;
 
 impl Connection {
     /// Ends the connection as its reason demands.
-    pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
+    pub(super) async fn finish(&self, mut stream: Box<Stream>, end: End) {
         self.close_truthfully(&mut stream, end).await;
         // The last words may have come under new keys.
         self.worker.offloads.keys_changed(stream.session(), stream.key_changes());
     }
 
-    async fn close_truthfully(&self, stream: &mut TlsStream, end: End) {
+    async fn close_truthfully(&self, stream: &mut Stream, end: End) {
         let is_stopping = || self.worker.deadlines.is_draining();
         // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
         let had_all = is_stopping() && stream.is_acknowledged();

@@ -15,21 +15,21 @@ use kettle_tls::stream::Received;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::cycle::{Arrival, is_head};
+use super::http1::{RequestStart, is_head};
 use super::{Connection, LINGER};
 use crate::deliver::Delivered;
 use crate::error_page;
-use crate::http1::{Edge, write_head};
 use crate::redirect::Redirect;
 use crate::request::Head;
 use crate::response::{Body, Response};
+use crate::response_head::{Edge, write_head};
 
 impl Connection {
     /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.
     pub(super) async fn plain(&self, mut socket: TcpStream, received: Vec<u8>) {
         let answered = self.plain_response(&mut socket, received).await;
         let Some((head, is_head, mut response)) = answered else { return };
-        let arrival = Arrival::now(1, self.client(head.as_ref(), 1));
+        let start = RequestStart::now(1, self.client(head.as_ref(), 1));
         let (date_line, version) = (self.worker.date_line(), head.as_ref().map(Head::version));
         let (closes, begins_tunnel) = (true, false);
         let edge = Edge { date_line, version, is_head, is_tls: false, closes, begins_tunnel };
@@ -44,7 +44,7 @@ impl Connection {
         let completed = said_bytes == bytes.len();
         let body_bytes = said_bytes.saturating_sub(head_bytes) as u64;
         let delivered = Delivered { body_bytes, completed, ..Delivered::NOTHING.in_plain() };
-        self.log(None, head.as_ref(), response.logged(), said_bytes as u64, &delivered, &arrival);
+        self.log(None, head.as_ref(), response.logged(), said_bytes as u64, &delivered, &start);
         drop((head, response, bytes));
         if completed {
             self.hear_out(socket).await;

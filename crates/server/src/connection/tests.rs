@@ -44,7 +44,7 @@ pub(super) struct Stage {
 }
 
 struct Client {
-    stream: Box<TlsStream>,
+    stream: Box<Stream>,
 }
 
 fn budgets() -> Budgets {
@@ -157,7 +157,7 @@ impl Stage {
         spawn_local(connection.serve(accepted));
         let socket = socket.unwrap();
         socket.set_nodelay(true).unwrap();
-        Client { stream: TlsStream::connect(socket, &connector).await.unwrap() }
+        Client { stream: Stream::connect(socket, &connector).await.unwrap() }
     }
 }
 

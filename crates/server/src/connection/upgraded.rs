@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use kettle_config::{Listener, Truncation, TunnelPathChoice, TxPathChoice};
 use kettle_kernel::socket;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 
 use super::Connection;
 use crate::backend::Slot;
@@ -53,7 +53,7 @@ impl Connection {
     /// Carries what both sides say from now on, to its end. What the client said behind its request goes first.
     pub(super) async fn upgraded(
         self,
-        stream: Box<TlsStream>,
+        stream: Box<Stream>,
         upgraded: Upgraded,
         peer: ClientAddress,
     ) {

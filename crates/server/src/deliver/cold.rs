@@ -3,6 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::sync::Arc;
 
+use kettle_kernel::bug;
 use kettle_kernel::transfer::{self, Residency, Wait};
 use kettle_tls::buffers::{self, WRITE_BYTES};
 
@@ -23,8 +24,10 @@ impl FileBytes {
     fn read(file: &OpenFile, offset: u64, bytes: u64, wait: Wait) -> io::Result<Self> {
         let wanted = usize::try_from(bytes).unwrap_or(WRITE_BYTES).min(WRITE_BYTES);
         let mut piece = Self { buffer: buffers::take(wanted), bytes: 0 };
-        let room = IoSliceMut::new(piece.buffer.get_mut(..wanted).unwrap_or_default());
-        piece.bytes = transfer::read_at(file.file(), &mut [room], offset, wait)?;
+        let room = piece.buffer.get_mut(..wanted);
+        let room = room.ok_or_else(|| bug!("a buffer has the room that was asked for"))?;
+        let read = transfer::read_at(file.file(), &mut [IoSliceMut::new(room)], offset, wait);
+        piece.bytes = read?;
         if piece.bytes == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(piece) }
     }
 

@@ -8,9 +8,9 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::ktls;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 
-use super::{Delivery, DeliveryError, cut_short};
+use super::{Delivery, DeliveryError, cut_short, rest};
 use crate::open_file::OpenFile;
 use crate::tx_path::{Reason, TxPath};
 
@@ -29,8 +29,7 @@ impl Delivery<'_> {
             let sent_bytes = self.kernel_write(head, now, false).await?;
             let of_head = sent_bytes.min(head.len());
             let of_body = sent_bytes - of_head;
-            head = head.get(of_head..).unwrap_or_default();
-            body = body.get(of_body..).unwrap_or_default();
+            (head, body) = (rest(head, of_head)?, rest(body, of_body)?);
             self.delivered.body_bytes += of_body as u64;
             if self.ends_turn(sent_bytes as u64, CALL_BYTES) {
                 self.worker.send_turns.end().await;
@@ -78,7 +77,7 @@ impl Delivery<'_> {
             }
             while !head.is_empty() {
                 let sent_bytes = self.kernel_write(head, &[], true).await?;
-                head = head.get(sent_bytes..).unwrap_or_default();
+                head = rest(head, sent_bytes)?;
             }
             let begin = offset;
             self.sendfile(file, &mut offset, call_end, looked_at).await?;
@@ -137,7 +136,7 @@ impl Delivery<'_> {
 
     /// What the head's record waited for does not come: it goes without.
     async fn end_early(&mut self, cut: DeliveryError) -> DeliveryError {
-        match self.client_takes(TlsStream::poll_kernel_push).await {
+        match self.client_takes(Stream::poll_kernel_push).await {
             Ok(Ok(())) => cut,
             Ok(Err(error)) => error.into(),
             Err(interrupt) => interrupt.into(),
@@ -175,7 +174,7 @@ impl Delivery<'_> {
         body: &[u8],
         more: bool,
     ) -> Result<usize, DeliveryError> {
-        let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
+        let write = |stream: &mut Stream, context: &mut Context<'_>| {
             let pieces = [IoSlice::new(head), IoSlice::new(body)];
             stream.poll_kernel_write(context, &pieces, more)
         };

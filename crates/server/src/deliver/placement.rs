@@ -56,11 +56,8 @@ impl PathPreference {
 
 impl Delivery<'_> {
     /// Decides the path, moving the connection into the kernel if that is what it takes.
-    pub(super) async fn choose_tx_path(
-        &mut self,
-        demand: Demand,
-        preference: PathPreference,
-    ) -> Result<(), DeliveryError> {
+    pub(super) async fn choose_tx_path(&mut self, demand: Demand) -> Result<(), DeliveryError> {
+        let preference = self.preference;
         if self.stream.is_plain() {
             let by_sendfile = demand.is_file && demand.bytes >= PLAIN_SENDFILE_BYTES_MIN;
             self.delivered.path =

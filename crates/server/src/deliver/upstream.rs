@@ -5,85 +5,21 @@
 //! | has a known length, from a server without TLS | received where records keep it (`user`), or through a pipe (`kernel-splice`) |
 //! | anything else | from memory (`user`, `kernel-write`) |
 
-use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::task::Context;
 
-use bytes::Bytes;
 use kettle_config::TxPathChoice;
-use kettle_http::h1::framing::BodyWriter;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 
-use super::{Delivery, DeliveryError, Demand, PathPreference, Piece, cut_short};
-use crate::deadlines::Pace;
+use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short};
 use crate::pipes::Pipes;
 use crate::tx_path::TxPath;
-use crate::upstream::{UpstreamBody, UpstreamError};
+use crate::upstream::UpstreamBody;
 
 impl Delivery<'_> {
-    /// Head and body, in chunks if `is_chunked`. The head waits for nothing, but takes along what is there.
-    pub(super) async fn send_upstream(
-        &mut self,
-        head: &[u8],
-        body: &mut UpstreamBody,
-        is_chunked: bool,
-        preference: PathPreference,
-    ) -> Result<(), DeliveryError> {
-        let is_spliced = self.choose_upstream_path(body, preference).await?;
-        self.pace = Some(Pace::new(self.write_timeout));
-        let mut prefix = head.to_vec();
-        let mut writer = BodyWriter::new(is_chunked);
-        if let Some(mut request) = self.request.take() {
-            if self.send_beside(&mut prefix, body, &mut request, &mut writer).await? {
-                writer.end(&mut prefix, &body.take_trailers());
-                return self.end(&prefix).await;
-            }
-            self.keep_pace(body);
-        }
-        let mut next = now(body).await;
-        if next.is_none() && !prefix.is_empty() {
-            self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
-            prefix.clear();
-        }
-        loop {
-            let piece = match next.take() {
-                Some(piece) => piece.map_err(cut_short)?,
-                None => {
-                    self.unless_gone(body.timeout(), |context| body.poll_chunk(context)).await?
-                }
-            };
-            let is_direct = piece.is_some() && body.direct().is_some();
-            if piece.is_some() && !is_direct {
-                next = now(body).await;
-            }
-            let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
-            self.keep_pace(body);
-            let trailers = is_end.then(|| body.take_trailers());
-            self.pass(&mut prefix, piece, trailers, &mut writer).await?;
-            if is_direct {
-                self.send_direct(body, is_spliced).await?;
-            }
-            if is_end || (is_direct && body.is_over()) {
-                self.delivered.completed = true;
-                return Ok(());
-            }
-            self.worker.send_turns.end().await;
-        }
-    }
-
-    /// Ends what was sent by [`send_beside`](Self::send_beside).
-    async fn end(&mut self, prefix: &[u8]) -> Result<(), DeliveryError> {
-        self.pace = None;
-        if !prefix.is_empty() || self.is_last {
-            self.send_piece(prefix, Piece::Memory(&[]), self.is_last).await?;
-        }
-        self.delivered.completed = true;
-        Ok(())
-    }
-
     /// A client has to take what it gets at the least rate only as long as that keeps a server busy.
     fn keep_pace(&mut self, body: &UpstreamBody) {
         if body.is_over() {
@@ -93,11 +29,11 @@ impl Delivery<'_> {
 
     /// Decides the path. A connection moves into the kernel for what can be spliced alone: anything else would save no copy
     /// there. Whether the body is spliced.
-    async fn choose_upstream_path(
+    pub(super) async fn choose_upstream_path(
         &mut self,
         body: &UpstreamBody,
-        preference: PathPreference,
     ) -> Result<bool, DeliveryError> {
+        let preference = self.preference;
         let length = body.length().filter(|_| body.is_spliceable()).unwrap_or_default();
         let is_plain = self.stream.is_plain();
         let crossover_bytes = if is_plain { 0 } else { preference.crossover_bytes };
@@ -111,46 +47,19 @@ impl Delivery<'_> {
         let obstacle = obstacle.filter(|_| is_wanted);
         let bytes = if is_wanted && obstacle.is_none() { length } else { 1 };
         let demand = Demand { bytes, is_file: false, is_last: self.is_last };
-        self.choose_tx_path(demand, preference).await?;
+        self.choose_tx_path(demand).await?;
         if let Some(obstacle) = obstacle.filter(|_| self.delivered.reason.is_none()) {
             self.delivered.reason = Some(obstacle);
         }
         Ok(is_wanted && obstacle.is_none() && self.stream.takes_plaintext())
     }
 
-    /// Sends what came, behind `prefix`, and what ends the body if this is its end, behind which come these trailers.
-    async fn pass(
-        &mut self,
-        prefix: &mut Vec<u8>,
-        data: Option<Bytes>,
-        trailers: Option<Vec<u8>>,
-        writer: &mut BodyWriter,
-    ) -> Result<(), DeliveryError> {
-        let mut data = data.unwrap_or_default();
-        let mut joined_bytes = 0;
-        writer.begin_piece(prefix, data.len());
-        let is_last = self.is_last && trailers.is_some();
-        if let Some(trailers) = trailers.filter(|_| writer.is_chunked()) {
-            // In one piece, and with that in one record, where it fits.
-            joined_bytes = data.len() as u64;
-            prefix.extend_from_slice(&data);
-            writer.end(prefix, &trailers);
-            data = Bytes::new();
-        }
-        if !prefix.is_empty() || !data.is_empty() || is_last {
-            self.send_piece(prefix, Piece::Memory(&data), is_last).await?;
-        }
-        self.delivered.body_bytes += joined_bytes;
-        prefix.clear();
-        Ok(())
-    }
-
     /// The rest of a body, straight from its socket, as long as that is possible.
-    async fn send_direct(
+    pub(super) async fn move_direct(
         &mut self,
         body: &mut UpstreamBody,
-        is_spliced: bool,
     ) -> Result<(), DeliveryError> {
+        let is_spliced = self.is_spliced;
         let (mut full_reads, pipes) = (0, &self.worker.pipes);
         while let Some((_, left_bytes)) = body.direct() {
             self.unless_gone(body.timeout(), |context| body.poll_readable(context)).await?;
@@ -166,14 +75,15 @@ impl Delivery<'_> {
                         .unless_gone(body.timeout(), |context| body.poll_chunk(context))
                         .await?;
                     self.keep_pace(body);
-                    self.send_piece(&[], Piece::Memory(&piece.unwrap_or_default()), false).await?;
+                    let piece = piece.unwrap_or_default();
+                    self.send_piece(Piece::Memory(&piece), false).await?;
                 }
                 None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
             }
             self.worker.send_turns.end().await;
         }
         if self.is_last {
-            self.send_piece(&[], Piece::Memory(&[]), true).await?;
+            self.send_piece(Piece::Memory(&[]), true).await?;
         }
         Ok(())
     }
@@ -222,7 +132,7 @@ impl Delivery<'_> {
         self.keep_pace(body);
         (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);
         while !pipe.is_empty() {
-            let splice = |stream: &mut TlsStream, context: &mut Context<'_>| {
+            let splice = |stream: &mut Stream, context: &mut Context<'_>| {
                 stream.poll_kernel_splice(context, pipe, wanted_bytes)
             };
             let sent_bytes = self.client_takes(splice).await??;
@@ -231,15 +141,6 @@ impl Delivery<'_> {
         }
         Ok(())
     }
-}
-
-/// What is there, without waiting for more.
-async fn now(body: &mut UpstreamBody) -> Option<Result<Option<Bytes>, UpstreamError>> {
-    poll_fn(|context| match body.poll_chunk(context) {
-        Poll::Ready(next) => Poll::Ready(Some(next)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 /// A pipe of the worker's, which gets it back whatever happens.

@@ -5,7 +5,7 @@ use std::io;
 use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::WRITE_BYTES;
-use kettle_tls::stream::{FileRecords, TlsStream};
+use kettle_tls::stream::{FileRecords, Stream};
 
 use super::cold::held_up_by;
 use super::{Delivery, DeliveryError, cut_short};
@@ -112,7 +112,7 @@ impl Delivery<'_> {
 
     /// Sends what is sealed.
     pub(super) async fn flush(&mut self, more: bool) -> Result<(), DeliveryError> {
-        let flush = |stream: &mut TlsStream, context: &mut Context<'_>| {
+        let flush = |stream: &mut Stream, context: &mut Context<'_>| {
             stream.poll_flush_before(context, more)
         };
         self.client_takes(flush).await??;

@@ -5,28 +5,28 @@ use std::task::{Context, Poll, ready};
 
 use kettle_http::h2::{self, ErrorCode, Incoming, Priority, Room};
 
-use super::channel::{Channel, Gone};
-use super::priority::{InLine, Line};
+use super::io::{Http2Io, StreamClosed};
+use super::send_queue::{QueuePlace, SendQueue};
 use super::written::StreamProgress;
 use super::{FRAME_BYTES_MAX, PIECE_BYTES};
 use crate::tx_path::TxPath;
 
 /// A stream, as long as somebody serves it. Dropped before its end it is reset.
-pub(crate) struct Stream {
-    channel: Rc<Channel>,
+pub(crate) struct Http2Stream {
+    io: Rc<Http2Io>,
     number: u32,
     progress: Rc<StreamProgress>,
 }
 
 /// Memory for what a thread reads of a file, until it is sent.
 pub(crate) struct ReadMemory<'s> {
-    channel: &'s Channel,
+    io: &'s Http2Io,
     bytes: usize,
 }
 
-impl Stream {
-    pub(crate) fn new(channel: Rc<Channel>, number: u32) -> Self {
-        Self { channel, number, progress: Rc::default() }
+impl Http2Stream {
+    pub(crate) fn new(io: Rc<Http2Io>, number: u32) -> Self {
+        Self { io, number, progress: Rc::default() }
     }
 
     /// How far its response is, for who asks when nobody serves it any more.
@@ -35,37 +35,40 @@ impl Stream {
     }
 
     /// The connection it belongs to.
-    pub(crate) fn channel(&self) -> &Channel {
-        &self.channel
+    pub(crate) fn io(&self) -> &Http2Io {
+        &self.io
     }
 
     /// Where what is written of it now is encrypted.
     pub(crate) fn path(&self) -> TxPath {
-        self.channel.path()
+        self.io.path()
     }
 
     /// What comes next of its request's body. The client gets room for as much when the next is asked for.
-    pub(crate) fn poll_incoming(&self, context: &mut Context<'_>) -> Poll<Result<Incoming, Gone>> {
-        if self.channel.is_over() {
-            return Poll::Ready(Err(Gone));
+    pub(crate) fn poll_incoming(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Incoming, StreamClosed>> {
+        if self.io.is_over() {
+            return Poll::Ready(Err(StreamClosed));
         }
         let incoming = self.with_room(|frames| frames.poll_incoming(self.number, context));
-        incoming.map_err(Gone::from)
+        incoming.map_err(StreamClosed::from)
     }
 
     /// Has the driver send what this stages: the room that it gives the client is due, also where nothing has come.
     fn with_room<T>(&self, give: impl FnOnce(&mut h2::Connection) -> T) -> T {
-        let staged_bytes = self.channel.staged_bytes();
-        let outcome = give(&mut self.channel.frames.borrow_mut());
-        if self.channel.staged_bytes() > staged_bytes {
-            self.channel.wake_driver();
+        let staged_bytes = self.io.staged_bytes();
+        let outcome = give(&mut self.io.frames.borrow_mut());
+        if self.io.staged_bytes() > staged_bytes {
+            self.io.wake_driver();
         }
         outcome
     }
 
     /// True while a note of what was [passed on](Self::note_passed_on) is of use.
     pub(crate) fn is_probing(&self) -> bool {
-        self.channel.frames.borrow().is_probing(self.number)
+        self.io.frames.borrow().is_probing(self.number)
     }
 
     /// Notes that all that was given out of its request's body has been passed on. The client may get more room for that.
@@ -75,74 +78,79 @@ impl Stream {
 
     /// Whether some of its request's body ever came.
     pub(crate) fn has_body_begun(&self) -> bool {
-        self.channel.frames.borrow().has_body_begun(self.number)
+        self.io.frames.borrow().has_body_begun(self.number)
     }
 
-    /// When the client could last send no body, whatever it did: [`Channel::shut_ticks`].
+    /// When the client could last send no body, whatever it did: [`Http2Io::shut_ticks`].
     pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
-        self.channel.shut_ticks(ticks)
+        self.io.shut_ticks(ticks)
     }
 
     /// Ready when nobody listens any more.
     pub(crate) fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.channel.is_over() {
+        if self.io.is_over() {
             return Poll::Ready(());
         }
-        self.channel.frames.borrow_mut().poll_reset(self.number, context)
+        self.io.frames.borrow_mut().poll_reset(self.number, context)
     }
 
     /// Ready when nobody listens any more, or the client has ended its connection: for one that has gone no server is kept busy.
     pub(crate) fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.channel.has_left() { Poll::Ready(()) } else { self.poll_gone(context) }
+        if self.io.has_left() { Poll::Ready(()) } else { self.poll_gone(context) }
     }
 
     /// Writes the head of a response, of which HTTP/1.1 would write these lines. One that is only a hint is left out where as much
     /// is held as may be: no window bounds what a server says so to a client that takes nothing.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub(crate) fn send_head(&self, status: u16, lines: &[u8], is_end: bool) -> Result<(), Gone> {
-        if self.channel.is_over() {
-            return Err(Gone);
+    /// [`StreamClosed`].
+    pub(crate) fn send_head(
+        &self,
+        status: u16,
+        lines: &[u8],
+        is_end: bool,
+    ) -> Result<(), StreamClosed> {
+        if self.io.is_over() {
+            return Err(StreamClosed);
         }
-        if matches!(status, 102..=199) && !self.channel.has_room(lines.len()) {
+        if matches!(status, 102..=199) && !self.io.has_room(lines.len()) {
             return Ok(());
         }
-        self.channel.frames.borrow_mut().send_head(self.number, status, lines, is_end)?;
-        self.channel.note_head((self.number, &self.progress), is_end);
+        self.io.frames.borrow_mut().send_head(self.number, status, lines, is_end)?;
+        self.io.note_head((self.number, &self.progress), is_end);
         Ok(())
     }
 
     /// Ends it with the lines of a trailer section.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub(crate) fn send_trailers(&self, lines: &[u8]) -> Result<(), Gone> {
-        self.channel.frames.borrow_mut().send_trailers(self.number, lines)?;
-        self.channel.note_head((self.number, &self.progress), true);
+    /// [`StreamClosed`].
+    pub(crate) fn send_trailers(&self, lines: &[u8]) -> Result<(), StreamClosed> {
+        self.io.frames.borrow_mut().send_trailers(self.number, lines)?;
+        self.io.note_head((self.number, &self.progress), true);
         Ok(())
     }
 
     /// Writes a DATA frame for which there is room, or one that is only the end.
     ///
     /// # Errors
-    /// [`Gone`].
-    fn send_data(&self, payload: &[u8], is_end: bool) -> Result<(), Gone> {
-        if self.channel.is_over() {
-            return Err(Gone);
+    /// [`StreamClosed`].
+    fn send_data(&self, payload: &[u8], is_end: bool) -> Result<(), StreamClosed> {
+        if self.io.is_over() {
+            return Err(StreamClosed);
         }
-        self.channel.write_data((self.number, &self.progress), payload, is_end)
+        self.io.write_data((self.number, &self.progress), payload, is_end)
     }
 
     /// Writes bytes there is room for in frames that fill a record each, and ends the stream with them if they are the last.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub(crate) fn send(&self, bytes: &[u8], is_end: bool) -> Result<(), Gone> {
+    /// [`StreamClosed`].
+    pub(crate) fn send(&self, bytes: &[u8], is_end: bool) -> Result<(), StreamClosed> {
         let mut left = bytes;
         while !left.is_empty() {
             // What is due already goes with it.
-            let staged_bytes = self.channel.staged_bytes();
+            let staged_bytes = self.io.staged_bytes();
             let frame_bytes_max = FRAME_BYTES_MAX - staged_bytes.min(FRAME_BYTES_MAX / 2);
             let (frame, rest) = left.split_at(left.len().min(frame_bytes_max));
             self.send_data(frame, is_end && rest.is_empty())?;
@@ -154,41 +162,41 @@ impl Stream {
     /// Ends it behind what was sent.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub(crate) fn end(&self) -> Result<(), Gone> {
+    /// [`StreamClosed`].
+    pub(crate) fn end(&self) -> Result<(), StreamClosed> {
         self.send_data(&[], true)
     }
 
     /// Ends it before its end, behind what was sent.
     pub(crate) fn reset(&self, code: ErrorCode) {
-        self.channel.with_frames(|frames| frames.reset(self.number, code));
+        self.io.with_frames(|frames| frames.reset(self.number, code));
     }
 
     /// Waits until the client's windows have room for some of the bytes wanted, and nobody is before it who waits for the same.
     /// Nothing is taken of them: whoever gets room sends before anything else is heard of the client, or asks anew. `place` is its
-    /// place in the line, which it loses where nothing but its own window keeps it waiting; `priority` is that of its request,
+    /// place in the queue, which it loses where nothing but its own window keeps it waiting; `priority` is that of its request,
     /// which an update goes before.
     pub(crate) fn poll_room(
         &self,
         context: &mut Context<'_>,
-        place: &mut Option<InLine>,
+        place: &mut Option<QueuePlace>,
         priority: Priority,
         wanted_bytes: usize,
-    ) -> Poll<Result<usize, Gone>> {
-        let channel = &*self.channel;
-        if channel.is_over() {
-            return Poll::Ready(Err(Gone));
+    ) -> Poll<Result<usize, StreamClosed>> {
+        let io = &*self.io;
+        if io.is_over() {
+            return Poll::Ready(Err(StreamClosed));
         }
         let (room, priority) = {
-            let mut frames = channel.frames.borrow_mut();
+            let mut frames = io.frames.borrow_mut();
             frames.wait(self.number, context);
             let updated = frames.updated_priority(self.number);
             (frames.room(self.number)?, updated.unwrap_or(priority))
         };
         let is_shut = !matches!(room, Room::Bytes(_));
         // No window opens again, and what the windows let through by then has gone out.
-        if is_shut && channel.is_input_over() && self.progress.is_drained() {
-            return Poll::Ready(Err(Gone));
+        if is_shut && io.is_input_over() && self.progress.is_drained() {
+            return Poll::Ready(Err(StreamClosed));
         }
         let open_bytes = match room {
             Room::StreamShut => {
@@ -199,8 +207,8 @@ impl Stream {
             Room::Bytes(bytes) => bytes,
         };
         let bytes = wanted_bytes.min(PIECE_BYTES).min(open_bytes);
-        let has_room = bytes > 0 && channel.has_room(bytes);
-        ready!(self.poll_turn(context, &channel.line, place, priority, has_room));
+        let has_room = bytes > 0 && io.has_room(bytes);
+        ready!(self.poll_turn(context, &io.queue, place, priority, has_room));
         if priority.is_incremental {
             *place = None;
         }
@@ -212,38 +220,38 @@ impl Stream {
     pub(crate) fn poll_read_memory(
         &self,
         context: &mut Context<'_>,
-        place: &mut Option<InLine>,
+        place: &mut Option<QueuePlace>,
         priority: Priority,
         bytes: usize,
-    ) -> Poll<Result<ReadMemory<'_>, Gone>> {
+    ) -> Poll<Result<ReadMemory<'_>, StreamClosed>> {
         if self.poll_gone(context).is_ready() {
-            return Poll::Ready(Err(Gone));
+            return Poll::Ready(Err(StreamClosed));
         }
-        let channel = &*self.channel;
-        let updated = channel.frames.borrow_mut().updated_priority(self.number);
+        let io = &*self.io;
+        let updated = io.frames.borrow_mut().updated_priority(self.number);
         let priority = updated.unwrap_or(priority);
-        let read_bytes = channel.read_bytes.get() + bytes;
+        let read_bytes = io.read_bytes.get() + bytes;
         let has_room = read_bytes <= READ_BYTES_MAX;
-        ready!(self.poll_turn(context, &channel.readers, place, priority, has_room));
-        channel.read_bytes.set(read_bytes);
+        ready!(self.poll_turn(context, &io.readers, place, priority, has_room));
+        io.read_bytes.set(read_bytes);
         *place = None;
-        Poll::Ready(Ok(ReadMemory { channel, bytes }))
+        Poll::Ready(Ok(ReadMemory { io, bytes }))
     }
 
-    /// Waits in a line, where anybody does or there is no room, until it is the first and there is.
+    /// Waits in a queue, where anybody does or there is no room, until it is the first and there is.
     fn poll_turn(
         &self,
         context: &mut Context<'_>,
-        line: &Rc<Line>,
-        place: &mut Option<InLine>,
+        queue: &Rc<SendQueue>,
+        place: &mut Option<QueuePlace>,
         priority: Priority,
         has_room: bool,
     ) -> Poll<()> {
         if place.as_ref().is_some_and(|place| !place.is_for(priority)) {
             *place = None;
         }
-        if place.is_some() || !line.is_empty() || !has_room {
-            let place = place.get_or_insert_with(|| line.enter(priority, self.number));
+        if place.is_some() || !queue.is_empty() || !has_room {
+            let place = place.get_or_insert_with(|| queue.enter(priority, self.number));
             ready!(place.poll_first(context));
             if !has_room {
                 place.wait(context);
@@ -255,7 +263,7 @@ impl Stream {
 
     /// Bytes of bodies that were written, of all streams of its connection.
     pub(crate) fn written_bytes_of_all(&self) -> u64 {
-        self.channel.written_bytes.get()
+        self.io.written_bytes.get()
     }
 
     /// Bytes of its body that were written.
@@ -269,12 +277,12 @@ impl Stream {
     }
 
     /// Ready when the kernel has all of its body that was written.
-    pub(crate) fn poll_drained(&self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+    pub(crate) fn poll_drained(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamClosed>> {
         match self.progress.is_drained() {
             true => Poll::Ready(Ok(())),
             false => {
                 self.progress.is_watched.set(true);
-                self.poll_gone(context).map(|()| Err(Gone))
+                self.poll_gone(context).map(|()| Err(StreamClosed))
             }
         }
     }
@@ -290,15 +298,15 @@ impl Stream {
 
 impl Drop for ReadMemory<'_> {
     fn drop(&mut self) {
-        let read_bytes = &self.channel.read_bytes;
+        let read_bytes = &self.io.read_bytes;
         read_bytes.set(read_bytes.get() - self.bytes);
-        self.channel.readers.wake_first();
+        self.io.readers.wake_first();
     }
 }
 
-impl Drop for Stream {
+impl Drop for Http2Stream {
     fn drop(&mut self) {
-        self.channel.with_frames(|frames| frames.release(self.number));
+        self.io.with_frames(|frames| frames.release(self.number));
     }
 }
 

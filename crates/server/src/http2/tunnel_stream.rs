@@ -8,22 +8,22 @@ use bytes::Bytes;
 use kettle_http::h2::{ErrorCode, Incoming, Priority};
 use kettle_tls::Session;
 
-use super::channel::Gone;
-use super::priority::InLine;
-use super::stream::Stream;
+use super::io::StreamClosed;
+use super::send_queue::QueuePlace;
+use super::stream::Http2Stream;
 use crate::tx_path::TxPath;
 
 /// The client's side of a tunnel that is a stream.
 pub(crate) struct TunnelStream {
-    stream: Stream,
+    stream: Http2Stream,
     session: Option<Session>,
-    place: Option<InLine>,
+    place: Option<QueuePlace>,
     is_cut: bool,
 }
 
 impl TunnelStream {
     /// A stream whose response's head was sent.
-    pub(crate) fn new(stream: Stream, session: Option<Session>) -> Self {
+    pub(crate) fn new(stream: Http2Stream, session: Option<Session>) -> Self {
         Self { stream, session, place: None, is_cut: false }
     }
 
@@ -55,13 +55,13 @@ impl TunnelStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.is_cut {
-            return Poll::Ready(Err(Gone.into()));
+            return Poll::Ready(Err(StreamClosed.into()));
         }
         let Self { stream, place, .. } = self;
         let room_bytes = ready!(stream.poll_room(context, place, Priority::UNSAID, bytes.len()))?;
         let (now, _) = bytes.split_at(room_bytes.min(bytes.len()));
         stream.send(now, false)?;
-        // Whatever comes next may take its time, and nobody in the line waits for that.
+        // Whatever comes next may take its time, and nobody in the queue waits for that.
         *place = None;
         Poll::Ready(Ok(now.len()))
     }

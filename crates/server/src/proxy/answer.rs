@@ -16,7 +16,7 @@ use crate::access_log::Destination;
 use crate::backend::Attempts;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
-use crate::request::{Departed, Head, Request, Rest};
+use crate::request::{Disconnected, Head, Request, Rest};
 use crate::response::{Answer, Body, LogNotes, Nothing, Response, Upgraded};
 use crate::spool::{SpoolError, Spooled};
 use crate::upstream::{
@@ -31,7 +31,7 @@ enum PassError {
     /// It cannot be stored.
     Spool(SpoolError),
     /// The client went away.
-    Departed,
+    Disconnected,
 }
 
 impl From<UpstreamError> for PassError {
@@ -49,9 +49,9 @@ impl From<StoreError> for PassError {
     }
 }
 
-impl From<Departed> for PassError {
-    fn from(_: Departed) -> Self {
-        Self::Departed
+impl From<Disconnected> for PassError {
+    fn from(_: Disconnected) -> Self {
+        Self::Disconnected
     }
 }
 
@@ -105,7 +105,7 @@ pub async fn respond(
                 bodies.spool.failed(error);
                 (503, error.reason())
             }
-            PassError::Departed => {
+            PassError::Disconnected => {
                 trace.failure = Some(CLIENT_GONE);
                 return Ok(Answer::Nothing(Nothing::client_gone()));
             }
@@ -139,7 +139,7 @@ async fn take_in(
     let taken_back = body.taken_back();
     tokio::select! {
         biased;
-        () = taken_back => Err(PassError::Departed),
+        () = taken_back => Err(PassError::Disconnected),
         stored = store(bodies, client, body, route.request_body_bytes_max) => Ok(stored?),
     }
 }
@@ -182,11 +182,11 @@ async fn ask(
         // One that was asked to change its protocol may believe that it did.
         let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
         let is_whole = matches!(sent, Sent::Whole);
-        if let Sent::Beside(unsent, has_ended) = sent {
+        if let Sent::Concurrent(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
             let rest = Rest { unsent, has_ended, stored: stored.take() };
-            request.body.go_beside(rest, bytes_max, trailers, may_keep);
+            request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;
         let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
@@ -217,7 +217,7 @@ enum Sent {
     Whole,
     Part,
     /// The rest follows: what the server has not taken yet of a piece, and whether that is the last one.
-    Beside(Vec<u8>, bool),
+    Concurrent(Vec<u8>, bool),
 }
 
 /// Sends the request, and returns the head of the final response and how much of the request had been sent by then.
@@ -239,20 +239,20 @@ async fn converse(
             tokio::select! {
                 biased;
                 // The body's end comes with it.
-                () = taken_back => return Err(PassError::Departed),
+                () = taken_back => return Err(PassError::Disconnected),
                 uploaded = upload(in_flight, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
             }
         };
         match uploaded {
             Ok(Upload::Complete) => {}
             Ok(Upload::Answered(head)) => return Ok((head, Sent::Part)),
-            Ok(Upload::Beside { head, unsent, has_ended }) => {
-                return Ok((head, Sent::Beside(unsent, has_ended)));
+            Ok(Upload::Concurrent { head, unsent, has_ended }) => {
+                return Ok((head, Sent::Concurrent(unsent, has_ended)));
             }
             Err(UploadError::Client(error)) => return Err(PassError::Upload(error.status())),
             Err(UploadError::Spool(error)) => return Err(PassError::Spool(error)),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
-            Err(UploadError::Departed) => return Err(PassError::Departed),
+            Err(UploadError::Disconnected) => return Err(PassError::Disconnected),
         }
     }
     loop {
@@ -261,7 +261,7 @@ async fn converse(
             100 => {}
             102..=199 if route.passes_interim(request.head.version()) => {
                 let sent = request.body.send_interim(&route.interim(&head, false)).await;
-                sent.map_err(|_| PassError::Departed)?;
+                sent.map_err(|_| PassError::Disconnected)?;
             }
             102..=199 => {}
             _ => return Ok((head, Sent::Whole)),

@@ -109,7 +109,7 @@ impl ProxyRoute {
         let authority = head.authority();
         let asked = authority.as_ref().map(|authority| authority.host).or(server_name);
         let asked = asked.map(|host| in_lower_case(host.strip_suffix('.').unwrap_or(host)));
-        let own = self.names.iter().find(|name| !name.starts_with('*') && **name != ANY_NAME);
+        let own = self.names.iter().find(|name| !name.contains('*') && **name != ANY_NAME);
         let host = asked.filter(|host| own.is_none() || self.has_name(host));
         let port = authority.and_then(|authority| authority.port);
         Some(match (host, port) {
@@ -119,13 +119,17 @@ impl ProxyRoute {
         })
     }
 
-    /// Whether it is a name of the site, in full or one level below a star.
+    /// True if it is a name of the site: in full, one level below a star, behind the beginning of `example.*`, or by a regular
+    /// expression.
     fn has_name(&self, host: &str) -> bool {
         let below = host.find('.').and_then(|dot| host.get(dot..));
+        let begins = |it: &str| host.len() > it.len() && host.starts_with(it);
         let is_it = |name: &String| {
-            name == host || name.strip_prefix('*').is_some_and(|it| Some(it) == below)
+            name == host
+                || name.strip_prefix('*').is_some_and(|it| Some(it) == below)
+                || name.strip_suffix('*').is_some_and(begins)
         };
-        self.names.iter().any(is_it)
+        self.names.iter().any(is_it) || self.patterns.iter().any(|pattern| pattern.fits(host))
     }
 
     /// Whether the operator says a field of this name, or one that servers may take for it.

@@ -25,7 +25,7 @@ pub(super) enum Upload {
     /// The server answered, and gets no more of it.
     Answered(ResponseHead<Bytes>),
     /// The server's response begins, and the body is to go on beside it.
-    Beside {
+    Concurrent {
         /// How.
         head: ResponseHead<Bytes>,
         /// What the server has not taken yet of the last piece.
@@ -42,7 +42,7 @@ pub(super) enum UploadError {
     /// The server's.
     Upstream(UpstreamError),
     /// The client has gone while the server took nothing.
-    Departed,
+    Disconnected,
     /// What was stored cannot be read.
     Spool(SpoolError),
 }
@@ -81,7 +81,7 @@ pub(super) async fn upload(
         // Also behind the beginning of an answer: the rest of that may be made of the body.
         body.go_on().await.map_err(UploadError::Client)?;
         if let Some(head) = answer {
-            return Ok(Upload::Beside { head, unsent: Vec::new(), has_ended: false });
+            return Ok(Upload::Concurrent { head, unsent: Vec::new(), has_ended: false });
         }
     }
     let mut sending = Sending { in_flight, unsent: Vec::new(), has_ended: false };
@@ -133,7 +133,7 @@ impl Sending<'_> {
         let Self { unsent, has_ended, .. } = self;
         match answer {
             None => Upload::Complete,
-            Some(head) if is_success(&head) => Upload::Beside { head, unsent, has_ended },
+            Some(head) if is_success(&head) => Upload::Concurrent { head, unsent, has_ended },
             Some(head) => Upload::Answered(head),
         }
     }
@@ -198,7 +198,7 @@ impl Sending<'_> {
         tokio::select! {
             biased;
             sent = self.send_piece(piece) => Ok(sent?),
-            () = client.gone() => Err(UploadError::Departed),
+            () = client.gone() => Err(UploadError::Disconnected),
         }
     }
 

@@ -5,20 +5,20 @@ use std::pin::pin;
 
 use bytes::Bytes;
 
-use crate::request::{Departed, Request};
+use crate::request::{Disconnected, Request};
 use crate::stores::Fetch;
 
 /// Waits until it is known what becomes of a fetch, and passes on what its backend says before, if `is_told`. What arrives
 /// does so for others, too: it goes on when this client has gone.
 ///
 /// # Errors
-/// [`Departed`].
+/// [`Disconnected`].
 pub(super) async fn while_asked<T>(
     fetch: &Fetch,
     request: &mut Request<'_>,
     is_told: bool,
     known: impl Future<Output = T>,
-) -> Result<T, Departed> {
+) -> Result<T, Disconnected> {
     let mut known = pin!(known);
     if !is_told || fetch.is_growing() {
         return request.body.while_there(known).await;
@@ -30,7 +30,7 @@ pub(super) async fn while_asked<T>(
         told += heads.len();
         for head in heads {
             // Half of one may be sent, and no response may follow that.
-            request.body.send_interim(&head).await.map_err(|_| Departed)?;
+            request.body.send_interim(&head).await.map_err(|_| Disconnected)?;
         }
         let next = async {
             tokio::select! {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::deadlines::Deadlines;
     use crate::relay::tests::stage::{Tls13, locally, tls_pair};
-    use crate::request::TlsSource;
+    use crate::request::ConnectionSource;
     use crate::stores::Fetches;
 
     #[tokio::test]
@@ -81,7 +81,7 @@ mod tests {
             let Ok(ParseRequest::Complete { head, .. }) = parsed else { panic!("a request") };
             let head = Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone())));
             let deadline = Deadlines::default().register();
-            let source = TlsSource {
+            let source = ConnectionSource {
                 stream: &mut stream,
                 deadline: &deadline,
                 timeout: Duration::from_secs(10),
@@ -90,7 +90,7 @@ mod tests {
             let client = crate::request::Client::default();
             let mut request = Request::new(head, BodyFraming::None, source, client);
             let known = while_asked(&arriving.fetch(), &mut request, true, ready(())).await;
-            assert!(matches!(known, Err(Departed)), "{known:?}");
+            assert!(matches!(known, Err(Disconnected)), "{known:?}");
         })
         .await;
     }

@@ -23,7 +23,7 @@ use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
 use crate::rate_limit::ClientPlace;
-use crate::request::{Departed, Request};
+use crate::request::{Disconnected, Request};
 use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
 use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
 use crate::upstream::Pool;
@@ -116,7 +116,7 @@ impl CacheLookup<'_> {
                     match self.told(&fetch, request, self.joined(&fetch)).await {
                         Ok(Some(fetched)) => (fetched, CacheOutcome::Collapsed),
                         Ok(None) => return CacheAnswer::Pass(reason, better()),
-                        Err(Departed) => return self.departed(CacheOutcome::Collapsed, notes),
+                        Err(_) => return self.gone(CacheOutcome::Collapsed, notes),
                     }
                 }
                 Miss::Leads(fetch, fetched) => {
@@ -126,7 +126,7 @@ impl CacheLookup<'_> {
                     };
                     match self.told(&fetch, request, fetched).await {
                         Ok(it) => (it.unwrap_or(Fetched::Failed(502, Box::default())), outcome),
-                        Err(Departed) => return self.departed(outcome, notes),
+                        Err(Disconnected) => return self.gone(outcome, notes),
                     }
                 }
                 Miss::Impossible => return CacheAnswer::Pass("bypass", better()),
@@ -146,7 +146,7 @@ impl CacheLookup<'_> {
         fetch: &Fetch,
         request: &mut Request<'_>,
         known: impl Future<Output = T>,
-    ) -> Result<T, Departed> {
+    ) -> Result<T, Disconnected> {
         let is_told = self.route.proxy.passes_interim(request.head.version());
         while_asked(fetch, request, is_told, known).await
     }
@@ -182,7 +182,7 @@ impl CacheLookup<'_> {
     }
 
     /// What comes of a client that did not wait.
-    fn departed(&self, outcome: CacheOutcome, notes: &mut LogNotes) -> CacheAnswer {
+    fn gone(&self, outcome: CacheOutcome, notes: &mut LogNotes) -> CacheAnswer {
         self.route.count(outcome, notes);
         proxy::note_client_gone(&self.route.proxy, notes);
         CacheAnswer::Ready(Ok(Answer::Nothing(Nothing::client_gone())))

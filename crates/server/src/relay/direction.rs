@@ -11,7 +11,7 @@ use kettle_config::TunnelPathChoice;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::socket;
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::{Pause, StreamError, TlsStream};
+use kettle_tls::stream::{Pause, Stream, StreamError};
 
 use super::RelaySettings;
 use super::side::Side;
@@ -255,7 +255,7 @@ impl Direction {
 
     fn poll_send_tls(
         &mut self,
-        to: &mut TlsStream,
+        to: &mut Stream,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), StreamError>> {
         // The end, which is next, goes with what is sealed.

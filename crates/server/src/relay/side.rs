@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{socket, transfer};
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use kettle_tls::{Session, Version};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -18,7 +18,7 @@ use crate::http2::TunnelStream;
 /// One end of a tunnel.
 pub(crate) enum Side {
     /// In records.
-    Tls(Box<TlsStream>),
+    Tls(Box<Stream>),
     /// As the bytes are.
     Plain(Socket),
     /// A stream of HTTP/2.
@@ -169,8 +169,8 @@ impl Side {
     }
 }
 
-impl From<Box<TlsStream>> for Side {
-    fn from(stream: Box<TlsStream>) -> Self {
+impl From<Box<Stream>> for Side {
+    fn from(stream: Box<Stream>) -> Self {
         Self::Tls(stream)
     }
 }

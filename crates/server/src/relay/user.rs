@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::transfer;
+use kettle_kernel::{bug, transfer};
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::stream::{Filled, Stream};
 
 use super::direction::{Direction, Fault};
 use super::side::Side;
@@ -19,7 +19,7 @@ impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.
     pub(super) fn poll_open(
         &mut self,
-        from: &mut TlsStream,
+        from: &mut Stream,
         to: &mut Side,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
@@ -40,9 +40,10 @@ impl Direction {
             match taken_bytes {
                 Ok(bytes) => {
                     flow.bytes += bytes as u64;
-                    let left = plaintext.get(bytes..).unwrap_or_default();
-                    if !left.is_empty() {
-                        queue.append(left);
+                    match plaintext.get(bytes..) {
+                        Some([]) => {}
+                        Some(left) => queue.append(left),
+                        None => refused = Some(Fault::refused_by(taken_twice())),
                     }
                 }
                 Err(fault) => refused = Some(fault),
@@ -71,7 +72,7 @@ impl Direction {
     pub(super) fn poll_seal(
         &mut self,
         from: &Socket,
-        to: &mut TlsStream,
+        to: &mut Stream,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         // Room is taken for what is there, not for what may come.
@@ -85,7 +86,7 @@ impl Direction {
     }
 
     /// Receives once; says whether it got something, and all there was.
-    fn seal_received(&mut self, from: &Socket, to: &mut TlsStream) -> Result<bool, Fault> {
+    fn seal_received(&mut self, from: &Socket, to: &mut Stream) -> Result<bool, Fault> {
         let is_fast = self.full_reads >= FULL_READS;
         let records = if is_fast { RECORDS_PER_READ } else { 1 };
         let mut room = to.record_room(&[], records * PLAINTEXT_BYTES_MAX).map_err(Fault::sink)?;
@@ -120,9 +121,10 @@ impl Direction {
             let Some(received) = self.receive(from, scratch)? else { return Poll::Ready(Ok(())) };
             let sent_bytes = to.try_send(received).map_err(Fault::refused_by)?;
             self.flow.bytes += sent_bytes as u64;
-            let left = received.get(sent_bytes..).unwrap_or_default();
-            if !left.is_empty() {
-                self.queue.append(left);
+            match received.get(sent_bytes..) {
+                Some([]) => {}
+                Some(left) => self.queue.append(left),
+                None => return Poll::Ready(Err(Fault::refused_by(taken_twice()))),
             }
             Poll::Ready(Ok(()))
         })
@@ -193,9 +195,17 @@ impl Direction {
                 self.close_plain()?;
                 Ok(None)
             }
-            Some(bytes) => Ok(scratch.get(..bytes)),
+            Some(bytes) => {
+                let received = scratch.get(..bytes);
+                let more = || bug!("no more is received than there is room for");
+                Ok(Some(received.ok_or_else(|| Fault::source(more().into()))?))
+            }
         }
     }
+}
+
+fn taken_twice() -> io::Error {
+    bug!("a socket takes no more than there is").into()
 }
 
 thread_local! {

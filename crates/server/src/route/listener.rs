@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use kettle_config::{Config, Listener, ListenerKind, Reach};
+use kettle_tls::names::Names;
 
 use super::Router;
-use super::names::SiteNames;
 use crate::redirect::Redirect;
 use crate::request::Head;
+use crate::site_names::site_names;
 
 /// The names of sites, wherever these are reached.
 pub struct KnownNames {
     /// Those that https listeners have, all together.
-    https: Arc<SiteNames>,
-    all: Arc<SiteNames>,
+    https: Arc<Names<usize>>,
+    all: Arc<Names<usize>>,
 }
 
 /// Where clients are sent that ask for a site which https listeners have, and this one has not.
 #[derive(Debug)]
 pub(super) struct HttpsSites {
-    names: Arc<SiteNames>,
+    names: Arc<Names<usize>>,
     redirect: Redirect,
 }
 
@@ -38,21 +39,20 @@ impl KnownNames {
             sites.extend(reach.served(listener));
         }
         let all = config.sites.iter().enumerate().filter(|(_, site)| site.is_served());
-        Self {
-            https: Arc::new(SiteNames::of(sites.into_iter())),
-            all: Arc::new(SiteNames::of(all)),
-        }
+        Self { https: Arc::new(site_names(sites.into_iter())), all: Arc::new(site_names(all)) }
     }
 }
 
 impl Router {
-    /// The router of a listener that names its sites; `None` for all others, and where nothing is served.
+    /// The router of a listener that names its sites, or its default one; `None` for all others. It looks names up where handshakes
+    /// there do, if there are any.
     #[must_use]
     pub fn of_listener(
         &self,
         listener: &Listener,
         reach: &Reach<'_>,
         known: &KnownNames,
+        in_handshakes: Option<&Arc<Names<usize>>>,
     ) -> Option<Self> {
         let elsewhere = match &listener.kind {
             ListenerKind::Http(http) => Some(HttpsSites {
@@ -62,12 +62,15 @@ impl Router {
                     status: Some(http.redirect_status),
                 },
             }),
-            ListenerKind::Https(https) if !https.sites.is_empty() => None,
+            ListenerKind::Https(https) if !https.is_common() => None,
             _ => return None,
         };
         let default = reach.served_default(listener);
         let sites = Arc::clone(&self.sites);
-        let router = Self::reaching(sites, &reach.served(listener), default.as_ref());
+        let served = reach.served(listener);
+        let names = in_handshakes.cloned();
+        let names = names.unwrap_or_else(|| Arc::new(site_names(served.iter().copied())));
+        let router = Self::reaching(sites, names, &served, default.as_ref());
         let all_names = Some(Arc::clone(&known.all));
         Some(Self { all_names, https: elsewhere, ..router })
     }
@@ -79,7 +82,7 @@ impl Router {
         let named = https.names.find(host)?;
         // A star there does not stand for a name of a site that is served in plain alone: as here, the answer would be 421.
         let own = self.all_names.as_ref().and_then(|all| all.find(host));
-        let is_elsewhere = !named.is_exact && own.is_some_and(|own| own.is_exact);
+        let is_elsewhere = own.is_some_and(|own| own.rank > named.rank);
         (!is_elsewhere).then_some(https.redirect)
     }
 }

@@ -4,7 +4,7 @@ use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
 use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
 use kettle_tls::connector::Connector;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Stream, StreamError};
 use kettle_tls::{Alpn, Session};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -75,7 +75,7 @@ pub(super) async fn begin_tls(
     connector: &Connector,
     protocol: StartTls,
     unspoken: Outcome,
-) -> Result<(Box<TlsStream>, Vec<u8>), Failure> {
+) -> Result<(Box<Stream>, Vec<u8>), Failure> {
     let Socket::Tcp(mut socket) = socket else {
         return Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"));
     };
@@ -85,7 +85,7 @@ pub(super) async fn begin_tls(
         let failure = Failure::from(error);
         if is_unspoken { Failure { outcome: unspoken, ..failure } } else { failure }
     };
-    let stream = TlsStream::connect(socket, connector).await.map_err(failed)?;
+    let stream = Stream::connect(socket, connector).await.map_err(failed)?;
     Ok((stream, greeting))
 }
 

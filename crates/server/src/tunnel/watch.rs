@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::stream::{Filled, Stream};
 use kettle_tls::{Session, Version};
 use tokio::time::timeout;
 
@@ -58,7 +58,7 @@ impl Handshake for AsUsed {
 
 /// Waits for what a server makes of our certificate, or of our having none. In TLS 1.3 that comes behind the handshake: an alert
 /// says no, tickets say yes.
-async fn verdict_on_us(stream: &mut TlsStream) -> Result<(), Failure> {
+async fn verdict_on_us(stream: &mut Stream) -> Result<(), Failure> {
     let asks = |it: &Session| it.version == Version::Tls13 && it.is_certificate_asked;
     if !stream.session().is_some_and(asks) {
         return Ok(());

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use kettle_http::h1::response::{ParseResponse, ResponseHead, ResponseProgress};
 use kettle_kernel::bug;
 use kettle_tls::buffers;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -339,7 +339,7 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
     match (upstream.connector(server)?, socket) {
         (None, socket) => Ok(Link::Plain(socket)),
         (Some(connector), Socket::Tcp(socket)) => {
-            Ok(Link::Tls(TlsStream::connect(socket, connector).await?))
+            Ok(Link::Tls(Stream::connect(socket, connector).await?))
         }
         (Some(_), Socket::Unix(_)) => {
             Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"))

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use kettle_kernel::{socket, transfer};
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::backend::Socket;
@@ -15,7 +15,7 @@ use crate::backend::Socket;
 /// A connection to a server.
 pub enum Link {
     /// In records.
-    Tls(Box<TlsStream>),
+    Tls(Box<Stream>),
     /// As the bytes are.
     Plain(Socket),
 }

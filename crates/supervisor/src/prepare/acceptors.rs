@@ -6,7 +6,9 @@ use std::sync::Arc;
 use kettle_config::{
     ClientAuth, Config, Listener, Located, Reach, Site, TlsListener, UnknownNames,
 };
+use kettle_server::site_names::site_names;
 use kettle_tls::identity::{Identities, Identity};
+use kettle_tls::names::Names;
 use kettle_tls::policy::{HTTP1, HTTP2_AND_1, HTTPS_SERVICE, Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, SiteGroup};
@@ -24,10 +26,15 @@ pub(super) struct AcceptorSource<'a> {
     pub(super) loaded: &'a LoadedIdentities,
     pub(super) client_auth: &'a LoadedClientAuth<'a>,
     pub(super) resumption: &'a SharedResumption,
+    /// The names of the sites of https listeners that name none, where requests look them up.
+    pub(super) names: Option<&'a Arc<Names<usize>>>,
 }
 
 /// The protocols that clients of a site may speak, preferred first, and whether they must offer one.
 type Protocols<'p> = (Vec<&'p [u8]>, bool);
+
+/// The sites of a listener, the number of its default one, and their names, if there is a table of these.
+type Reached<'s, 'c> = (&'s [(usize, &'c Site)], Option<usize>, Option<&'s Arc<Names<usize>>>);
 
 /// All acceptors of a configuration.
 pub(super) struct LoadedAcceptors {
@@ -73,20 +80,20 @@ impl AcceptorSource<'_> {
     /// Those of all https listeners that name no sites and speak these protocols. Sessions are good for any of them. They have the
     /// names that requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
     pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
-        self.serving(&Listener::default(), HTTPS_SERVICE, alpn)
+        self.serving(&Listener::default(), HTTPS_SERVICE, alpn, self.names)
     }
 
-    /// Those of an https listener that names its sites. Its sessions are good for those that name the same.
+    /// Those of an https listener that names its sites, or its default one. Its sessions are good for those that name the same.
     fn named(&self, listener: &Listener) -> Result<Option<Acceptors>, PolicyError> {
-        let Some(https) = listener.https().filter(|https| !https.sites.is_empty()) else {
+        let Some(https) = listener.https().filter(|https| !https.is_common()) else {
             return Ok(None);
         };
         let mut sites: Vec<_> = https.sites.iter().map(|name| &*name.value).collect();
         sites.sort_unstable();
         sites.dedup();
-        let service = format!("{HTTPS_SERVICE} {sites:?}");
+        let service = format!("{HTTPS_SERVICE} {sites:?}{}", made_default(&https.default_site));
         let alpn = if https.http2 == Some(true) { &HTTP2_AND_1[..] } else { &HTTP1 };
-        self.serving(listener, &service, alpn).map(Some)
+        self.serving(listener, &service, alpn, None).map(Some)
     }
 
     fn serving(
@@ -94,11 +101,12 @@ impl AcceptorSource<'_> {
         listener: &Listener,
         service: &str,
         alpn: &[&[u8]],
+        names: Option<&Arc<Names<usize>>>,
     ) -> Result<Acceptors, PolicyError> {
         let served = self.reach.served(listener);
-        let default = self.reach.served_default(listener).map(|(_, site)| site);
+        let default = self.reach.served_default(listener).map(|(number, _)| number);
         let protocols = |_: Option<&Site>| (alpn.to_vec(), false);
-        self.acceptors(self.policy, service, (&served, default), protocols)
+        self.acceptors(self.policy, service, (&served, default, names), protocols)
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
@@ -116,7 +124,8 @@ impl AcceptorSource<'_> {
         let of = |name: &Located<String>| name.value.clone();
         let sites: Vec<_> = tls.sites.iter().map(of).collect();
         let backends: Vec<_> = listener.backends().map(of).collect();
-        let service = format!("tls {port} {backends:?} {sites:?}");
+        let default = made_default(&tls.default_site);
+        let service = format!("tls {port} {backends:?} {sites:?}{default}");
         let protocols = |site: Option<&'p Site>| {
             let routes = listener.alpn_routes(site);
             let protocols = routes.protocols(tls.spoken()).into_iter();
@@ -128,8 +137,9 @@ impl AcceptorSource<'_> {
             return self.own(&policy, &service, tls, identities, &protocols(None));
         }
         let reached: Vec<_> = self.reach.sites(listener).collect();
-        let default = self.reach.default_site(listener);
-        let mut acceptors = self.acceptors(&policy, &service, (&reached, default), protocols)?;
+        let default = self.reach.default_site(listener).map(|(number, _)| number);
+        let mut acceptors =
+            self.acceptors(&policy, &service, (&reached, default, None), protocols)?;
         let names_backend = listener.backends().next().is_some();
         if !names_backend && default.is_none() {
             acceptors.refuse_others();
@@ -187,10 +197,12 @@ impl AcceptorSource<'_> {
         &'p self,
         policy: &Policy,
         service: &str,
-        (sites, default): (&[(usize, &'p Site)], Option<&'p Site>),
+        (sites, default, names): Reached<'_, 'p>,
         protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
     ) -> Result<Acceptors, PolicyError> {
-        let identities = self.loaded.shown_by(sites);
+        let names = names.cloned();
+        let names = names.unwrap_or_else(|| Arc::new(site_names(sites.iter().copied())));
+        let identities = self.loaded.shown_by(&names, sites, default);
         // One for all sites that want the same.
         let mut known = HashMap::new();
         let mut of = |site: Option<&'p Site>| {
@@ -203,11 +215,11 @@ impl AcceptorSource<'_> {
             known.insert(key, acceptor.clone());
             Ok(acceptor)
         };
-        let mut acceptors = Acceptors::new(of(default)?);
-        for (_, site) in sites {
-            acceptors.add(site.names.iter().map(|name| name.value.as_str()), &of(Some(site))?);
-        }
-        Ok(acceptors)
+        let default = sites.iter().find(|(number, _)| Some(*number) == default);
+        let default = of(default.map(|(_, site)| *site))?;
+        let each = sites.iter().map(|(number, site)| Ok((*number, of(Some(site))?)));
+        let of_sites = each.collect::<Result<_, PolicyError>>()?;
+        Ok(Acceptors::of_sites(default, names, of_sites))
     }
 
     fn acceptor(
@@ -224,6 +236,11 @@ impl AcceptorSource<'_> {
         let group = SiteGroup { service, client_auth, alpn, is_alpn_required: *is_alpn_required };
         Acceptor::for_group(policy, Arc::clone(identities), self.resumption, &group)
     }
+}
+
+/// What the sessions of a listener are told apart by that makes a site its default one.
+fn made_default(site: &Option<Located<String>>) -> String {
+    site.as_ref().map(|name| format!(" {:?}", name.value)).unwrap_or_default()
 }
 
 fn unread(what: &str) -> PolicyError {

@@ -9,6 +9,7 @@ use kettle_config::{ANY_NAME, Config, Position, Reach, Site};
 use kettle_kernel::process;
 use kettle_server::route::first_alike;
 use kettle_tls::identity::{Identities, Identity};
+use kettle_tls::names::Names;
 use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::Diagnostics;
@@ -76,14 +77,16 @@ impl LoadedIdentities {
 
     /// What a listener may show that has these sites. The certificates of others are not shown, not even to clients that ask for
     /// them: a client that verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
-    pub(super) fn shown_by(&self, sites: &[(usize, &Site)]) -> Arc<Identities> {
-        let mut shown = Identities::new();
-        let own = |(number, site)| Some((site, self.of_sites.get(number)?));
-        for (site, identities) in sites.iter().copied().filter_map(own) {
-            let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
-            shown.add_site(&names, site.default, identities.clone());
-        }
-        Arc::new(shown)
+    pub(super) fn shown_by(
+        &self,
+        names: &Arc<Names<usize>>,
+        sites: &[(usize, &Site)],
+        default: Option<usize>,
+    ) -> Arc<Identities> {
+        let own =
+            |(number, _): &(usize, &Site)| Some((*number, self.of_sites.get(*number)?.clone()));
+        let shown = sites.iter().filter_map(own);
+        Arc::new(Identities::of_sites(Arc::clone(names), shown, default))
     }
 }
 
@@ -159,7 +162,7 @@ fn check_names(
     identities: &[Arc<Identity>],
     diagnostics: &mut Diagnostics,
 ) {
-    for name in site.names.iter().filter(|name| name.value != ANY_NAME) {
+    for name in site.names.iter().filter(|name| can_be_certified(site, name)) {
         let (fitting, others): (Vec<_>, Vec<_>) =
             identities.iter().partition(|identity| identity.covers(&name.value));
         if !fitting.is_empty() {
@@ -190,6 +193,12 @@ fn check_names(
     }
 }
 
+/// True if a certificate can have this name of a site: those that end with a star, and regular expressions, stand for names that nobody
+/// has listed.
+fn can_be_certified(site: &Site, name: &str) -> bool {
+    name != ANY_NAME && !name.ends_with(".*") && site.pattern(name).is_none()
+}
+
 /// Old certificates have a common name only, which no client looks at.
 pub(super) fn listed(names: &[&str]) -> String {
     if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") }
@@ -207,8 +216,11 @@ pub(super) fn load_generated(
     let wanting = || config.sites.iter().filter(|site| wants(site));
     let first = wanting().next()?;
     let mut names = self_signed::default_names(Some(&process::hostname()));
-    let wanted = wanting().flat_map(|site| &site.names).map(|name| name.value.clone());
-    names.extend(wanted.filter(|name| name != ANY_NAME));
+    let wanted = wanting().flat_map(|site| {
+        let names = site.names.iter().filter(|name| can_be_certified(site, name));
+        names.map(|name| name.value.clone())
+    });
+    names.extend(wanted);
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let now = SystemTime::now();

@@ -25,8 +25,8 @@ struct Doors<'c> {
     asking: Vec<Door<'c>>,
     /// Nobody looks at what is asked for inside.
     opaque: Vec<Door<'c>>,
-    /// The https site for names that no other has.
-    https_default: Option<Door<'c>>,
+    /// The https sites for names that no other has, each at a listener.
+    https_defaults: Vec<Door<'c>>,
     /// A site that is served without TLS.
     plain: Option<Door<'c>>,
 }
@@ -38,7 +38,7 @@ type Asked<'c> = (ClientAuthMode, &'c Path, Option<&'c Path>);
 pub(super) fn warnings(config: &Config, reach: &Reach<'_>) -> Vec<Diagnostic> {
     let mut backends: BTreeMap<&str, Doors<'_>> = BTreeMap::new();
     add_listeners(config, reach, &mut backends);
-    add_routes(config, &mut backends);
+    add_routes(config, reach, &mut backends);
     add_plain(config, reach, &mut backends);
     let pairs = backends.iter().flat_map(|(backend, doors)| {
         let pairs = doors.pairs().into_iter().take(PAIRS_MAX);
@@ -131,7 +131,7 @@ fn add_listeners<'c>(
             }
             ListenerKind::Tls(_) => {
                 let asked = reach.default_site(listener);
-                let asked = asked.and_then(|site| site.client_auth.as_ref());
+                let asked = asked.and_then(|(_, site)| site.client_auth.as_ref());
                 for backend in listener.backends() {
                     backends.entry(backend).or_default().add_opaque(of_listener(asked));
                 }
@@ -153,20 +153,30 @@ fn add_listeners<'c>(
 }
 
 /// Routes of https sites: a request for a site of which the connection is not gets 421.
-fn add_routes<'c>(config: &'c Config, backends: &mut BTreeMap<&'c str, Doors<'c>>) {
+fn add_routes<'c>(
+    config: &'c Config,
+    reach: &Reach<'c>,
+    backends: &mut BTreeMap<&'c str, Doors<'c>>,
+) {
     if !has_https(config) {
         return;
     }
     let of_https = |site: &Site| site.is_served() && site.has_certificate();
-    let sites = || config.sites.iter().filter(|site| of_https(site));
-    let default = sites().rfind(|site| site.is_default());
-    for site in sites() {
+    let numbered = || config.sites.iter().enumerate().filter(|(_, site)| of_https(site));
+    let default = numbered().rfind(|(_, site)| site.is_default());
+    let own = config.listeners.iter().filter(|it| it.https().is_some_and(|it| !it.is_common()));
+    let own = own.filter_map(|listener| reach.served_default(listener));
+    let defaults: HashSet<usize> =
+        default.into_iter().chain(own).map(|(number, _)| number).collect();
+    for (number, site) in numbered() {
         for backend in route_backends(site) {
             let door = of_site(site, true);
             let doors = backends.entry(backend).or_default();
             doors.add_asking(&door, false);
-            if default.is_some_and(|default| std::ptr::eq(default, site)) {
-                doors.https_default = Some(door);
+            let known = &mut doors.https_defaults;
+            let is_known = known.len() == OPAQUE_MAX || known.iter().any(|it| it.asks_as(&door));
+            if defaults.contains(&number) && !is_known {
+                known.push(door);
             }
         }
     }
@@ -223,7 +233,7 @@ impl<'c> Doors<'c> {
     fn pairs(&self) -> Vec<(&Door<'c>, &Door<'c>)> {
         let mut pairs: Vec<(&Door<'c>, &Door<'c>)> = Vec::new();
         for asking in &self.asking {
-            let for_any = self.https_default.iter().chain(&self.plain);
+            let for_any = self.https_defaults.iter().chain(&self.plain);
             let for_any = for_any.filter(|_| !asking.is_told_apart);
             let open = self.opaque.iter().chain(for_any).find(|open| open.is_around(asking));
             let Some(open) = open else { continue };

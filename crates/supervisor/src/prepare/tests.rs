@@ -345,7 +345,9 @@ fn a_generated_certificate_is_in_the_place_of_its_site() {
         &mut diagnostics,
     );
     load_generated(&config, None, &mut loaded, &mut diagnostics).unwrap();
-    let shown = loaded.shown_by(&config.sites.iter().enumerate().collect::<Vec<_>>());
+    let sites: Vec<_> = config.sites.iter().enumerate().collect();
+    let names = Arc::new(kettle_server::site_names::site_names(sites.iter().copied()));
+    let shown = loaded.shown_by(&names, &sites, config.default_site());
     let shown = shown.choose(None, &[], true).unwrap();
     assert!(shown.covers("a.example"), "{shown:?}");
     assert_eq!(loaded.all().len(), 2);

@@ -185,10 +185,10 @@ fn routes_of<'c>(
         let others = routes.others.and_then(|name| settings(name, own_log));
         TunnelAlpnRoutes { by_alpn, others }
     };
-    let others = of_site(reach.default_site(listener));
+    let others = of_site(reach.default_site(listener).map(|(_, site)| site));
     let mut routes = TunnelRoutes::new(listener.address.value.clone(), start, others);
     for (_, site) in reach.sites(listener) {
-        routes.add(site.names.iter().map(|name| name.value.as_str()), of_site(Some(site)));
+        routes.add(site, of_site(Some(site)));
     }
     Some(routes)
 }

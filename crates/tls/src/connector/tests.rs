@@ -19,14 +19,14 @@ use super::*;
 use crate::acceptors::{Acceptor, Acceptors};
 use crate::identity::Identities;
 use crate::policy::SiteGroup;
-use crate::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
+use crate::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use crate::test_identity::{Authority, Files, parameters};
 use crate::tickets::SharedResumption;
 use crate::trust::Roots;
 
 const VERSIONS: [Version; 2] = [Version::Tls12, Version::Tls13];
 
-type Outcome = Result<Box<TlsStream>, StreamError>;
+type Outcome = Result<Box<Stream>, StreamError>;
 
 fn only(version: Version) -> Policy {
     Policy { versions: vec![version], ..Policy::default() }
@@ -115,10 +115,10 @@ async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Outcome {
 /// What each side has: the client, then the server.
 async fn meet(connector: &Connector, acceptors: &Acceptors) -> (Outcome, Outcome) {
     let (client, server) = sockets().await;
-    tokio::join!(TlsStream::connect(client, connector), accept(server, acceptors))
+    tokio::join!(Stream::connect(client, connector), accept(server, acceptors))
 }
 
-async fn connect(connector: &Connector, acceptors: &Acceptors) -> (Box<TlsStream>, Box<TlsStream>) {
+async fn connect(connector: &Connector, acceptors: &Acceptors) -> (Box<Stream>, Box<Stream>) {
     let (client, server) = meet(connector, acceptors).await;
     (client.expect("a client"), server.expect("a server"))
 }
@@ -129,7 +129,7 @@ async fn refusal(connector: &Connector, acceptors: &Acceptors) -> StreamError {
 }
 
 /// What one side says, the other hears.
-async fn say(from: &mut TlsStream, to: &mut TlsStream, word: &[u8]) {
+async fn say(from: &mut Stream, to: &mut Stream, word: &[u8]) {
     from.seal(&[word]).expect("a record");
     poll_fn(|context| from.poll_flush(context)).await.expect("room");
     while to.received().bytes().len() < word.len() {
@@ -139,12 +139,12 @@ async fn say(from: &mut TlsStream, to: &mut TlsStream, word: &[u8]) {
     to.consume(word.len());
 }
 
-async fn fill(stream: &mut TlsStream) -> Result<Filled, StreamError> {
+async fn fill(stream: &mut Stream) -> Result<Filled, StreamError> {
     poll_fn(|context| stream.poll_fill(context)).await
 }
 
 /// Words both ways; the client takes its tickets with the server's.
-async fn talk(client: &mut TlsStream, server: &mut TlsStream) {
+async fn talk(client: &mut Stream, server: &mut Stream) {
     say(client, server, b"ping").await;
     say(server, client, b"pong").await;
 }

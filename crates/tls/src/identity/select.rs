@@ -1,8 +1,9 @@
-//! Chooses the identity of a connection: the site by server name (exact, then one-label
-//! wildcard, then default), then the site's first certificate whose key the client can verify, of those for the name first.
+//! Chooses the identity of a connection: the site by server name, as [`Names`] finds it, or the
+//! default, then the site's first certificate whose key the client can verify, of those for the name first.
 //!
 //! rustls calls it in a handshake; `policy` gives it to rustls.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -16,8 +17,9 @@ use crate::names::{ANY_NAME, Names};
 /// The identities of all sites of a listener.
 #[derive(Debug, Default)]
 pub struct Identities {
-    sites: Vec<Vec<Arc<Identity>>>,
-    by_name: Names<usize>,
+    /// By the numbers that names lead to.
+    sites: BTreeMap<usize, Vec<Arc<Identity>>>,
+    by_name: Arc<Names<usize>>,
     default: Option<usize>,
 }
 
@@ -25,6 +27,20 @@ impl Identities {
     /// No sites yet: every handshake is refused.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Those of these sites, each with the number that its names lead to and its certificates in order of preference; `default` is for
+    /// names that lead to none, or else the first that has certificates. Names of a site without certificates get the default's.
+    pub fn of_sites(
+        by_name: Arc<Names<usize>>,
+        sites: impl IntoIterator<Item = (usize, Vec<Arc<Identity>>)>,
+        default: Option<usize>,
+    ) -> Self {
+        let sites = sites.into_iter().filter(|(_, identities)| !identities.is_empty());
+        let sites: BTreeMap<_, _> = sites.collect();
+        let default = default.filter(|number| sites.contains_key(number));
+        let default = default.or_else(|| sites.keys().next().copied());
+        Self { sites, by_name, default }
     }
 
     /// Adds a site with its certificates in order of preference.
@@ -37,9 +53,10 @@ impl Identities {
             return;
         }
         let site = self.sites.len();
-        self.sites.push(identities);
+        self.sites.insert(site, identities);
+        let by_name = Arc::make_mut(&mut self.by_name);
         for name in names {
-            self.by_name.add(name, site);
+            by_name.add(name, site);
         }
         if default || self.default.is_none() || names.iter().any(|name| name == ANY_NAME) {
             self.default = Some(site);
@@ -57,8 +74,9 @@ impl Identities {
         schemes: &[SignatureScheme],
         offers_tls13: bool,
     ) -> Option<&Arc<Identity>> {
-        let site = server_name.and_then(|name| self.by_name.find(name)).copied().or(self.default)?;
-        let identities = self.sites.get(site)?;
+        let own = server_name.and_then(|name| self.by_name.find(name));
+        let own = own.and_then(|own| self.sites.get(own.value));
+        let identities = own.or_else(|| self.sites.get(&self.default?))?;
         if let [only] = &identities[..] {
             return Some(only);
         }

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use super::calls::poll_send;
 use super::reader::Received;
 use super::receive::{self, poll_read};
-use super::{StreamError, TlsStream};
+use super::{Stream, StreamError};
 use crate::acceptors::Acceptors;
 use crate::buffers::Queue;
 use crate::control::{Alert, Peer, Violation};
@@ -29,7 +29,7 @@ pub enum Handshaking {
     /// It needs more from the peer, after what is due has been sent.
     Continues(Accepting),
     /// It is complete.
-    Complete(Box<TlsStream>),
+    Complete(Box<Stream>),
     /// The peer speaks plain HTTP; this is what it said so far.
     PlainHttp(TcpStream, Received),
     /// It failed, and the peer is to be told.
@@ -89,7 +89,7 @@ impl Accepting {
                 Handshaking::Continues(Self { socket, handshake, received_bytes, is_received_new })
             }
             Step::Complete(established) => {
-                Handshaking::Complete(Box::new(TlsStream::new(socket, *established, Peer::Client)))
+                Handshaking::Complete(Box::new(Stream::new(socket, *established, Peer::Client)))
             }
             Step::PlainHttp(received) => Handshaking::PlainHttp(socket, received.into()),
             Step::Failed(error, outgoing) => {

@@ -10,10 +10,10 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::reader::{Received, Sink};
-use super::{Filled, StreamError, TlsStream};
+use super::{Filled, Stream, StreamError};
 use crate::buffers::WRITE_BYTES;
 
-impl AsyncRead for TlsStream {
+impl AsyncRead for Stream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -69,7 +69,7 @@ impl Sink for IntoBuffer<'_, '_> {
     }
 }
 
-impl AsyncWrite for TlsStream {
+impl AsyncWrite for Stream {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -7,7 +7,7 @@ use kettle_kernel::bug;
 use tokio::net::TcpStream;
 
 use super::accept::{ClosingSocket, HANDSHAKE_BYTES_MAX, TOO_MUCH, poll_exchange};
-use super::{StreamError, TlsStream};
+use super::{Stream, StreamError};
 use crate::connector::{ClientHandshake, ClientStep, Connector};
 use crate::control::Peer;
 
@@ -25,7 +25,7 @@ pub enum ConnectStep<'a> {
     /// It is complete but for our last flight, which `poll_flush` sends.
     Complete {
         /// The connection.
-        stream: Box<TlsStream>,
+        stream: Box<Stream>,
         /// The server took the early data. What it did not take has to be sent again.
         took_early_data: bool,
     },
@@ -79,7 +79,7 @@ impl<'a> Connecting<'a> {
                 ConnectStep::Continues(Self { socket, handshake, received_bytes })
             }
             ClientStep::Complete(established, took_early_data) => {
-                let stream = Box::new(TlsStream::new(socket, *established, Peer::Server));
+                let stream = Box::new(Stream::new(socket, *established, Peer::Server));
                 ConnectStep::Complete { stream, took_early_data }
             }
             ClientStep::Failed(error, outgoing) => {
@@ -90,7 +90,7 @@ impl<'a> Connecting<'a> {
     }
 }
 
-impl TlsStream {
+impl Stream {
     /// Makes a connected socket a TLS connection; our last flight has been sent when it is done. The caller watches a
     /// deadline.
     ///

@@ -12,11 +12,11 @@ use kettle_kernel::{bug, transfer};
 
 use super::reader::Skipping;
 use super::receive::poll_readable;
-use super::{StreamError, TlsStream};
+use super::{Stream, StreamError};
 use crate::control::Violation;
 use crate::records::HEADER_BYTES;
 
-impl TlsStream {
+impl Stream {
     /// Drops whole records of application data, together at most `plaintext_bytes` of it, and says how much. Zero means
     /// that the next record has to be opened, or that the peer has ended: call `poll_fill`, then come back. What has
     /// been received already comes first and is not touched. After a `Pending`, nothing else may receive.

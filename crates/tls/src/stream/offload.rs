@@ -27,7 +27,7 @@ pub enum OffloadError {
 }
 
 impl TlsWriter {
-    /// [`super::TlsStream::poll_offload`].
+    /// [`super::Stream::poll_offload`].
     pub(super) fn poll_offload(
         &mut self,
         socket: &TcpStream,

@@ -225,7 +225,7 @@ impl Received {
         self.0.append(plaintext);
     }
 
-    /// [`super::TlsStream::take_front`].
+    /// [`super::Stream::take_front`].
     pub(super) fn take_front(&mut self, bytes: usize) -> Self {
         let received = self.bytes();
         if bytes >= received.len() {

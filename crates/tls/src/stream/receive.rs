@@ -10,7 +10,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::reader::{Received, Sink};
-use super::{StreamError, TlsStream};
+use super::{Stream, StreamError};
 use crate::control::Alert;
 use crate::records::{ContentType, whole_record_bytes};
 
@@ -26,7 +26,7 @@ pub enum Filled {
     Truncated,
 }
 
-impl TlsStream {
+impl Stream {
     /// What has been received and not yet consumed.
     #[must_use]
     pub fn received(&self) -> &Received {

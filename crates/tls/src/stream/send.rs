@@ -10,10 +10,10 @@ use kettle_kernel::{record, transfer};
 
 use super::record_room::RecordRoom;
 use super::writer::{FileRecords, Sending, SendingKey};
-use super::{OffloadError, StreamError, TlsStream};
+use super::{OffloadError, Stream, StreamError};
 use crate::control::Alert;
 
-impl TlsStream {
+impl Stream {
     /// Whether the kernel encrypts what this connection sends.
     #[must_use]
     pub fn is_offloaded(&self) -> bool {

@@ -82,7 +82,7 @@ impl ByHand {
 }
 
 /// A connection whose next record, from the server to the client, has this number.
-fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
+fn connection_at(suite: CipherSuite, sequence: u64) -> (Stream, ByHand) {
     let (mut established, secrets, updater) = handshake_in_memory(suite);
     // Tickets would have to be opened under the numbers that are skipped.
     established.outgoing.clear();
@@ -99,7 +99,7 @@ fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
     let sending = Keys::new(version, secrets.tx.0, &secrets.tx.1).expect("a suite");
     let sealer = RawSealer::new(&sending);
     let peer = ByHand { socket: peer, opener, sealer, updater, version, received: Vec::new() };
-    (TlsStream::new(socket, established, control::Peer::Client), peer)
+    (Stream::new(socket, established, control::Peer::Client), peer)
 }
 
 pub(crate) fn handshake_in_memory(
@@ -180,7 +180,7 @@ fn advance_client(
     }
 }
 
-async fn send(stream: &mut TlsStream, bytes: &[u8]) -> Result<(), StreamError> {
+async fn send(stream: &mut Stream, bytes: &[u8]) -> Result<(), StreamError> {
     if stream.is_offloaded() {
         let pieces = [IoSlice::new(bytes)];
         poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await?;
@@ -324,7 +324,7 @@ async fn what_acknowledgements_hide_is_asked_for_again() {
 
 #[tokio::test]
 async fn a_bug_ends_one_connection_and_no_other() {
-    async fn serves(mut stream: TlsStream) -> Result<(), StreamError> {
+    async fn serves(mut stream: Stream) -> Result<(), StreamError> {
         let pieces = [IoSlice::new(b"in the clear")];
         poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await?;
         send(&mut stream, b"never").await

@@ -162,7 +162,7 @@ impl TlsWriter {
         self.key == SendingKey::Refused
     }
 
-    /// [`super::TlsStream::seal`].
+    /// [`super::Stream::seal`].
     pub(super) fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
         self.rekey_if_due()?;
         let Some(sealer) = sealer(&mut self.sending)? else {
@@ -199,7 +199,7 @@ impl TlsWriter {
         Ok(())
     }
 
-    /// [`super::TlsStream::record_room`].
+    /// [`super::Stream::record_room`].
     pub(super) fn record_room(
         &mut self,
         head: &[u8],
@@ -217,7 +217,7 @@ impl TlsWriter {
         }
     }
 
-    /// [`super::TlsStream::seal_file`].
+    /// [`super::Stream::seal_file`].
     pub(super) fn seal_file(
         &mut self,
         head: &[u8],
@@ -393,7 +393,7 @@ impl TlsWriter {
         self.has_fatal_alert = alert != Alert::CLOSE_NOTIFY;
     }
 
-    /// [`super::TlsStream::cut`].
+    /// [`super::Stream::cut`].
     pub(super) fn cut(&mut self) {
         self.outgoing.clear();
         self.due = ControlDue::default();

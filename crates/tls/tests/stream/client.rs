@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::policy::{Group, Policy};
-use kettle_tls::stream::{Filled, StreamError, Tickets, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError, Tickets};
 use kettle_tls::{Cipher, Resumption, Version};
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -73,7 +73,7 @@ pub fn connector(offer: &Offer) -> Connector {
     Connector::new(&policy, settings).unwrap()
 }
 
-pub async fn connect(address: SocketAddr, connector: &Connector) -> Box<TlsStream> {
+pub async fn connect(address: SocketAddr, connector: &Connector) -> Box<Stream> {
     connect_early(address, connector, None).await.0
 }
 
@@ -81,12 +81,12 @@ async fn connect_early(
     address: SocketAddr,
     connector: &Connector,
     early_data: Option<&[u8]>,
-) -> (Box<TlsStream>, bool) {
+) -> (Box<Stream>, bool) {
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();
-    TlsStream::connect_early(socket, connector, early_data).await.unwrap()
+    Stream::connect_early(socket, connector, early_data).await.unwrap()
 }
 
-async fn say(stream: &mut TlsStream, word: &[u8]) {
+async fn say(stream: &mut Stream, word: &[u8]) {
     stream.seal(&[word]).unwrap();
     flush(stream).await;
 }
@@ -266,7 +266,7 @@ async fn early_data_beyond_the_servers_limit_is_refused_and_not_cut_short() {
     let connector = connector(&Offer { resume_by: ResumeBy::EarlyData, ..tls13() });
     exchange(server.address, &connector).await;
     let socket = tokio::net::TcpStream::connect(server.address).await.unwrap();
-    let refused = TlsStream::connect_early(socket, &connector, Some(&[0; 11])).await;
+    let refused = Stream::connect_early(socket, &connector, Some(&[0; 11])).await;
     assert!(matches!(refused, Err(StreamError::Handshake(_))));
     server.thread.join().unwrap();
 }
@@ -331,7 +331,7 @@ async fn a_server_that_shares_nothing_with_the_offer_fails_the_handshake() {
         let _ = server.conn.complete_io(&mut server.sock);
     });
     let socket = tokio::net::TcpStream::connect(server.address).await.unwrap();
-    let failed = TlsStream::connect(socket, &connector(&tls13())).await;
+    let failed = Stream::connect(socket, &connector(&tls13())).await;
     let Err(StreamError::Handshake(error)) = failed else { panic!("a group out of nowhere") };
     assert_eq!(error.reason(), "alert_received");
     server.thread.join().unwrap();
@@ -346,7 +346,7 @@ async fn a_server_that_hangs_up_in_the_handshake_is_an_unexpected_end() {
         let _ = socket.read(&mut [0; 4_096]).unwrap();
     });
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();
-    let failed = TlsStream::connect(socket, &connector(&tls13())).await;
+    let failed = Stream::connect(socket, &connector(&tls13())).await;
     let Err(error) = failed else { panic!("nobody answered") };
     assert!(matches!(error.reason(), "unexpected_eof" | "reset"), "{error}");
     thread.join().unwrap();

@@ -4,14 +4,14 @@ use std::future::poll_fn;
 use std::io::Write;
 
 use kettle_tls::connector::ResumeBy;
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 
 use crate::client::{Server, connect, connector, offer, serve, tls12};
 use crate::harness::{SUITES, fill, pattern, server_config};
 
 /// Receives a body of `bytes` bytes, drops as many as possible unopened and compares the others; returns how many were
 /// dropped and how many opened.
-async fn discard(stream: &mut TlsStream, bytes: usize) -> Result<(usize, usize), StreamError> {
+async fn discard(stream: &mut Stream, bytes: usize) -> Result<(usize, usize), StreamError> {
     let body = pattern(bytes + 16_384);
     let (mut dropped, mut opened) = (0, 0);
     loop {

@@ -10,7 +10,7 @@ use std::io::{self, IoSlice};
 use std::process::Command;
 use std::task::{Context, Poll, ready};
 
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -19,7 +19,7 @@ use crate::harness::{SUITES, has_ktls};
 
 /// What stands between the two: one task, and a buffer of bounded size for each direction.
 struct Relay {
-    stream: Box<TlsStream>,
+    stream: Box<Stream>,
     backend: TcpStream,
     to_backend: Vec<u8>,
     from_backend: Vec<u8>,
@@ -38,7 +38,7 @@ enum Direction {
 }
 
 impl Relay {
-    fn new(stream: Box<TlsStream>, backend: TcpStream) -> Self {
+    fn new(stream: Box<Stream>, backend: TcpStream) -> Self {
         Self {
             stream,
             backend,
@@ -142,7 +142,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn passed(&mut self, stream: &TlsStream, buffered_bytes: usize) {
+    fn passed(&mut self, stream: &Stream, buffered_bytes: usize) {
         self.passed_bytes += buffered_bytes as u64;
         self.queued_bytes_max = self.queued_bytes_max.max(stream.queued_bytes());
         self.buffered_bytes_max = self.buffered_bytes_max.max(buffered_bytes);

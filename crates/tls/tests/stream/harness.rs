@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::stream::{Accepting, Filled, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Filled, Handshaking, Stream, StreamError};
 use kettle_tls::{Acceptor, Cipher, Version};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -39,7 +39,7 @@ pub type Client = StreamOwned<ClientConnection, Recorded>;
 pub async fn connect<T: Send + 'static>(
     suite: CipherSuite,
     client: impl FnOnce(&mut Client) -> T + Send + 'static,
-) -> (Box<TlsStream>, JoinHandle<T>) {
+) -> (Box<Stream>, JoinHandle<T>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let thread = std::thread::spawn(move || client(&mut client_connection(address, suite)));
@@ -47,18 +47,18 @@ pub async fn connect<T: Send + 'static>(
 }
 
 /// The next connection, after its handshake.
-pub async fn accept(listener: &TcpListener) -> Box<TlsStream> {
+pub async fn accept(listener: &TcpListener) -> Box<Stream> {
     accept_with(listener, &acceptor()).await
 }
 
-pub async fn accept_with(listener: &TcpListener, acceptor: &Acceptor) -> Box<TlsStream> {
+pub async fn accept_with(listener: &TcpListener, acceptor: &Acceptor) -> Box<Stream> {
     let (socket, _) = listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
     let socket = tokio::net::TcpStream::from_std(socket).unwrap();
     handshake(Accepting::begin(socket, &[], &acceptor.clone().into()).unwrap()).await.unwrap()
 }
 
-pub async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamError> {
+pub async fn handshake(mut accepting: Accepting) -> Result<Box<Stream>, StreamError> {
     loop {
         poll_fn(|context| accepting.poll_progress(context)).await?;
         match accepting.advance() {
@@ -110,7 +110,7 @@ pub fn server_config() -> ServerConfig {
 }
 
 /// Receives until `wanted` bytes have come.
-pub async fn receive(stream: &mut TlsStream, wanted: usize) -> Vec<u8> {
+pub async fn receive(stream: &mut Stream, wanted: usize) -> Vec<u8> {
     while stream.received().bytes().len() < wanted {
         assert_eq!(fill(stream).await.unwrap(), Filled::Data);
     }
@@ -119,16 +119,16 @@ pub async fn receive(stream: &mut TlsStream, wanted: usize) -> Vec<u8> {
     received
 }
 
-pub async fn fill(stream: &mut TlsStream) -> Result<Filled, StreamError> {
+pub async fn fill(stream: &mut Stream) -> Result<Filled, StreamError> {
     poll_fn(|context| stream.poll_fill(context)).await
 }
 
-pub async fn flush(stream: &mut TlsStream) {
+pub async fn flush(stream: &mut Stream) {
     poll_fn(|context| stream.poll_flush(context)).await.unwrap();
 }
 
 /// close_notify, and the end of our side.
-pub async fn close(mut stream: Box<TlsStream>) {
+pub async fn close(mut stream: Box<Stream>) {
     stream.queue_close_notify();
     poll_fn(|context| stream.poll_close(context)).await.unwrap();
 }

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::tls_stat;
 use kettle_tls::connector::ResumeBy;
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use kettle_tls::{Acceptor, Cipher, Resumption, Version};
 use rustls::crypto::aws_lc_rs::Ticketer;
 use tokio::io::Interest;
@@ -22,7 +22,7 @@ use crate::harness::{
     server_config,
 };
 
-async fn kernel_write(stream: &mut TlsStream, mut bytes: &[u8], more: bool) {
+async fn kernel_write(stream: &mut Stream, mut bytes: &[u8], more: bool) {
     while !bytes.is_empty() {
         let sent =
             poll_fn(|context| stream.poll_kernel_write(context, &[IoSlice::new(bytes)], more))
@@ -32,7 +32,7 @@ async fn kernel_write(stream: &mut TlsStream, mut bytes: &[u8], more: bool) {
     }
 }
 
-async fn kernel_sendfile(stream: &mut TlsStream, file: &std::fs::File, bytes: u64) {
+async fn kernel_sendfile(stream: &mut Stream, file: &std::fs::File, bytes: u64) {
     let mut offset = 0;
     while offset < bytes {
         let left = (bytes - offset) as usize;
@@ -99,7 +99,7 @@ async fn a_client_moves_into_the_kernel_as_a_server_does() {
         // In the second session the Finished come in another order.
         for resumed in [Resumption::Full, Resumption::Ticket] {
             let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-            let connect = TlsStream::connect(socket, &connector);
+            let connect = Stream::connect(socket, &connector);
             let accept = async {
                 let mut server = accept_with(&listener, &acceptor).await;
                 flush(&mut server).await;

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 
 use bytes::Bytes;
 use kettle_tls::connector::ResumeBy;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use kettle_tls::{Cipher, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, split};
 
@@ -15,27 +15,27 @@ use crate::client::{connector, offer};
 use crate::harness::{accept, pattern};
 
 /// Both ends of a connection: who connected, who accepted.
-async fn pair() -> (Box<TlsStream>, Box<TlsStream>) {
+async fn pair() -> (Box<Stream>, Box<Stream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     socket.set_nonblocking(true).unwrap();
     let socket = tokio::net::TcpStream::from_std(socket).unwrap();
     let offer = offer(Version::Tls13, Cipher::Aes128Gcm, ResumeBy::Nothing);
     let connector = connector(&offer);
-    let connect = TlsStream::connect(socket, &connector);
+    let connect = Stream::connect(socket, &connector);
     let (accepted, connected) = tokio::join!(accept(&listener), connect);
     (connected.unwrap(), accepted)
 }
 
 /// Sends back what it receives, and ends when the other side does.
-async fn echo(stream: Box<TlsStream>) {
+async fn echo(stream: Box<Stream>) {
     let (mut reader, mut writer) = split(stream);
     copy(&mut reader, &mut writer).await.unwrap();
     writer.shutdown().await.unwrap();
 }
 
 /// Sends all of it and says so, while it receives what comes back.
-async fn say_and_hear(stream: Box<TlsStream>, bytes: &[u8]) -> Vec<u8> {
+async fn say_and_hear(stream: Box<Stream>, bytes: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer) = split(stream);
     let say = async {
         writer.write_all(bytes).await.unwrap();

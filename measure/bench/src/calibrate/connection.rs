@@ -15,7 +15,7 @@ use kettle_kernel::{bug, process, socket, transfer};
 use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy, SiteGroup};
-use kettle_tls::stream::{Accepting, Handshaking, StreamError, TlsStream};
+use kettle_tls::stream::{Accepting, Handshaking, Stream, StreamError};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, Cipher, Version, self_signed};
 use tokio::io::Interest;
@@ -24,8 +24,8 @@ use tokio::time::timeout;
 
 /// Both ends of a connection, and the processor time that sending has taken.
 pub(super) struct Loopback {
-    pub(super) sender: Box<TlsStream>,
-    pub(super) receiver: Box<TlsStream>,
+    pub(super) sender: Box<Stream>,
+    pub(super) receiver: Box<Stream>,
     spent: Duration,
     /// The thread's processor time when the clock was started; `None` while it is stopped.
     started: Option<Duration>,
@@ -53,10 +53,7 @@ impl Loopback {
         }
         let acceptors = acceptors(version, cipher)?;
         let handshakes = async {
-            tokio::try_join!(
-                accept(accepted, &acceptors),
-                TlsStream::connect(connected, &connector)
-            )
+            tokio::try_join!(accept(accepted, &acceptors), Stream::connect(connected, &connector))
         };
         let (sender, receiver) = timeout(WAIT_MAX, handshakes).await??;
         socket::raise_not_sent_low_water(sender.socket())?;
@@ -80,7 +77,7 @@ impl Loopback {
     /// Repeats a call that sends until the socket takes something.
     pub(super) async fn send<T>(
         &mut self,
-        mut call: impl FnMut(&mut TlsStream, &mut Context<'_>) -> Poll<Result<T, StreamError>>,
+        mut call: impl FnMut(&mut Stream, &mut Context<'_>) -> Poll<Result<T, StreamError>>,
     ) -> Result<T, StreamError> {
         loop {
             let polled = poll_fn(|context| Poll::Ready(call(&mut self.sender, context))).await;
@@ -146,7 +143,7 @@ fn acceptors(version: Version, cipher: Cipher) -> Result<Acceptors, Box<dyn Erro
     Ok(acceptor.into())
 }
 
-async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Result<Box<TlsStream>, StreamError> {
+async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Result<Box<Stream>, StreamError> {
     let mut accepting = Accepting::begin(socket, &[], acceptors)?;
     loop {
         poll_fn(|context| accepting.poll_progress(context)).await?;

@@ -1,4 +1,4 @@
-//! The ways a response goes out, each with the calls on [`TlsStream`] of the server's own
+//! The ways a response goes out, each with the calls on [`Stream`] of the server's own
 //! delivery, over one connection each.
 
 use std::io::{self, IoSlice};
@@ -8,7 +8,7 @@ use kettle_kernel::ktls::KtlsError;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::WRITE_BYTES;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{FileRecords, OffloadError, StreamError, TlsStream};
+use kettle_tls::stream::{FileRecords, OffloadError, Stream, StreamError};
 
 use super::body::{Body, BodySource};
 use super::connection::Loopback;
@@ -108,7 +108,7 @@ async fn kernel_sendfile(
     let end = offset + body.bytes as u64;
     while offset < end {
         let bytes = usize::try_from(end - offset).unwrap_or(usize::MAX).min(chunk_bytes);
-        let sendfile = |stream: &mut TlsStream, context: &mut Context<'_>| {
+        let sendfile = |stream: &mut Stream, context: &mut Context<'_>| {
             stream.poll_kernel_sendfile(context, source.file(), &mut offset, bytes)
         };
         let sent_bytes = connection.send(sendfile).await?;
@@ -132,7 +132,7 @@ async fn write_kernel(
     let (mut head, mut body) = (head, body);
     while !head.is_empty() || !body.is_empty() {
         let pieces = [IoSlice::new(head), IoSlice::new(body)];
-        let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
+        let write = |stream: &mut Stream, context: &mut Context<'_>| {
             stream.poll_kernel_write(context, &pieces, more)
         };
         let sent_bytes = connection.send(write).await?;
@@ -156,7 +156,7 @@ pub(super) async fn move_into_kernel(
 ) -> Result<Result<(), KtlsError>, StreamError> {
     // No response comes near the limit of a key.
     let can_rekey = false;
-    let offload = |stream: &mut TlsStream, context: &mut Context<'_>| {
+    let offload = |stream: &mut Stream, context: &mut Context<'_>| {
         stream.poll_offload(context, can_rekey).map(|moved| match moved {
             Ok(()) => Ok(Ok(())),
             Err(

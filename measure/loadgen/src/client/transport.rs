@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use kettle_kernel::socket;
 use kettle_tls::Resumption;
 use kettle_tls::connector::Connector;
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::failure::Failure;
@@ -22,7 +22,7 @@ pub(super) enum Transport {
     /// Plain HTTP.
     Plain(TcpStream),
     /// HTTPS.
-    Tls(Box<TlsStream>),
+    Tls(Box<Stream>),
 }
 
 /// Connects to `target`, from 127.0.0.`source` if that is given.
@@ -47,7 +47,7 @@ impl Transport {
         connector: &Connector,
         early_data: Option<&[u8]>,
     ) -> Result<(Self, bool), Failure> {
-        let connected = TlsStream::connect_early(socket, connector, early_data).await;
+        let connected = Stream::connect_early(socket, connector, early_data).await;
         let (stream, is_accepted) = connected.map_err(|error| in_handshake(&error))?;
         Ok((Self::Tls(stream), is_accepted))
     }
@@ -159,7 +159,7 @@ impl Transport {
 }
 
 fn poll_receive(
-    stream: &mut TlsStream,
+    stream: &mut Stream,
     context: &mut Context<'_>,
     response: &mut Response,
 ) -> Poll<Result<(), Failure>> {

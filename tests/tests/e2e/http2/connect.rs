@@ -2,10 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end, read_until};
 use kettle_tests::client::End;
 use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::patience;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::websocket::agreement;
@@ -122,6 +124,27 @@ fn both_sides_speak_until_each_has_ended() {
         assert_eq!((tunnel.text("backend"), tunnel.text("end")), ("app", expected));
     }
     frames.ping();
+}
+
+#[test]
+fn a_tunnel_is_in_the_log_of_its_site() {
+    let servers = Backend::listen();
+    let kettle = Kettle::start(setup(&servers, "").site("access_log = \"site.log\""));
+    let mut frames = Frames::connect(&kettle, &[]);
+    drop(standing(&mut frames, &servers, 1));
+    assert_ended(&mut frames, 1);
+    frames.send(&frame(DATA, END_STREAM, 1, b""));
+    let (path, deadline) = (kettle.folder.path("site.log"), Instant::now() + patience());
+    // A line for the request, and one for the tunnel.
+    let text = loop {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if text.lines().count() == 2 {
+            break text;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        std::thread::yield_now();
+    };
+    assert!(text.contains("\"end\":"), "{text}");
 }
 
 #[test]

@@ -74,6 +74,20 @@ fn the_name_asked_for_decides() {
 }
 
 #[test]
+fn a_listener_names_its_default_site_and_finds_names_by_regular_expressions() {
+    let more = "[[site]]\nnames = ['~^c\\.exam']\nbackend = \"b\"\n\
+                [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n";
+    let listener = "kind = \"tls\"\ndefault_site = \"a.example\"";
+    let kettle = Kettle::start(setup(listener).more(more));
+    for (name, expected) in
+        [("a.example", "a"), ("x.b.example", "b"), ("C.example", "b"), ("localhost", "a")]
+    {
+        let said = heard(&Dialer::default().server_name(name), &kettle);
+        assert_eq!(said, Ok(expected.to_owned()), "{name}");
+    }
+}
+
+#[test]
 fn names_without_a_backend_are_refused() {
     let kettle = Kettle::start(setup("kind = \"tls\""));
     assert_eq!(heard(&Dialer::default().server_name("a.example"), &kettle), Ok("a".to_owned()));

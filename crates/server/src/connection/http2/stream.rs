@@ -9,14 +9,14 @@ use kettle_http::h2::{ErrorCode, NewRequest, Priority};
 
 use super::Shared;
 use super::body::Outgoing;
-use crate::connection::cycle::Arrival;
+use crate::connection::http1::RequestStart;
 use crate::deadlines::LazyDeadline;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
-use crate::http1::{Edge, write_head};
-use crate::http2::{HeadError, Stream, request_head};
-use crate::request::{Beside, Head, OfStream, Request, StreamSource};
+use crate::http2::{HeadError, Http2Stream, request_head};
+use crate::request::{ConcurrentUpload, Head, Request, StreamSource};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Nothing, Response};
+use crate::response_head::{Edge, write_head};
 use crate::route::Router;
 use crate::setup::Answering;
 use crate::tx_path::{Reason as PathReason, TxPath};
@@ -27,15 +27,15 @@ impl Shared {
     pub(super) async fn serve(
         self: Rc<Self>,
         request: NewRequest,
-        stream: Stream,
+        stream: Http2Stream,
         answering: Option<Answering>,
         number: u64,
     ) {
-        let (worker, own, head_limits, mut arrival) = {
+        let (worker, own, head_limits, mut start) = {
             let connection = self.connection.borrow();
             let own = connection.own();
-            let arrival = Arrival::now(number, connection.client(None, number));
-            (connection.worker.shared(), own, connection.head_limits(), arrival)
+            let start = RequestStart::now(number, connection.client(None, number));
+            (connection.worker.shared(), own, connection.head_limits(), start)
         };
         let limits = &own.snapshot.config.limits;
         let is_head = request.text.is_head;
@@ -53,11 +53,11 @@ impl Shared {
                         431
                     }
                 };
-                let response = self.refuse(&worker, &own, None, status, &arrival).await;
-                return self.deliver(&stream, None, None, is_head, response, &arrival).await;
+                let response = self.refuse(&worker, &own, None, status, &start).await;
+                return self.deliver(&stream, None, None, is_head, response, &start).await;
             }
         };
-        arrival.client = self.connection.borrow().client(Some(&head), number);
+        start.client = self.connection.borrow().client(Some(&head), number);
         let deadline = LazyDeadline::new(&worker.deadlines);
         let (timeout, discard_bytes_max) = (limits.request_timeout, limits.body_discard_bytes);
         let source = StreamSource::new(
@@ -67,9 +67,9 @@ impl Shared {
             timeout,
             discard_bytes_max,
         );
-        let mut request = Request::of_stream(head, framing, source, arrival.client.clone());
+        let mut request = Request::of_stream(head, framing, source, start.client.clone());
         let answer = match &answering {
-            None => self.refuse(&worker, &own, Some(&request.head), 421, &arrival).await.into(),
+            None => self.refuse(&worker, &own, Some(&request.head), 421, &start).await.into(),
             Some(answering) => {
                 let asked = (&*worker, answering.router(), &mut request);
                 let answer = respond_unless_taken_back(asked, &stream).await;
@@ -83,7 +83,7 @@ impl Shared {
                 drop(request_body);
                 // It may outlive many configurations.
                 drop((own, answering));
-                return Box::pin(self.carry(stream, head, response, *upgraded, arrival)).await;
+                return Box::pin(self.carry(stream, head, response, *upgraded, start)).await;
             }
             Answer::Nothing(nothing) => {
                 if nothing.has_client() {
@@ -91,11 +91,11 @@ impl Shared {
                 }
                 self.note_end(false);
                 let connection = self.connection.borrow();
-                return connection.log_unsent(self.session.as_ref(), &head, &nothing, &arrival);
+                return connection.log_unsent(self.session.as_ref(), &head, &nothing, &start);
             }
         };
-        let beside = request_body.beside_stream();
-        self.deliver(&stream, beside, Some(&head), is_head, response, &arrival).await;
+        let upload = request_body.upload();
+        self.deliver(&stream, upload, Some(&head), is_head, response, &start).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -110,22 +110,22 @@ impl Shared {
         own: &Answering,
         head: Option<&Head>,
         status: u16,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) -> Response {
         let (files, presented) = (&worker.responder.files, self.session.as_ref().into());
-        let id = &arrival.client.request_id;
+        let id = &start.client.request_id;
         Box::pin(respond::refuse(files, own.router(), head, presented, status, id)).await
     }
 
     /// Sends a response and logs it, whatever became of it.
     async fn deliver(
         &self,
-        stream: &Stream,
-        beside: Option<Beside<'_, OfStream<'_>>>,
+        stream: &Http2Stream,
+        upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         is_head: bool,
         mut response: Response,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) {
         let (worker, preference) = {
             let connection = self.connection.borrow();
@@ -147,7 +147,7 @@ impl Shared {
         if is_said {
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);
-            let sent = self.send_body(&worker, stream, beside, priority, &mut response);
+            let sent = self.send_body(&worker, stream, upload, priority, &mut response);
             delivered.completed = sent.await;
         }
         delivered.body_bytes = stream.sent_bytes();
@@ -157,22 +157,22 @@ impl Shared {
         let bytes_sent = head_bytes + delivered.body_bytes;
         let connection = self.connection.borrow();
         let logged = response.logged();
-        connection.log(self.session.as_ref(), request, logged, bytes_sent, &delivered, arrival);
+        connection.log(self.session.as_ref(), request, logged, bytes_sent, &delivered, start);
     }
 
     /// Sends the body of a response, or ends its stream so that its client takes no part of it for the whole; says which.
     async fn send_body(
         &self,
         worker: &WorkerState,
-        stream: &Stream,
-        beside: Option<Beside<'_, OfStream<'_>>>,
+        stream: &Http2Stream,
+        upload: Option<ConcurrentUpload<'_>>,
         priority: Priority,
         response: &mut Response,
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
         let deadline = self.take_deadline();
         let mut outgoing =
-            Outgoing::new(worker, stream, &deadline, write_timeout, priority, beside);
+            Outgoing::new(worker, stream, &deadline, write_timeout, priority, upload);
         let sent = outgoing.send(&mut response.body).await;
         let is_complete = sent.is_ok();
         if let Err(error) = sent {
@@ -200,7 +200,7 @@ impl Shared {
         preference: PathPreference,
         demand: Demand,
     ) -> Option<PathReason> {
-        if self.channel.path() != TxPath::User || !preference.wants_kernel(demand) {
+        if self.io.path() != TxPath::User || !preference.wants_kernel(demand) {
             return None;
         }
         if preference.choice == TxPathChoice::Auto {
@@ -209,7 +209,7 @@ impl Shared {
         let obstacle = || worker.offloads.obstacle(self.session.as_ref());
         let obstacle = preference.obstacle.or_else(obstacle);
         if obstacle.is_none() {
-            self.channel.ask_for_kernel();
+            self.io.ask_for_kernel();
         }
         obstacle
     }
@@ -222,14 +222,14 @@ impl Shared {
         demand: Demand,
         obstacle: Option<PathReason>,
     ) -> (TxPath, Option<PathReason>) {
-        let path = self.channel.path();
+        let path = self.io.path();
         if path == TxPath::Plain {
             return (path, None);
         }
         let reason = match (path, preference.choice) {
             (TxPath::User, TxPathChoice::Auto) => obstacle,
             (TxPath::User, TxPathChoice::User) => None,
-            (TxPath::User, _) => obstacle.or(self.channel.refusal()),
+            (TxPath::User, _) => obstacle.or(self.io.refusal()),
             (_, TxPathChoice::User) => Some(PathReason::AlreadyOffloaded),
             (_, TxPathChoice::KernelSendfile) if demand.is_file => Some(PathReason::Http2),
             (_, TxPathChoice::KernelSendfile) if demand.bytes > 0 => Some(PathReason::NotAFile),
@@ -258,7 +258,7 @@ impl Shared {
 /// The response to a request, unless that was taken back before: nobody is kept busy for it then.
 async fn respond_unless_taken_back(
     (worker, router, request): (&WorkerState, &Router, &mut Request<'_>),
-    stream: &Stream,
+    stream: &Http2Stream,
 ) -> Option<Answer> {
     tokio::select! {
         biased;

@@ -3,23 +3,23 @@
 use std::rc::Rc;
 
 use super::Shared;
-use crate::connection::cycle::Arrival;
+use crate::connection::http1::RequestStart;
 use crate::deliver::Delivered;
-use crate::http1::{Edge, write_head};
-use crate::http2::{Stream, TunnelStream};
+use crate::http2::{Http2Stream, TunnelStream};
 use crate::relay::Side;
 use crate::request::Head;
 use crate::response::{Response, Upgraded};
+use crate::response_head::{Edge, write_head};
 
 impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
     pub(super) async fn carry(
         &self,
-        stream: Stream,
+        stream: Http2Stream,
         head: Box<Head>,
         mut response: Response,
         upgraded: Upgraded,
-        arrival: Arrival,
+        start: RequestStart,
     ) {
         let worker = self.connection.borrow().worker.shared();
         let edge = Edge::of_http2(worker.date_line(), false, self.session.is_some());
@@ -39,12 +39,12 @@ impl Shared {
                 response.logged(),
                 bytes_sent,
                 &delivered,
-                &arrival,
+                &start,
             );
             connection.tunnel_ends(upgraded, self.peer)
         };
         worker.recycle(bytes);
-        drop((head, response, arrival));
+        drop((head, response, start));
         let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
         let progress = stream.progress();
         let client = Side::from(TunnelStream::new(stream, self.session.clone()));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use kettle_http::h2::{self, Settings};
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -23,7 +23,7 @@ fn get(stream: u32) -> Vec<u8> {
 }
 
 /// A connection on which the client has said this, and the client.
-async fn connection(said: &[u8]) -> (Rc<Channel>, Box<TlsStream>) {
+async fn connection(said: &[u8]) -> (Rc<Http2Io>, Box<Stream>) {
     let (near, mut far) = tls_pair(Tls13).await;
     let settings = Settings {
         streams_max: 100,
@@ -31,23 +31,23 @@ async fn connection(said: &[u8]) -> (Rc<Channel>, Box<TlsStream>) {
         connection_window_bytes: 65_535,
         head_bytes_max: 16_384,
     };
-    let channel = Rc::new(Channel::new(near, h2::Connection::new(settings), Rc::new(offloads())));
+    let io = Rc::new(Http2Io::new(near, h2::Connection::new(settings), Rc::new(offloads())));
     far.write_all(&[PREFACE, said].concat()).await.unwrap();
     far.flush().await.unwrap();
     let expected = said.iter().filter(|byte| **byte == 0x82).count();
     let mut begun = 0;
     while begun < expected {
         let heard = poll_fn(|context| {
-            channel.begin_turn(context, 0);
-            channel.poll_receive(context)
+            io.begin_turn(context, 0);
+            io.poll_receive(context)
         });
         heard.await.unwrap();
-        begun += channel.with_frames(|it| std::iter::from_fn(|| it.next_request()).count());
+        begun += io.with_frames(|it| std::iter::from_fn(|| it.next_request()).count());
     }
-    (channel, far)
+    (io, far)
 }
 
-fn room(stream: &Stream, place: &mut Option<InLine>, bytes: usize) -> Option<usize> {
+fn room(stream: &Http2Stream, place: &mut Option<QueuePlace>, bytes: usize) -> Option<usize> {
     let mut context = Context::from_waker(Waker::noop());
     match stream.poll_room(&mut context, place, Priority::UNSAID, bytes) {
         Poll::Ready(room) => Some(room.unwrap()),
@@ -56,10 +56,10 @@ fn room(stream: &Stream, place: &mut Option<InLine>, bytes: usize) -> Option<usi
 }
 
 fn memory<'s>(
-    stream: &'s Stream,
-    place: &mut Option<InLine>,
+    stream: &'s Http2Stream,
+    place: &mut Option<QueuePlace>,
     waker: &Waker,
-) -> Poll<Result<ReadMemory<'s>, Gone>> {
+) -> Poll<Result<ReadMemory<'s>, StreamClosed>> {
     let mut context = Context::from_waker(waker);
     let priority = Priority { is_incremental: false, ..Priority::UNSAID };
     stream.poll_read_memory(&mut context, place, priority, PIECE_BYTES)
@@ -69,18 +69,18 @@ fn memory<'s>(
 async fn windows_are_whole_again_after_responses_that_nobody_takes() {
     locally(async {
         let streams = [1, 3, 5, 7, 9];
-        let (channel, _client) = connection(&streams.map(get).concat()).await;
+        let (io, _client) = connection(&streams.map(get).concat()).await;
         for number in streams {
-            let stream = Stream::new(Rc::clone(&channel), number);
+            let stream = Http2Stream::new(Rc::clone(&io), number);
             stream.send_head(200, b"", false).unwrap();
             assert_eq!(room(&stream, &mut None, PIECE_BYTES), Some(PIECE_BYTES));
             // It is taken back while the file is read.
             let reset = frame(3, 0, number, &8_u32.to_be_bytes());
-            channel.with_frames(|frames| frames.receive(&reset, 0, 0));
-            assert_eq!(stream.send(&[0; PIECE_BYTES], true), Err(Gone));
+            io.with_frames(|frames| frames.receive(&reset, 0, 0));
+            assert_eq!(stream.send(&[0; PIECE_BYTES], true), Err(StreamClosed));
         }
-        channel.with_frames(|frames| frames.receive(&get(11), 0, 0));
-        let stream = Stream::new(Rc::clone(&channel), 11);
+        io.with_frames(|frames| frames.receive(&get(11), 0, 0));
+        let stream = Http2Stream::new(Rc::clone(&io), 11);
         stream.send_head(200, b"", false).unwrap();
         let mut sent_bytes = 0;
         while let Some(room_bytes) = room(&stream, &mut None, PIECE_BYTES) {
@@ -97,9 +97,9 @@ async fn what_threads_read_is_bounded_and_takes_nothing_of_the_windows() {
     locally(async {
         let numbers: Vec<u32> = (0..12).map(|place| 2 * place + 1).collect();
         let said: Vec<u8> = numbers.iter().flat_map(|number| get(*number)).collect();
-        let (channel, _client) = connection(&said).await;
+        let (io, _client) = connection(&said).await;
         let streams: Vec<_> =
-            numbers.iter().map(|number| Stream::new(Rc::clone(&channel), *number)).collect();
+            numbers.iter().map(|number| Http2Stream::new(Rc::clone(&io), *number)).collect();
         streams.iter().for_each(|stream| stream.send_head(200, b"", false).unwrap());
         let (wakes, mut places) = (Arc::new(Wakes::default()), [const { None }; 12]);
         let waker = Waker::from(Arc::clone(&wakes));
@@ -124,10 +124,10 @@ async fn what_threads_read_is_bounded_and_takes_nothing_of_the_windows() {
         assert!(matches!(first, Poll::Ready(Ok(_))));
         drop((first, read));
         // Nor is one that is taken back.
-        channel.with_frames(|it| it.receive(&frame(3, 0, 21, &8_u32.to_be_bytes()), 0, 0));
+        io.with_frames(|it| it.receive(&frame(3, 0, 21, &8_u32.to_be_bytes()), 0, 0));
         let gone = memory(&streams[10], &mut places[10], &waker);
-        assert!(matches!(gone, Poll::Ready(Err(Gone))));
-        assert_eq!(channel.read_bytes.get(), 0);
+        assert!(matches!(gone, Poll::Ready(Err(StreamClosed))));
+        assert_eq!(io.read_bytes.get(), 0);
     })
     .await;
 }
@@ -142,12 +142,12 @@ impl Wake for Wakes {
 }
 
 /// A connection whose client takes nothing, with as much held for it as may be, a stream that goes on, and the client.
-pub(crate) async fn blocked() -> (Rc<Channel>, Stream, Box<TlsStream>) {
+pub(crate) async fn blocked() -> (Rc<Http2Io>, Http2Stream, Box<Stream>) {
     let window = 0x7fff_ffff_u32;
     let settings = frame(4, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat());
     let update = frame(8, 0, 0, &(window - 65_535).to_be_bytes());
-    let (channel, client) = connection(&[settings, update, get(1)].concat()).await;
-    let stream = Stream::new(Rc::clone(&channel), 1);
+    let (io, client) = connection(&[settings, update, get(1)].concat()).await;
+    let stream = Http2Stream::new(Rc::clone(&io), 1);
     stream.send_head(200, b"", false).unwrap();
     let (mut place, mut idle_turns) = (None, 0);
     while idle_turns < 100 {
@@ -155,12 +155,12 @@ pub(crate) async fn blocked() -> (Rc<Channel>, Stream, Box<TlsStream>) {
         while let Some(room_bytes) = room(&stream, &mut place, SMALL_PIECE_BYTES) {
             stream.send(&vec![0; room_bytes], false).unwrap();
         }
-        let flushed = channel.poll_flush(&mut Context::from_waker(Waker::noop()));
+        let flushed = io.poll_flush(&mut Context::from_waker(Waker::noop()));
         let is_idle = flushed.is_pending() && stream.written_bytes() == written_bytes;
         idle_turns = if is_idle { idle_turns + 1 } else { 0 };
         tokio::task::yield_now().await;
     }
-    (channel, stream, client)
+    (io, stream, client)
 }
 
 /// It leaves little of what may be held.
@@ -169,7 +169,7 @@ const SMALL_PIECE_BYTES: usize = 4_000;
 /// Fewer are no flood for how much a blocked client was sent. Answers to them are more than is held for it besides.
 const PINGS: usize = 4_500;
 
-async fn ping(client: &mut TlsStream) {
+async fn ping(client: &mut Stream) {
     client.write_all(&frame(6, 0, 0, &[0; 8]).repeat(PINGS)).await.unwrap();
     client.flush().await.unwrap();
 }
@@ -177,23 +177,23 @@ async fn ping(client: &mut TlsStream) {
 #[tokio::test]
 async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
     locally(async {
-        let (channel, _stream, mut client) = blocked().await;
-        let taken = channel.taken_so_far();
-        let before_bytes = channel.held_bytes();
+        let (io, _stream, mut client) = blocked().await;
+        let taken = io.taken_so_far();
+        let before_bytes = io.held_bytes();
         ping(&mut client).await;
         let mut context = Context::from_waker(Waker::noop());
         let mut idle_turns = 0;
         while idle_turns < 100 {
-            channel.begin_turn(&context, 0);
-            let heard = channel.poll_receive(&mut context);
+            io.begin_turn(&context, 0);
+            let heard = io.poll_receive(&mut context);
             idle_turns += u32::from(heard.is_pending());
-            assert!(channel.poll_flush(&mut context).is_pending());
+            assert!(io.poll_flush(&mut context).is_pending());
             tokio::task::yield_now().await;
         }
-        assert!(channel.with_frames(|frames| frames.end()).is_none());
-        assert_eq!(channel.taken_so_far(), taken);
-        assert!(channel.was_unheard(), "there is room for {before_bytes} bytes and all answers");
-        let held_bytes = channel.held_bytes();
+        assert!(io.with_frames(|frames| frames.end()).is_none());
+        assert_eq!(io.taken_so_far(), taken);
+        assert!(io.was_unheard(), "there is room for {before_bytes} bytes and all answers");
+        let held_bytes = io.held_bytes();
         assert!(held_bytes < 200_000, "{held_bytes} bytes for a client that takes nothing");
     })
     .await;
@@ -202,28 +202,28 @@ async fn a_client_that_takes_nothing_and_goes_on_talking_holds_little() {
 #[tokio::test]
 async fn a_client_that_takes_all_in_the_turn_in_which_it_became_too_much_is_listened_to_again() {
     locally(async {
-        let (channel, _stream, mut client) = blocked().await;
+        let (io, _stream, mut client) = blocked().await;
         ping(&mut client).await;
         let wakes = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&wakes));
         let driver = Context::from_waker(&waker);
         let mut context = Context::from_waker(Waker::noop());
         loop {
-            channel.begin_turn(&driver, 0);
-            assert!(!channel.was_unheard());
-            while channel.poll_receive(&mut context).is_ready() {}
-            if channel.was_unheard() {
+            io.begin_turn(&driver, 0);
+            assert!(!io.was_unheard());
+            while io.poll_receive(&mut context).is_ready() {}
+            if io.was_unheard() {
                 break;
             }
-            channel.end_turn();
+            io.end_turn();
             tokio::task::yield_now().await;
         }
         let mut taken = vec![0; PIECE_BYTES];
-        while channel.poll_flush(&mut context).is_pending() {
+        while io.poll_flush(&mut context).is_pending() {
             assert_ne!(client.read(&mut taken).await.unwrap(), 0);
         }
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
-        channel.end_turn();
+        io.end_turn();
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     })
     .await;

@@ -22,7 +22,8 @@ fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> P
     let mut route = kettle_config::Route::default();
     change(&mut route);
     let names = names.iter().map(|name| kettle_config::Located::not_written((*name).to_owned()));
-    let site = kettle_config::Site { names: names.collect(), ..kettle_config::Site::default() };
+    let mut site = kettle_config::Site { names: names.collect(), ..kettle_config::Site::default() };
+    site.compile_patterns();
     ProxyRoute::new(&site, &route, upstream)
 }
 
@@ -280,6 +281,11 @@ fn a_name_that_the_site_does_not_have_reaches_no_server() {
         (&["*.b.example", "A.example.", "c.example"], "x.y.b.example", "a.example"),
         (&["*.b.example", "A.example.", "c.example"], "b.example:99", "a.example"),
         (&["*.b.example", "A.example.", "c.example"], "evil.example:99", "a.example"),
+        (&["d.*", r"~^e\d\.f$", "a.example"], "d.co.uk:99", "d.co.uk:99"),
+        (&["d.*", r"~^e\d\.f$", "a.example"], "d", "a.example"),
+        (&["d.*", r"~^e\d\.f$", "a.example"], "E7.f", "e7.f"),
+        (&["d.*", r"~^e\d\.f$", "a.example"], "e77.f", "a.example"),
+        (&[r"~^e\d\.f$"], "any.example", "any.example"),
         (&["_", "a.example"], "evil.example", "a.example"),
         (&["_"], "any.example:99", "any.example:99"),
     ] {

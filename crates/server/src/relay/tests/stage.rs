@@ -12,7 +12,7 @@ use kettle_kernel::probe::Capabilities;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy};
-use kettle_tls::stream::{Accepting, Handshaking, TlsStream};
+use kettle_tls::stream::{Accepting, Handshaking, Stream};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, Cipher, SiteGroup, Version, self_signed};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -38,7 +38,7 @@ pub(crate) use Kind::{Tcp, Tls12, Tls13, Unix};
 
 /// The far end of one of the tunnel's connections.
 pub(crate) enum Peer {
-    Tls(Box<TlsStream>),
+    Tls(Box<Stream>),
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -157,7 +157,7 @@ pub(super) async fn connection(kind: Kind, is_accepted: bool) -> (Side, Peer) {
 }
 
 /// A connection with TLS: the side that connected, and the one that accepted.
-pub(crate) async fn tls_pair(kind: Kind) -> (Box<TlsStream>, Box<TlsStream>) {
+pub(crate) async fn tls_pair(kind: Kind) -> (Box<Stream>, Box<Stream>) {
     let (side, peer) = connection(kind, false).await;
     match (side, peer) {
         (Side::Tls(near), Peer::Tls(far)) => (near, far),
@@ -165,7 +165,7 @@ pub(crate) async fn tls_pair(kind: Kind) -> (Box<TlsStream>, Box<TlsStream>) {
     }
 }
 
-async fn connect(socket: TcpStream, version: Version) -> Box<TlsStream> {
+async fn connect(socket: TcpStream, version: Version) -> Box<Stream> {
     #[expect(clippy::disallowed_methods, reason = "it is the server beside it")]
     let trust = Trust::dangerous_anyone();
     let resume_by = ResumeBy::Nothing;
@@ -178,10 +178,10 @@ async fn connect(socket: TcpStream, version: Version) -> Box<TlsStream> {
         ..Policy::default()
     };
     let connector = Connector::new(&policy, settings).expect("an offer");
-    TlsStream::connect(socket, &connector).await.expect("a handshake")
+    Stream::connect(socket, &connector).await.expect("a handshake")
 }
 
-async fn accept(socket: TcpStream) -> Box<TlsStream> {
+async fn accept(socket: TcpStream) -> Box<Stream> {
     let mut accepting = Accepting::begin(socket, &[], &acceptors()).expect("begun");
     loop {
         poll_fn(|context| accepting.poll_progress(context)).await.expect("exchanged");

@@ -9,9 +9,9 @@ use super::stage::{Reply, Stage, head};
 use crate::access_log::RequestId;
 use crate::clock::DateLine;
 use crate::error_page;
-use crate::http1::Edge;
 use crate::redirect::Redirect;
 use crate::request::Presented;
+use crate::response_head::Edge;
 use crate::route::{KnownNames, Router};
 
 fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
@@ -156,12 +156,49 @@ fn a_star_over_https_does_not_stand_for_a_name_that_is_served_in_plain_alone() {
     let reach = Reach::of(&config);
     let known = KnownNames::of(&config, &reach);
     let router = Router::build(&config, &Default::default(), &Default::default(), None).unwrap();
-    let plain = router.of_listener(&config.listeners[1], &reach, &known).unwrap();
+    let plain = router.of_listener(&config.listeners[1], &reach, &known, None).unwrap();
     for (name, is_sent) in [("b.star.example", true), ("plain.star.example", false)] {
         let head = head(&format!("GET / HTTP/1.1\r\nHost: {name}\r\n\r\n"));
         let host = head.host_bytes();
         assert!(plain.site(host, Presented::default()).is_none(), "{name}");
         assert_eq!(plain.https_for(&head).is_some(), is_sent, "{name}");
         assert_eq!(router.site(host, Presented::default()).is_some(), is_sent, "as over HTTPS");
+    }
+}
+
+/// What a site asks of its clients is not got around by a listener that has only a name which says less.
+#[test]
+fn a_name_counts_only_where_no_site_elsewhere_has_it_more_exactly() {
+    let site = |name: &str, port: u16| {
+        format!(
+            "[[listener]]\naddress = \"127.0.0.1:{port}\"\nsites = ['{name}']\n\
+             [[site]]\nnames = ['{name}']\nself_signed = true\n[[site.route]]\nredirect = [{{ to = \"https://x.example/\" }}]\n"
+        )
+    };
+    // From the least exact to the most.
+    let names = [r"~^a\.(?<rest>.+)$", "a.*", "a.b.*", "*.b.c", "a.b.c", r"~\.d$", r"~^b\."];
+    let text: String = names.iter().zip(2..).map(|(name, port)| site(name, port)).collect();
+    let config = kettle_config::parse(&text, Path::new("kettle.toml")).unwrap();
+    let reach = Reach::of(&config);
+    let known = KnownNames::of(&config, &reach);
+    let router = Router::build(&config, &Default::default(), &Default::default(), None).unwrap();
+    let own = |listener| router.of_listener(listener, &reach, &known, None).unwrap();
+    let routers: Vec<_> = config.listeners.iter().map(own).collect();
+    let reached_at = |name: &str| -> Vec<usize> {
+        let is_reached = |number: &usize| {
+            routers[*number].site(Some(name.as_bytes()), Presented::default()).is_some()
+        };
+        (0..routers.len()).filter(is_reached).collect()
+    };
+    for (name, expected) in [
+        ("a.b.c", vec![4]),
+        ("x.b.c", vec![3]),
+        ("a.b.x", vec![2]),
+        ("a.x", vec![1]),
+        // Of one kind none is more exact, and each listener has its own.
+        ("b.d", vec![5, 6]),
+        ("c.c", vec![]),
+    ] {
+        assert_eq!(reached_at(name), expected, "{name}");
     }
 }

@@ -19,12 +19,12 @@ use crate::clock::{Clock, DateLine};
 use crate::files::compressed::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
-use crate::http1::{Edge, write_head};
 use crate::metrics::WorkerMetrics;
 use crate::open_file::OpenFile;
 use crate::request::{Head, Request};
 use crate::respond::{Responder, respond};
 use crate::response::{Answer, Body, Held, LogNotes, Part, Response};
+use crate::response_head::{Edge, write_head};
 use crate::route::Router;
 use crate::spool::Spool;
 

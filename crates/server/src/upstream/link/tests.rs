@@ -7,7 +7,7 @@ use super::*;
 use crate::relay::tests::stage::{Kind, tls_pair};
 
 /// A link to a server that has said something, all of which was read, and its server.
-async fn used(kind: Kind) -> (Link, Box<TlsStream>) {
+async fn used(kind: Kind) -> (Link, Box<Stream>) {
     let (near, mut far) = tls_pair(kind).await;
     let mut link = Link::Tls(near);
     far.seal(&[b"x"]).unwrap();

@@ -24,16 +24,21 @@ pub(super) fn check(
     let own = |(number, site)| Some((site, identities.get(number)?));
     let mut has_all = false;
     for listener in &config.listeners {
-        let shown: Vec<_> = match listener.https() {
+        let (shown, default): (Vec<_>, _) = match listener.https() {
             // Those that name no sites have the same.
-            Some(https) if https.sites.is_empty() && std::mem::replace(&mut has_all, true) => {
-                continue;
+            Some(https) if https.is_common() && std::mem::replace(&mut has_all, true) => continue,
+            Some(_) => {
+                let served = reach.served(listener).into_iter();
+                (served.filter_map(own).collect(), reach.served_default(listener))
             }
-            Some(_) => reach.served(listener).into_iter().filter_map(own).collect(),
-            None if listener.tls().is_some() => reach.sites(listener).filter_map(own).collect(),
+            None if listener.tls().is_some() => {
+                let carried = reach.sites(listener);
+                (carried.filter_map(own).collect(), reach.default_site(listener))
+            }
             None => continue,
         };
-        check_shown(config, &shown, &mut known, diagnostics);
+        let default = default.map(|(_, site)| site);
+        check_shown(config, &shown, default, &mut known, diagnostics);
     }
 }
 
@@ -41,12 +46,14 @@ pub(super) fn check(
 fn check_shown(
     config: &Config,
     shown: &[(&Site, &Vec<Arc<Identity>>)],
+    default: Option<&Site>,
     known: &mut HashSet<Diagnostic>,
     diagnostics: &mut Diagnostics,
 ) {
     let has_some =
         |(site, own): &&(&Site, &Vec<Arc<Identity>>)| has_certificate(site) || !own.is_empty();
-    let default = shown.iter().rfind(|(site, _)| site.default);
+    let is_default = |site: &Site| default.is_some_and(|default| std::ptr::eq(default, site));
+    let default = shown.iter().find(|(site, _)| is_default(site));
     // Where none is the default, the first is shown, and none is asked for anything.
     let asked = default.and_then(|(site, _)| site.client_auth.as_ref());
     let Some((shown_site, shown_own)) =
@@ -55,7 +62,7 @@ fn check_shown(
         return;
     };
     let shown_name = shown_site.names.first().map_or("_", |name| name.value.as_str());
-    for (site, _) in shown.iter().filter(|(site, _)| !site.default) {
+    for (site, _) in shown.iter().filter(|(site, _)| !is_default(site)) {
         for (name, address) in addresses(site) {
             let address = address.to_string();
             let is_covered = shown_own.iter().any(|identity| identity.covers(&address));

@@ -140,7 +140,7 @@ async fn a_client_without_a_certificate_learns_that_one_is_wanted() {
     let tls13 = connector(&only(Version::Tls13), trusting(&authority));
     let (client, server) = sockets().await;
     let hearing = async {
-        let mut client = TlsStream::connect(client, &tls13).await.expect("a client");
+        let mut client = Stream::connect(client, &tls13).await.expect("a client");
         fill(&mut client).await.expect_err("an alert")
     };
     let (error, server) = tokio::join!(hearing, accept(server, &required));

@@ -57,7 +57,7 @@ async fn openssl_is_trusted_by_roots_and_by_its_pin_and_resumed() {
             let connector = connector(&only(version), settings);
             for expected in [Resumption::Full, Resumption::Ticket] {
                 let socket = TcpStream::connect(("127.0.0.1", port)).await.expect("a connection");
-                let mut stream = TlsStream::connect(socket, &connector).await.expect("a client");
+                let mut stream = Stream::connect(socket, &connector).await.expect("a client");
                 assert_eq!(stream.session().unwrap().resumed, expected, "{version:?}");
                 assert_eq!(stream.session().unwrap().alpn, Some(Alpn::new(b"http/1.1")));
                 assert!(stream.session().unwrap().peer.is_some());

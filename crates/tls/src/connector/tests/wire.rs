@@ -54,8 +54,7 @@ async fn meet_over(
         relay(front, back, piece_bytes, bytes_max).await;
         std::future::pending::<()>().await;
     };
-    let met =
-        async { tokio::join!(TlsStream::connect(client, connector), accept(server, acceptors)) };
+    let met = async { tokio::join!(Stream::connect(client, connector), accept(server, acceptors)) };
     tokio::select! {
         outcome = met => outcome,
         () = relayed => unreachable!(),
@@ -98,7 +97,7 @@ pub(super) async fn answered_with(connector: &Connector, answer: &[u8]) -> Strea
         let _ = server.shutdown().await;
         let _ = server.read_to_end(&mut Vec::new()).await;
     };
-    let connecting = async { TlsStream::connect(client, connector).await };
+    let connecting = async { Stream::connect(client, connector).await };
     tokio::join!(connecting, answering).0.err().expect("no handshake")
 }
 
@@ -120,7 +119,7 @@ async fn what_is_not_a_servers_handshake_is_refused() {
 }
 
 /// The handshake of a server that holds back its last flight, to send it with what follows.
-async fn accept_silently(socket: TcpStream, acceptors: &Acceptors) -> Box<TlsStream> {
+async fn accept_silently(socket: TcpStream, acceptors: &Acceptors) -> Box<Stream> {
     let mut accepting = Accepting::begin(socket, &[], acceptors).expect("a start");
     loop {
         poll_fn(|context| accepting.poll_progress(context)).await.expect("bytes");
@@ -146,7 +145,7 @@ async fn what_comes_in_one_read_with_the_last_flight_is_not_lost() {
             server
         };
         let hearing = async {
-            let mut client = TlsStream::connect(client, &connector).await.expect("a client");
+            let mut client = Stream::connect(client, &connector).await.expect("a client");
             hear(&mut client, b"behind").await;
             assert_eq!(fill(&mut client).await.expect("an end"), Filled::Closed);
         };
@@ -154,7 +153,7 @@ async fn what_comes_in_one_read_with_the_last_flight_is_not_lost() {
     }
 }
 
-async fn hear(client: &mut TlsStream, word: &[u8]) {
+async fn hear(client: &mut Stream, word: &[u8]) {
     while client.received().bytes().len() < word.len() {
         assert_eq!(fill(client).await.expect("data"), Filled::Data);
     }
@@ -201,7 +200,7 @@ async fn a_server_may_speak_before_the_clients_finished() {
         }
     };
     let hearing = async {
-        let mut client = TlsStream::connect(client, &connector).await.expect("a client");
+        let mut client = Stream::connect(client, &connector).await.expect("a client");
         hear(&mut client, b"220 ready").await;
     };
     tokio::join!(talking, hearing);

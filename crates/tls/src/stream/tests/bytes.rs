@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::{ByHand, TLS13, connection_at};
 use crate::records::ContentType;
-use crate::stream::{TlsStream, front_pieces};
+use crate::stream::{Stream, front_pieces};
 
 const APPLICATION_DATA: u8 = 23;
 
@@ -28,7 +28,7 @@ fn the_front_of_what_is_written_is_bounded_in_bytes_and_pieces() {
 }
 
 /// Writes until the peer takes no more; returns how much was taken.
-pub(super) async fn fill_up(stream: &mut TlsStream) -> usize {
+pub(super) async fn fill_up(stream: &mut Stream) -> usize {
     let block = vec![b'a'; 2 * WRITE_BYTES];
     let mut context = Context::from_waker(Waker::noop());
     let mut written = 0;
@@ -97,7 +97,7 @@ async fn a_long_record_is_read_in_parts() {
 }
 
 /// A peer that went with bytes unread, so that its end is a reset.
-async fn reset(stream: &mut TlsStream, peer: ByHand) {
+async fn reset(stream: &mut Stream, peer: ByHand) {
     stream.write_all(b"unread").await.expect("taken");
     stream.flush().await.expect("sent");
     peer.socket.peek(&mut [0]).expect("received");
@@ -123,7 +123,7 @@ async fn a_plain_stream_over_a_unix_socket_holds_nothing_back_and_says_no_error(
     let (near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
     near.set_nonblocking(true).unwrap();
     let near = std::net::TcpStream::from(std::os::fd::OwnedFd::from(near));
-    let mut stream = TlsStream::plain(tokio::net::TcpStream::from_std(near).unwrap(), Vec::new());
+    let mut stream = Stream::plain(tokio::net::TcpStream::from_std(near).unwrap(), Vec::new());
     let head = [IoSlice::new(b"head")];
     let taken = poll_fn(|context| stream.poll_kernel_write(context, &head, true)).await.unwrap();
     poll_fn(|context| stream.poll_kernel_push(context)).await.unwrap();

@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use super::{ByHand, TLS12, TLS13, connection_at};
 use crate::control::Alert;
 use crate::records::ContentType;
-use crate::stream::{Filled, OffloadError, StreamError, TlsStream};
+use crate::stream::{Filled, OffloadError, Stream, StreamError};
 
 const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
@@ -16,7 +16,7 @@ const APPLICATION_DATA: u8 = 23;
 /// Whole, and sealed by nobody.
 const FORGED: &[u8] = b"\x17\x03\x03\x00\x20an honest peer did not seal this";
 
-async fn fill(stream: &mut TlsStream) -> Result<Filled, StreamError> {
+async fn fill(stream: &mut Stream) -> Result<Filled, StreamError> {
     poll_fn(|context| stream.poll_fill(context)).await
 }
 

@@ -15,16 +15,16 @@ use crate::records::{AES_GCM_RECORDS_MAX, RecordSealer};
 use crate::sample_keys::{SECRET_BYTES, keys_of};
 use crate::stream::offload::RECORDS_RESERVED;
 use crate::stream::writer::{Answer, KernelOutput, KernelSending, Sending, SendingKey};
-use crate::stream::{Filled, OffloadError, StreamError, TlsStream};
+use crate::stream::{Filled, OffloadError, Stream, StreamError};
 
 /// A connection of which this is taken to be known in the kernel.
-fn in_kernel(sending: KernelSending) -> (TlsStream, ByHand) {
+fn in_kernel(sending: KernelSending) -> (Stream, ByHand) {
     let (mut stream, peer) = connection_at(TLS13, 1);
     stream.writer.sending = Sending::Kernel(sending);
     (stream, peer)
 }
 
-async fn write(stream: &mut TlsStream, bytes: &[u8]) -> Result<usize, StreamError> {
+async fn write(stream: &mut Stream, bytes: &[u8]) -> Result<usize, StreamError> {
     let pieces = [IoSlice::new(bytes)];
     poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await
 }
@@ -60,8 +60,7 @@ async fn what_the_kernel_is_given_is_sent_and_counted() {
     let keys = keys_of(Version::Tls13, Cipher::Aes128Gcm, [7; SECRET_BYTES]).expect("a suite");
     let sealer = RecordSealer::new(keys).expect("a suite");
     stream.writer.kernel_output = Some(Box::new(KernelOutput::new(&sealer, 100)));
-    let counted = |stream: &TlsStream| match (&stream.writer.sending, &stream.writer.kernel_output)
-    {
+    let counted = |stream: &Stream| match (&stream.writer.sending, &stream.writer.kernel_output) {
         (Sending::Kernel(sending), Some(output)) => (sending.records_unchecked, output.bytes),
         _ => panic!("no kernel"),
     };
@@ -109,7 +108,7 @@ async fn what_the_kernel_is_given_is_sent_and_counted() {
 #[tokio::test]
 async fn nothing_goes_out_behind_what_the_kernel_could_not_encrypt() {
     let (mut stream, mut peer) = in_kernel(KERNEL);
-    let TlsStream { writer, socket, .. } = &mut stream;
+    let Stream { writer, socket, .. } = &mut stream;
     let call = || Err(io::Error::from_raw_os_error(EBADMSG));
     let sent = poll_fn(|context| writer.poll_kernel(socket, context, 1, 1, call)).await;
     assert!(matches!(sent, Err(StreamError::Io(_))), "{sent:?}");

@@ -16,7 +16,7 @@ use crate::buffers::Queue;
 use crate::control::Peer;
 use crate::records::raw::RawSealer;
 use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
-use crate::stream::{Filled, StreamError, TlsStream};
+use crate::stream::{Filled, Stream, StreamError};
 
 /// What a server made of what it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) fn to_kettle(suite: CipherSuite, said: &[Said], pieces: &[usize]) -> 
         socket.set_nodelay(true).expect("TCP");
         let (mut reading, mut writing) = socket.into_split();
         let (accepted, _) = listener.accept().await.expect("a connection");
-        let mut stream = TlsStream::new(accepted, established, Peer::Client);
+        let mut stream = Stream::new(accepted, established, Peer::Client);
         let mut client = Client::new(version, &secrets, updater);
         let wire = client.write(said);
         let write = async {
@@ -159,7 +159,7 @@ pub(super) fn to_kettle(suite: CipherSuite, said: &[Said], pieces: &[usize]) -> 
     })
 }
 
-async fn serve(stream: &mut TlsStream) -> (Verdict, &'static str, Vec<u8>) {
+async fn serve(stream: &mut Stream) -> (Verdict, &'static str, Vec<u8>) {
     let mut data = Vec::new();
     let (verdict, what) = loop {
         let filled = poll_fn(|context| stream.poll_fill(context)).await;

@@ -9,13 +9,13 @@ use super::{ByHand, TLS12, TLS13, connection_at};
 use crate::buffers::Queue;
 use crate::stream::reader::Received;
 use crate::stream::receive::poll_readable;
-use crate::stream::{Filled, TlsStream};
+use crate::stream::{Filled, Stream};
 
 const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
 
 /// Sends this and waits until it has come.
-async fn say(stream: &TlsStream, peer: &mut ByHand, bytes: &[u8]) {
+async fn say(stream: &Stream, peer: &mut ByHand, bytes: &[u8]) {
     peer.socket.write_all(bytes).expect("sent");
     stream.tcp().readable().await.expect("received");
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::Stream;
 use rustls::{CipherSuite, ClientConnection};
 
 use crate::harness::{accept, client_connection};
@@ -87,7 +87,7 @@ pub struct Tls {
 
 impl Tls {
     /// With its other end, both after the handshake.
-    pub async fn connect(suite: CipherSuite) -> (Self, Box<TlsStream>) {
+    pub async fn connect(suite: CipherSuite) -> (Self, Box<Stream>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let thread = std::thread::spawn(move || {

@@ -5,49 +5,36 @@ use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::task::{Context, Poll};
 
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::task::yield_now;
 
-use super::{BodySource, RequestBody};
-use crate::http2::Stream;
+use super::RequestBody;
+use crate::http2::Http2Stream;
 
 /// The client has gone.
 #[derive(Debug)]
-pub(crate) struct Departed;
+pub(crate) struct Disconnected;
 
 impl<'c> RequestBody<'c> {
     /// Waits for something, but not for the sake of a client that has gone. One that only said close_notify gets its answer; what
     /// one sends ahead is kept, up to a bound, for the next request.
     ///
     /// # Errors
-    /// [`Departed`].
+    /// [`Disconnected`].
     pub(crate) async fn while_there<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Departed> {
-        let departure = async {
-            match &mut self.source {
-                BodySource::Nothing { .. } => pending().await,
-                BodySource::Tls(source) => drop(departure(source.stream).await),
-                BodySource::Stream(source) => {
-                    poll_fn(|context| source.stream.poll_left(context)).await;
-                }
-            }
-        };
+    ) -> Result<T, Disconnected> {
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = departure => Err(Departed),
+            () = self.source.disconnected() => Err(Disconnected),
         }
     }
 
     /// Ready when the client of a stream has gone. Of what has a connection of its own the data tells, once it was read.
     pub(crate) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
-        let stream = match &self.source {
-            BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source) => Some(source.stream),
-        };
-        poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_left(context)))
+        self.source.taken_back()
     }
 
     /// The client, to look at while nothing is read of it.
@@ -56,22 +43,12 @@ impl<'c> RequestBody<'c> {
     }
 }
 
-impl BodySource<'_> {
-    pub(super) fn client(&self) -> ClientWatch<'_> {
-        match self {
-            Self::Nothing { .. } => ClientWatch::Nobody,
-            Self::Tls(source) => ClientWatch::Tls(source.stream),
-            Self::Stream(source) => ClientWatch::Stream(source.stream),
-        }
-    }
-}
-
 /// Whoever waits for a response.
 #[derive(Clone, Copy)]
 pub(crate) enum ClientWatch<'b> {
     Nobody,
-    Tls(&'b TlsStream),
-    Stream(&'b Stream),
+    Tls(&'b Stream),
+    Stream(&'b Http2Stream),
 }
 
 impl ClientWatch<'_> {
@@ -87,7 +64,7 @@ impl ClientWatch<'_> {
 
 /// Ends when a client has gone that waits for its response: with its FIN, whatever it said in front of that. A close_notify alone
 /// only ends what it sends.
-pub(crate) async fn departure(client: &mut TlsStream) -> StreamError {
+pub(crate) async fn disconnect(client: &mut Stream) -> StreamError {
     match poll_fn(|context| poll_ahead(client, context)).await {
         Err(error) => return error,
         // What it still sends says nothing (RFC 8446 §6.1), and its FIN stands behind that.
@@ -110,10 +87,7 @@ enum Ahead {
     Goodbye,
 }
 
-fn poll_ahead(
-    client: &mut TlsStream,
-    context: &mut Context<'_>,
-) -> Poll<Result<Ahead, StreamError>> {
+fn poll_ahead(client: &mut Stream, context: &mut Context<'_>) -> Poll<Result<Ahead, StreamError>> {
     while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
         match std::task::ready!(client.poll_fill(context))? {
             Filled::Data => {}

@@ -13,13 +13,13 @@ use crate::http2::StreamProgress;
 
 /// The stream that is alone so far.
 #[derive(Default)]
-pub(super) struct Fresh {
+pub(super) struct InlineStream {
     alone: Option<(ServedStream, Rc<StreamProgress>)>,
 }
 
 type ServedStream = Pin<Box<dyn Future<Output = ()>>>;
 
-impl Fresh {
+impl InlineStream {
     /// Takes a stream.
     pub(super) fn begin(
         &mut self,

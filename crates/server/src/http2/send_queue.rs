@@ -12,7 +12,7 @@ use kettle_http::h2::Priority;
 
 /// Those that wait for the same, to send or for a thread to read, the next one first.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct SendQueue {
     waiting: RefCell<BTreeMap<Rank, Option<Waker>>>,
     turns: Cell<u64>,
 }
@@ -20,26 +20,26 @@ pub(super) struct Line {
 /// Urgency, whether it is incremental, and its turn: the number of its stream, or one of its own each time.
 type Rank = (u8, bool, u64);
 
-/// A place in the line, until it is dropped.
-pub(crate) struct InLine {
-    line: Rc<Line>,
+/// A place in the queue, until it is dropped.
+pub(crate) struct QueuePlace {
+    queue: Rc<SendQueue>,
     place: Rank,
 }
 
-impl Line {
+impl SendQueue {
     /// Whether nobody waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
 
     /// Takes a place for a stream of this number.
-    pub(super) fn enter(self: &Rc<Self>, priority: Priority, stream: u32) -> InLine {
+    pub(super) fn enter(self: &Rc<Self>, priority: Priority, stream: u32) -> QueuePlace {
         let Priority { urgency, is_incremental } = priority;
         self.turns.set(self.turns.get() + 1);
         let turn = if is_incremental { self.turns.get() } else { u64::from(stream) };
         let place = (urgency, is_incremental, turn);
         self.waiting.borrow_mut().insert(place, None);
-        InLine { line: Rc::clone(self), place }
+        QueuePlace { queue: Rc::clone(self), place }
     }
 
     /// There may be room for the first of them. Whoever is woken in vain waits again.
@@ -51,7 +51,7 @@ impl Line {
     }
 }
 
-impl InLine {
+impl QueuePlace {
     /// Whether it is where this priority belongs.
     pub(super) fn is_for(&self, priority: Priority) -> bool {
         (self.place.0, self.place.1) == (priority.urgency, priority.is_incremental)
@@ -60,7 +60,7 @@ impl InLine {
     /// Ready when nobody is before it.
     pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<()> {
         let is_first =
-            self.line.waiting.borrow().first_key_value().is_none_or(|it| *it.0 == self.place);
+            self.queue.waiting.borrow().first_key_value().is_none_or(|it| *it.0 == self.place);
         if is_first {
             return Poll::Ready(());
         }
@@ -71,14 +71,14 @@ impl InLine {
     /// Has it woken when there is room and it is the first.
     pub(super) fn wait(&self, context: &Context<'_>) {
         let waker = Some(context.waker().clone());
-        self.line.waiting.borrow_mut().insert(self.place, waker);
+        self.queue.waiting.borrow_mut().insert(self.place, waker);
     }
 }
 
-impl Drop for InLine {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
-        self.line.waiting.borrow_mut().remove(&self.place);
-        self.line.wake_first();
+        self.queue.waiting.borrow_mut().remove(&self.place);
+        self.queue.wake_first();
     }
 }
 
@@ -88,16 +88,16 @@ mod tests {
 
     #[test]
     fn the_most_urgent_comes_first_and_those_alike_in_turns() {
-        let line = Rc::new(Line::default());
+        let queue = Rc::new(SendQueue::default());
         let mut context = Context::from_waker(Waker::noop());
         let [low, turns, usual] = [(5, false), (3, true), (3, false)]
             .map(|(urgency, is_incremental)| Priority { urgency, is_incremental });
         let places = [
-            line.enter(low, 7),
-            line.enter(low, 5),
-            line.enter(turns, 9),
-            line.enter(turns, 1),
-            line.enter(usual, 11),
+            queue.enter(low, 7),
+            queue.enter(low, 5),
+            queue.enter(turns, 9),
+            queue.enter(turns, 1),
+            queue.enter(usual, 11),
         ];
         let mut left: Vec<_> = places.into_iter().enumerate().collect();
         let mut order = Vec::new();
@@ -106,6 +106,6 @@ mod tests {
             order.push(left.remove(first.unwrap()).0);
         }
         assert_eq!(order, [4, 2, 3, 1, 0]);
-        assert!(line.is_empty());
+        assert!(queue.is_empty());
     }
 }

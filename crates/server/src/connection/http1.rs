@@ -5,30 +5,30 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use kettle_config::{Listener, TxPathChoice};
+use kettle_config::{HttpsListener, Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{HeadProgress, ParseRequest};
 use kettle_http::{HeadLimits, HttpVersion, Method};
-use kettle_kernel::socket;
+use kettle_kernel::{bug, socket};
 use kettle_tls::Session;
-use kettle_tls::stream::{Filled, TlsStream};
+use kettle_tls::stream::{Filled, Stream};
 
 use super::{Connection, End};
 use crate::access_log::ResponseEntry;
 use crate::deadlines::{Interrupt, Stage};
-use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
-use crate::http1::{Edge, write_head};
+use crate::deliver::{Delivered, Delivery, DeliveryError, Outset, PathPreference};
 use crate::open_file::OpenFile;
-use crate::request::{Beside, BodyError, Client, Head, OfConnection, Request, TlsSource};
+use crate::request::{BodyError, Client, ConcurrentUpload, ConnectionSource, Head, Request};
 use crate::respond::{self, respond};
 use crate::response::{Answer, Body, Logged, Nothing, Response};
+use crate::response_head::{Edge, write_head};
 use crate::setup::Answering;
 use crate::tx_path::{Reason, TxPath};
 use crate::upstream::Trace;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
-pub(super) struct CycleState {
+pub(super) struct Http1State {
     /// Requests answered so far.
     answered: u64,
     /// Whether the time for the current request's head is running.
@@ -36,7 +36,7 @@ pub(super) struct CycleState {
     progress: HeadProgress,
 }
 
-impl CycleState {
+impl Http1State {
     /// In front of the first request, whose time is running already if it `is_started`.
     pub(super) fn first(is_started: bool) -> Self {
         Self { is_started, ..Self::default() }
@@ -44,14 +44,14 @@ impl CycleState {
 }
 
 /// When a request's head was complete, which of its connection it is, and whose.
-pub(super) struct Arrival {
+pub(super) struct RequestStart {
     time: SystemTime,
     instant: Instant,
     number: u64,
     pub(super) client: Client,
 }
 
-impl Arrival {
+impl RequestStart {
     pub(super) fn now(number: u64, client: Client) -> Self {
         Self { time: SystemTime::now(), instant: Instant::now(), number, client }
     }
@@ -69,10 +69,10 @@ enum ReceivedHead {
 
 impl Connection {
     /// Serves the next request.
-    pub(super) async fn cycle(
+    pub(super) async fn exchange(
         &mut self,
-        stream: &mut TlsStream,
-        state: &mut CycleState,
+        stream: &mut Stream,
+        state: &mut Http1State,
     ) -> Result<(), End> {
         let (head, framing) = loop {
             match self.take_head(stream, state) {
@@ -93,15 +93,15 @@ impl Connection {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         };
-        let arrival = Arrival::now(state.answered, self.client(Some(&head), state.answered));
+        let start = RequestStart::now(state.answered, self.client(Some(&head), state.answered));
         let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
-        let source = TlsSource {
+        let source = ConnectionSource {
             stream: &mut *stream,
             deadline: &deadline,
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
-        let mut request = Request::new(head, framing, source, arrival.client.clone());
+        let mut request = Request::new(head, framing, source, start.client.clone());
         let responder = &self.worker.responder;
         let (mut response, upgraded) =
             match respond(responder, answering.router(), &mut request).await {
@@ -111,18 +111,20 @@ impl Connection {
                 Answer::Nothing(nothing) => {
                     let Request { head, body, .. } = request;
                     drop(body);
-                    self.log_unsent(stream.session(), &head, &nothing, &arrival);
+                    self.log_unsent(stream.session(), &head, &nothing, &start);
                     return Err(End::Quiet);
                 }
             };
         let closes = upgraded.is_none() && self.closes_after(&mut request, state, &response.body);
-        if let Some((stream, beside)) = request.body.stream_and_rest() {
-            let head = Some(&*request.head);
-            self.deliver(stream, beside, head, &mut response, closes, &arrival).await?;
-            if let Some(mut upgraded) = upgraded {
-                upgraded.path = self.preference(&response).choice;
-                return Err(End::Upgraded(upgraded));
-            }
+        let Some((client, upload)) = request.body.stream_and_upload() else {
+            let _ = bug!("a request over HTTP/1.1 has its connection");
+            return Err(End::Broken);
+        };
+        let head = Some(&*request.head);
+        self.deliver(client, upload, head, &mut response, closes, &start).await?;
+        if let Some(mut upgraded) = upgraded {
+            upgraded.path = self.preference(&response).choice;
+            return Err(End::Upgraded(upgraded));
         }
         // Their memory is given back before the rest of the request's body is waited for.
         drop((request.head, response));
@@ -150,7 +152,7 @@ impl Connection {
             it.address.value == now.address.value && it.kind.as_str() == now.kind.as_str()
         };
         let listener = same.or_else(|| new.listeners.iter().position(is_successor));
-        let names_none = now.https().is_some_and(|https| https.sites.is_empty());
+        let names_none = now.https().is_some_and(HttpsListener::is_common);
         let is_taken = match (session, listener) {
             (None, listener) => listener.is_some() && now.http().is_some(),
             (Some(session), Some(listener)) => {
@@ -185,16 +187,16 @@ impl Connection {
     /// Answers what never became a request with an error, and logs it. The connection's own configuration does.
     pub(super) async fn refuse(
         &self,
-        stream: &mut TlsStream,
+        stream: &mut Stream,
         head: Option<&Head>,
         status: u16,
         number: u64,
     ) -> End {
-        let arrival = Arrival::now(number, self.client(head, number));
+        let start = RequestStart::now(number, self.client(head, number));
         let (files, router) = (&self.worker.responder.files, self.snapshot.router(self.listener));
-        let (presented, id) = (stream.session().into(), &arrival.client.request_id);
+        let (presented, id) = (stream.session().into(), &start.client.request_id);
         let mut response = respond::refuse(files, router, head, presented, status, id).await;
-        match self.deliver(stream, None, head, &mut response, true, &arrival).await {
+        match self.deliver(stream, None, head, &mut response, true, &start).await {
             Ok(()) => End::Announced,
             Err(end) => end,
         }
@@ -202,7 +204,7 @@ impl Connection {
 
     /// Waits for more of the next request: long for its first byte, shortly for its end. Before
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
-    async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
+    async fn receive(&self, stream: &mut Stream, state: &mut Http1State) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
         let has_begun_one = has_begun(stream.received().bytes());
         let filled = if !has_begun_one && state.answered > 0 {
@@ -229,7 +231,7 @@ impl Connection {
     }
 
     /// Takes the head of a request out of what was received.
-    fn take_head(&self, stream: &mut TlsStream, state: &mut CycleState) -> ReceivedHead {
+    fn take_head(&self, stream: &mut Stream, state: &mut Http1State) -> ReceivedHead {
         let received = stream.received().bytes();
         if received.is_empty() {
             return ReceivedHead::Part;
@@ -256,7 +258,7 @@ impl Connection {
     }
 
     /// Whether the connection ends with the response to this request.
-    fn closes_after(&mut self, request: &mut Request<'_>, state: &CycleState, body: &Body) -> bool {
+    fn closes_after(&mut self, request: &mut Request<'_>, state: &Http1State, body: &Body) -> bool {
         let Some(stream) = request.body.stream() else { return true };
         if stream.must_close() || !self.follow_reload(stream.session()) {
             return true;
@@ -305,12 +307,12 @@ impl Connection {
     /// Sends a response and logs it, whatever became of it.
     async fn deliver(
         &self,
-        stream: &mut TlsStream,
-        beside: Option<Beside<'_, OfConnection<'_>>>,
+        stream: &mut Stream,
+        upload: Option<ConcurrentUpload<'_>>,
         request: Option<&Head>,
         response: &mut Response,
         closes: bool,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) -> Result<(), End> {
         let edge = Edge {
             date_line: self.worker.date_line(),
@@ -327,21 +329,21 @@ impl Connection {
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes, beside);
-        let preference = self.preference(response);
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();
-        let body = &mut response.body;
-        let outcome = delivery.send(&head, body, is_chunked, preference).await;
+        let preference = self.preference(response);
+        let outset = Outset { head, is_chunked, is_last: closes, preference };
+        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, upload, outset);
+        let outcome = delivery.send(&mut response.body).await;
         let delivered = delivery.delivered();
         if let Err(DeliveryError::BodyCutShort(error)) = &outcome {
             response.note_cut(error);
         }
-        let has_begun = delivery.has_begun();
-        let head_bytes = if has_begun { head.len() as u64 } else { 0 };
-        let bytes_sent = head_bytes + delivered.body_bytes;
+        let begun_bytes = delivery.begun_bytes();
+        let head = delivery.into_buffer();
+        let bytes_sent = begun_bytes + delivered.body_bytes;
         let session = stream.session();
-        self.log(session, request, response.logged(), bytes_sent, &delivered, arrival);
+        self.log(session, request, response.logged(), bytes_sent, &delivered, start);
         self.worker.recycle(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
@@ -353,7 +355,7 @@ impl Connection {
                 // A client that broke TLS meanwhile is told. As little as a cut, the alert says that this was all.
                 true => End::Violation,
                 // Of a response that never began nothing can be taken for the whole.
-                false if stream.is_key_refused() && !has_begun => End::Quiet,
+                false if stream.is_key_refused() && begun_bytes == 0 => End::Quiet,
                 false => End::CutShort,
             }
         })
@@ -404,9 +406,9 @@ impl Connection {
         session: Option<&Session>,
         head: &Head,
         nothing: &Nothing,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) {
-        self.log(session, Some(head), nothing.logged(), 0, &Delivered::NOTHING, arrival);
+        self.log(session, Some(head), nothing.logged(), 0, &Delivered::NOTHING, start);
     }
 
     /// Counts an answer, and writes its line; over plain HTTP there is no session.
@@ -417,10 +419,10 @@ impl Connection {
         Logged { status, notes, destination }: Logged<'_>,
         bytes_sent: u64,
         delivered: &Delivered,
-        arrival: &Arrival,
+        start: &RequestStart,
     ) {
         let metrics = &self.worker.metrics;
-        let duration = arrival.instant.elapsed();
+        let duration = start.instant.elapsed();
         metrics.response(delivered.path, status, bytes_sent, duration);
         // A plain response has no preferred path.
         if let Some(reason) = delivered.reason.filter(|_| delivered.path != TxPath::Plain) {
@@ -436,8 +438,8 @@ impl Connection {
             return;
         }
         let entry = ResponseEntry {
-            time: arrival.time,
-            remote: arrival.client.address,
+            time: start.time,
+            remote: start.client.address,
             host: head.and_then(|head| head.host_bytes()),
             method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
             target: head.map_or(&[], |head| head.raw_target().as_bytes()),
@@ -456,8 +458,8 @@ impl Connection {
             user_agent: head.and_then(|head| head.header("user-agent")),
             duration,
             connection: self.number,
-            request_number: arrival.number,
-            request_id: &arrival.client.request_id,
+            request_number: start.number,
+            request_id: &start.client.request_id,
             completed: delivered.completed,
         };
         self.worker.log.record(destination, &entry);

@@ -13,25 +13,25 @@ use kettle_http::h2;
 use kettle_kernel::bug;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
-use kettle_tls::stream::{Filled, StreamError, TlsStream};
+use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::sync::Semaphore;
 
-use super::priority::Line;
+use super::send_queue::SendQueue;
 use super::written::{StreamProgress, Written};
 use crate::offloads::Offloads;
 use crate::tx_path::Reason;
 use sealed_by::SealedBy;
 
 /// What the connection and its streams share.
-pub(crate) struct Channel {
-    tls: RefCell<Box<TlsStream>>,
+pub(crate) struct Http2Io {
+    tls: RefCell<Box<Stream>>,
     /// HTTP/2 itself, an `h2::Connection`: what frames mean, and those that are due.
     pub(super) frames: RefCell<h2::Connection>,
     written: RefCell<Written>,
     /// Who waits to send.
-    pub(super) line: Rc<Line>,
+    pub(super) queue: Rc<SendQueue>,
     /// Who waits until a thread may read for it.
-    pub(super) readers: Rc<Line>,
+    pub(super) readers: Rc<SendQueue>,
     offloads: Rc<Offloads>,
     /// Whoever receives, and sends what is due.
     driver: RefCell<Option<Waker>>,
@@ -66,18 +66,18 @@ pub(crate) struct Channel {
 
 /// Nobody listens any more: the client took its request back, or the connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gone;
+pub(crate) struct StreamClosed;
 
-impl Channel {
+impl Http2Io {
     /// One for these frames.
-    pub(crate) fn new(tls: Box<TlsStream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
+    pub(crate) fn new(tls: Box<Stream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
         let sealed_by = if tls.takes_plaintext() { SealedBy::Kernel } else { SealedBy::User };
         Self {
             is_plain: tls.is_plain(),
             tls: RefCell::new(tls),
             frames: RefCell::new(frames),
             written: RefCell::default(),
-            line: Rc::default(),
+            queue: Rc::default(),
             readers: Rc::default(),
             offloads,
             driver: RefCell::default(),
@@ -211,7 +211,7 @@ impl Channel {
         self.is_blocked.set(flushed.is_pending());
         self.settle();
         if self.has_room(0) {
-            self.line.wake_first();
+            self.queue.wake_first();
         }
         flushed
     }
@@ -308,7 +308,7 @@ impl Channel {
         stream: (u32, &Rc<StreamProgress>),
         payload: &[u8],
         is_end: bool,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), StreamClosed> {
         let head = self.frames.borrow_mut().data_head(stream.0, payload.len(), is_end)?;
         self.written_bytes.set(self.written_bytes.get() + payload.len() as u64);
         let whole_bytes = self.staged_bytes() + head.len() + payload.len();
@@ -325,7 +325,7 @@ impl Channel {
         self.wake_driver();
         written.map_err(|failure| {
             self.failure.set(Some(failure));
-            Gone
+            StreamClosed
         })
     }
 
@@ -454,19 +454,19 @@ impl Channel {
     }
 
     /// The connection, once nobody serves its streams.
-    pub(crate) fn into_stream(self) -> Box<TlsStream> {
+    pub(crate) fn into_stream(self) -> Box<Stream> {
         self.tls.into_inner()
     }
 }
 
-impl From<h2::ErrorCode> for Gone {
+impl From<h2::ErrorCode> for StreamClosed {
     fn from(_: h2::ErrorCode) -> Self {
         Self
     }
 }
 
-impl From<Gone> for io::Error {
-    fn from(_: Gone) -> Self {
+impl From<StreamClosed> for io::Error {
+    fn from(_: StreamClosed) -> Self {
         io::ErrorKind::ConnectionReset.into()
     }
 }

@@ -4,16 +4,17 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h2::Incoming;
 use kettle_tls::Session;
 
-use super::{BodyError, patience};
+use super::{BodyError, Reading, patience};
 use crate::deadlines::{Interrupt, LazyDeadline, Stage};
-use crate::http2::{Gone, Stream};
+use crate::http2::{Http2Stream, StreamClosed};
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {
-    pub(super) stream: &'c Stream,
+    pub(super) stream: &'c Http2Stream,
     /// What its connection agreed on.
     pub(super) session: Option<&'c Session>,
     /// The stream's own deadline.
@@ -21,11 +22,9 @@ pub struct StreamSource<'c> {
     /// How long the client may send nothing.
     timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.
-    pub(super) discard_bytes_max: u64,
+    discard_bytes_max: u64,
     /// What was given out last.
     pub(super) data: Bytes,
-    /// How much there has been.
-    pub(super) total_bytes: u64,
     /// The lines of its trailer section, once its end was read.
     pub(super) trailers: Vec<u8>,
 }
@@ -34,7 +33,7 @@ impl<'c> StreamSource<'c> {
     /// The body of a stream whose client may send nothing for `timeout`, and of which no more than `discard_bytes_max` are
     /// read only to be thrown away.
     pub(crate) fn new(
-        stream: &'c Stream,
+        stream: &'c Http2Stream,
         session: Option<&'c Session>,
         deadline: &'c LazyDeadline<'c>,
         timeout: Duration,
@@ -47,14 +46,55 @@ impl<'c> StreamSource<'c> {
             timeout,
             discard_bytes_max,
             data: Bytes::new(),
-            total_bytes: 0,
             trailers: Vec::new(),
         }
     }
 
-    /// The next data; `None` at the end. The client gets room for as much when the next is asked for.
-    /// `waited` grows by how long the client was waited for, after so many bytes.
+    /// Takes in the next data, and returns its length; `None` at the end. The client gets room for as much when the next is asked
+    /// for.
     pub(super) async fn next(
+        &mut self,
+        Reading { total_bytes, waited, .. }: Reading<'_>,
+        bytes_max: u64,
+        stage: Stage,
+    ) -> Result<Option<usize>, BodyError> {
+        // What nobody wants earns no time.
+        let earning_bytes = if stage == Stage::Idle { 0 } else { *total_bytes };
+        let next = self.incoming(stage, waited, earning_bytes).await?;
+        let Some(next) = next else { return Ok(None) };
+        *total_bytes = total_bytes.saturating_add(next.len() as u64);
+        if *total_bytes > bytes_max {
+            return Err(BodyError::TooLong);
+        }
+        self.data = next;
+        Ok(Some(self.data.len()))
+    }
+
+    /// Reads past the rest. What is left of it after that is of no interest.
+    pub(super) async fn discard(
+        &mut self,
+        Reading { framing, reader, total_bytes, waited }: Reading<'_>,
+        is_awaited: bool,
+    ) -> Result<(), BodyError> {
+        if is_awaited {
+            return Ok(());
+        }
+        let bytes_max = total_bytes.saturating_add(self.discard_bytes_max);
+        if matches!(framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
+            return Err(BodyError::TooLong);
+        }
+        *waited = Duration::ZERO;
+        loop {
+            let reading = Reading { framing, reader, total_bytes, waited };
+            if self.next(reading, bytes_max, Stage::Idle).await?.is_none() {
+                return Ok(());
+            }
+            self.data = Bytes::new();
+        }
+    }
+
+    /// What comes next. `waited` grows by how long the client was waited for, after so many bytes.
+    async fn incoming(
         &mut self,
         stage: Stage,
         waited: &mut Duration,
@@ -74,7 +114,7 @@ impl<'c> StreamSource<'c> {
             match next {
                 Err(Interrupt::Expired) if was_shut => {}
                 Err(_) => return Err(BodyError::TimedOut),
-                Ok(Err(Gone)) => return Err(BodyError::Ended),
+                Ok(Err(StreamClosed)) => return Err(BodyError::Ended),
                 Ok(Ok(Incoming::End(trailers))) => {
                     self.trailers = trailers.map_err(BodyError::Malformed)?;
                     return Ok(None);
@@ -92,7 +132,7 @@ impl<'c> StreamSource<'c> {
         let status = head.split(|byte| *byte == b' ').nth(1);
         let status = status.and_then(|word| str::from_utf8(word).ok()?.parse().ok());
         let sent = self.stream.send_head(status.ok_or(BodyError::Ended)?, head, false);
-        sent.map_err(|Gone| BodyError::Ended)
+        sent.map_err(|StreamClosed| BodyError::Ended)
     }
 }
 

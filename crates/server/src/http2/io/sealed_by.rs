@@ -1,6 +1,6 @@
 //! Who encrypts what a connection that speaks HTTP/2 sends.
 
-use super::Channel;
+use super::Http2Io;
 use crate::tx_path::{Reason, TxPath};
 
 /// Who encrypts.
@@ -13,7 +13,7 @@ pub(super) enum SealedBy {
     Kernel,
 }
 
-impl Channel {
+impl Http2Io {
     /// Has what is written from now on encrypted by the kernel, if it can.
     pub(crate) fn ask_for_kernel(&self) {
         if self.sealed_by.get() == SealedBy::User {

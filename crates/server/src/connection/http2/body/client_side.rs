@@ -1,0 +1,179 @@
+//! A stream as the client's side of an exchange.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_http::h2::Incoming;
+use kettle_tls::stream::StreamError;
+use tokio::time::timeout;
+
+use super::{Outgoing, closed};
+use crate::deadlines::Pace;
+use crate::deliver::{ClientSide, DeliveryError, Piece, Sent, cut_short, poll_meanwhile};
+use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
+use crate::request::{BodyError, ConcurrentUpload, PieceSource};
+use crate::upstream::{UpstreamBody, UpstreamError};
+
+/// The stream, and where it stands among the others.
+pub(in crate::connection::http2) struct StreamSide<'s> {
+    pub(super) stream: &'s Http2Stream,
+    /// Its place before others, as long as nothing but them keeps it waiting.
+    pub(super) place: Option<QueuePlace>,
+}
+
+impl<'s> ClientSide<'s> for Outgoing<'s> {
+    type Source = StreamSide<'s>;
+    /// Each of many streams would hold one piece more.
+    const LOOKS_AHEAD: bool = false;
+    const IS_DIRECT: bool = false;
+
+    fn source(&mut self) -> &mut StreamSide<'s> {
+        &mut self.client
+    }
+
+    fn take_upload(&mut self) -> Option<ConcurrentUpload<'s>> {
+        self.upload.take()
+    }
+
+    fn disconnected(&mut self) -> impl Future<Output = StreamError> {
+        poll_fn(|context| self.client.poll_left(context))
+    }
+
+    async fn unless_gone<T>(
+        &mut self,
+        limit: Duration,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
+    ) -> Result<T, DeliveryError> {
+        let client = &mut self.client;
+        let next = poll_fn(|context| match poll(context) {
+            Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
+            Poll::Pending => client.poll_left(context).map(|error| Err(error.into())),
+        });
+        let next = timeout(limit, next).await;
+        next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
+    }
+
+    fn pace(&mut self) -> &mut Option<Pace> {
+        &mut self.pace
+    }
+
+    fn ticks(&self) -> u32 {
+        self.deadline.ticks()
+    }
+
+    /// Its windows need not be open.
+    fn could_send(&self, since: u32) -> bool {
+        let shut = self.client.stream.shut_ticks(self.deadline.ticks());
+        shut.is_none_or(|shut| shut < since)
+    }
+
+    /// Their windows and their priorities say whose turn it is.
+    async fn end_turn(&self) {}
+
+    /// Where it is encrypted is the connection's matter.
+    async fn begin_whole(&mut self, _bytes: u64, _is_file: bool) -> Sent {
+        Ok(())
+    }
+
+    fn end_whole(&mut self, _bytes: u64) -> Sent {
+        Ok(())
+    }
+
+    async fn begin_growing(&mut self, _bytes: u64) -> Sent {
+        Ok(())
+    }
+
+    async fn begin_upstream(&mut self, _body: &UpstreamBody) -> Sent {
+        self.pace = Some(Pace::new(self.write_timeout));
+        Ok(())
+    }
+
+    async fn send_piece(&mut self, piece: Piece<'_>, _is_end: bool) -> Sent {
+        match piece {
+            Piece::Memory(bytes) => self.memory(bytes).await,
+            Piece::File(file, span) => self.file(file, span).await,
+        }
+    }
+
+    /// Frames tell their own length.
+    async fn send_chunk(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {
+        self.send_piece(piece, is_end).await
+    }
+
+    async fn send_waiting(&mut self) -> Sent {
+        Ok(())
+    }
+
+    async fn pass(&mut self, piece: Bytes, trailers: Option<Vec<u8>>) -> Sent {
+        self.memory(&piece).await?;
+        match trailers {
+            Some(trailers) => self.end(&trailers).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send_direct(&mut self, _body: &mut UpstreamBody) -> Sent {
+        Ok(())
+    }
+
+    async fn end(&mut self, trailers: &[u8]) -> Sent {
+        let ended = match self.left_bytes {
+            Some(_) => Ok(()),
+            None if trailers.is_empty() => self.client.stream.end(),
+            None => self.client.stream.send_trailers(trailers),
+        };
+        ended.map_err(closed)
+    }
+
+    async fn send_meanwhile(
+        &mut self,
+        mut piece: Bytes,
+        body: &mut UpstreamBody,
+        upload: &mut ConcurrentUpload<'_>,
+    ) -> Sent {
+        let priority = self.priority;
+        while !piece.is_empty() {
+            let moved_bytes = upload.moved_bytes;
+            let room = self.patiently(|client, context| {
+                let StreamSide { stream, place } = client;
+                match stream.poll_room(context, place, priority, piece.len()) {
+                    Poll::Pending => poll_meanwhile(client, body, upload, context).map_ok(|()| 0),
+                    room => room.map_err(closed),
+                }
+            });
+            let room_bytes = room.await?;
+            if let Some(pace) = &mut self.pace {
+                pace.took(room_bytes as u64 + upload.moved_bytes - moved_bytes);
+            }
+            self.write(&piece.split_to(room_bytes))?;
+        }
+        self.pace = self.pace.filter(|_| !body.is_over());
+        Ok(())
+    }
+}
+
+impl PieceSource for StreamSide<'_> {
+    fn poll_piece(
+        &mut self,
+        upload: &mut ConcurrentUpload<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), BodyError>> {
+        let incoming = ready!(self.stream.poll_incoming(context));
+        match incoming.map_err(|closed| BodyError::Stream(StreamError::Io(closed.into())))? {
+            Incoming::Data(data) => {
+                upload.count(data.len())?;
+                upload.take(&data);
+            }
+            Incoming::End(trailers) => upload.end(&trailers.map_err(BodyError::Malformed)?),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// A client that waits for its server is in no queue.
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<StreamError> {
+        self.place = None;
+        self.stream.poll_left(context).map(|()| StreamError::Io(StreamClosed.into()))
+    }
+}

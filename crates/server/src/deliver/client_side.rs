@@ -1,0 +1,115 @@
+//! What a response may ask of its client's side, whichever protocol that speaks. Each edge has one type for it, known when the
+//! program is compiled.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_http::range::ByteRange;
+use kettle_tls::stream::StreamError;
+
+use super::DeliveryError;
+use crate::deadlines::Pace;
+use crate::open_file::OpenFile;
+use crate::request::{ConcurrentUpload, PieceSource};
+use crate::upstream::{UpstreamBody, UpstreamError};
+
+/// A part of a body: bytes in memory, or a range of a file.
+#[derive(Clone, Copy)]
+pub(crate) enum Piece<'b> {
+    Memory(&'b [u8]),
+    File(&'b Arc<OpenFile>, ByteRange),
+}
+
+impl Piece<'_> {
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File(_, span) => span.bytes,
+        }
+    }
+}
+
+/// The outcome of a step.
+pub(crate) type Sent = Result<(), DeliveryError>;
+
+/// The client's side of an exchange while its response is sent.
+pub(crate) trait ClientSide<'u> {
+    /// Where the rest of the request's body comes from.
+    type Source: PieceSource;
+
+    /// True if a server's piece waits until it is known whether the one behind it is there: head, piece and end may share a record.
+    const LOOKS_AHEAD: bool;
+
+    /// True if [`send_direct`](Self::send_direct) moves bytes from a server's socket without a stop in memory of ours.
+    const IS_DIRECT: bool;
+
+    /// Where the rest of the request's body comes from.
+    fn source(&mut self) -> &mut Self::Source;
+
+    /// The rest of the request, if that goes on beside the response.
+    fn take_upload(&mut self) -> Option<ConcurrentUpload<'u>>;
+
+    /// Waits until the client has gone, and reads nothing of it meanwhile but what tells that.
+    fn disconnected(&mut self) -> impl Future<Output = StreamError>;
+
+    /// Waits so long for what the response is made from, but not for the sake of a client that has gone.
+    fn unless_gone<T>(
+        &mut self,
+        limit: Duration,
+        poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
+    ) -> impl Future<Output = Result<T, DeliveryError>>;
+
+    /// The least rate of the client, as long as it keeps a server busy.
+    fn pace(&mut self) -> &mut Option<Pace>;
+
+    /// How many ticks have passed on its worker.
+    fn ticks(&self) -> u32;
+
+    /// True if the client could send its body all the time since these ticks.
+    fn could_send(&self, since: u32) -> bool;
+
+    /// Lets others send.
+    fn end_turn(&self) -> impl Future<Output = ()>;
+
+    /// Prepares for a body of this length that is there.
+    fn begin_whole(&mut self, bytes: u64, is_file: bool) -> impl Future<Output = Sent>;
+
+    /// Ends one whose length was announced.
+    fn end_whole(&mut self, bytes: u64) -> Sent;
+
+    /// Prepares for a body of about this length that comes in a file.
+    fn begin_growing(&mut self, bytes: u64) -> impl Future<Output = Sent>;
+
+    /// Prepares for a body of a server's.
+    fn begin_upstream(&mut self, body: &UpstreamBody) -> impl Future<Output = Sent>;
+
+    /// Sends a piece as it is, behind what waits to be sent.
+    fn send_piece(&mut self, piece: Piece<'_>, is_end: bool) -> impl Future<Output = Sent>;
+
+    /// Sends a piece with what tells its length, if the head did not tell it.
+    fn send_chunk(&mut self, piece: Piece<'_>, is_end: bool) -> impl Future<Output = Sent>;
+
+    /// Sends what waits for a piece.
+    fn send_waiting(&mut self) -> impl Future<Output = Sent>;
+
+    /// Sends a piece of a server's body, and behind the last one its trailers.
+    fn pass(&mut self, piece: Bytes, trailers: Option<Vec<u8>>) -> impl Future<Output = Sent>;
+
+    /// Sends the rest of a server's body straight from its socket, as long as that is possible.
+    fn send_direct(&mut self, body: &mut UpstreamBody) -> impl Future<Output = Sent>;
+
+    /// Sends a piece of a server's body behind what waits to be sent. A client that first sends all of its request and then reads
+    /// holds nothing up: the upload goes on meanwhile.
+    fn send_meanwhile(
+        &mut self,
+        piece: Bytes,
+        body: &mut UpstreamBody,
+        upload: &mut ConcurrentUpload<'_>,
+    ) -> impl Future<Output = Sent>;
+
+    /// Ends a body that came piece by piece.
+    fn end(&mut self, trailers: &[u8]) -> impl Future<Output = Sent>;
+}

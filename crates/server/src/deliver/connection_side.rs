@@ -1,0 +1,261 @@
+//! A connection of HTTP/1.1 as the client's side of an exchange.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_kernel::{bug, socket};
+use kettle_tls::stream::{Filled, Stream, StreamError};
+use tokio::io::AsyncWrite;
+use tokio::time::timeout;
+
+use super::client_side::Sent;
+use super::concurrent_upload::poll_meanwhile;
+use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, rest};
+use crate::deadlines::Pace;
+use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
+use crate::upstream::{UpstreamBody, UpstreamError};
+
+impl<'d> ClientSide<'d> for Delivery<'d> {
+    type Source = Stream;
+    const LOOKS_AHEAD: bool = true;
+    const IS_DIRECT: bool = true;
+
+    fn source(&mut self) -> &mut Stream {
+        self.stream
+    }
+
+    fn take_upload(&mut self) -> Option<ConcurrentUpload<'d>> {
+        self.upload.take()
+    }
+
+    fn disconnected(&mut self) -> impl Future<Output = StreamError> {
+        disconnect(self.stream)
+    }
+
+    async fn unless_gone<T>(
+        &mut self,
+        limit: Duration,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
+    ) -> Result<T, DeliveryError> {
+        let next = async {
+            tokio::select! {
+                biased;
+                next = poll_fn(&mut poll) => next.map_err(cut_short),
+                error = disconnect(self.stream) => Err(error.into()),
+            }
+        };
+        let next = timeout(limit, next).await;
+        next.unwrap_or_else(|_| Err(cut_short(UpstreamError::TimedOut)))
+    }
+
+    fn pace(&mut self) -> &mut Option<Pace> {
+        &mut self.pace
+    }
+
+    fn ticks(&self) -> u32 {
+        self.deadline.ticks()
+    }
+
+    fn could_send(&self, _since: u32) -> bool {
+        true
+    }
+
+    async fn end_turn(&self) {
+        self.worker.send_turns.end().await;
+    }
+
+    async fn begin_whole(&mut self, bytes: u64, is_file: bool) -> Sent {
+        self.choose_tx_path(Demand { bytes, is_file, is_last: self.is_last }).await?;
+        // Kernel TLS sends record by record; corked, TCP joins them to full segments.
+        self.is_corked = self.stream.is_offloaded() && bytes >= CORKED_BYTES_MIN;
+        if self.is_corked {
+            socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
+        }
+        Ok(())
+    }
+
+    fn end_whole(&mut self, bytes: u64) -> Sent {
+        if self.is_corked {
+            socket::set_cork(self.stream.socket(), false).map_err(StreamError::from)?;
+        }
+        self.delivered.completed = self.delivered.body_bytes == bytes;
+        Ok(())
+    }
+
+    async fn begin_growing(&mut self, bytes: u64) -> Sent {
+        self.choose_tx_path(Demand { bytes, is_file: true, is_last: self.is_last }).await
+    }
+
+    async fn begin_upstream(&mut self, body: &UpstreamBody) -> Sent {
+        self.is_spliced = self.choose_upstream_path(body).await?;
+        self.pace = Some(Pace::new(self.write_timeout));
+        Ok(())
+    }
+
+    async fn send_piece(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {
+        // What closes the connection goes out once.
+        let is_last = is_end && std::mem::take(&mut self.is_last);
+        let mut prefix = std::mem::take(&mut self.prefix);
+        let sent = self.send_behind(&prefix, piece, is_last).await;
+        if sent.is_ok() {
+            prefix.clear();
+        }
+        self.prefix = prefix;
+        sent
+    }
+
+    async fn send_chunk(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {
+        let bytes = usize::try_from(piece.bytes()).unwrap_or(usize::MAX);
+        self.writer.begin_piece(&mut self.prefix, bytes);
+        self.send_piece(piece, is_end).await
+    }
+
+    async fn send_waiting(&mut self) -> Sent {
+        match self.prefix.is_empty() {
+            true => Ok(()),
+            false => self.send_piece(Piece::Memory(&[]), false).await,
+        }
+    }
+
+    async fn pass(&mut self, mut piece: Bytes, trailers: Option<Vec<u8>>) -> Sent {
+        let mut joined_bytes = 0;
+        self.writer.begin_piece(&mut self.prefix, piece.len());
+        let is_end = trailers.is_some();
+        if let Some(trailers) = trailers.filter(|_| self.writer.is_chunked()) {
+            // In one piece, and with that in one record, where it fits.
+            joined_bytes = piece.len() as u64;
+            self.prefix.extend_from_slice(&piece);
+            self.writer.end(&mut self.prefix, &trailers);
+            piece = Bytes::new();
+        }
+        if !self.prefix.is_empty() || !piece.is_empty() || (is_end && self.is_last) {
+            self.send_piece(Piece::Memory(&piece), is_end).await?;
+        }
+        self.delivered.body_bytes += joined_bytes;
+        self.delivered.completed |= is_end;
+        Ok(())
+    }
+
+    async fn send_direct(&mut self, body: &mut UpstreamBody) -> Sent {
+        self.move_direct(body).await?;
+        self.delivered.completed |= body.is_over();
+        Ok(())
+    }
+
+    async fn end(&mut self, trailers: &[u8]) -> Sent {
+        self.pace = None;
+        self.writer.end(&mut self.prefix, trailers);
+        if !self.prefix.is_empty() || self.is_last {
+            self.send_piece(Piece::Memory(&[]), true).await?;
+        }
+        self.delivered.completed = true;
+        Ok(())
+    }
+
+    async fn send_meanwhile(
+        &mut self,
+        piece: Bytes,
+        body: &mut UpstreamBody,
+        upload: &mut ConcurrentUpload<'_>,
+    ) -> Sent {
+        let mut prefix = std::mem::take(&mut self.prefix);
+        self.writer.begin_piece(&mut prefix, piece.len());
+        prefix.extend_from_slice(&piece);
+        let sent = self.write_meanwhile(&prefix, body, upload).await;
+        if sent.is_ok() {
+            prefix.clear();
+        }
+        self.prefix = prefix;
+        sent?;
+        self.delivered.body_bytes += piece.len() as u64;
+        if !piece.is_empty() {
+            self.end_turn().await;
+        }
+        Ok(())
+    }
+}
+
+impl Delivery<'_> {
+    async fn write_meanwhile(
+        &mut self,
+        mut left: &[u8],
+        body: &mut UpstreamBody,
+        upload: &mut ConcurrentUpload<'_>,
+    ) -> Sent {
+        while !left.is_empty() || self.stream.queued_bytes() > 0 {
+            let moved_bytes = upload.moved_bytes;
+            let write = |stream: &mut Stream, context: &mut Context<'_>| {
+                let written = if left.is_empty() {
+                    let flushed = stream.poll_flush(context).map_err(DeliveryError::from);
+                    flushed.map(|flushed| flushed.map(|()| 0))
+                } else {
+                    let written = Pin::new(&mut *stream).poll_write(context, left);
+                    written.map_err(|error| StreamError::from(error).into())
+                };
+                match written {
+                    Poll::Pending => poll_meanwhile(stream, body, upload, context).map_ok(|()| 0),
+                    written => written,
+                }
+            };
+            let bytes = self.client_takes(write).await??;
+            self.has_begun |= bytes > 0;
+            if self.stream.takes_plaintext() {
+                self.note_taken(bytes);
+            }
+            if let Some(pace) = &mut self.pace {
+                pace.took(upload.moved_bytes - moved_bytes);
+            }
+            left = rest(left, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl PieceSource for Stream {
+    fn poll_piece(
+        &mut self,
+        upload: &mut ConcurrentUpload<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), BodyError>> {
+        loop {
+            let received = self.received().bytes();
+            let piece = upload.reader.next_piece(received).map_err(BodyError::Malformed)?;
+            let data = received.get(piece.coding_bytes..).and_then(|it| it.get(..piece.data_bytes));
+            let data = data.ok_or_else(|| {
+                BodyError::Stream(bug!("a piece lies in what was received").into())
+            })?;
+            if upload.reader.is_longer_than(upload.bytes_max()) {
+                return Poll::Ready(Err(BodyError::TooLong));
+            }
+            let is_data = !data.is_empty();
+            if is_data {
+                upload.take(data);
+            }
+            self.consume(piece.coding_bytes + piece.data_bytes);
+            if is_data {
+                return Poll::Ready(Ok(()));
+            }
+            if upload.reader.is_done() {
+                let trailers = upload.reader.trailers().to_vec();
+                upload.end(&trailers);
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(self.poll_fill(context)).map_err(BodyError::Stream)? {
+                Filled::Data => {}
+                Filled::Closed | Filled::Truncated => return Poll::Ready(Err(BodyError::Ended)),
+            }
+        }
+    }
+
+    /// The end of what it sends tells.
+    fn poll_left(&mut self, _context: &mut Context<'_>) -> Poll<StreamError> {
+        Poll::Pending
+    }
+}
+
+/// From here on a response is several segments even on loopback, and the two calls that cork it
+/// pay.
+const CORKED_BYTES_MIN: u64 = 48 * 1_024;

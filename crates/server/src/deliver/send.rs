@@ -1,0 +1,155 @@
+//! A response's body on its way to the client, whichever protocol that speaks: the only place that tells bodies apart.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use bytes::Bytes;
+use kettle_http::range::ByteRange;
+use kettle_kernel::bug;
+
+use super::concurrent_upload::send_concurrently;
+use super::{ClientSide, DeliveryError, Piece, cut_short};
+use crate::response::{Body, Growing, GrowingNext, Part};
+use crate::upstream::{UpstreamBody, UpstreamError};
+
+/// Sends a body to its end.
+///
+/// # Errors
+/// [`DeliveryError`].
+pub(crate) async fn send<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    body: &mut Body,
+) -> Result<(), DeliveryError> {
+    match body {
+        Body::Growing(body) => send_growing(side, body).await,
+        Body::Upstream(body) => send_upstream(side, body).await,
+        body => send_whole(side, body).await,
+    }
+}
+
+/// Sends what is there as a whole; nothing of one that still comes.
+///
+/// # Errors
+/// [`DeliveryError`].
+pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    body: &Body,
+) -> Result<(), DeliveryError> {
+    let bytes = body.length().ok_or_else(|| bug!("what is there has a length"))?;
+    let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
+    side.begin_whole(bytes, is_file).await?;
+    match body {
+        Body::Growing(_) | Body::Upstream(_) => {
+            return Err(bug!("what comes is not there as a whole").into());
+        }
+        Body::Empty => side.send_piece(Piece::Memory(&[]), true).await?,
+        Body::Memory(bytes) => side.send_piece(Piece::Memory(bytes), true).await?,
+        Body::File { file, span } => side.send_piece(Piece::File(file, *span), true).await?,
+        // Each by the same path; the head goes with the first.
+        Body::Parts(parts) => {
+            for part in parts {
+                let piece = match part {
+                    Part::Memory(bytes) => Piece::Memory(bytes),
+                    Part::File { file, span } => Piece::File(file, *span),
+                };
+                side.send_piece(piece, false).await?;
+            }
+        }
+    }
+    side.end_whole(bytes)
+}
+
+/// Sends what is in a file that grows as from any file, then whatever comes.
+async fn send_growing<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    body: &mut Growing,
+) -> Result<(), DeliveryError> {
+    side.begin_growing(body.bytes.unwrap_or_else(|| body.filled_bytes())).await?;
+    let mut sent = 0;
+    loop {
+        match body.next(sent).map_err(cut_short)? {
+            GrowingNext::Bytes(ByteRange { start, bytes }) => {
+                let bytes = bytes.min(PIECE_BYTES);
+                sent += bytes;
+                let piece = Piece::File(&body.file, ByteRange { start, bytes });
+                side.send_chunk(piece, body.bytes == Some(sent)).await?;
+                side.end_turn().await;
+            }
+            GrowingNext::Later { filled } => {
+                side.send_waiting().await?;
+                let patience = body.patience;
+                let more = side.unless_gone(patience, |cx| body.poll_more(cx, filled).map(Ok));
+                more.await?;
+            }
+            GrowingNext::End => return side.end(&[]).await,
+        }
+    }
+}
+
+/// Passes on what a server sends, each piece before the next but one is taken in. The head waits for nothing, but takes along what is
+/// there.
+async fn send_upstream<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    body: &mut UpstreamBody,
+) -> Result<(), DeliveryError> {
+    side.begin_upstream(body).await?;
+    if let Some(mut upload) = side.take_upload() {
+        if send_concurrently(side, body, &mut upload).await? {
+            return side.end(&body.take_trailers()).await;
+        }
+        keep_pace(side, body);
+    }
+    let mut next = look_ahead::<S>(body).await;
+    if next.is_none() {
+        side.send_waiting().await?;
+    }
+    loop {
+        let piece = match next.take() {
+            Some(piece) => piece.map_err(cut_short)?,
+            None => {
+                let piece = side.unless_gone(body.timeout(), |cx| body.poll_chunk(cx)).await;
+                // It is not kept busy while the client takes what came.
+                piece.inspect_err(|_| body.cut())?
+            }
+        };
+        let is_direct = S::IS_DIRECT && piece.is_some() && body.direct().is_some();
+        if piece.is_some() && !is_direct {
+            next = look_ahead::<S>(body).await;
+        }
+        let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
+        keep_pace(side, body);
+        let trailers = is_end.then(|| body.take_trailers());
+        side.pass(piece.unwrap_or_default(), trailers).await?;
+        if is_direct {
+            side.send_direct(body).await?;
+        }
+        if is_end || (is_direct && body.is_over()) {
+            return Ok(());
+        }
+        side.end_turn().await;
+    }
+}
+
+/// What is there, without waiting for more. Nothing where the side takes one piece at a time.
+async fn look_ahead<'u, S: ClientSide<'u>>(
+    body: &mut UpstreamBody,
+) -> Option<Result<Option<Bytes>, UpstreamError>> {
+    if !S::LOOKS_AHEAD {
+        return None;
+    }
+    poll_fn(|context| match body.poll_chunk(context) {
+        Poll::Ready(next) => Poll::Ready(Some(next)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Ends the least rate once it keeps no server busy.
+fn keep_pace<'u, S: ClientSide<'u>>(side: &mut S, body: &UpstreamBody) {
+    if body.is_over() {
+        *side.pace() = None;
+    }
+}
+
+/// What of a file that grows is sent before others have a turn.
+const PIECE_BYTES: u64 = 1024 * 1024;

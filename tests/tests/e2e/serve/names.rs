@@ -1,0 +1,147 @@
+//! Names of sites with a star at their end, and by regular expressions: one table for SNI and for `Host`, and each listener with the
+//! default site that it names.
+
+use std::net::SocketAddr;
+
+use kettle_tests::certificate::{ClientAuthority, Issued, Kind, issue};
+use kettle_tests::client::{Dialer, Wire};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{TLS12_AES_128, TLS13_AES_128};
+use kettle_tests::tool::Tool;
+
+const SITES: &str = r#"
+[[site]]
+names = ["shop.*", "*.open.test"]
+[[site.certificate]]
+chain = "open.pem"
+key = "open.key"
+[[site.route]]
+root = "open"
+
+[[site]]
+names = ['~^(?<team>[a-z]+)\.team\.test$', '~^shop\.']
+[[site.certificate]]
+chain = "team.pem"
+key = "team.key"
+[site.client_auth]
+roots = "clients.pem"
+[[site.route]]
+root = "team"
+"#;
+
+/// Sites for `shop.*`, and for teams that show certificates; the first listener is by default the shop's, the others are not. With
+/// the certificate of a client.
+fn start() -> (Kettle, Issued) {
+    let authority = ClientAuthority::new("clients");
+    let client = authority.issue("alice", 1, 2120);
+    let open = ["a.open.test", "shop.test", "shop.co.test", "nobody.test"];
+    let own = issue(&["localhost", "nobody.test"], Kind::Ecdsa);
+    let mut setup = Setup::default()
+        .certificate(own)
+        .bare_listener("http2 = true\ndefault_site = \"shop.*\"")
+        .bare_listener("http2 = true\ndefault_site = \"localhost\"")
+        .listener(
+            "kind = \"http\"\nhttp2 = true\nsites = [\"shop.*\"]\ndefault_site = \"*.open.test\"",
+        )
+        .file("www/index.html", "own")
+        .file("clients.pem", authority.pem())
+        .file("alice.pem", client.chain.clone())
+        .file("alice.key", client.key.clone())
+        .more(SITES);
+    let team = ["a.team.test", "b.team.test"];
+    for (name, issued) in [("open", issue(&open, Kind::Ecdsa)), ("team", issue(&team, Kind::Ecdsa))]
+    {
+        setup = setup
+            .file(&format!("{name}.pem"), issued.chain)
+            .file(&format!("{name}.key"), issued.key)
+            .file(&format!("{name}/index.html"), name);
+    }
+    (Kettle::start(setup), client)
+}
+
+/// What is said to a connection that was made with one name and asks for another.
+const SAID: [(&str, &str, Result<&str, u16>); 11] = [
+    ("shop.test", "shop.test", Ok("open")),
+    ("shop.co.test", "SHOP.co.test", Ok("open")),
+    ("shop.test", "a.open.test", Ok("open")),
+    ("shop.test", "localhost", Err(421)),
+    // A regular expression is asked last, whatever the order of the file.
+    ("shop.co.test", "shop.other.test", Ok("open")),
+    ("a.team.test", "a.team.test", Ok("team")),
+    ("a.team.test", "b.team.test", Ok("team")),
+    // The guarded site is not reached by another's connection, nor the other way round.
+    ("shop.test", "a.team.test", Err(421)),
+    ("localhost", "b.team.test", Err(421)),
+    ("a.team.test", "shop.test", Err(421)),
+    ("a.team.test", "nobody.test", Err(421)),
+];
+
+#[test]
+fn sni_and_host_find_one_site_by_star_and_by_regular_expression() {
+    let (kettle, client) = start();
+    for (connected, asked, expected) in SAID {
+        let dialer = Dialer::suite(TLS13_AES_128).server_name(connected);
+        let mut over_tls = dialer.certificate(client.clone()).connect(kettle.address());
+        over_tls.send(format!("GET / HTTP/1.1\r\nHost: {asked}\r\n\r\n").as_bytes()).unwrap();
+        let response = over_tls.response();
+        let body = std::str::from_utf8(&response.body).unwrap();
+        let said = if response.status == 200 { Ok(body) } else { Err(response.status) };
+        assert_eq!(said, expected, "{connected} {asked}");
+    }
+    // Who says a team's name in the handshake has to show a certificate there.
+    let dialer = Dialer::suite(TLS12_AES_128);
+    assert!(dialer.server_name("a.team.test").try_connect(kettle.address()).is_err());
+    let dialer = Dialer::suite(TLS12_AES_128);
+    assert!(dialer.server_name("shop.test").try_connect(kettle.address()).is_ok());
+}
+
+#[test]
+fn the_same_holds_over_http2() {
+    let (kettle, _) = start();
+    for (connected, asked, expected) in SAID {
+        let said = over_http2(&kettle, kettle.address(), connected, asked);
+        match expected {
+            Ok(body) => assert_eq!(said, format!("{body} 2 200"), "{connected} {asked}"),
+            Err(status) => {
+                assert!(said.ends_with(&format!(" 2 {status}")), "{connected} {asked}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_listener_has_the_default_site_that_it_names() {
+    let (kettle, _) = start();
+    let [shop, own, plain] = kettle.addresses[..] else { panic!("three listeners") };
+    for (address, expected) in [(shop, "open"), (own, "own")] {
+        let said = over_http2(&kettle, address, "nobody.test", "nobody.test");
+        assert_eq!(said, format!("{expected} 2 200"), "{address}");
+    }
+    for (host, status) in
+        [("shop.example", 200), ("nobody.test", 200), ("a.team.test", 308), ("localhost", 308)]
+    {
+        let mut client = Wire::connect(plain);
+        client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+        assert_eq!(client.response().status, status, "{host}");
+        let url = format!("http://{plain}/");
+        let words = ["--silent", "--http2-prior-knowledge", "--header"];
+        let words = Tool::new("curl").args(words).args([&format!("Host: {host}")]);
+        let said = words.args(["--write-out", " %{http_version} %{http_code}"]).args([url]);
+        let said = said.succeed();
+        assert!(said.ends_with(&format!(" 2 {status}")), "{host}: {said}");
+        assert_eq!(said.starts_with("open"), status == 200, "{host}: {said}");
+    }
+}
+
+/// The body, the version and the status that curl gets, who shows a certificate where it is asked for one.
+fn over_http2(kettle: &Kettle, address: SocketAddr, connected: &str, asked: &str) -> String {
+    let file = |name: &str| kettle.folder.path(name).display().to_string();
+    Tool::new("curl")
+        .args(["--silent", "--show-error", "--http2", "--cacert", &file("authority.pem")])
+        .args(["--cert", &file("alice.pem"), "--key", &file("alice.key")])
+        .args(["--connect-to", &format!("::{address}"), "--header", &format!("Host: {asked}")])
+        .args(["--write-out", " %{http_version} %{http_code}", &format!("https://{connected}/")])
+        .succeed()
+}
