@@ -14,6 +14,7 @@ mod guards;
 mod hidden;
 mod lost;
 mod names;
+mod pages;
 mod places;
 mod plain;
 mod reached;
