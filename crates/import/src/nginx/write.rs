@@ -20,10 +20,10 @@ mod stream;
 mod target;
 mod tls;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Diagnostic, Expression, ListenAddress, quoted};
+use kettle_config::{Diagnostic, Expression, ListenAddress, Origin, quoted};
 
 use super::listen::Listen;
 use super::location::unknown_guards;
@@ -61,6 +61,7 @@ pub(super) fn write(
         before: Vec::new(),
         depth: 0,
         takes_any_header: false,
+        closed_names: BTreeMap::new(),
         closed: 0,
         logs: Logs::default(),
         proxies: Proxies::default(),
@@ -93,6 +94,8 @@ struct Writer<'s> {
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
+    /// The locations without a path of the site at hand that cannot be carried over, and where something leads there.
+    closed_names: BTreeMap<String, Origin>,
     /// How many places of the site at hand answer 403, and not in nginx.
     closed: usize,
     logs: Logs,

@@ -147,16 +147,25 @@ fn no_neighbour_becomes_looser() {
         ),
         (
             "location /there/ { try_files $uri @a; } location @a { deny 1.2.3.4; proxy_pass http://a; }",
-            "/open/* /there/*! /",
+            "/open/* /there/* / @=/.named/a!",
         ),
         (
             "location /there/ { try_files $uri @a; } location @a { if ($arg_x) { return 403; } proxy_pass http://a; }",
-            "/open/* /there/*! /",
+            "/open/* /there/* / @=/.named/a!",
         ),
         (
             "location /there/ { try_files $uri @a; } location @a { fastcgi_pass a; }",
-            "/open/* /there/*! /",
+            "/open/* /there/* / @=/.named/a!",
         ),
+        (
+            "location /there/ { try_files $uri /x.php?a=$uri; }",
+            "/open/* /there/* / @=/.named/closed!",
+        ),
+        (
+            "location /there/ { try_files $uri /x.php?$args; } location ~ \\.php$ { fastcgi_pass a; }",
+            "/open/* /there/* ~\\.php$! /",
+        ),
+        ("location /there/ { alias /srv/; try_files $uri /x.php?a=$uri; }", "/open/* /there/*! /"),
         (
             "location /there/ { error_page 404 = @a; } location @a { proxy_pass http://a; }",
             "/open/* /there/*! /",

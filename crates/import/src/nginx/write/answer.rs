@@ -58,7 +58,8 @@ pub(super) fn returned<'t>(
         let rule = redirect(text, status, None, directive, known).ok_or(TARGET)?;
         return Ok(Returned::Redirect(rule));
     }
-    if let Some(named) = named(status, scope) {
+    // What has a text is no error for nginx.
+    if let Some(named) = named(status, scope).filter(|_| text.is_none()) {
         return Ok(Returned::Named(named));
     }
     let body = text.unwrap_or_default();

@@ -6,6 +6,7 @@ use kettle_config::{Template, quoted};
 
 use super::Writer;
 use super::answer::QUERIES;
+use super::pages::path_of_named;
 use super::place::{Spot, aliased};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use crate::nginx::location::{self, NAMED, Shut};
@@ -191,11 +192,13 @@ impl Writer<'_> {
             None if last.starts_with('@') => match self.named_backend(scope, last) {
                 Ok(Some(backend)) => tries.backend = Some(backend),
                 Ok(None) => self.tell_of_last(directive),
-                Err(()) => return Err(shut(NAMED)),
+                Err(()) if is_below => return Err(shut(NAMED)),
+                Err(()) => tries.fallback = Some(self.closed_named(directive, last)),
             },
             None => match below.filter(|it| !it.contains(['$', '?', '{'])) {
                 Some(below) => tries.fallback = Some(below.to_owned()),
-                None => return Err(shut(NAMED)),
+                None if is_below => return Err(shut(NAMED)),
+                None => tries.fallback = Some(self.closed_named(directive, "@closed")),
             },
         }
         Ok(Some(tries))
@@ -204,6 +207,15 @@ impl Writer<'_> {
     fn tell_of_last(&mut self, directive: &Directive) {
         let message = format!("the last of `{}` is not carried over", spoken(directive));
         self.output.lose(&directive.origin, message, "what is not there gets 404");
+    }
+
+    /// The path where nobody is answered, in place of a location that would answer for what is not there.
+    fn closed_named(&mut self, directive: &Directive, name: &str) -> String {
+        let message = format!("what is not there answers 403 because of `{}`", spoken(directive));
+        self.output.lose(&directive.origin, message, CLOSED_NAMED);
+        self.closed += 1;
+        self.closed_names.insert(name.to_owned(), directive.origin.clone());
+        path_of_named(name)
     }
 
     /// The `proxy_pass` of a location without a path that does nothing else; an error where it asks servers in another way, or others.
@@ -307,6 +319,7 @@ fn root_of<'t>(spot: &Spot<'t>, scope: &Scope<'t>) -> Result<Option<Root<'t>>, S
 }
 
 const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
+const CLOSED_NAMED: &str = "an application answers there in nginx, and it cannot be carried over";
 const OTHER_FILES: &str =
     "`try` of a route has paths below its folder, and groups of its expression";
 const VARIABLE: &str =

@@ -44,7 +44,7 @@ impl Writer<'_> {
         pages.into_iter().chain(intercepts).collect()
     }
 
-    /// Routes for locations without a path whose text is sent in place of errors.
+    /// Routes for locations without a path: those whose text is sent in place of errors, and those that cannot be carried over.
     pub(super) fn named_pages(&mut self, server: &Scope<'_>) -> Vec<Route> {
         let named =
             server.own().iter().filter(|it| it.name == "location" && it.word(0).starts_with('@'));
@@ -52,11 +52,18 @@ impl Writer<'_> {
         for directive in named {
             let scope = server.with_location(directive);
             let Some((table, _)) = text_of(directive, &scope) else { continue };
-            let place = Place::Exact(path_of(directive.word(0)));
+            let place = Place::Exact(path_of_named(directive.word(0)));
             let key = Key { place, regex: None, is_first: false };
             let mut route = Route::new(&key, Answer::Text(table), &directive.origin);
             route.settings.push(("internal", "true".to_owned(), directive.origin.clone()));
             route.settings.extend(self.header_settings(&scope, &directive.origin));
+            routes.push(route);
+        }
+        for (name, origin) in std::mem::take(&mut self.closed_names) {
+            let place = Place::Exact(path_of_named(&name));
+            let key = Key { place, regex: None, is_first: false };
+            let mut route = Route::new(&key, Answer::Closed, &origin);
+            route.settings.push(("internal", "true".to_owned(), origin));
             routes.push(route);
         }
         routes
@@ -85,7 +92,7 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         let named = scope.outwards().flatten().find(is_it)?;
         let (_, own) = text_of(named, &scope.server().with_location(named))?;
         let status = status.map(|_| own).or(Some(own));
-        format!("{{ route = {}{} }}", quoted(&path_of(uri)), with(status))
+        format!("{{ route = {}{} }}", quoted(&path_of_named(uri)), with(status))
     } else if uri.contains("://") {
         let is_redirect = |it: &u16| [301, 302, 303, 307, 308].contains(it);
         let status = status.filter(is_redirect);
@@ -118,6 +125,6 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
 }
 
 /// The path by which errors lead to a location without one.
-fn path_of(name: &str) -> String {
+pub(super) fn path_of_named(name: &str) -> String {
     format!("/.named/{}", name.trim_start_matches('@'))
 }
