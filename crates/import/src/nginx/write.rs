@@ -12,6 +12,7 @@ mod pass;
 mod phase;
 mod place;
 mod proxies;
+mod referer;
 mod route;
 mod servers;
 mod settings;

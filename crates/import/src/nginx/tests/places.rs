@@ -155,6 +155,19 @@ fn conditions_become_routes_of_one_place() {
         ),
         ("location /a/ { if ($unknown) { return 403; } }", "/open/* /a/*! /"),
         ("location /a/ { if ($arg_x ~ (?=a)) { return 403; } }", "/open/* /a/*! /"),
+        (
+            "location /a/ { valid_referers none blocked server_names *.b.example; if ($invalid_referer) { return 403; } }",
+            "/open/* /a/*{3}:403 /a/* /",
+        ),
+        (
+            "location /a/ { valid_referers b.example; if ($invalid_referer) { return 403; } }",
+            "/open/* /a/*{1}:403 /a/* /",
+        ),
+        (
+            "location /a/ { valid_referers ~a|b; if ($invalid_referer) { return 403; } }",
+            "/open/* /a/*! /",
+        ),
+        ("location /a/ { if ($invalid_referer) { return 403; } }", "/open/* /a/*! /"),
         // Its groups are not those of the path.
         (
             "location ~ ^/a/(.*)$ { if ($arg_x ~ (.)) { return 302 /b/$1; } }",

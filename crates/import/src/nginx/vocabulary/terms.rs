@@ -328,7 +328,7 @@ pub(super) static TERMS: &[Term] = &[
     dropped("auth_delay", "hsl", AUTHENTICATE),
     carried("satisfy", "hsl"),
     guards("internal", "l", "no request from outside is answered there"),
-    guards("valid_referers", "sl", "the Referer of requests is not looked at"),
+    carried("valid_referers", "sl"),
     guards("secure_link", "hsl", SIGNED),
     guards("secure_link_secret", "hsl", SIGNED),
     dropped("secure_link_md5", "hsl", SIGNED),

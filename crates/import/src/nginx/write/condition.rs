@@ -2,7 +2,9 @@
 
 use kettle_config::quoted;
 
+use super::referer;
 use crate::nginx::regex::translated;
+use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Said, field, with_said};
 use crate::offer::list;
@@ -16,9 +18,16 @@ pub(super) enum Asked {
 }
 
 /// Reads an `if`; why it cannot be said.
-pub(super) fn read(condition: &Directive, said: &Said) -> Result<Asked, &'static str> {
+pub(super) fn read(
+    condition: &Directive,
+    said: &Said,
+    scope: &Scope<'_>,
+) -> Result<Asked, &'static str> {
     let words = inside(condition);
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["$invalid_referer"] | ["$invalid_referer", "=", "1"] => {
+            referer::invalid(scope).map(Asked::When).ok_or(UNKNOWN)
+        }
         [variable] => truth(variable, said),
         [variable, operator @ ("=" | "!="), value] => {
             let value = with_said(value, said).filter(|it| !it.contains('$')).ok_or(VALUE)?;

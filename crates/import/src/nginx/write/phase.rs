@@ -99,7 +99,7 @@ impl Writer<'_> {
                     }
                 }
                 "if" => {
-                    let asked = condition::read(directive, &way.said);
+                    let asked = condition::read(directive, &way.said, &way.scope);
                     let asked = asked.map_err(|why| Shut { directive, why })?;
                     let mut inner = way.clone();
                     inner.scope = found.spot.scope.with(directive.inner());
@@ -273,7 +273,8 @@ impl Writer<'_> {
         if let Some(directive) = directive.inner().iter().find(leads) {
             return Err(Shut { directive, why: OF_SERVER });
         }
-        let asked = condition::read(directive, &way.said).map_err(|why| Shut { directive, why });
+        let asked = condition::read(directive, &way.said, &way.scope)
+            .map_err(|why| Shut { directive, why });
         let decided = |it: &Directive| DECIDES.contains(&&*it.name) || it.name == "break";
         let is_idle = !directive.inner().iter().any(decided);
         let mut inner = way.clone();
