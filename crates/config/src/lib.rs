@@ -40,7 +40,7 @@ pub use media_type::{RUN_EXTENSIONS, media_type};
 pub use model::{
     Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Before,
     Believed, Cache, CacheRule, Captures, Certificate, Check, CheckKind, ClientAuth,
-    ClientAuthMode, Coding, Condition, Config, Cors, EarlyHints, ErrorPage, ErrorTarget,
+    ClientAuthMode, Coding, Condition, Config, Cors, EarlyHints, ErrorPage, ErrorTarget, Expires,
     Expression, Expressions, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits,
     ListenAddress, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics,
     Missing, Network, PassthroughListener, PathChoice, PathPattern, Piece, Place, PlainHttp,

@@ -10,6 +10,7 @@ mod before;
 mod cache;
 mod condition;
 mod error_page;
+mod expires;
 mod listener;
 mod process;
 mod reach;
@@ -27,6 +28,7 @@ pub use before::Before;
 pub use cache::{Cache, RouteCache};
 pub use condition::{Condition, Scheme, Subject};
 pub use error_page::{ErrorPage, ErrorTarget};
+pub use expires::Expires;
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,

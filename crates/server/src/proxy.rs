@@ -83,7 +83,7 @@ impl ProxyRoute {
         let texts = site.names.iter().filter(|name| site.pattern(name).is_none());
         Self {
             upstream,
-            configured: ConfiguredFields::new(&site.headers, &route.headers),
+            configured: ConfiguredFields::of(site, route),
             host: route.backend_host.clone(),
             names: texts.map(|name| asked_name(&name.value)).collect(),
             patterns: site.names.iter().filter_map(|name| site.pattern(name).cloned()).collect(),

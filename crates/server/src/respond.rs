@@ -11,13 +11,14 @@ use std::sync::Arc;
 use kettle_http::forwarded::Scheme;
 
 use crate::access_log::RequestId;
+use crate::clock::{Clock as _, CoarseClock};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage};
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
-use crate::response::{Answer, ConfiguredFields, LogNotes, Response};
+use crate::response::{Answer, ConfiguredFields, LogNotes, Response, set_expires};
 use crate::route::conditions::Asked;
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
@@ -100,6 +101,9 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
 
 /// Adds what a site says of each of its responses.
 fn of_site(site: &Site, route: Option<&Route>, response: &mut Response) {
+    if let Some(expires) = route.and_then(|route| route.expires) {
+        set_expires(response, expires, CoarseClock.wall());
+    }
     response.tx_path = site.path;
     response.log = site.log(route).clone();
     response.fields.set_tls_only(site.hsts_line.clone());

@@ -4,6 +4,7 @@
 //! `send` in `deliver`, for all protocols.
 
 mod answer;
+mod expires;
 mod held;
 mod log_notes;
 
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_cache::{Fill, FillProgress, FillState, Waiting};
-use kettle_config::TxPathChoice;
+use kettle_config::{Route, Site, TxPathChoice};
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
@@ -23,6 +24,7 @@ use crate::open_file::OpenFile;
 use crate::upstream::UpstreamBody;
 
 pub use answer::{Answer, Nothing, Upgraded};
+pub use expires::set_expires;
 pub use held::Held;
 pub use log_notes::{LogNotes, Logged};
 
@@ -189,21 +191,40 @@ impl ConfiguredFields {
     /// A site's fields, except those the route has too, then the route's. What has no values is taken away.
     #[must_use]
     pub fn new(site: &[(String, Vec<String>)], route: &[(String, Vec<String>)]) -> Self {
+        Self::with_always(site, route, None)
+    }
+
+    /// Those of a route of a site.
+    #[must_use]
+    pub fn of(site: &Site, route: &Route) -> Self {
+        Self::with_always(&site.headers, &route.headers, route.always.as_deref())
+    }
+
+    /// Of the names that are `always` sent, if there is such a list, errors have no others.
+    fn with_always(
+        site: &[(String, Vec<String>)],
+        route: &[(String, Vec<String>)],
+        always: Option<&[String]>,
+    ) -> Self {
         let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
         let (mut names, mut removed) = (Vec::new(), Vec::new());
         let mut add = |name: &str, value: &str| {
             let name = name.to_ascii_lowercase();
+            let is_always = name == "server"
+                || always.is_none_or(|all| all.iter().any(|it| it.eq_ignore_ascii_case(&name)));
             write_field(&mut all, &name, value.as_bytes());
             match name.as_str() {
                 CACHE_CONTROL => {
-                    if let Some(value) = forbidding(value) {
+                    if let Some(value) = forbidding(value).filter(|_| is_always) {
                         write_field(&mut for_errors, &name, value.as_bytes());
                     }
                 }
                 EXPIRES => {}
                 _ => {
                     write_field(&mut without_caching, &name, value.as_bytes());
-                    write_field(&mut for_errors, &name, value.as_bytes());
+                    if is_always {
+                        write_field(&mut for_errors, &name, value.as_bytes());
+                    }
                 }
             }
             names.push(name);

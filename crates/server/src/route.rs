@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use kettle_config::{
-    Condition, Config, Diagnostic, ErrorPage, LogTarget, RouteIndex, TxPathChoice,
+    Condition, Config, Diagnostic, ErrorPage, Expires, LogTarget, RouteIndex, TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::names::{Names, Rank};
@@ -107,6 +107,8 @@ pub struct Route {
     pub handler: Handler,
     /// What is sent in place of its errors.
     error_pages: BTreeMap<u16, ErrorPage>,
+    /// Until when clients may keep what it answers.
+    pub expires: Option<Expires>,
     /// True if that is sent in place of a backend's errors, too.
     pub intercepts_errors: bool,
     /// Who answers where there is no file.
@@ -270,6 +272,7 @@ impl Router {
                 missing: None,
                 log: None,
                 error_pages: BTreeMap::new(),
+                expires: None,
                 intercepts_errors: false,
             }];
             site.index = Arc::new(RouteIndex::of(&[kettle_config::Route::default()]).unwrap());

@@ -8,6 +8,7 @@ use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
 use super::condition::Condition;
 use super::error_page::{ErrorPage, error_pages};
+use super::expires::{Expires, expires};
 use super::respond::Respond;
 use crate::located::Located;
 use crate::rule_index::PathKey;
@@ -239,6 +240,11 @@ settings! {
         pub intercept_errors: bool = flag(false),
         /// Answers only where a rewrite, `error_pages`, `fallback` or an index file leads; clients that ask for it get 404.
         pub internal: bool = flag(false),
+        /// Adds `Expires`, and `Cache-Control` with the same meaning in place of a backend's, to responses with 200, 201, 204, 206,
+        /// 301, 302, 303, 304, 307 and 308. `Cache-Control` among the `headers` is sent beside it.
+        pub expires: Option<Expires> = expires(),
+        /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
+        pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.

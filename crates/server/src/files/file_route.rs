@@ -159,7 +159,7 @@ impl FileRoute {
             same_files: route.same_files,
             cache_control: CacheControl::new(&route.cache_control),
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),
-            configured: ConfiguredFields::new(&routes.site.headers, &route.headers),
+            configured: ConfiguredFields::of(routes.site, route),
         })
     }
 

@@ -41,7 +41,7 @@ pub(super) fn build_routes(
         let handler = match &route.root {
             None if let Some(backend) = backend.take() => backend,
             None => {
-                let configured = ConfiguredFields::new(&site.headers, &route.headers);
+                let configured = ConfiguredFields::of(site, route);
                 match &route.respond {
                     Some(respond) => Handler::Fixed(Arc::new(Fixed::new(respond, configured))),
                     None => Handler::Nothing(configured),
@@ -67,6 +67,7 @@ pub(super) fn build_routes(
                     rules,
                     handler,
                     error_pages: route.error_pages.clone(),
+                    expires: route.expires,
                     intercepts_errors: route.intercept_errors,
                     missing: backend,
                     log,

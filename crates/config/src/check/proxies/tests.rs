@@ -9,6 +9,8 @@ const BOTH: &[&str] = &[
     "regex",
     "first",
     "when",
+    "expires",
+    "always",
     "error_pages",
     "internal",
     "missing",

@@ -1,0 +1,29 @@
+//! `expires` of a route: until when clients may keep its responses.
+
+use std::time::{Duration, SystemTime};
+
+use kettle_config::Expires;
+use kettle_http::date::write_imf_fixdate;
+
+use super::Response;
+
+/// Says until when clients may keep a response, if it is one of those that nginx says it of.
+pub fn set_expires(response: &mut Response, expires: Expires, now: SystemTime) {
+    if !OF_STATUSES.contains(&response.status) {
+        return;
+    }
+    let (at, control) = match expires {
+        Expires::After(span) => (now + span, format!("max-age={}", span.as_secs())),
+        // A second behind it, as nginx has it: some clients take 0 for none.
+        Expires::Epoch => (SystemTime::UNIX_EPOCH + Duration::from_secs(1), "no-cache".to_owned()),
+    };
+    let fields = std::mem::take(&mut response.fields);
+    response.fields = fields
+        .without("expires:")
+        .without("cache-control:")
+        .with_own("expires", write_imf_fixdate(at))
+        .with("cache-control", control);
+}
+
+/// Those of nginx's `expires` and `add_header`.
+const OF_STATUSES: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
