@@ -7,6 +7,7 @@ mod backends;
 mod caches;
 mod conditions;
 mod listeners;
+mod maps;
 mod names;
 mod places;
 mod proxies;
@@ -38,6 +39,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     backends::check(config, &reach, reader);
     proxies::check(config, reader);
     caches::check(config, reader);
+    maps::check(config, reader);
 }
 
 fn check_limits(config: &Config, reader: &mut Reader<'_>) {

@@ -12,6 +12,7 @@ mod condition;
 mod error_page;
 mod expires;
 mod listener;
+mod map;
 mod process;
 mod reach;
 mod respond;
@@ -34,6 +35,7 @@ pub use listener::{
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
     UnknownNames,
 };
+pub use map::Map;
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
 pub use reach::Reach;
 pub use respond::Respond;
@@ -46,8 +48,8 @@ pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, T
 
 pub use crate::setting::{
     BackendHost, Believed, CacheRule, Captures, Expression, Expressions, FieldPart, FieldTemplate,
-    ListenAddress, LogTarget, Network, PathPattern, Piece, RequestWord, Roots, ServerAddress,
-    Template, TooLarge,
+    ListenAddress, LogTarget, NamedWord, Network, PathPattern, Piece, RequestWord, Roots,
+    ServerAddress, Template, TooLarge,
 };
 
 use std::collections::HashSet;
@@ -82,6 +84,8 @@ settings! {
         pub sites: Vec<Site> as "site" = sections(),
         /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to, and routes of sites pass requests to.
         pub backends: Vec<Backend> as "backend" = sections(),
+        /// A text that is chosen by what a request says.
+        pub maps: Vec<Map> as "map" = sections(),
         /// A disk store for responses of backends.
         pub caches: Vec<Cache> as "cache" = sections(),
     }

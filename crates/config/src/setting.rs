@@ -28,13 +28,14 @@ pub use authority::BackendHost;
 pub(crate) use authority::{AUTHORITY, backend_host};
 pub use collection::CacheRule;
 pub(crate) use collection::{
-    backends_by_alpn, cache_rules, headers, map_form, mime_types, read_entries, request_headers,
+    backends_by_alpn, cache_rules, headers, map_expressions, map_form, map_values, mime_types,
+    read_entries, request_headers,
 };
 pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};
 pub(crate) use field_template::CLIENT_IP_HEADER;
 pub(crate) use field_template::field_words;
-pub use field_template::{FieldPart, FieldTemplate, RequestWord, is_own_request_header};
+pub use field_template::{FieldPart, FieldTemplate, NamedWord, RequestWord, is_own_request_header};
 pub use listen_address::{Believed, ListenAddress};
 pub(crate) use listen_address::{SOCKET_MODE, believed, listen_address};
 pub use name_pattern::NamePattern;

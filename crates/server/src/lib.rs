@@ -39,6 +39,7 @@ pub mod tunnel_routes;
 pub mod turns;
 pub mod tx_path;
 pub mod upstream;
+pub mod words;
 pub mod worker;
 mod worker_state;
 

@@ -1,6 +1,6 @@
 //! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, with `words` in it, `buffering` stores its body where that is wanted, `upload` sends it, `answer` waits
+//! `outgoing` writes the request, `buffering` stores its body where that is wanted, `upload` sends it, `answer` waits
 //! for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
@@ -11,7 +11,6 @@ mod outgoing;
 mod prefix;
 mod shared;
 mod upload;
-pub(crate) mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +24,7 @@ use kettle_tls::names::asked_name;
 
 use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
+use crate::words::WordSource;
 
 pub(crate) use answer::note_client_gone;
 pub use answer::respond;
@@ -57,8 +57,8 @@ pub struct ProxyRoute {
     early_hints: EarlyHints,
     /// Whether a request says nothing but its path and that this is signed.
     is_signed: bool,
-    /// True if clients are asked for certificates; where they are not, none was verified for this site.
-    asks_certificates: bool,
+    /// What its words are filled in from.
+    words: WordSource,
     /// How servers get slashes in a row.
     slash_runs: SlashRuns,
     /// How their paths differ from those of clients.
@@ -70,7 +70,7 @@ pub struct ProxyRoute {
 impl ProxyRoute {
     /// The route of a configuration.
     #[must_use]
-    pub fn new(site: &Site, route: &Route, upstream: Arc<Upstream>) -> Self {
+    pub fn new(site: &Site, route: &Route, upstream: Arc<Upstream>, words: WordSource) -> Self {
         let mut own_fields = Vec::new();
         if site.hsts.is_some() {
             own_fields.push("strict-transport-security".to_owned());
@@ -95,7 +95,7 @@ impl ProxyRoute {
             takes_encoded_slashes: route.encoded_slashes,
             early_hints: route.early_hints,
             is_signed: route.signed_urls.is_some(),
-            asks_certificates: site.client_auth.is_some(),
+            words,
             slash_runs: slash_runs(route),
             prefix: PrefixChange::of(route),
             own_fields,

@@ -19,10 +19,10 @@ use crate::guard::Guards;
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
 use crate::response::{Answer, ConfiguredFields, LogNotes, Response, set_expires};
-use crate::route::conditions::Asked;
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
+use crate::words::Asked;
 use walk::{Start, is_slash_refused, is_whole_of, respond_slowly};
 
 /// What a worker answers requests with.

@@ -3,20 +3,20 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
+mod alike;
 pub mod before;
 mod build;
 pub mod conditions;
 mod listener;
 mod mistake;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use kettle_config::{
-    Condition, Config, Diagnostic, ErrorPage, Expires, LogTarget, RouteIndex, TxPathChoice,
+    Condition, Config, Diagnostic, ErrorPage, Expires, LogTarget, Maps, RouteIndex, TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::names::{Names, Rank};
@@ -34,10 +34,12 @@ use crate::response::ConfiguredFields;
 use crate::site_names::site_names;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
+use crate::words::{Asked, WordSource};
 
+use alike::certificate_groups;
+pub use alike::{AlikeSites, client_auth_groups, first_alike};
 use before::Before;
 use build::build_routes;
-use conditions::Asked;
 use listener::HttpsSites;
 pub use listener::KnownNames;
 
@@ -59,16 +61,6 @@ pub struct Router {
     unknown_name: OnceAMinute,
 }
 
-/// Sites that show the same certificates, and that ask clients for the same ones, by what is in their files: for each site the number
-/// of the first that is its like, if it has any.
-#[derive(Clone, Debug, Default)]
-pub struct AlikeSites {
-    /// By what they show.
-    pub certificates: Vec<Option<usize>>,
-    /// By what they ask for.
-    pub client_auth: Vec<Option<usize>>,
-}
-
 /// A site.
 #[derive(Debug)]
 pub struct Site {
@@ -82,6 +74,8 @@ pub struct Site {
     error_pages: BTreeMap<u16, ErrorPage>,
     /// Which log has its lines, where the route does not say it.
     log: Destination,
+    /// What words are filled in from.
+    words: WordSource,
     /// What is asked before a route is looked for.
     before: Vec<Before>,
     /// In the order of the file.
@@ -186,12 +180,23 @@ impl Router {
         let certificates = certificate_groups(config);
         let mut diagnostics = Vec::new();
         let mut sites = Vec::with_capacity(config.sites.len());
+        let maps = Arc::new(Maps::new(&config.maps));
         for (number, site) in config.sites.iter().enumerate() {
+            let words = WordSource {
+                maps: Arc::clone(&maps),
+                asks_certificates: site.client_auth.is_some(),
+            };
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
             let all = SiteRoutes::of(site);
-            let routes =
-                build_routes(config, site, &all, (upstreams, stores), open, &mut diagnostics);
+            let routes = build_routes(
+                config,
+                site,
+                &all,
+                (upstreams, stores, &words),
+                open,
+                &mut diagnostics,
+            );
             sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -200,6 +205,7 @@ impl Router {
                 configured: ConfiguredFields::new(&site.headers, &[]),
                 log: own_log(config, site.access_log.as_ref()).unwrap_or_default(),
                 error_pages: site.error_pages.clone(),
+                words,
                 before: site.before.iter().map(|it| Before::new(site, it)).collect(),
                 index: all.index,
                 routes,
@@ -305,7 +311,7 @@ impl Router {
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
         let target = head.target().ok();
-        let asked = Asked { head, client: None };
+        let asked = Asked { head, client: None, certificate: None };
         site.log(target.and_then(|target| site.route(target.path, asked))).clone()
     }
 
@@ -404,7 +410,8 @@ impl Site {
     #[must_use]
     pub fn route(&self, path: &str, asked: Asked<'_>) -> Option<&Route> {
         let holds = |number: usize| {
-            self.routes.get(number).is_some_and(|route| conditions::hold(&route.when, asked))
+            let route = self.routes.get(number);
+            route.is_some_and(|route| conditions::hold(&route.when, asked, &self.words))
         };
         self.routes.get(self.index.find(path, holds)?)
     }
@@ -418,6 +425,12 @@ impl Site {
     ) -> Option<&'s ErrorPage> {
         let own = route.and_then(|route| route.error_pages.get(&status));
         own.or_else(|| self.error_pages.get(&status))
+    }
+
+    /// What words are filled in from.
+    #[must_use]
+    pub fn words(&self) -> &WordSource {
+        &self.words
     }
 
     /// What is asked before a route is looked for.
@@ -459,28 +472,6 @@ impl Rules {
         let has_any = rules.guard.is_some() || rules.paths.is_some() || rules.is_internal;
         Ok(has_any.then(|| Box::new(rules)))
     }
-}
-
-/// For each site that asks clients for certificates, the first site that asks for the same.
-#[must_use]
-pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
-    first_alike(config.sites.iter().map(|site| Some(site.client_auth.as_ref()?.key())))
-}
-
-/// For each site that has certificates, the first site that shows the same. All that have a generated one share it, so they are those
-/// without a chain.
-fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
-    first_alike(config.sites.iter().map(|site| {
-        let chains: Vec<_> = site.certificates.iter().map(|it| &it.chain.value).collect();
-        (site.self_signed || !chains.is_empty()).then_some(chains)
-    }))
-}
-
-/// For each that has a key, the number of the first with the same. There may be ten thousand.
-#[must_use]
-pub fn first_alike<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
-    let mut first = HashMap::new();
-    keys.enumerate().map(|(number, key)| Some(*first.entry(key?).or_insert(number))).collect()
 }
 
 fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {

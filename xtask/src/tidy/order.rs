@@ -56,7 +56,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["proxy_cache"],
     &["files", "proxy"],
     &["fixed", "guard", "redirect"],
-    &["error_page"],
+    &["error_page", "words"],
     &["request", "response_head"],
     &["http2", "response"],
     &["upstream"],

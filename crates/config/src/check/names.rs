@@ -44,8 +44,12 @@ impl<'c> Names<'c> {
 
     /// The name that a mistyped one may stand for. Where much is mistyped, nobody reads the last guesses.
     pub(super) fn guess(&mut self, written: &str) -> Option<Help> {
+        Some(Help::write(format!("\"{}\"", self.nearest(written)?)))
+    }
+
+    pub(super) fn nearest(&mut self, written: &str) -> Option<&'c str> {
         self.compared_left = self.compared_left.checked_sub(self.all.len())?;
-        Some(Help::write(format!("\"{}\"", closest(written, &self.all)?)))
+        closest(written, &self.all)
     }
 }
 

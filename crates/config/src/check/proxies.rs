@@ -83,11 +83,10 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             continue;
         };
         // One client's address must not become everybody's object.
-        let mut words = values.iter().flat_map(FieldTemplate::words);
-        if let Some(word) = words.find(|word| route.cache.is_some() && !word.is_of_url()) {
-            let message = format!(
-                "{{{word}}} is one client's, and the responses of this route are kept for all"
-            );
+        let mut words = values.iter().filter_map(FieldTemplate::not_of_url);
+        if let Some(word) = words.next().filter(|_| route.cache.is_some()) {
+            let message =
+                format!("{word} is one client's, and the responses of this route are kept for all");
             let help = "write {scheme}, {host} or {uri}, or move it to a route without `cache`";
             reader.report_at(&place, message, Help::act(help));
         }

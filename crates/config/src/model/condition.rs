@@ -85,11 +85,11 @@ impl Condition {
 }
 
 impl Subject<'_> {
-    /// True if the key of a stored response says it, too.
+    /// True if the key of a stored response says it, too. A map counts as what it is made of, which is looked at elsewhere.
     pub fn is_of_url(&self) -> bool {
         match self {
             Self::Method(_) | Self::Scheme(_) | Self::Host(_) => true,
-            Self::Of(template) => template.words().all(|word| word.is_of_url()),
+            Self::Of(template) => template.not_of_url().is_none(),
             Self::Header(_) | Self::Cookie(_) | Self::Query(_) | Self::Network(_) => false,
         }
     }

@@ -138,9 +138,10 @@ settings! {
             backend_host(), "the one the client asks for, with its port where it says one"),
         /// With `backend`: headers that its servers are sent, in place of the client's of the same name. `[]` takes the client's
         /// away. Words are filled in: `{client_ip}`, `{client_port}`, `{scheme}`, `{host}` without its port, `{port}` (the one
-        /// that the client asks for, or else the usual one), `{uri}` (path and query as servers get them), and of the client's
+        /// that the client asks for, or else the usual one), `{uri}` (path and query as servers get them), `{path}` (decoded),
+        /// `{query}`, `{method}`, `{header:NAME}`, `{cookie:NAME}`, `{query:NAME}`, `{map:NAME}` (a `[[map]]`), and of the client's
         /// certificate `{client_subject}` (RFC 4514), `{client_cert}` and `{client_cert_chain}` (RFC 9440). `{{` is a brace. A
-        /// field whose words leave it empty is not sent. With `cache` only `{scheme}`, `{host}` and `{uri}` may stand here.
+        /// field whose words leave it empty is not sent. With `cache` only words of the URL may stand here.
         pub request_headers: Vec<(String, Vec<FieldTemplate>)> = request_headers(),
         /// With `backend`: how long a server may send nothing before its response begins (504) and within it, and take
         /// nothing of the request.

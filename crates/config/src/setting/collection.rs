@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::field_template::{FIELD_TEMPLATE, FieldTemplate, field_template};
+use super::field_template::{
+    FIELD_TEMPLATE, FieldTemplate, GROUP_TEMPLATE, field_template, group_template,
+};
 use super::quote::bare_key;
+use super::regex::{EXPRESSION, Expression};
 use super::rules::{self, TextRule};
 use super::text::{LocatedText, located_text, read_text};
 use super::{DefaultText, ValueShape, ValueType};
@@ -190,5 +193,84 @@ impl ValueType for BackendsByAlpn {
         let read =
             entries.filter_map(|(protocol, _, name)| Some((protocol, kind.read(&name, reader)?)));
         Some(read.collect())
+    }
+}
+
+/// What a map says for texts.
+pub(crate) fn map_values() -> MapValues {
+    MapValues
+}
+
+pub(crate) struct MapValues;
+
+impl ValueType for MapValues {
+    type Value = Vec<(String, FieldTemplate)>;
+
+    fn default_value(&self) -> Self::Value {
+        Vec::new()
+    }
+
+    fn shape(&self) -> ValueShape {
+        map_form(&rules::ANY_TEXT, ValueShape::Text(&FIELD_TEMPLATE))
+    }
+
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("none")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let mut values = Vec::new();
+        for (text, _, value) in read_entries(&rules::ANY_TEXT, item, reader)? {
+            reader.remember(&value);
+            let said = read_text(&FIELD_TEMPLATE, &value, reader);
+            values.push((text, said.and_then(|said| field_template(&said)).unwrap_or_default()));
+        }
+        Some(values)
+    }
+}
+
+/// What a map says for what regular expressions fit.
+pub(crate) fn map_expressions() -> MapExpressions {
+    MapExpressions
+}
+
+pub(crate) struct MapExpressions;
+
+impl ValueType for MapExpressions {
+    type Value = Vec<(Expression, FieldTemplate)>;
+
+    fn default_value(&self) -> Self::Value {
+        Vec::new()
+    }
+
+    fn shape(&self) -> ValueShape {
+        map_form(&EXPRESSION, ValueShape::Text(&GROUP_TEMPLATE))
+    }
+
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("none")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let mut read = Vec::new();
+        for (text, _, value) in read_entries(&EXPRESSION, item, reader)? {
+            reader.remember(&value);
+            let said = read_text(&GROUP_TEMPLATE, &value, reader);
+            let said = said.and_then(|said| group_template(&said));
+            let (Ok(expression), Some(said)) = (Expression::new(&text), said) else { continue };
+            match said.with_groups(&expression) {
+                Ok(said) => read.push((expression, said)),
+                Err(group) => {
+                    let groups = expression.groups();
+                    let message = format!(
+                        "{{{group}}} is no word, and no group of this expression, which has {groups}"
+                    );
+                    let help =
+                        "write {0} for all that fits, {1} for the first group, or {{ for a brace";
+                    reader.report(&value, message, Help::act(help));
+                }
+            }
+        }
+        Some(read)
     }
 }

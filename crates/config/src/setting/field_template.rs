@@ -1,7 +1,9 @@
-//! Fields that servers are sent: their values, with words that each request fills in (`{client_ip}`), and which names are not the
-//! operator's.
+//! Texts with words that each request fills in (`{client_ip}`), as fields have them, and which names of fields are not the operator's.
 
-use super::rules::{Guess, TextRule, Wrong, header_value, token};
+use std::fmt;
+
+use super::regex::Expression;
+use super::rules::{self, Guess, TextRule, Wrong, header_value, token};
 use super::template::Read;
 use crate::nearest::closest;
 use crate::word::{Word, words};
@@ -21,6 +23,12 @@ words! {
         Port = "port",
         /// Path and query as the server gets them.
         Uri = "uri",
+        /// The path, decoded.
+        Path = "path",
+        /// What stands behind the `?`, as it was sent.
+        Query = "query",
+        /// The method.
+        Method = "method",
         /// The subject of the client's certificate (RFC 4514), in ASCII.
         ClientSubject = "client_subject",
         /// The certificate of the client (RFC 9440).
@@ -30,10 +38,29 @@ words! {
     }
 }
 
+words! {
+    /// A word in braces that is followed by a colon and a name: `{header:origin}`.
+    pub enum NamedWord {
+        /// The request header of this name. Several are one, with commas between.
+        Header = "header",
+        /// The first cookie of this name.
+        Cookie = "cookie",
+        /// The first query argument of this name, as it was sent.
+        Query = "query",
+        /// What the `[[map]]` of this name says.
+        Map = "map",
+        /// What the group of this name stands for in the regular expression by which the site was found.
+        Name = "name",
+    }
+}
+
 impl RequestWord {
-    /// True if all requests for the same URL have the same value.
+    /// True if all requests for the same URL have the same value, among those that a store answers.
     pub fn is_of_url(self) -> bool {
-        matches!(self, Self::Scheme | Self::Host | Self::Uri)
+        matches!(
+            self,
+            Self::Scheme | Self::Host | Self::Uri | Self::Path | Self::Query | Self::Method
+        )
     }
 
     /// True if it says something of the certificate that a client showed.
@@ -55,6 +82,40 @@ pub enum FieldPart {
     Text(String),
     /// What the request says.
     Word(RequestWord),
+    /// What it says of this name.
+    Named(NamedWord, String),
+    /// In a `[[map]]`: what the group of this number or name stands for.
+    Group(String),
+}
+
+impl FieldPart {
+    /// True if all requests for the same URL have the same value. A map counts as one that has: it has words of its own.
+    pub fn is_of_url(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Group(_) => true,
+            Self::Word(word) => word.is_of_url(),
+            Self::Named(word, _) => {
+                matches!(word, NamedWord::Query | NamedWord::Map | NamedWord::Name)
+            }
+        }
+    }
+
+    /// True if it is the same for all requests.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+}
+
+/// A word as it is written.
+impl fmt::Display for FieldPart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => formatter.write_str(&text.replace('{', "{{")),
+            Self::Word(word) => write!(formatter, "{{{word}}}"),
+            Self::Named(word, name) => write!(formatter, "{{{word}:{name}}}"),
+            Self::Group(name) => write!(formatter, "{{{name}}}"),
+        }
+    }
 }
 
 impl FieldTemplate {
@@ -63,12 +124,49 @@ impl FieldTemplate {
         &self.parts
     }
 
-    /// The words in it.
+    /// The words in it that need no name.
     pub fn words(&self) -> impl Iterator<Item = RequestWord> {
         self.parts.iter().filter_map(|part| match part {
-            FieldPart::Text(_) => None,
             FieldPart::Word(word) => Some(*word),
+            _ => None,
         })
+    }
+
+    /// The names of the maps in it.
+    pub fn maps(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            FieldPart::Named(NamedWord::Map, name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// True if requests fill something in.
+    pub fn has_words(&self) -> bool {
+        !self.parts.iter().all(FieldPart::is_text)
+    }
+
+    /// The first word whose value two requests for the same URL may differ in, whatever maps say.
+    pub fn not_of_url(&self) -> Option<&FieldPart> {
+        self.parts.iter().find(|part| !part.is_of_url())
+    }
+
+    /// The same for a text that an expression chooses: what has the name of one of its groups is that group.
+    ///
+    /// # Errors
+    /// A group that it has not.
+    pub(super) fn with_groups(mut self, expression: &Expression) -> Result<Self, String> {
+        for part in &mut self.parts {
+            match part {
+                FieldPart::Word(word) if expression.has_group(word.word()) => {
+                    *part = FieldPart::Group(word.word().to_owned());
+                }
+                FieldPart::Group(name) if expression.group_number(name).is_none() => {
+                    return Err(std::mem::take(name));
+                }
+                _ => {}
+            }
+        }
+        Ok(self)
     }
 
     /// Takes a text as a file has it.
@@ -76,11 +174,19 @@ impl FieldTemplate {
     /// # Errors
     /// What is wrong with the text, for a person.
     pub fn parse(text: &str) -> Result<Self, String> {
-        read(text).map_err(|wrong| wrong.why)
+        read(text, Groups::None).map_err(|wrong| wrong.why)
     }
 }
 
-fn read(text: &str) -> Result<FieldTemplate, Wrong> {
+/// What else than words braces may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Groups {
+    None,
+    /// Numbers and names of groups.
+    Any,
+}
+
+fn read(text: &str, groups: Groups) -> Result<FieldTemplate, Wrong> {
     header_value(text)?;
     let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
     while let Some((before, behind)) = rest.split_once('{') {
@@ -93,11 +199,10 @@ fn read(text: &str) -> Result<FieldTemplate, Wrong> {
         let Some((name, after)) = behind.split_once('}') else {
             return Err(Wrong { why: "a brace is not closed".to_owned(), help: brace_itself() });
         };
-        let word = name.parse::<RequestWord>().map_err(|_| unknown(text, name))?;
         if !plain.is_empty() {
             parts.push(FieldPart::Text(std::mem::take(&mut plain)));
         }
-        parts.push(FieldPart::Word(word));
+        parts.push(read_word(text, name, groups)?);
         rest = after;
     }
     plain.push_str(rest);
@@ -107,17 +212,51 @@ fn read(text: &str) -> Result<FieldTemplate, Wrong> {
     Ok(FieldTemplate { parts })
 }
 
+/// What stands between two braces.
+fn read_word(text: &str, written: &str, groups: Groups) -> Result<FieldPart, Wrong> {
+    if let Ok(word) = written.parse::<RequestWord>() {
+        return Ok(FieldPart::Word(word));
+    }
+    if let Some((word, name)) = written.split_once(':')
+        && let Ok(word) = word.parse::<NamedWord>()
+    {
+        let rule = match word {
+            NamedWord::Header => &rules::FIELD_NAME,
+            NamedWord::Cookie => &rules::COOKIE_NAME,
+            NamedWord::Query => &rules::ARGUMENT_NAME,
+            NamedWord::Map => &rules::BACKEND_NAME,
+            NamedWord::Name => &rules::GROUP_NAME,
+        };
+        return match (rule.read)(name) {
+            Ok(name) => Ok(FieldPart::Named(word, name)),
+            Err(wrong) => {
+                let why = format!("{{{written}}} takes {}: {}", rule.what, wrong.why);
+                Err(Wrong { why, help: Guess::None })
+            }
+        };
+    }
+    let is_number = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_digit());
+    match groups == Groups::Any && (is_number || (rules::GROUP_NAME.read)(written).is_ok()) {
+        true => Ok(FieldPart::Group(written.to_owned())),
+        false => Err(unknown(text, written)),
+    }
+}
+
 fn unknown(text: &str, name: &str) -> Wrong {
     let known: Vec<&str> = RequestWord::ALL.iter().map(|word| word.word()).collect();
-    let help = match closest(name, &known) {
+    let named: Vec<&str> = NamedWord::ALL.iter().map(|word| word.word()).collect();
+    let (own, behind) = name.split_once(':').map_or((name, None), |it| (it.0, Some(it.1)));
+    let known_here = if behind.is_some() { &named } else { &known };
+    let help = match closest(own, known_here) {
         Some(closest) => {
-            let [written, meant] = [name, closest].map(|name| format!("{{{name}}}"));
+            let meant = behind.map_or(closest.to_owned(), |name| format!("{closest}:{name}"));
+            let [written, meant] = [name, &meant].map(|name| format!("{{{name}}}"));
             Guess::Text(text.replacen(&written, &meant, 1))
         }
         None => brace_itself(),
     };
-    let known = known.join("}, {");
-    Wrong { why: format!("{{{name}}} is none of {{{known}}}"), help }
+    let (known, named) = (known.join("}, {"), named.join(":…}, {"));
+    Wrong { why: format!("{{{name}}} is none of {{{known}}}, {{{named}:…}}"), help }
 }
 
 fn brace_itself() -> Guess {
@@ -128,12 +267,24 @@ fn brace_itself() -> Guess {
 pub(super) static FIELD_TEMPLATE: TextRule = TextRule {
     what: "a header value",
     example: "{client_ip}",
-    read: |text| read(text).map(|_| text.to_owned()),
+    read: |text| read(text, Groups::None).map(|_| text.to_owned()),
 };
 
 /// The value of a text that follows [`FIELD_TEMPLATE`].
 pub(super) fn field_template(text: &str) -> Option<FieldTemplate> {
-    read(text).ok()
+    read(text, Groups::None).ok()
+}
+
+/// What a regular expression of a map chooses.
+pub(super) static GROUP_TEMPLATE: TextRule = TextRule {
+    what: "a text",
+    example: "{1}",
+    read: |text| read(text, Groups::Any).map(|_| text.to_owned()),
+};
+
+/// The value of a text that follows [`GROUP_TEMPLATE`].
+pub(super) fn group_template(text: &str) -> Option<FieldTemplate> {
+    read(text, Groups::Any).ok()
 }
 
 /// A text with words that each request fills in.

@@ -57,6 +57,21 @@ impl Expression {
     pub fn has_group(&self, name: &str) -> bool {
         self.compiled.capture_names().flatten().any(|own| own == name)
     }
+
+    /// The number of the group of this name, or of this number as digits. The whole is 0.
+    pub fn group_number(&self, name: &str) -> Option<usize> {
+        match name.parse::<usize>() {
+            Ok(number) => (number <= self.groups()).then_some(number),
+            Err(_) => self.compiled.capture_names().position(|own| own == Some(name)),
+        }
+    }
+
+    /// What its groups stand for in any bytes, the whole first. One that took no part stands for nothing.
+    pub fn groups_in<'t>(&self, text: &'t [u8]) -> Vec<&'t [u8]> {
+        let captures = self.compiled.captures(text);
+        let captures = captures.iter().flat_map(|captures| captures.iter());
+        captures.map(|group| group.map_or(&b""[..], |group| group.as_bytes())).collect()
+    }
 }
 
 /// What the groups of an expression stand for in a text.
@@ -123,8 +138,8 @@ impl Expressions {
     }
 
     /// The numbers of those that a part of the text fits, in order.
-    pub fn fitting(&self, text: &str) -> impl Iterator<Item = usize> + use<> {
-        let matches = self.set.as_ref().map(|set| set.matches(text.as_bytes()));
+    pub fn fitting<T: AsRef<[u8]>>(&self, text: T) -> impl Iterator<Item = usize> + use<T> {
+        let matches = self.set.as_ref().map(|set| set.matches(text.as_ref()));
         matches.into_iter().flatten()
     }
 }
@@ -201,7 +216,7 @@ fn why(text: &str, error: &regex::Error) -> Wrong {
     Wrong { why, help: advice("mend it; a `\\` before a character means the character itself") }
 }
 
-static EXPRESSION: TextRule = TextRule {
+pub(super) static EXPRESSION: TextRule = TextRule {
     what: "a regular expression",
     example: r"\.(jpg|png)$",
     read: |text| compile(text).map(|_| text.to_owned()),

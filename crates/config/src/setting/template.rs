@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::quote::quoted;
-use super::rules::{Guess, TextRule, Wrong};
+use super::rules::{self, Guess, TextRule, Wrong};
 use super::text::read_text;
 use super::{DefaultText, ValueShape, ValueType};
 use crate::glob;
@@ -95,7 +95,7 @@ impl Template {
                 ("rest", _) => Piece::Rest,
                 ("host", _) => Piece::Host,
                 (_, [digit @ b'1'..=b'9']) => Piece::Capture(usize::from(digit - b'1')),
-                _ if is_group_name(name) => Piece::Named(name.into()),
+                _ if (rules::GROUP_NAME.read)(name).is_ok() => Piece::Named(name.into()),
                 _ => {
                     let why = format!(
                         "{{{name}}} is none of {{path}}, {{rest}}, {{host}}, {{1}} to {{9}} and the name of a group"
@@ -110,12 +110,6 @@ impl Template {
         }
         Ok(Self { pieces: pieces.into() })
     }
-}
-
-/// As the names of groups in regular expressions are.
-fn is_group_name(name: &str) -> bool {
-    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    name.bytes().all(is_of_name) && name.starts_with(|first: char| !first.is_ascii_digit())
 }
 
 /// A path below a folder, of a request's own path and of the groups of an expression.

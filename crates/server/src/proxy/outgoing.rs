@@ -12,10 +12,10 @@ use kettle_http::target::{Target, reference};
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
-use super::words::Words;
 use crate::client_address::{ClientHost, UNIX};
 use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
+use crate::words::Words;
 
 impl ProxyRoute {
     /// The request for a server, with this path if not the one asked for; none if there is no host to ask for, or `Connection` has too many members. It
@@ -39,11 +39,14 @@ impl ProxyRoute {
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = &request.client;
         let words = Words {
-            host: asked.as_deref(),
-            reference: &reference,
+            head: Some(head),
+            host: asked.as_deref().map(Cow::Borrowed),
+            reference: Cow::Borrowed(&reference),
+            path: Some(target.path),
             scheme: client.scheme,
             client: Some(client),
-            certificate: request.certificate().filter(|_| self.asks_certificates),
+            certificate: request.certificate().filter(|_| self.words.asks_certificates),
+            maps: &self.words.maps,
         };
         let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);
         let mut outgoing =

@@ -6,10 +6,10 @@ use kettle_http::forwarded::Scheme;
 use kettle_http::target::{Target, reference};
 
 use super::ProxyRoute;
-use super::words::Words;
 use crate::client_address::ClientHost;
 use crate::request::Request;
 use crate::upstream::OutgoingRequest;
+use crate::words::Words;
 
 /// What clients ask for, as far as they can ask for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,11 +87,14 @@ impl ProxyRoute {
     ) -> Option<OutgoingRequest> {
         // What the key has, and no more.
         let words = Words {
-            host: Some(target.host()),
-            reference: target.sent(),
+            head: None,
+            host: Some(target.host().into()),
+            reference: target.sent().into(),
+            path: None,
             scheme: target.scheme,
             client: None,
             certificate: None,
+            maps: &self.words.maps,
         };
         let host = words.host(self.host.as_ref())?;
         let mut outgoing = OutgoingRequest::new("GET", target.sent(), &host, client, self.timeout)?;

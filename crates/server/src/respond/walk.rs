@@ -20,8 +20,8 @@ use crate::proxy_cache::{self, Begun};
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::before::Beforehand;
-use crate::route::conditions::Asked;
 use crate::route::{Handler, Route, Site};
+use crate::words::Asked;
 use in_place::{in_place_of, intercepted};
 
 /// How far a request came before it waited for anything.
@@ -77,7 +77,7 @@ impl Site {
         let mut start = Start::at(None);
         for before in self.before() {
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            start.outcome = match before.ask(target, asked, &self.configured) {
+            start.outcome = match before.ask(target, asked, self.words(), &self.configured) {
                 Ok(Beforehand::Nothing) => None,
                 Ok(Beforehand::Path(path)) => {
                     start.path = Some(path);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use kettle_config::Site;
 use kettle_http::target::Target;
 
-use super::conditions::{self, Asked};
+use super::conditions;
 use crate::error_page::HttpError;
 use crate::fixed::Fixed;
 use crate::redirect::pattern::Paths;
 use crate::response::{ConfiguredFields, Response};
+use crate::words::{Asked, WordSource};
 
 /// One `[[site.before]]`.
 #[derive(Debug)]
@@ -53,12 +54,13 @@ impl Before {
         &self,
         target: Target<'_>,
         asked: Asked<'_>,
+        words: &WordSource,
         configured: &ConfiguredFields,
     ) -> Result<Beforehand, HttpError> {
         let Self { settings, paths, fixed } = self;
         let is_meant = settings.place().has(target.path)
             && settings.regex.as_ref().is_none_or(|regex| regex.fits(target.path))
-            && conditions::hold(&settings.when, asked);
+            && conditions::hold(&settings.when, asked, words);
         if !is_meant {
             return Ok(Beforehand::Nothing);
         }

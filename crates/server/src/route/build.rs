@@ -14,6 +14,7 @@ use crate::proxy_cache::CachedRoute;
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
+use crate::words::WordSource;
 
 /// A site's routes, in the order of the file. Of those that are `open` it takes what cannot be opened again, and what clients have
 /// asked for lately.
@@ -21,7 +22,7 @@ pub(super) fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
     all: &SiteRoutes<'_>,
-    (upstreams, stores): (&Upstreams, &Stores),
+    (upstreams, stores, words): (&Upstreams, &Stores, &WordSource),
     open: &[Route],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Route> {
@@ -30,7 +31,8 @@ pub(super) fn build_routes(
         // Of the same configuration, so that the numbers are the same.
         let same = open.get(number);
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
-        let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
+        let proxy = upstream
+            .map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it), words.clone())));
         let mut backend = proxy.map(|proxy| {
             let cache = route.cache.as_ref();
             match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {

@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -40,7 +40,7 @@ fn build(sites: Vec<SiteConfig>) -> Router {
 /// The route that answers for a path.
 fn route_of<'s>(site: &'s Site, path: &str) -> Option<&'s Route> {
     let head = crate::respond::tests::stage::head("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-    site.route(path, Asked { head: &head, client: None })
+    site.route(path, Asked { head: &head, client: None, certificate: None })
 }
 
 /// The number of the site that answers.

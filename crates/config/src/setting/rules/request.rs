@@ -12,6 +12,9 @@ pub(crate) static ANY_TEXT: TextRule =
     TextRule { what: "a text", example: "1", read: |text| Ok(text.to_owned()) };
 pub(crate) static ANSWER: TextRule =
     TextRule { what: "a text of at most 64 KiB", example: "ok", read: answer };
+pub(crate) static GROUP_NAME: TextRule =
+    TextRule { what: "the name of a group", example: "sub", read: group_name };
+
 /// A host as requests ask for it, without its port and in small letters.
 fn asked_host(text: &str) -> Result<String, Wrong> {
     match text.starts_with('*') || text == ANY_NAME {
@@ -30,6 +33,16 @@ fn answer(text: &str) -> Result<String, Wrong> {
             "write a file, and a route with its folder as `root`",
         )),
         false => Ok(text.to_owned()),
+    }
+}
+
+/// As the names of groups in regular expressions are.
+fn group_name(text: &str) -> Result<String, Wrong> {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let begins = text.starts_with(|first: char| !first.is_ascii_digit());
+    match begins && text.bytes().all(is_of_name) {
+        true => Ok(text.to_owned()),
+        false => Err(Wrong::new("it has letters, digits and `_`, and begins with no digit")),
     }
 }
 

@@ -10,6 +10,7 @@ use super::*;
 use crate::access_log::RequestId;
 use crate::backend::Backends;
 use crate::upstream::Upstream;
+use crate::words::WordSource;
 
 fn route(change: impl FnOnce(&mut kettle_config::Route)) -> ProxyRoute {
     route_of(&[], change)
@@ -24,7 +25,9 @@ fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> P
     let names = names.iter().map(|name| kettle_config::Located::not_written((*name).to_owned()));
     let mut site = kettle_config::Site { names: names.collect(), ..kettle_config::Site::default() };
     site.compile_patterns();
-    ProxyRoute::new(&site, &route, upstream)
+    let asks_certificates = site.client_auth.is_some();
+    let words = WordSource { asks_certificates, ..WordSource::default() };
+    ProxyRoute::new(&site, &route, upstream, words)
 }
 
 /// The operator's fields for servers.

@@ -8,8 +8,8 @@ use crate::redirect::pattern::location_of;
 use crate::redirect::redirect;
 use crate::request::Request;
 use crate::response::{Answer, Held, LogNotes};
-use crate::route::conditions::Asked;
 use crate::route::{Route, Site};
+use crate::words::Asked;
 
 /// A server's own error, where the operator has something in its place.
 pub(super) fn intercepted(

@@ -17,7 +17,7 @@ fn condition(subject: &str, name: &str) -> Condition {
 fn holds(conditions: &[Condition], target: &str, fields: &str) -> bool {
     let head = head(&format!("GET {target} HTTP/1.1\r\nhost: Example.org:8443\r\n{fields}\r\n"));
     let request = Request::without_body(head, None);
-    hold(conditions, Asked::of(&request))
+    hold(conditions, Asked::of(&request), &WordSource::default())
 }
 
 #[test]

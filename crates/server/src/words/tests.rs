@@ -12,6 +12,13 @@ fn identity(subject: &str, chain: &[&[u8]]) -> PeerIdentity {
     }
 }
 
+/// A request for `/` of which nothing else is known.
+fn bare(maps: &Maps) -> Words<'_> {
+    let (reference, scheme) = ("/".into(), Scheme::Https);
+    let (head, host, path, client, certificate) = (None, None, None, None, None);
+    Words { head, host, reference, path, scheme, client, certificate, maps }
+}
+
 fn filled(words: &Words<'_>, template: &str) -> Option<String> {
     let template = FieldTemplate::parse(template).unwrap();
     words.fill(&template).map(|value| String::from_utf8(value).unwrap())
@@ -21,12 +28,13 @@ fn filled(words: &Words<'_>, template: &str) -> Option<String> {
 fn words_are_filled_in() {
     let client = Client::connected(SocketAddr::from(([192, 0, 2, 1], 567)).into(), None);
     let certificate = identity("CN=ann", &[b"leaf", b"one", b"two"]);
+    let maps = Maps::default();
     let words = Words {
-        host: Some("a.example:8443"),
-        reference: "/a%20b?c",
-        scheme: Scheme::Https,
+        host: Some("a.example:8443".into()),
+        reference: "/a%20b?c".into(),
         client: Some(&client),
         certificate: Some(&certificate),
+        ..bare(&maps)
     };
     for (template, expected) in [
         ("{client_ip} {client_port}", "192.0.2.1 567"),
@@ -34,6 +42,7 @@ fn words_are_filled_in() {
         ("{client_subject}", "CN=ann"),
         ("{client_cert}", ":bGVhZg==:"),
         ("{client_cert_chain}", ":b25l:, :dHdv:"),
+        ("{path}|{query}|{method}", "/a b|c|GET"),
         ("{{{host}}", "{a.example}"),
         ("", ""),
     ] {
@@ -44,8 +53,8 @@ fn words_are_filled_in() {
 #[test]
 fn what_is_not_there_is_no_field() {
     let client = Client::from(std::net::IpAddr::from([192, 0, 2, 1]));
-    let (scheme, reference) = (Scheme::Http, "/");
-    let words = Words { host: None, reference, scheme, client: Some(&client), certificate: None };
+    let maps = Maps::default();
+    let words = Words { scheme: Scheme::Http, client: Some(&client), ..bare(&maps) };
     for word in ["client_port", "client_subject", "client_cert", "client_cert_chain", "host"] {
         assert_eq!(filled(&words, &format!("{{{word}}}")), None, "{word}");
         assert_eq!(filled(&words, &format!("{{{word}}} {{{word}}}")), None, "{word}");
@@ -79,8 +88,11 @@ fn subjects_are_ascii() {
 
 #[test]
 fn servers_are_asked_for_the_host_that_is_written() {
-    let words =
-        |host, scheme| Words { host, reference: "/", scheme, client: None, certificate: None };
+    let maps = Maps::default();
+    let words = |host: Option<&'static str>, scheme| {
+        let host = host.map(Cow::Borrowed);
+        Words { host, scheme, ..bare(&maps) }
+    };
     for (host, scheme, asked, with_port) in [
         ("a.example", Scheme::Https, "a.example", "a.example:443"),
         ("a.example", Scheme::Http, "a.example", "a.example:80"),
@@ -98,5 +110,76 @@ fn servers_are_asked_for_the_host_that_is_written() {
     assert_eq!(words.host(Some(&fixed)).as_deref(), Some("b.example:81"));
     for host in [None, Some(&BackendHost::Asked), Some(&BackendHost::AskedWithPort)] {
         assert_eq!(words.host(host), None);
+    }
+}
+
+#[test]
+fn words_with_a_name_are_filled_in() {
+    let head = crate::respond::tests::stage::head(
+        "PUT /a%20b%2Fc?x=1&y=%20 HTTP/1.1\r\nhost: a.example\r\nx-a: 1\r\nX-A: 2\r\ncookie: s=v; t=w\r\n\r\n",
+    );
+    let source = WordSource::default();
+    let words = Asked { head: &head, client: None, certificate: None }.words(&source);
+    for (template, expected) in [
+        ("{header:X-A}", "1, 2"),
+        ("{cookie:t}", "w"),
+        ("{query:y}", "%20"),
+        ("{query}", "x=1&y=%20"),
+        ("{path}", "/a b%2Fc"),
+        ("{uri}", "/a%20b%2Fc?x=1&y=%20"),
+        ("{method}", "PUT"),
+        ("<{header:x-b}{cookie:x}{query:z}{map:none}{name:sub}>", "<>"),
+    ] {
+        assert_eq!(filled(&words, template).as_deref(), Some(expected), "{template}");
+    }
+    // What is kept for many says the same of it, as far as it is of the URL.
+    let shared = Words { head: None, path: None, ..words };
+    for (template, expected) in
+        [("{path}", Some("/a b%2Fc")), ("{query:x}", Some("1")), ("{header:x-a}{cookie:s}", None)]
+    {
+        assert_eq!(filled(&shared, template).as_deref(), expected, "{template}");
+    }
+}
+
+fn maps(text: &str) -> Maps {
+    let text = format!(
+        "{text}\n[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/\"\n"
+    );
+    Maps::new(&kettle_config::parse(&text, std::path::Path::new("")).unwrap().maps)
+}
+
+#[test]
+fn maps_say_words_groups_and_other_maps() {
+    let maps = maps(
+        "[[map]]\nname = \"a\"\nof = \"{host}\"\ndefault = \"{map:b}\"\nvalues = { \"x.example\" = \"\" }\n\
+         [map.regex]\n'^(?<sub>[a-z]+)\\.(example)$' = \"{2}/{sub}{{{scheme}\"\n\
+         [[map]]\nname = \"b\"\nof = \"{host}{scheme}\"\nvalues = { \"b.orghttps\" = \"yes\" }\n",
+    );
+    for (host, expected) in [
+        ("a.example", Some("example/a{https")),
+        ("x.example", None),
+        ("b.org", Some("yes")),
+        ("c.org", None),
+    ] {
+        let words = Words { host: Some(host.into()), ..bare(&maps) };
+        assert_eq!(filled(&words, "{map:a}").as_deref(), expected, "{host}");
+    }
+}
+
+#[test]
+fn what_maps_say_is_bounded() {
+    let maps = maps(
+        "[[map]]\nname = \"a\"\nof = \"{uri}\"\n[map.regex]\n'(?s).+' = \"{0}{0}\"\n\
+         [[map]]\nname = \"b\"\nof = \"{map:a}{map:a}\"\ndefault = \"d\"\n[map.regex]\n'.' = \"{0}\"\n",
+    );
+    let of = |bytes: usize| format!("/{}", "a".repeat(bytes - 1));
+    for (bytes, a, b) in [
+        (MAP_BYTES_MAX / 4, MAP_BYTES_MAX / 2, "/"),
+        (MAP_BYTES_MAX / 2, MAP_BYTES_MAX, "d"),
+        (MAP_BYTES_MAX / 2 + 1, 0, "d"),
+    ] {
+        let words = Words { reference: of(bytes).into(), ..bare(&maps) };
+        let length = filled(&words, "{map:a}").map_or(0, |text| text.len());
+        assert_eq!((length, filled(&words, "{map:b}").as_deref()), (a, Some(b)), "{bytes}");
     }
 }

@@ -1,0 +1,263 @@
+//! Maps: each has a name, none goes round in a circle, and what is kept for all is chosen by nothing of one client.
+
+use std::collections::{HashMap, HashSet};
+
+use super::names::{Names, find_repeated};
+use crate::diagnostic::Help;
+use crate::map_index::{MapIndex, MapKey};
+use crate::model::{Config, FieldTemplate, Map};
+use crate::read::Reader;
+
+/// Records every mistake of maps, and of what names them.
+pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    find_repeated(config.maps.iter().map(|map| &map.name), "map", reader);
+    let mut names = Names::of("map", config.maps.iter().map(|map| &map.name));
+    for (number, map) in config.maps.iter().enumerate() {
+        let trail = format!("map.{number}");
+        check_keys(&trail, map, reader);
+        names.check_words(&format!("{trail}.of"), &map.of, reader);
+        names.check_words(&format!("{trail}.default"), &map.default, reader);
+        for (key, said) in &map.values {
+            names.check_words(&format!("{trail}.values.{key}"), said, reader);
+        }
+        for (expression, said) in &map.regex {
+            names.check_words(&format!("{trail}.regex.{}", expression.as_str()), said, reader);
+        }
+    }
+    let known = check_circles(&config.maps, &names, reader);
+    let is_of_client = |name: &&str| {
+        let nature = names.find(name).and_then(|number| *known.get(number)?);
+        nature.is_some_and(|it| !it.is_of_url)
+    };
+    let mut of_clients: Vec<(String, String)> = Vec::new();
+    let mut named: Vec<(String, &FieldTemplate)> = Vec::new();
+    for (number, site) in config.sites.iter().enumerate() {
+        for (before, it) in site.before.iter().enumerate() {
+            let trail = format!("site.{number}.before.{before}");
+            named.extend(of_conditions(&trail, &it.when));
+        }
+        for (route, it) in site.routes.iter().enumerate() {
+            let trail = format!("site.{number}.route.{route}");
+            let mut own = of_conditions(&trail, &it.when);
+            let headers = it.request_headers.iter().flat_map(|(name, values)| {
+                let setting = format!("{trail}.request_headers.{name}");
+                values.iter().map(move |value| (setting.clone(), value))
+            });
+            own.extend(headers);
+            if it.cache.is_some() {
+                let found = own.iter().filter_map(|(setting, template)| {
+                    Some((setting.clone(), template.maps().find(is_of_client)?.to_owned()))
+                });
+                of_clients.extend(found);
+            }
+            named.extend(own);
+        }
+    }
+    for (setting, template) in named {
+        names.check_words(&setting, template, reader);
+    }
+    for (setting, map) in of_clients {
+        let Some(place) = reader.place(&setting) else { continue };
+        let message = format!(
+            "{{map:{map}}} goes by what one client says, and the responses of this route are kept for all by their URL"
+        );
+        let help = "write a map of {scheme}, {host} or {uri}, or a route without `cache`";
+        reader.report_at(&place, message, Help::act(help));
+    }
+}
+
+fn of_conditions<'c>(
+    trail: &str,
+    when: &'c [crate::model::Condition],
+) -> Vec<(String, &'c FieldTemplate)> {
+    let all = when.iter().enumerate();
+    all.filter_map(|(number, it)| Some((format!("{trail}.when.{number}.of"), it.of.as_ref()?)))
+        .collect()
+}
+
+impl Names<'_> {
+    /// Records that a text names maps that are not there.
+    fn check_words(&mut self, setting: &str, template: &FieldTemplate, reader: &mut Reader<'_>) {
+        for name in template.maps() {
+            if self.find(name).is_some() {
+                continue;
+            }
+            let Some(place) = reader.place(setting) else { continue };
+            let help = match self.nearest(name) {
+                Some(nearest) => Help::act(format!("write {{map:{nearest}}}")),
+                None => Help::act(format!("add [[map]] with name = \"{name}\"")),
+            };
+            reader.report_at(&place, format!("no [[map]] is named \"{name}\""), help);
+        }
+    }
+}
+
+/// Each text is there once, a star stands where a name begins or ends, and expressions are not too large.
+fn check_keys(trail: &str, map: &Map, reader: &mut Reader<'_>) {
+    let lower: Vec<String> = map.values.iter().map(|(key, _)| key.to_ascii_lowercase()).collect();
+    let mut seen: HashMap<MapKey<'_>, &str> = HashMap::new();
+    for ((key, _), lower) in map.values.iter().zip(&lower) {
+        let Some(place) = reader.place(&format!("{trail}.values.{key}")) else { continue };
+        let Some(keys) = MapKey::of(lower, map.hostnames) else {
+            let message = format!("\"{key}\": a star stands for names before or behind a name");
+            let help = "write \"*.example.org\", \".example.org\" or \"www.example.*\"; for other patterns [map.regex]";
+            reader.report_at(&place, message, Help::act(help));
+            continue;
+        };
+        for one in keys.into_iter().flatten() {
+            if let Some(other) = seen.insert(one, key) {
+                let message = format!("\"{key}\" and \"{other}\" stand for the same text");
+                reader.report_at(&place, message, Help::act("remove one of both"));
+                break;
+            }
+        }
+    }
+    if MapIndex::new(map).is_err()
+        && let Some(place) = reader.place(&format!("{trail}.regex"))
+    {
+        let message =
+            "the regular expressions of this map take more than 1 MiB together".to_owned();
+        reader.report_at(&place, message, Help::act("write fewer, or shorter ones"));
+    }
+}
+
+/// What is known of a map once those that it asks are known.
+#[derive(Clone, Copy)]
+struct Nature {
+    is_of_url: bool,
+    /// How many maps one look at it may ask, itself counted.
+    asked: usize,
+    /// How many of them one within the other.
+    depth: usize,
+}
+
+/// Maps by their numbers, and which of them each asks.
+struct Asking<'c> {
+    maps: &'c [Map],
+    asked: Vec<HashSet<usize>>,
+    natures: Vec<Option<Nature>>,
+}
+
+/// Finds maps that ask themselves, and those that ask too many others.
+fn check_circles(maps: &[Map], names: &Names<'_>, reader: &mut Reader<'_>) -> Vec<Option<Nature>> {
+    let asks = |map: &Map| {
+        let texts = std::iter::once(&map.of).chain(map.texts());
+        texts.flat_map(FieldTemplate::maps).filter_map(|name| names.find(name)).collect()
+    };
+    let asked: Vec<HashSet<usize>> = maps.iter().map(asks).collect();
+    let mut askers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (number, asked) in asked.iter().enumerate() {
+        asked.iter().for_each(|other| askers.entry(*other).or_default().push(number));
+    }
+    let mut waits: Vec<usize> = asked.iter().map(HashSet::len).collect();
+    let mut ready: Vec<usize> = (0..maps.len()).filter(|it| waits.get(*it) == Some(&0)).collect();
+    let mut asking = Asking { maps, asked, natures: vec![None; maps.len()] };
+    loop {
+        let Some(number) = ready.pop() else {
+            let Some(first) = asking.natures.iter().position(Option::is_none) else { break };
+            let circle = asking.circle_from(first);
+            refuse_circle(maps, &circle, reader);
+            for number in &circle {
+                asking.set(*number, Nature { is_of_url: true, asked: 1, depth: 1 });
+            }
+            let mut freed: Vec<usize> =
+                circle.iter().filter_map(|it| askers.get(it)).flatten().copied().collect();
+            freed.retain(|asker| is_last(&mut waits, *asker) && !asking.is_known(*asker));
+            ready.append(&mut freed);
+            continue;
+        };
+        let nature = asking.nature_of(number, names);
+        check_cost(number, nature, reader);
+        asking.set(number, nature);
+        let freed = askers.get(&number).into_iter().flatten().copied();
+        ready.extend(freed.filter(|asker| is_last(&mut waits, *asker) && !asking.is_known(*asker)));
+    }
+    asking.natures
+}
+
+/// Counts one that is waited for less; true if none is left.
+fn is_last(waits: &mut [usize], number: usize) -> bool {
+    let left = waits.get_mut(number);
+    left.is_some_and(|left| {
+        *left = left.saturating_sub(1);
+        *left == 0
+    })
+}
+
+impl Asking<'_> {
+    fn is_known(&self, number: usize) -> bool {
+        self.natures.get(number).is_some_and(Option::is_some)
+    }
+
+    fn set(&mut self, number: usize, nature: Nature) {
+        if let Some(own) = self.natures.get_mut(number) {
+            *own = Some(nature);
+        }
+    }
+
+    /// A circle that one leads to which waits for others that all wait.
+    fn circle_from(&self, first: usize) -> Vec<usize> {
+        let (mut path, mut at) = (Vec::new(), first);
+        let mut places = HashMap::new();
+        loop {
+            if let Some(place) = places.insert(at, path.len()) {
+                return path.split_off(place);
+            }
+            path.push(at);
+            let next = self.asked.get(at).and_then(|it| it.iter().find(|it| !self.is_known(**it)));
+            match next {
+                Some(next) => at = *next,
+                None => return path,
+            }
+        }
+    }
+
+    fn nature_of(&self, number: usize, names: &Names<'_>) -> Nature {
+        let mut nature = Nature { is_of_url: true, asked: 1, depth: 1 };
+        let Some(map) = self.maps.get(number) else { return nature };
+        let mut within = |template: &FieldTemplate| {
+            nature.is_of_url &= template.not_of_url().is_none();
+            let mut asked = 0_usize;
+            for name in template.maps() {
+                let other = names.find(name).and_then(|other| *self.natures.get(other)?);
+                let Some(other) = other else { continue };
+                nature.is_of_url &= other.is_of_url;
+                nature.depth = nature.depth.max(other.depth.saturating_add(1));
+                asked = asked.saturating_add(other.asked);
+            }
+            asked
+        };
+        let of = within(&map.of);
+        let said = map.texts().map(within).max().unwrap_or_default();
+        nature.asked = of.saturating_add(said).saturating_add(1);
+        nature
+    }
+}
+
+fn refuse_circle(maps: &[Map], circle: &[usize], reader: &mut Reader<'_>) {
+    let first = circle.iter().min().copied().unwrap_or_default();
+    let Some(place) = reader.place(&format!("map.{first}.of")) else { return };
+    let start = circle.iter().position(|number| *number == first).unwrap_or_default();
+    let names = circle.iter().cycle().skip(start).take(circle.len() + 1);
+    let names: Vec<&str> =
+        names.filter_map(|it| maps.get(*it)).map(|map| map.name.value.as_str()).collect();
+    let message = format!("this map asks itself: {}", names.join(" → "));
+    reader.report_at(&place, message, Help::act("take one of these {map:…} away"));
+}
+
+fn check_cost(number: usize, nature: Nature, reader: &mut Reader<'_>) {
+    if (nature.asked > ASKED_MAX || nature.depth > DEPTH_MAX)
+        && let Some(place) = reader.place(&format!("map.{number}.of"))
+    {
+        let message = format!(
+            "this map may ask {} maps, {} of them one within the other; {ASKED_MAX} and {DEPTH_MAX} are the most",
+            nature.asked, nature.depth
+        );
+        reader.report_at(&place, message, Help::act("write fewer {map:…} into maps"));
+    }
+}
+
+/// How many maps one word may ask.
+const ASKED_MAX: usize = 100;
+/// How many of them one within the other.
+const DEPTH_MAX: usize = 10;

@@ -1,0 +1,286 @@
+//! What the words of texts such as `request_headers` stand for in one request: here and nowhere else.
+//!
+//! Each is made of parts of a head that was parsed. No control character is in it, so it can end no line and begin no field; those who
+//! write fields look at that again.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kettle_config::{BackendHost, Chosen, FieldPart, FieldTemplate, Maps, NamedWord, RequestWord};
+use kettle_http::forwarded::Scheme;
+use kettle_http::target::{SlashRuns, reference};
+use kettle_http::uri::decode_query_value;
+use kettle_tls::PeerIdentity;
+
+use crate::request::{Client, Head, Request};
+
+/// What words of a site's requests are filled in from, besides the request.
+#[derive(Clone, Debug, Default)]
+pub struct WordSource {
+    /// The maps of the configuration.
+    pub maps: Arc<Maps>,
+    /// True if clients are asked for certificates; where they are not, none was verified for this site.
+    pub asks_certificates: bool,
+}
+
+/// A request, as conditions and words see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'r> {
+    /// Its head.
+    pub head: &'r Head,
+    /// The client it is for; `None` where it was never answered, so that only its head is known.
+    pub client: Option<&'r Client>,
+    /// The certificate that the client showed.
+    pub certificate: Option<&'r PeerIdentity>,
+}
+
+/// One request, as words see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Words<'r> {
+    /// None where the response is for many.
+    pub(crate) head: Option<&'r Head>,
+    /// The host that is asked for, with its port where that was said.
+    pub(crate) host: Option<Cow<'r, str>>,
+    /// Path and query as servers get them.
+    pub(crate) reference: Cow<'r, str>,
+    /// The path as routes are found by it, where that is at hand.
+    pub(crate) path: Option<&'r str>,
+    pub(crate) scheme: Scheme,
+    /// None where the response is for many.
+    pub(crate) client: Option<&'r Client>,
+    /// The certificate that the client showed, if its site asks for one.
+    pub(crate) certificate: Option<&'r PeerIdentity>,
+    pub(crate) maps: &'r Maps,
+}
+
+impl<'r> Asked<'r> {
+    /// A request that is to be answered.
+    #[must_use]
+    pub fn of(request: &'r Request<'_>) -> Self {
+        let certificate = request.certificate();
+        Self { head: &request.head, client: Some(&request.client), certificate }
+    }
+
+    /// What words stand for in it, by what the client asked for.
+    pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
+        let Self { head, client, certificate } = self;
+        let authority = head.authority();
+        let host = authority.map(|it| match it.port {
+            Some(port) => format!("{}:{port}", it.host).into(),
+            None => it.host.into(),
+        });
+        let target = head.target().ok();
+        let as_sent = |target| reference(target, head.raw_target(), SlashRuns::AS_SENT);
+        Words {
+            head: Some(head),
+            host,
+            reference: target.and_then(as_sent).unwrap_or_default(),
+            path: target.map(|target| target.path),
+            scheme: client.map_or(Scheme::Https, |client| client.scheme),
+            client,
+            certificate: certificate.filter(|_| source.asks_certificates),
+            maps: &source.maps,
+        }
+    }
+}
+
+/// The value of a header; empty if there is none. Several of one name are one, with commas (RFC 9110 §5.3).
+pub(crate) fn header<'r>(head: &'r Head, name: &str) -> Cow<'r, [u8]> {
+    let mut values = head.header_values(name);
+    let first = values.next().unwrap_or_default();
+    match values.next() {
+        None => Cow::Borrowed(first),
+        Some(_) => {
+            let all: Vec<&[u8]> = head.header_values(name).collect();
+            Cow::Owned(all.join(&b", "[..]))
+        }
+    }
+}
+
+/// The value of the first cookie of this name (RFC 6265 §4.2.1).
+pub(crate) fn cookie<'r>(head: &'r Head, name: &str) -> Option<&'r [u8]> {
+    let lines = head.header_values("cookie");
+    let mut pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
+    pairs.find_map(|pair| value_of(pair.trim_ascii_start(), name).map(<[u8]>::trim_ascii_end))
+}
+
+/// The value of the first argument of this name in a query, as it was sent.
+pub(crate) fn argument<'q>(query: &'q str, name: &str) -> Option<&'q [u8]> {
+    query.as_bytes().split(|byte| *byte == b'&').find_map(|pair| value_of(pair, name))
+}
+
+/// The value of a pair with this name.
+fn value_of<'p>(pair: &'p [u8], name: &str) -> Option<&'p [u8]> {
+    pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+}
+
+impl Words<'_> {
+    /// The value of a field; `None` if its words leave it empty.
+    pub(crate) fn fill(&self, template: &FieldTemplate) -> Option<Vec<u8>> {
+        let value = self.text(template, None);
+        let is_empty = value.trim_ascii().is_empty() && template.has_words();
+        (!is_empty).then_some(value)
+    }
+
+    /// What a template says, and with it the groups of the expression that chose it.
+    fn text(&self, template: &FieldTemplate, chosen: Option<&Chosen<'_, '_>>) -> Vec<u8> {
+        let mut text = Vec::new();
+        for part in template.parts() {
+            match part {
+                FieldPart::Text(own) => text.extend_from_slice(own.as_bytes()),
+                FieldPart::Word(word) => text.extend_from_slice(self.word(*word).as_bytes()),
+                FieldPart::Named(word, name) => text.extend_from_slice(&self.named(*word, name)),
+                FieldPart::Group(name) => {
+                    text.extend_from_slice(chosen.map_or(&b""[..], |it| it.group(name)));
+                }
+            }
+        }
+        text
+    }
+
+    /// What a map says of the request. A valid configuration has no circle of maps, and bounds how many one asks.
+    fn map(&self, name: &str) -> Vec<u8> {
+        let Some(map) = self.maps.find(name) else { return Vec::new() };
+        let bounded = |text: Vec<u8>| if text.len() > MAP_BYTES_MAX { Vec::new() } else { text };
+        let of = bounded(self.text(&map.of, None));
+        let chosen = map.find(&of);
+        bounded(self.text(chosen.text, Some(&chosen)))
+    }
+
+    fn named(&self, word: NamedWord, name: &str) -> Cow<'_, [u8]> {
+        match word {
+            NamedWord::Header => self.head.map(|head| header(head, name)).unwrap_or_default(),
+            NamedWord::Cookie => {
+                self.head.and_then(|head| cookie(head, name)).unwrap_or_default().into()
+            }
+            NamedWord::Query => argument(self.query(), name).unwrap_or_default().into(),
+            NamedWord::Map => self.map(name).into(),
+            NamedWord::Name => site_capture(name).as_bytes().into(),
+        }
+    }
+
+    /// What stands behind the `?`.
+    fn query(&self) -> &str {
+        self.reference.split_once('?').map_or("", |(_, query)| query)
+    }
+
+    /// The path as routes are found by it: decoded, but for slashes that were encoded.
+    fn path(&self) -> Cow<'_, str> {
+        if let Some(path) = self.path {
+            return path.into();
+        }
+        let path = self.reference.split_once('?').map_or(&*self.reference, |(path, _)| path);
+        if !path.contains('%') {
+            return path.into();
+        }
+        let kept = path.replace("%2F", "%252F").replace('+', "%2B");
+        let decoded = decode_query_value(&kept).and_then(|it| String::from_utf8(it).ok());
+        decoded.unwrap_or_default().into()
+    }
+
+    /// The `Host` for a server; `None` if there is no host to ask for.
+    pub(crate) fn host(&self, backend_host: Option<&BackendHost>) -> Option<Cow<'_, str>> {
+        let host = self.host.as_deref();
+        Some(match backend_host {
+            Some(BackendHost::Fixed(host)) => Cow::Owned(host.clone()),
+            Some(BackendHost::Asked) => Cow::Borrowed(split_port(host?).0),
+            Some(BackendHost::AskedWithPort) => {
+                let host = split_port(host?).0;
+                Cow::Owned(format!("{host}:{}", self.word(RequestWord::Port)))
+            }
+            None => Cow::Borrowed(host?),
+        })
+    }
+
+    fn word(&self, word: RequestWord) -> Cow<'_, str> {
+        let nothing = Cow::Borrowed("");
+        let host = || self.host.as_deref().map(split_port);
+        match word {
+            RequestWord::ClientIp => self.client.map_or(nothing, |it| it.host().to_string().into()),
+            RequestWord::ClientPort => {
+                let port = self.client.and_then(Client::port);
+                port.map_or(nothing, |port| port.to_string().into())
+            }
+            RequestWord::Scheme => self.scheme.as_str().into(),
+            RequestWord::Host => host().map_or(nothing, |(host, _)| host.into()),
+            RequestWord::Port => match host().and_then(|(_, port)| port) {
+                Some(port) => port.into(),
+                None => self.scheme.usual_port().to_string().into(),
+            },
+            RequestWord::Uri => (*self.reference).into(),
+            RequestWord::Path => self.path(),
+            RequestWord::Query => self.query().into(),
+            // What is kept for many is fetched by GET.
+            RequestWord::Method => self
+                .head
+                .map_or(Cow::Borrowed("GET"), |head| head.method().as_str().to_owned().into()),
+            RequestWord::ClientSubject => {
+                self.certificate.map_or(nothing, |it| in_ascii(&it.subject).into())
+            }
+            RequestWord::ClientCert => {
+                let chain = self.certificate.map_or(&[][..], |it| &it.chain);
+                byte_sequences(chain.get(..1).unwrap_or_default()).into()
+            }
+            RequestWord::ClientCertChain => {
+                let chain = self.certificate.map_or(&[][..], |it| &it.chain);
+                byte_sequences(chain.get(1..).unwrap_or_default()).into()
+            }
+        }
+    }
+}
+
+/// What a group of the expression stands for by which the site was found.
+fn site_capture(_group: &str) -> &'static str {
+    ""
+}
+
+/// A host, and its port where it has one.
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        // Within brackets it is a part of an address.
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (host, None),
+    }
+}
+
+/// A subject with each byte outside ASCII as `\XX` (RFC 4514 §2.4): what such bytes mean in a field is not agreed on.
+fn in_ascii(subject: &str) -> String {
+    let mut text = String::with_capacity(subject.len());
+    for byte in subject.bytes() {
+        match byte {
+            b' '..=b'~' => text.push(char::from(byte)),
+            // Writing to a string cannot fail.
+            byte => _ = write!(text, "\\{byte:02x}"),
+        }
+    }
+    // An escaped space at the end would be taken for one around the value.
+    if text.ends_with("\\ ") {
+        text.pop();
+        text.push_str("20");
+    }
+    text
+}
+
+/// A list of byte sequences (RFC 9440 §2.1, RFC 9651 §3.3.5). Longer ones than servers take are not there: a server that asks
+/// for a certificate then refuses the request, which is better than one that sees half of it.
+fn byte_sequences(certificates: &[Box<[u8]>]) -> String {
+    let bytes: usize = certificates.iter().map(|it| it.len()).sum();
+    if bytes > CERTIFICATE_BYTES_MAX {
+        return String::new();
+    }
+    let items: Vec<_> =
+        certificates.iter().map(|it| format!(":{}:", STANDARD.encode(it))).collect();
+    items.join(", ")
+}
+
+/// In DER, of one certificate or of a chain. Servers take heads of 8 to 64 KiB.
+const CERTIFICATE_BYTES_MAX: usize = 32 * 1_024;
+
+/// Longest text that a map is asked about, and that it may say.
+const MAP_BYTES_MAX: usize = 64 * 1_024;
+
+#[cfg(test)]
+mod tests;
