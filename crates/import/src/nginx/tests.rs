@@ -1,7 +1,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use kettle_config::{Coding, Config, LogTarget, SendProxy, Suite, TlsVersion};
+use kettle_config::{Coding, Config, Expires, LogTarget, SendProxy, Suite, TlsVersion};
 use proptest::prelude::*;
 
 use super::*;
@@ -127,7 +128,7 @@ fn each_setting_of_a_route_does_what_nginx_does() {
         ("root /a; charset utf-8;", |it| it.sites[0].routes[0].charset.as_deref() == Some("utf-8")),
         ("root /a;", |it| it.sites[0].routes[0].charset.is_none()),
         ("root /a; expires max;", |it| {
-            it.sites[0].routes[0].cache_control[0].value == "max-age=315360000"
+            it.sites[0].routes[0].expires == Some(Expires::After(Duration::from_hours(24 * 3650)))
         }),
         ("root /a; add_header A 1; location /b/ { add_header B 2; }", |it| {
             it.sites[0].routes[0].headers == [("B".to_owned(), vec!["2".to_owned()])]

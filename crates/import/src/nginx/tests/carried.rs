@@ -121,7 +121,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = [] }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
+        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -129,7 +129,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
-        "backend = \"app\"\nbackend_host = \"{host}\"\nrequest_headers = { \"X-Request-Id\" = [] }\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+        "backend = \"app\"\nbackend_host = \"{host}\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
     ),
     ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
     (
@@ -157,7 +157,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Port $server_port; proxy_set_header X-Url '$scheme://${host}/{'; proxy_set_header X-No $http_x; }",
-        "request_headers = { \"X-Real-IP\" = \"{client_ip}\", \"X-Port\" = \"443\", \"X-Url\" = \"{scheme}://{host}/{{\", \"X-No\" = [], \"X-Request-Id\" = [] }",
+        "request_headers = { \"X-Real-IP\" = \"{client_ip}\", \"X-Port\" = \"443\", \"X-Url\" = \"{scheme}://{host}/{{\", \"X-No\" = \"{header:x}\", \"X-Request-Id\" = \"{header:x-request-id}\" }",
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_request_buffering off; }",
@@ -194,7 +194,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header X-User $remote_user; proxy_set_header X-Key abc; proxy_set_header X-None ''; }",
-        "request_headers = { \"X-User\" = [], \"X-Key\" = \"abc\", \"X-None\" = [], \"X-Request-Id\" = [] }",
+        "request_headers = { \"X-User\" = [], \"X-Key\" = \"abc\", \"X-None\" = [], \"X-Request-Id\" = \"{header:x-request-id}\" }",
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Upgrade websocket; }",
@@ -202,7 +202,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header X-A 1; proxy_set_header x-a 2; proxy_set_header X-A $x; proxy_set_header X-B ''; proxy_set_header X-B 3; }",
-        "request_headers = { \"X-A\" = [\"1\", \"2\"], \"X-B\" = \"3\", \"X-Request-Id\" = [] }",
+        "request_headers = { \"X-A\" = [\"1\", \"2\"], \"X-B\" = \"3\", \"X-Request-Id\" = \"{header:x-request-id}\" }",
     ),
     (
         "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",

@@ -7,8 +7,6 @@ use super::*;
 fn what_is_lost_is_told() {
     for (words, expected) in [
         ("location ~ \\.css$ { expires 1h; limit_req zone=a; }", "limit_req zone=a"),
-        ("location /x/ { expires -1; proxy_pass http://a; }", "expires -1"),
-        ("expires 1h; location /x/ { proxy_pass http://a; }", "expires 1h"),
         (
             "location /x/ { add_header Cache-Control no-store; proxy_pass http://a; }",
             "add_header Cache-Control no-store",
@@ -75,6 +73,8 @@ fn what_holds_all_the_same_is_not() {
         "add_header X-A b; location ~ \\.css$ { expires 1h; add_header X-A b; }",
         "error_page 404 /e.html; location /x/ { error_page 404 /e.html; expires 1h; }",
         "location /x/ { expires off; proxy_pass http://a.example; }",
+        "location /x/ { expires -1; proxy_pass http://a.example; }",
+        "expires 1h; location /x/ { proxy_pass http://a.example; }",
         "real_ip_header proxy_protocol;",
         "location /x/ { proxy_set_header Proxy ''; proxy_set_header TE \"\"; proxy_pass http://a.example; }",
     ] {

@@ -43,7 +43,6 @@ impl Writer<'_> {
         if path.is_some() && is_moved {
             return Err(Shut { directive, why: PATHS });
         }
-        self.tell_of_keeping(scope);
         route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
         route.origin = directive.origin.clone();
         let origin = &directive.origin;

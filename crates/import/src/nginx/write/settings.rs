@@ -59,9 +59,6 @@ impl Writer<'_> {
         let place = charset.map_or(origin, |charset| &charset.origin);
         let charset = charset.map_or("off", |charset| charset.word(0));
         set("charset", quoted(charset), place);
-        if let Some(control) = self.control(scope) {
-            set("cache_control", table([("**", quoted(&control))].into_iter()), origin);
-        }
         settings.extend(self.header_settings(scope, origin));
         let mut set = |key, value: String, origin: &Origin| {
             settings.push((key, value, origin.clone()));
@@ -75,16 +72,10 @@ impl Writer<'_> {
         settings
     }
 
-    /// Headers of all responses.
-    pub(super) fn header_settings(
-        &mut self,
-        scope: &Scope<'_>,
-        origin: &Origin,
-    ) -> Option<Setting> {
+    /// What responses say beside what they are.
+    pub(super) fn header_settings(&mut self, scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
         let headers = self.headers(scope);
-        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
-        let setting = ("headers", table(entries), origin.clone());
-        (!headers.is_empty()).then_some(setting)
+        self.said_of(scope, headers, origin)
     }
 
     /// The same where a backend answers, some of whose fields are taken away.
@@ -92,32 +83,44 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'_>,
         origin: &Origin,
-    ) -> Option<Setting> {
+    ) -> Vec<Setting> {
         let mut headers = self.headers(scope);
-        for hidden in scope.all("proxy_hide_header") {
-            let name = hidden.word(0);
-            let is_known = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-            // What kettle writes itself is not the backend's.
-            let is_ours = is_own_header(name)
-                || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
-            if !is_known && !is_ours {
-                headers.push((name.to_owned(), Vec::new()));
-            }
-        }
-        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
-        let setting = ("headers", table(entries), origin.clone());
-        (!headers.is_empty()).then_some(setting)
-    }
-
-    /// Says that a backend's responses are kept for as long as it says itself.
-    pub(super) fn tell_of_keeping(&mut self, scope: &Scope<'_>) {
-        let expires = scope.find("expires").filter(|it| it.word(0) != "off");
-        let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
-        for directive in expires.into_iter().chain(added) {
+        headers.retain(|added| !is_cache_control(&added.name));
+        for directive in
+            scope.all("add_header").into_iter().filter(|it| is_cache_control(it.word(0)))
+        {
             let message = format!("`{}` is not carried over", spoken(directive));
             let help = "a backend says it itself; `headers` of the route would say it in its place";
             self.output.warn(&directive.origin, message, help);
         }
+        for hidden in scope.all("proxy_hide_header") {
+            let name = hidden.word(0);
+            let is_known = headers.iter().any(|known| known.name.eq_ignore_ascii_case(name));
+            // What kettle writes itself is not the backend's.
+            let is_ours = is_own_header(name)
+                || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
+            if !is_known && !is_ours {
+                headers.push(Added { name: name.to_owned(), values: Vec::new(), always: true });
+            }
+        }
+        self.said_of(scope, headers, origin)
+    }
+
+    fn said_of(&mut self, scope: &Scope<'_>, headers: Vec<Added>, origin: &Origin) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        if !headers.is_empty() {
+            let entries = headers.iter().map(|it| (it.name.as_str(), values(&it.values)));
+            settings.push(("headers", table(entries), origin.clone()));
+        }
+        if headers.iter().any(|it| !it.always) {
+            let always = headers.iter().filter(|it| it.always).map(|it| it.name.as_str());
+            settings.push(("always", list(always), origin.clone()));
+        }
+        if let Some(directive) = scope.find("expires") {
+            let value = self.expires(directive);
+            settings.extend(value.map(|it| ("expires", quoted(&it), directive.origin.clone())));
+        }
+        settings
     }
 
     /// Says that a field takes the place of a backend's, where nginx adds a line and clients look at all of them.
@@ -159,41 +162,32 @@ impl Writer<'_> {
         codings
     }
 
-    fn control(&mut self, scope: &Scope<'_>) -> Option<String> {
-        let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
-        let added: Vec<String> = added.map(|it| it.word(1).trim().to_owned()).collect();
-        let expires = scope.find("expires").and_then(|expires| self.expires(expires));
-        let all: Vec<String> = expires.into_iter().chain(added).collect();
-        let all: Vec<String> = all.into_iter().filter(|one| !one.contains('$')).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
-
     fn expires(&mut self, expires: &Directive) -> Option<String> {
         let (word, is_modified) = match expires.word(0) {
             "modified" => (expires.word(1), true),
             word => (word, false),
         };
-        let control = match word {
+        let value = match word {
             "off" => return None,
-            "epoch" => Some("no-cache".to_owned()),
-            "max" => Some("max-age=315360000".to_owned()),
-            time if time.starts_with('-') => Some("no-cache".to_owned()),
-            time => measure::seconds(time).map(|seconds| format!("max-age={seconds}")),
+            "epoch" => Some("epoch".to_owned()),
+            "max" => Some(format!("{EXPIRES_MAX}s")),
+            time if time.starts_with('-') => Some("epoch".to_owned()),
+            time => measure::seconds(time).map(|it| format!("{}s", it.min(EXPIRES_MAX))),
         };
-        if control.is_none() || is_modified {
-            let help =
-                "`cache_control` of a route says how long a file may be kept from its answer on";
+        if value.is_none() || is_modified {
+            let help = "`expires` of a route is a time from its answer on, or `epoch`";
             let message = format!("`{}` is not carried over as it is", spoken(expires));
             self.output.warn(&expires.origin, message, help);
         }
-        control
+        value
     }
 
     /// Those of the innermost block that has any.
-    fn headers(&mut self, scope: &Scope<'_>) -> Vec<(String, Vec<String>)> {
-        let mut headers: Vec<(String, Vec<String>)> = Vec::new();
+    fn headers(&mut self, scope: &Scope<'_>) -> Vec<Added> {
+        let mut headers: Vec<Added> = Vec::new();
         for directive in scope.all("add_header") {
             let (name, value) = (directive.word(0), directive.word(1).trim());
+            let always = directive.word(2) == "always";
             let message = format!("`{}` is not carried over", spoken(directive));
             if value.contains('$') {
                 let help = "a header's value is the same in every response";
@@ -203,13 +197,15 @@ impl Writer<'_> {
                 self.output.warn(&directive.origin, message, help);
             } else if is_for_quic(directive) {
                 self.output.warn(&directive.origin, message, NO_QUIC);
-            } else if is_cache_control(directive) || value.is_empty() {
-            } else if let Some((_, all)) =
-                headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
+            } else if value.is_empty() {
+            } else if let Some(added) =
+                headers.iter_mut().find(|other| other.name.eq_ignore_ascii_case(name))
             {
-                all.push(value.to_owned());
+                added.values.push(value.to_owned());
+                added.always |= always;
             } else {
-                headers.push((name.to_owned(), vec![value.to_owned()]));
+                let values = vec![value.to_owned()];
+                headers.push(Added { name: name.to_owned(), values, always });
             }
         }
         headers
@@ -273,9 +269,20 @@ pub(super) fn type_of(scope: &Scope<'_>, extension: &str) -> Option<String> {
     entries.find(is_it).map(|entry| entry.name.clone())
 }
 
-fn is_cache_control(directive: &Directive) -> bool {
-    directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
+fn is_cache_control(name: &str) -> bool {
+    name.eq_ignore_ascii_case("cache-control")
 }
+
+/// A header that is added, with its lines; without one it is taken away.
+struct Added {
+    name: String,
+    values: Vec<String>,
+    /// Whether errors have it as well.
+    always: bool,
+}
+
+/// The longest that kettle lets a response be kept: ten years, as `expires max` says.
+const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
 
