@@ -17,7 +17,7 @@ use kettle_supervisor::{
 use crate::cli::{ImportArguments, ImportedProgram};
 use crate::output::{fail, fail_with, print, warn_of};
 
-/// Prints the kettle.toml. Exits with 0 if it was made, nothing in it fails the import, and it would be served here.
+/// Prints the kettle.toml. Exits with 0 if it was made and would be served here.
 pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     let machine = ThisMachine;
     let path = machine.folder().join(&arguments.file);
@@ -47,11 +47,9 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     if arguments.check {
         warnings.iter().for_each(warn_of);
     }
-    // What was made is printed all the same; that nobody may go on with it unread is said by the exit status.
-    let failures = imported.failures.into_iter().chain(mistakes).collect::<Vec<_>>();
-    match failures.as_slice() {
+    match mistakes.as_slice() {
         [] => ExitCode::SUCCESS,
-        failures => fail_with(failures),
+        mistakes => fail_with(mistakes),
     }
 }
 

@@ -70,8 +70,6 @@ pub struct Imported {
     pub path: PathBuf,
     /// What was not carried over, with what holds instead: what answers 403 or is lost comes first.
     pub warnings: Vec<Diagnostic>,
-    /// Of these what makes it no import that one could go on with unread.
-    pub failures: Vec<Diagnostic>,
     /// What is no part of a configuration.
     pub process: Process,
     /// The folders of which all files are taken.

@@ -3,16 +3,15 @@
 //! [`syntax`] and [`include`] make a tree of directives, [`scope`] checks where they stand, and [`write`] makes a
 //! kettle.toml of it. What decides who is served is carried over or its place is left out: nothing becomes looser.
 
-mod denied;
-mod expression;
 mod include;
 mod listen;
 mod location;
 mod measure;
-mod redirect;
+mod regex;
 mod scope;
 mod syntax;
 mod template;
+mod variables;
 mod vocabulary;
 mod write;
 
@@ -41,7 +40,7 @@ pub fn import_file(
     let blocks = directives.iter_mut().filter(|directive| directive.name == "http");
     for http in blocks.filter_map(|http| http.block.as_mut()) {
         let servers = http.iter_mut().filter(|directive| directive.name == "server");
-        servers.filter_map(|server| server.block.as_mut()).for_each(scope::put_constants);
+        servers.filter_map(|server| server.block.as_mut()).for_each(|it| scope::put_constants(it));
     }
     write::write(&directives, path, surroundings, warnings)
 }

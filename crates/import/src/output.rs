@@ -24,8 +24,6 @@ pub(crate) struct Output {
     pub(crate) warnings: Vec<Diagnostic>,
     /// Of the warnings those about what answers 403 or is lost.
     pub(crate) losses: Vec<Diagnostic>,
-    /// Of the losses those that nobody may overlook: the import fails because of them.
-    pub(crate) failures: Vec<Diagnostic>,
     /// The places there were, and how many of them answer 403.
     pub(crate) places: Places,
     /// Mistakes, which leave nothing to be written.
@@ -48,16 +46,6 @@ impl Output {
         let message = message.into();
         self.warn(origin, message.clone(), help);
         self.losses.push(origin.diagnostic(message, Some(help.to_owned())));
-    }
-
-    /// The same of what leaves an import that succeeded in nothing but its text: its exit status says so.
-    pub(crate) fn fail(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
-        let message = message.into();
-        self.lose(origin, message.clone(), help);
-        let failure = origin.diagnostic(message, Some(help.to_owned()));
-        if !self.failures.contains(&failure) {
-            self.failures.push(failure);
-        }
     }
 
     /// Records a mistake, and what to do about it.
@@ -139,8 +127,8 @@ impl Output {
         }
         text.append(self.text);
         let (toml, origins) = text.finish();
-        let (path, warnings, failures) = (path.to_path_buf(), self.warnings, self.failures);
-        Ok(Imported { toml, path, warnings, failures, process, folders, origins })
+        let (path, warnings) = (path.to_path_buf(), self.warnings);
+        Ok(Imported { toml, path, warnings, process, folders, origins })
     }
 
     /// What was not carried over: first what is lost, then trifles, and the sum.

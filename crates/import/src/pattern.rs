@@ -5,36 +5,6 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     Pattern::new(pattern).fits(name)
 }
 
-/// A pattern for no fewer paths than fit two others of `deny_files`; nothing if their beginnings or ends are such that none fits both.
-/// The first may be one without a slash, for a name somewhere in a path, which is the last where nothing may follow.
-pub(crate) fn both(one: &str, other: &str) -> Option<String> {
-    let wild = ['*', '?'];
-    let [one, other] = [one, other].map(str::to_ascii_lowercase);
-    let [begin, other_begin] = [&one, &other].map(|it| match it.starts_with('/') {
-        true => it.split(wild).next().unwrap_or_default(),
-        false => "",
-    });
-    let [end, other_end] = [&one, &other].map(|it| it.rsplit(wild).next().unwrap_or_default());
-    let begins = begin.starts_with(other_begin) || other_begin.starts_with(begin);
-    if !begins || !(end.ends_with(other_end) || other_end.ends_with(end)) {
-        return None;
-    }
-    // All that the first is for lies within the other, or the other is one path.
-    let is_within = other.strip_suffix("**").is_some_and(|it| it == "/" || begin.starts_with(it));
-    if is_within || one == begin {
-        return Some(one);
-    }
-    if other == other_begin {
-        return Some(other);
-    }
-    let name = one.strip_suffix(end).unwrap_or_default().trim_matches('*');
-    let begin = if begin.len() > other_begin.len() { begin } else { other_begin };
-    let end = if end.len() > other_end.len() { end } else { other_end };
-    let inside = if one.contains('/') || name.is_empty() { "" } else { name };
-    let inside = if inside.is_empty() { "**".to_owned() } else { format!("**{inside}**") };
-    Some(format!("{begin}{inside}{end}"))
-}
-
 struct Pattern(Vec<Token>);
 
 enum Token {
@@ -172,31 +142,7 @@ fn member(text: &str) -> Option<(char, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{both, fits};
-
-    #[test]
-    fn two_patterns_have_one_for_no_less_than_both() {
-        for (one, other, expected) in [
-            ("/up**", "/adm/**", None),
-            ("/up**", "/UP/**", Some("/up/**")),
-            ("/up/a**", "/up/**", Some("/up/a**")),
-            ("/u**.x", "/up/**", Some("/up/**.x")),
-            ("*.css", "/**", Some("*.css")),
-            ("*.css", "/a/**", Some("/a/**.css")),
-            ("*.css", "/a**.php", None),
-            ("*.css", "/a**.php**", Some("/a**.css")),
-            ("*x.css*", "/a/**", Some("/a/**x.css**")),
-            (".*", "/a/**", Some("/a/**.**")),
-            ("*.php", "/a/**x.php", Some("/a/**x.php")),
-            ("x*.php", "/a/**", Some("/a/**x**.php")),
-            ("/adm/a", "/**", Some("/adm/a")),
-            ("/adm/a", "/adm/b", None),
-            ("*a*", "/adm/a", Some("/adm/a")),
-            ("/a?c", "/abd", None),
-        ] {
-            assert_eq!(both(one, other).as_deref(), expected, "{one} {other}");
-        }
-    }
+    use super::fits;
 
     /// As `fnmatch.fnmatch` of libc says.
     #[test]

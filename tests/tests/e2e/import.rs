@@ -151,30 +151,37 @@ fn where_nothing_is_left_the_reasons_are_told() {
     }
 }
 
-/// What was made is printed all the same.
+/// What cannot be carried over is closed, and takes nothing else with it.
 #[test]
-fn an_import_that_nobody_may_go_on_with_unread_fails() {
-    for (config, told) in [
-        ("http { server { SITE } } stream { waf on; }", ""),
-        ("http { server { SITE location /a/ { root FOLDER/none; } } }", "none"),
+fn an_import_closes_what_it_cannot_carry_over_and_starts() {
+    for (config, told, statuses) in [
+        ("http { server { SITE } } stream { waf on; }", "", [200, 404]),
         (
-            "http { server { SITE location /a/ { try_files $uri @b; } \
-             location @b { proxy_pass http://127.0.0.1:1; } } }",
-            "try_files $uri @b",
+            "http { server { SITE location /b/ { root FOLDER/none; } } }",
+            "FOLDER/none is not there",
+            [200, 404],
         ),
         (
-            "http { server { SITE } } stream { waf on; \
-             server { listen 127.0.0.1:1; proxy_pass 127.0.0.1:1; } }",
-            "waf on",
+            "http { server { SITE location /b/ { try_files $uri @c; } \
+             location @c { fastcgi_pass 127.0.0.1:1; } } }",
+            "try_files $uri @c",
+            [200, 403],
         ),
+        (
+            "http { server { SITE location ~ (b)/\\1 { } location ~ ^/(?!a)b { } } }",
+            "(?!a)b",
+            [200, 403],
+        ),
+        ("http { waf on; server { SITE } }", "waf on", [403, 403]),
+        ("http { server { SITE if ($unknown) { return 403; } } }", "if ($unknown)", [403, 403]),
     ] {
         let place = Place::new(config, &[("www/a", Vec::new())]);
-        let from = place.nginx_conf(unused_address());
-        let words = ["import".as_ref(), "nginx".as_ref(), from.as_os_str()];
-        let made = Tool::kettle(words).output();
-        let (text, stderr) = (made.text(), &made.stderr);
-        assert_eq!(made.status.success(), told.is_empty(), "{config}\n{stderr}");
-        assert!(text.contains("[[site]]") && stderr.contains(told), "{config}\n{text}\n{stderr}");
+        let (_kettle, address) = place.kettle();
+        let text = fs::read_to_string(place.path("kettle.toml")).unwrap();
+        let folder = place.folder.path().to_str().unwrap();
+        assert!(text.contains(&told.replace("FOLDER", folder)), "{config}\n{text}");
+        let found = ["/a", "/b/b"].map(|target| answer(address, target, "").status);
+        assert_eq!(found, statuses, "{config}\n{text}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use kettle_config::Origin;
+use kettle_config::{ListenAddress, Origin, collide};
 
 use super::syntax::Directive;
 use crate::Surroundings;
@@ -11,7 +11,7 @@ use crate::output::Output;
 /// Where a server listens.
 #[derive(Clone, Debug)]
 pub(super) struct Listen {
-    pub(super) address: SocketAddr,
+    pub(super) address: ListenAddress,
     pub(super) is_tls: bool,
     pub(super) is_default: bool,
     pub(super) takes_proxy: bool,
@@ -37,23 +37,37 @@ pub(super) fn all(
             let same = all.iter_mut().find(|other| other.address == listen.address);
             match same {
                 // `listen … quic` beside `listen … ssl`.
-                Some(same) => {
-                    same.is_tls |= listen.is_tls;
-                    same.has_http2 |= listen.has_http2;
-                }
+                Some(same) => same.takes(&listen),
                 None => all.push(listen),
             }
         }
     }
     if written.is_empty() {
-        all.push(Listen::at((Ipv4Addr::UNSPECIFIED, port).into(), origin));
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        all.push(Listen::at(any.into(), origin));
     }
     all.iter_mut().for_each(|listen| listen.is_tls |= is_tls);
     all
 }
 
 impl Listen {
-    fn at(address: SocketAddr, origin: &Origin) -> Self {
+    /// True if only one of both can be listened on.
+    pub(super) fn collides(&self, other: &ListenAddress) -> bool {
+        self.address == *other
+            || matches!((self.address.socket(), other.socket()), (Some(one), Some(other)) if collide(one, other))
+    }
+
+    /// Adds what another server says of the same address.
+    pub(super) fn takes(&mut self, other: &Self) {
+        self.is_tls |= other.is_tls;
+        self.is_default |= other.is_default;
+        self.takes_proxy |= other.takes_proxy;
+        self.has_http2 |= other.has_http2;
+        self.backlog = self.backlog.or(other.backlog);
+        self.keepalive_seconds = self.keepalive_seconds.or(other.keepalive_seconds);
+    }
+
+    fn at(address: ListenAddress, origin: &Origin) -> Self {
         Self {
             address,
             is_tls: false,
@@ -75,19 +89,36 @@ fn of(
 ) -> Vec<Listen> {
     let origin = &directive.origin;
     let written = directive.word(0);
-    if written.starts_with("unix:") {
-        let help = format!("write a [[listener]] with address = \"{written}\" by hand");
-        output.warn(origin, format!("{written} is not imported"), &help);
-        return Vec::new();
-    }
-    let mut addresses = match addresses(written, port, surroundings) {
+    let found = match written.strip_prefix("unix:") {
+        Some(path) => return with_words(directive, vec![ListenAddress::Unix(path.into())], output),
+        None => addresses(written, port, surroundings),
+    };
+    let mut addresses = match found {
         Ok(addresses) => addresses,
         Err(why) => {
             output.find(origin, format!("cannot listen on {written}: {why}"), "write ADDRESS:PORT");
             return Vec::new();
         }
     };
-    let mut listen = Listen::at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), origin);
+    if directive.words.iter().any(|word| word == "ipv6only=off") {
+        let unspecified: Vec<u16> =
+            addresses.iter().filter(|it| it.ip().is_unspecified()).map(SocketAddr::port).collect();
+        addresses.extend(
+            unspecified.into_iter().map(|port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
+        );
+    }
+    with_words(directive, addresses.into_iter().map(ListenAddress::from).collect(), output)
+}
+
+/// The addresses with what is said of them.
+fn with_words(
+    directive: &Directive,
+    addresses: Vec<ListenAddress>,
+    output: &mut Output,
+) -> Vec<Listen> {
+    let (origin, written) = (&directive.origin, directive.word(0));
+    let Some(first) = addresses.first() else { return Vec::new() };
+    let mut listen = Listen::at(first.clone(), origin);
     for word in directive.words.iter().skip(1) {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match (key, value) {
@@ -104,13 +135,6 @@ fn of(
                     output.find(origin, format!("`{word}` is no number"), "write backlog=511")
                 }
             },
-            ("ipv6only", "off") => {
-                let unspecified =
-                    addresses.clone().into_iter().filter(|it| it.ip().is_unspecified());
-                addresses.extend(
-                    unspecified.map(|it| SocketAddr::from((Ipv4Addr::UNSPECIFIED, it.port()))),
-                );
-            }
             ("so_keepalive", value) => listen.keepalive_seconds = keepalive(value),
             // Each worker has a listener of its own, and addresses are bound one by one.
             ("reuseport" | "bind" | "ipv6only" | "deferred", _) => {}

@@ -8,37 +8,30 @@ use kettle_config::{Diagnostic, closest};
 use super::syntax::Directive;
 use super::vocabulary::{Context, Fate, Term, UNKNOWN};
 
-/// The directives around a place, the outermost block first, and of each whether expressions in the block around it come after it.
+/// The directives around a place, the outermost block first.
 #[derive(Clone, Debug)]
-pub(super) struct Scope<'t>(Vec<(&'t [Directive], bool)>);
+pub(super) struct Scope<'t>(Vec<&'t [Directive]>);
 
 impl<'t> Scope<'t> {
     pub(super) fn new(outer: &'t [Directive]) -> Self {
-        Self(vec![(outer, false)])
+        Self(vec![outer])
     }
 
     /// A block in this one.
     pub(super) fn with(&self, inner: &'t [Directive]) -> Self {
         let mut blocks = self.0.clone();
-        blocks.push((inner, false));
+        blocks.push(inner);
         Self(blocks)
     }
 
     /// That of a location in this one.
     pub(super) fn with_location(&self, location: &'t Directive) -> Self {
-        let mut blocks = self.0.clone();
-        let is_first = location.word(0).starts_with(['^', '=']);
-        blocks.push((location.inner(), is_first));
-        Self(blocks)
+        self.with(location.inner())
     }
 
-    /// The same of a location that comes before the expressions beside it.
-    pub(super) fn before_expressions(&self) -> Self {
-        let mut blocks = self.0.clone();
-        if let Some((_, is_first)) = blocks.last_mut() {
-            *is_first = true;
-        }
-        Self(blocks)
+    /// That of the server around it.
+    pub(super) fn server(&self) -> Self {
+        Self(self.0.iter().take(OUTSIDE_OF_LOCATIONS).copied().collect())
     }
 
     /// The innermost block.
@@ -46,42 +39,13 @@ impl<'t> Scope<'t> {
         self.outwards().next().unwrap_or_default()
     }
 
-    /// The block around it.
-    pub(super) fn around(&self) -> &'t [Directive] {
-        self.outwards().nth(1).unwrap_or_default()
-    }
-
-    /// The place around it.
-    pub(super) fn outer(&self) -> Self {
-        let mut blocks = self.0.clone();
-        blocks.pop();
-        Self(blocks)
-    }
-
-    /// The location around it, if it is of one.
-    pub(super) fn outer_location(&self) -> Option<&'t Directive> {
-        let is_it = |it: &&Directive| std::ptr::eq(it.inner(), self.around());
-        self.outwards().nth(2)?.iter().filter(|it| it.name == "location").find(is_it)
-    }
-
     pub(super) fn depth(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether a block is that of a location around this place, or of the place itself.
-    pub(super) fn has_within_server(&self, block: &[Directive]) -> bool {
-        self.0.iter().skip(OUTSIDE_OF_LOCATIONS).any(|(own, _)| std::ptr::eq(*own, block))
-    }
-
-    /// Whether expressions of a block, which are some, are held against the paths of this place.
-    pub(super) fn yields_to(&self, block: &[Directive]) -> bool {
-        let at = self.0.iter().position(|(own, _)| std::ptr::eq(*own, block));
-        at.is_some_and(|at| self.0.get(at + 1).is_none_or(|(_, is_first)| !is_first))
-    }
-
     /// From the innermost block outwards.
     pub(super) fn outwards(&self) -> impl Iterator<Item = &'t [Directive]> + '_ {
-        self.0.iter().rev().map(|(block, _)| *block)
+        self.0.iter().rev().copied()
     }
 
     /// All of these names in the innermost block that has any: nginx replaces whole lists.
@@ -162,48 +126,70 @@ fn takes_nothing(name: &str) -> bool {
 }
 
 /// Puts the values of variables that never change into the blocks of a server.
-pub(super) fn put_constants(server: &mut Vec<Directive>) {
+pub(super) fn put_constants(server: &mut [Directive]) {
     let mut constants: BTreeMap<String, String> = BTreeMap::new();
     let name = server.iter().find(|directive| directive.name == "server_name");
     if let Some(name) = name.map(|name| name.word(0)).filter(|name| !name.is_empty()) {
         constants.insert("server_name".to_owned(), name.to_owned());
     }
+    constants.extend(constants_of(server, true));
+    put(server, &constants, true);
+    put_own_constants(server);
+}
+
+/// The same of locations, each of which says its own.
+fn put_own_constants(block: &mut [Directive]) {
+    for location in block.iter_mut().filter(|it| it.name == "location") {
+        let Some(inner) = &mut location.block else { continue };
+        let constants = constants_of(inner, false);
+        put(inner, &constants, false);
+        put_own_constants(inner);
+    }
+}
+
+/// What is set once, in the block itself.
+fn constants_of(block: &[Directive], with_locations: bool) -> BTreeMap<String, String> {
     let mut settings: Vec<(&str, &str, bool)> = Vec::new();
-    find_set(server, true, &mut settings);
-    for (name, value, is_outermost) in &settings {
-        let is_only = settings.iter().filter(|(other, ..)| other == name).count() == 1;
-        if is_only && *is_outermost && !value.contains('$') {
-            constants.insert((*name).to_owned(), (*value).to_owned());
-        }
-    }
-    if !constants.is_empty() {
-        put(server, &constants);
-    }
+    find_set(block, true, with_locations, &mut settings);
+    let is_only = |name: &str| settings.iter().filter(|(other, ..)| *other == name).count() == 1;
+    let own = settings.iter().filter(|(name, value, is_outermost)| {
+        *is_outermost && !value.contains('$') && is_only(name)
+    });
+    own.map(|(name, value, _)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 fn find_set<'t>(
     block: &'t [Directive],
     is_outermost: bool,
+    with_locations: bool,
     all: &mut Vec<(&'t str, &'t str, bool)>,
 ) {
-    for directive in block {
+    for directive in block.iter().filter(|it| with_locations || it.name != "location") {
         if directive.name == "set" {
             let name = directive.word(0).trim_start_matches('$');
             all.push((name, directive.word(1), is_outermost));
         }
-        find_set(directive.inner(), false, all);
+        find_set(directive.inner(), false, with_locations, all);
     }
 }
 
-fn put(block: &mut Vec<Directive>, constants: &BTreeMap<String, String>) {
-    for directive in block {
+fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locations: bool) {
+    if constants.is_empty() {
+        return;
+    }
+    for directive in block.iter_mut().filter(|it| with_locations || it.name != "location") {
         // What is set is named, not used.
         let named = usize::from(directive.name == "set");
         for word in directive.words.iter_mut().skip(named).filter(|word| word.contains('$')) {
-            *word = with_constants(word, constants);
+            let constant = with_constants(word, constants);
+            // A path of variables takes the place of all that was asked for.
+            let has_path = constant.split("://").nth(1).is_some_and(|it| it.contains('/'));
+            if directive.name != "proxy_pass" || !has_path {
+                *word = constant;
+            }
         }
         if let Some(block) = &mut directive.block {
-            put(block, constants);
+            put(block, constants, with_locations);
         }
     }
 }

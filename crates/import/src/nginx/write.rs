@@ -1,31 +1,33 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
-mod challenge;
-mod exact;
-mod expressions;
+mod answer;
+mod condition;
+mod files;
 mod global;
 mod guard;
-mod https;
 mod locations;
 mod log;
-mod moved;
+mod pages;
 mod pass;
+mod phase;
+mod place;
 mod proxies;
+mod referer;
 mod route;
+mod servers;
 mod settings;
 mod site;
-mod sites;
 mod stream;
 mod target;
 mod tls;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Diagnostic, Origin, quoted};
+use kettle_config::{Diagnostic, Expression, ListenAddress, Origin, quoted};
 
 use super::listen::Listen;
-use super::location::{refuses, unknown_guards};
+use super::location::unknown_guards;
 use super::scope::Scope;
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Term};
@@ -33,9 +35,11 @@ use crate::offer::list;
 use crate::output::Output;
 use crate::toml_text::TomlText;
 use crate::{Imported, Surroundings};
+use guard::networks_of;
 use log::Logs;
 use proxies::{OTHER_CLIENTS, Proxies};
 use route::spoken;
+use site::ServerBlock;
 
 /// Writes it.
 pub(super) fn write(
@@ -53,10 +57,13 @@ pub(super) fn write(
         known_names: BTreeSet::new(),
         backends: TomlText::default(),
         backend_names: BTreeSet::new(),
-        error_pages: Vec::new(),
+        schemes: Vec::new(),
+        has_pages: true,
+        before: Vec::new(),
+        depth: 0,
         takes_any_header: false,
+        closed_names: BTreeMap::new(),
         closed: 0,
-        challenges: Vec::new(),
         logs: Logs::default(),
         proxies: Proxies::default(),
     };
@@ -77,14 +84,21 @@ struct Writer<'s> {
     backends: TomlText,
     /// The names of all backends that are written.
     backend_names: BTreeSet<String>,
-    /// Of the site at hand: paths that answer as pages for errors.
-    error_pages: Vec<String>,
+    /// Of the site at hand: by which schemes it is asked.
+    schemes: Vec<&'static str>,
+    /// Of the site at hand: whether its pages for errors are those of all its routes.
+    has_pages: bool,
+    /// Of the site at hand: the expressions for paths that are asked before its routes, and whether each only tells clients another
+    /// name.
+    before: Vec<(Expression, bool)>,
+    /// How many locations without a path led to each other.
+    depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
+    /// The locations without a path of the site at hand that cannot be carried over, and where something leads there.
+    closed_names: BTreeMap<String, Origin>,
     /// How many places of the site at hand answer 403, and not in nginx.
     closed: usize,
-    /// The locations for certificate authorities that became routes.
-    challenges: Vec<Origin>,
     logs: Logs,
     proxies: Proxies,
 }
@@ -101,7 +115,7 @@ impl Writer<'_> {
             self.tell(http.inner());
         }
         for block in https.iter().copied().chain(blocks("stream")) {
-            self.fail_by_unknown(&scope.with(block.inner()), &block.name);
+            self.tell_of_unknown(&scope.with(block.inner()), &block.name);
         }
         let mut servers = Vec::new();
         for http in &https {
@@ -112,12 +126,10 @@ impl Writer<'_> {
         }
         let streams: Vec<&Directive> = blocks("stream").collect();
         self.globals(main, &https);
-        if !servers.iter().any(|server| server.ends_tls()) {
-            self.plain_alone(&mut servers);
-        }
+        share_tls(&mut servers);
         let encrypted = servers.iter().filter(|server| server.ends_tls());
         self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
-        self.https(&mut servers);
+        self.servers(&servers);
         self.output.text.append(std::mem::take(&mut self.backends));
         self.streams(&scope, &streams);
         self.tell_of_other_logs(&https, &streams);
@@ -128,8 +140,6 @@ impl Writer<'_> {
         for directive in block {
             let name = directive.name.as_str();
             let help = match (name, Term::fate_of(name)) {
-                ("if", _) if !refuses(directive) => "conditions are not carried over",
-                ("limit_except", _) => "kettle answers GET, HEAD and OPTIONS",
                 // Who passes connections on by name looks at it.
                 ("map", _) if directive.word(0) == "$ssl_preread_server_name" => continue,
                 ("map", _) if directive.word(0) == "$http_upgrade" => {
@@ -153,12 +163,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Fails because of directives that nobody knows and that may guard all of a block's servers: none of these is left.
-    fn fail_by_unknown(&mut self, scope: &Scope<'_>, block: &str) {
+    /// Says which directives that nobody knows may guard all of a block's servers: each of these is closed.
+    fn tell_of_unknown(&mut self, scope: &Scope<'_>, block: &str) {
         for directive in unknown_guards(scope) {
             let message =
-                format!("each server of {block} is left out because of `{}`", spoken(directive));
-            self.output.fail(&directive.origin, message, UNKNOWN_OF_ALL);
+                format!("each server of {block} is closed because of `{}`", spoken(directive));
+            self.output.lose(&directive.origin, message, UNKNOWN_OF_ALL);
         }
     }
 
@@ -186,6 +196,11 @@ impl Writer<'_> {
             let words = first.iter().map(|it| it.word(0));
             words.filter(is_network).filter(is_shared).collect()
         });
+        let networks = networks.into_iter().filter_map(networks_of).flatten();
+        let networks: Vec<String> = networks.map(|network| network.to_string()).collect();
+        if listen.address.unix().is_some() {
+            return self.output.text.set("accept_proxy", "[\"unix:\"]", Some(&listen.origin));
+        }
         if networks.is_empty() {
             let message = "PROXY headers are taken from everybody, and believed";
             let help = "write the networks of your load balancers into accept_proxy";
@@ -195,7 +210,21 @@ impl Writer<'_> {
         }
         let message = "from other networks a connection comes without a PROXY header";
         self.output.warn(&listen.origin, message, "accept_proxy has those of set_real_ip_from");
-        self.output.text.set("accept_proxy", list(networks.into_iter()), Some(&listen.origin));
+        self.output.text.set(
+            "accept_proxy",
+            list(networks.iter().map(String::as_str)),
+            Some(&listen.origin),
+        );
+    }
+}
+
+/// Where one server speaks TLS on an address, all do.
+fn share_tls(servers: &mut [ServerBlock<'_>]) {
+    let listens = servers.iter().flat_map(|server| &server.listens);
+    let tls: Vec<ListenAddress> =
+        listens.filter(|it| it.is_tls).map(|it| it.address.clone()).collect();
+    for listen in servers.iter_mut().flat_map(|server| &mut server.listens) {
+        listen.is_tls |= tls.contains(&listen.address);
     }
 }
 

@@ -6,17 +6,7 @@ use super::*;
 #[test]
 fn what_is_lost_is_told() {
     for (words, expected) in [
-        ("location ~ \\.css$ { expires 1h; add_header X-A b; }", "add_header X-A b"),
         ("location ~ \\.css$ { expires 1h; limit_req zone=a; }", "limit_req zone=a"),
-        ("location = /x { expires 1h; add_header X-A b; }", "add_header X-A b"),
-        ("location ~ ^/a { location ~ b$ { expires 1h; } }", "location ~ b$"),
-        ("location ~ ^/a { location ~ \\.b$ { expires 1h; } }", "location ~ \\.b$"),
-        ("location ~ ^/u/(.*)$ { add_header X-A b; return 302 /v/$1; }", "add_header X-A b"),
-        ("location = /x { add_header X-A b; return 302 /v; }", "add_header X-A b"),
-        ("location /x/ { error_page 404 /e.html; expires 1h; }", "error_page 404 /e.html"),
-        ("location /x/ { error_page 502 /e; proxy_pass http://a; }", "error_page 502 /e"),
-        ("location /x/ { expires -1; proxy_pass http://a; }", "expires -1"),
-        ("expires 1h; location /x/ { proxy_pass http://a; }", "expires 1h"),
         (
             "location /x/ { add_header Cache-Control no-store; proxy_pass http://a; }",
             "add_header Cache-Control no-store",
@@ -31,79 +21,6 @@ fn what_is_lost_is_told() {
         let expected = format!("`{expected}` is not carried over");
         assert!(made.toml.contains(&expected), "{words}\n{}", made.toml);
         made.config().unwrap();
-    }
-}
-
-/// Locations, and the patterns with `cache_control` of each route.
-#[test]
-fn an_expression_is_for_the_place_where_it_stands() {
-    let css = "location ~ \\.css$ { expires 1y; }";
-    for (words, expected) in [
-        (css.to_owned(), "/: *.css"),
-        (
-            format!("location /a/ {{ {css} }} location /b/ {{ expires 1h; }}"),
-            "/: | /a: *.css | /b: **",
-        ),
-        (format!("{css} location ^~ /a/ {{ }} location /b/ {{ }}"), "/: *.css | /a:"),
-        (
-            format!("{css} location ^~ /a/ {{ location /a/b/ {{ expires 1h; }} }}"),
-            "/: *.css | /a: | /a/b: **",
-        ),
-        (format!("location ^~ /a/ {{ {css} }}"), "/: | /a: *.css"),
-        (format!("location ~ ^/x {{ {css} }}"), "/:"),
-    ] {
-        let routes = &config(&server(&format!("root /srv; {words}"))).sites[0].routes;
-        let shown = routes.iter().map(|it| {
-            let patterns = it.cache_control.iter().map(|rule| format!(" {}", rule.pattern));
-            format!("{}:{}", it.prefix.as_deref().unwrap_or("/"), patterns.collect::<String>())
-        });
-        assert_eq!(shown.collect::<Vec<_>>().join(" | "), expected, "{words}");
-    }
-    let moved = "location ~ \\.x$ { return 301 /y; }";
-    for (words, expected) in [
-        (moved.to_owned(), "/: /**.x"),
-        (format!("location /a/ {{ {moved} }}"), "/: /a/**.x"),
-        ("location /a/ { location ~ ^/a/b$ { return 301 /y; } }".to_owned(), "/: /a/b"),
-        ("location /a/ { location ~ ^ { return 301 /y; } }".to_owned(), "/: /a/**"),
-        ("location ^~ /a { location ~ ^/a/(.*)$ { return 301 /y/$1; } }".to_owned(), "/: /a/**"),
-        (format!("{moved} location /a/ {{ }} location ^~ /b/ {{ }}"), "/: /**.x | /b:"),
-        (
-            format!("location /a/ {{ {moved} }} location /a/b/ {{ expires 1h; }}"),
-            "/: /a/**.x | /a/b:",
-        ),
-    ] {
-        let routes = &config(&server(&format!("root /srv; {words}"))).sites[0].routes;
-        let shown = routes.iter().map(|it| {
-            let from = it.redirects.iter().filter_map(|rule| rule.from.as_ref());
-            format!(
-                "{}:{}",
-                it.prefix.as_deref().unwrap_or("/"),
-                from.map(|it| format!(" {}", it.as_str())).collect::<String>()
-            )
-        });
-        assert_eq!(shown.collect::<Vec<_>>().join(" | "), expected, "{words}");
-    }
-    // The group would be `a/` shorter.
-    let group = "location /a/ { location ~ ^/(.*)$ { return 301 /y/$1; } }";
-    let denied = &config(&server(&format!("root /srv; {group}"))).sites[0].routes[1].deny_files;
-    assert_eq!(denied[..], ["/**"]);
-    let both = "location ~ \\.(css|js)$ { expires 1h; } location ~ \\.css$ { expires 2h; }";
-    let rules = &config(&server(&format!("root /srv; {both}"))).sites[0].routes[0].cache_control;
-    assert_eq!(rules[0].value, "max-age=3600", "{rules:?}");
-}
-
-/// A page of one location does not answer for what is missing in another.
-#[test]
-fn a_fallback_is_not_for_what_got_404() {
-    for (words, excepted) in [
-        ("location ~ \\.js$ { expires 1h; }", "*.js"),
-        ("location ~ \\.js$ { try_files $uri =404; }", "*.js"),
-        ("location ~ \\.js$ { expires 1h; try_files $uri /i.html; }", "*.js"),
-        ("", ""),
-    ] {
-        let text = format!("root /srv; location / {{ try_files $uri /i.html; }} {words}");
-        let route = &config(&server(&text)).sites[0].routes[0];
-        assert_eq!(route.fallback_except.join(" "), excepted, "{words}");
     }
 }
 
@@ -156,6 +73,8 @@ fn what_holds_all_the_same_is_not() {
         "add_header X-A b; location ~ \\.css$ { expires 1h; add_header X-A b; }",
         "error_page 404 /e.html; location /x/ { error_page 404 /e.html; expires 1h; }",
         "location /x/ { expires off; proxy_pass http://a.example; }",
+        "location /x/ { expires -1; proxy_pass http://a.example; }",
+        "expires 1h; location /x/ { proxy_pass http://a.example; }",
         "real_ip_header proxy_protocol;",
         "location /x/ { proxy_set_header Proxy ''; proxy_set_header TE \"\"; proxy_pass http://a.example; }",
     ] {
@@ -191,23 +110,4 @@ fn a_mistake_in_a_field_stands_where_it_is_written() {
     let words = "location / {\nproxy_pass http://a.example;\nproxy_set_header X@A b;\n}";
     let found = imported(&server(words)).config().unwrap_err();
     assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [3], "{}", shown(&found));
-}
-
-/// What a server without TLS says, and whether the comments name a place of it.
-#[test]
-fn places_beside_a_redirect_are_told() {
-    let place = "location /status/ { root /status; }";
-    let redirect = "return 301 https://$host$request_uri;";
-    for (words, is_told) in [
-        (format!("{place} location / {{ {redirect} }}"), true),
-        // Whoever is sent away first gets to no location.
-        (format!("{place} {redirect}"), false),
-        (format!("location /a/ {{ {redirect} }} location / {{ {redirect} }}"), false),
-    ] {
-        let plain = format!("http {{ server {{ listen 80; {words} }}");
-        let made = imported(&server("root /srv;").replace("http {", &plain));
-        let is_named = made.toml.contains("is not carried over");
-        assert_eq!(is_named, is_told, "{words}\n{}", made.toml);
-        assert!(made.toml.contains("kind = \"redirect\""), "{}", made.toml);
-    }
 }

@@ -1,40 +1,46 @@
 //! Which requests come to a place: conditions, and locations within others.
 
-use super::guards::left;
+use super::shown::left;
 use super::*;
 
 /// Conditions that keep nobody out are those of methods that kettle does not take, and of a client's way here.
 #[test]
 fn no_condition_becomes_looser() {
     left(&[
-        ("if ($slow) { rewrite ^ /x; }", ""),
-        ("if ($request_method !~ ^(GET|HEAD|POST)$) { return 405; }", "/ /open"),
-        ("if ($request_method = POST) { return 405; }", "/ /open"),
-        ("if ($request_method = TRACE) { return 405; }", "/ /open"),
-        ("if ($request_method ~ ^(PUT|DELETE)$) { return 405; }", "/ /open"),
-        ("if ($request_method != GET) { return 405; }", "/ /open"),
-        ("if ($request_method = GET) { return 403; }", ""),
-        ("if ($request_method != POST) { return 405; }", ""),
-        ("if ($request_method !~ ^POST$) { return 405; }", ""),
-        ("if ($request_method !~ ^(GE|POST)$) { return 405; }", ""),
-        ("if ($request_method ~* get) { return 403; }", ""),
-        ("if ($request_method ~ ^(G.T|POST)$) { return 403; }", ""),
-        ("if ($request_method_is_bad) { return 403; }", ""),
-        ("if ($request_methods = POST) { return 403; }", ""),
-        ("if ($cookie_session = \"\") { return 302 /login; }", ""),
-        ("if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }", ""),
-        ("if ($bad) { rewrite ^ /denied last; }", ""),
-        ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/ /open"),
-        ("if ($cookie_key = \"\") { root /pub; }", ""),
-        ("if (-f /srv/maintenance) { return 503; }", ""),
-        ("if ($host = a.example) { return 301 https://b.example/; }", "/ /open"),
-        ("if ($scheme = http) { rewrite ^ https://$host$request_uri permanent; }", "/ /open"),
-        ("if ($host = a.example) { return 403; }", ""),
-        ("if ($host = a.example) { rewrite ^/(.*)$ /a/$1 break; }", ""),
-        ("if ($http_host !~ ^www) { rewrite ^ /denied last; }", ""),
-        ("if ($scheme = http) { rewrite ^ /denied; }", ""),
-        ("if ($host = a.example) { rewrite ^/(.*)$ /a/$1 redirect; }", "/ /open"),
-        ("if ($host = a.example) { rewrite ^ $scheme://b.example/ last; }", "/ /open"),
+        ("if ($slow) { rewrite ^ /x; }", "/!"),
+        ("if ($request_method !~ ^(GET|HEAD|POST)$) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method = POST) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method = TRACE) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method ~ ^(PUT|DELETE)$) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method != GET) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method = GET) { return 403; }", "|{1}:403 /open/* /"),
+        ("if ($request_method != POST) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method !~ ^POST$) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method !~ ^(GE|POST)$) { return 405; }", "|{1}:405 /open/* /"),
+        ("if ($request_method ~* get) { return 403; }", "|{1}:403 /open/* /"),
+        ("if ($request_method ~ ^(G.T|POST)$) { return 403; }", "|{1}:403 /open/* /"),
+        ("if ($request_method_is_bad) { return 403; }", "/!"),
+        ("if ($request_methods = POST) { return 403; }", "/!"),
+        ("if ($cookie_session = \"\") { return 302 /login; }", "|{1}->302 /open/* /"),
+        ("if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }", "/!"),
+        ("if ($bad) { rewrite ^ /denied last; }", "/!"),
+        ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/!"),
+        ("if ($cookie_key = \"\") { root /pub; }", "/!"),
+        ("if (-f /srv/maintenance) { return 503; }", "/!"),
+        ("if ($host = a.example) { return 301 https://b.example/; }", "|{1}->301 /open/* /"),
+        (
+            "if ($scheme = http) { rewrite ^ https://$host$request_uri permanent; }",
+            "|{1}->301 /open/* /",
+        ),
+        ("if ($host = a.example) { return 403; }", "|{1}:403 /open/* /"),
+        ("if ($host = a.example) { rewrite ^/(.*)$ /a/$1 break; }", "|{1}(^/(.*)$)-> /open/* /"),
+        ("if ($http_host !~ ^www) { rewrite ^ /denied last; }", "|{1}-> /open/* /"),
+        ("if ($scheme = http) { rewrite ^ /denied; }", "|{1}-> /open/* /"),
+        (
+            "if ($host = a.example) { rewrite ^/(.*)$ /a/$1 redirect; }",
+            "|{1}(^/(.*)$)->302 /open/* /",
+        ),
+        ("if ($host = a.example) { rewrite ^ $scheme://b.example/ last; }", "|{1}->302 /open/* /"),
     ]);
 }
 
@@ -44,40 +50,48 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
     let denied = "location /there/ { deny all; }";
     let asked = "location /there/ { auth_basic x; auth_basic_user_file users; }";
     for (words, beside, expected) in [
-        ("location / { location /there/a/ { expires 1h; } }", denied, "/ /open /there!"),
-        ("location / { location ^~ /there/ { expires 1h; } }", denied, "/ /open /there!"),
-        ("location / { location = /there/key { } }", denied, "/ /open /there!"),
-        ("location / { location = /there/key { root /pub; } }", denied, "/ /open /there!"),
-        ("location /the { location /there/a/ { expires 1h; } }", denied, "/ /open /there!"),
+        ("location / { location /there/a/ { expires 1h; } }", denied, "/open/* / /there/*!"),
+        ("location / { location ^~ /there/ { expires 1h; } }", denied, "/open/* / /there/*!"),
+        ("location / { location = /there/key { } }", denied, "/open/* / /there/*!"),
+        ("location / { location = /there/key { root /pub; } }", denied, "/open/* / /there/*!"),
+        (
+            "location /the { location /there/a/ { expires 1h; } }",
+            denied,
+            "/open/* /the* /there/*! /",
+        ),
         (
             "location / { location /th { location /there/a/ { root /b; } } }",
             denied,
-            "/ /open /there!",
+            "/open/* / /th* /there/*!",
         ),
-        ("location / { location /there/a/ { expires 1h; } }", asked, "/ /open /there?"),
+        ("location / { location /there/a/ { expires 1h; } }", asked, "/open/* / /there/*?"),
         (
             "location / { proxy_pass http://a; location /x/y/ { proxy_pass http://a; } }",
             "location /x/ { deny all; proxy_pass http://a; }",
-            "/> /open /x!",
+            "/open/* /> /x/*! =/x->301",
         ),
         // Expressions come before prefixes, but for `^~`.
         (
             "location ~ /x { location /x/a/ { expires 1h; } }",
             "location ^~ /x/ { deny all; }",
-            "/ /open /x!",
+            "/open/* ^/x/*! ~/x! /",
         ),
         (
             "location ~ /x { location /x/a/ { deny all; } }",
             "location /x/ { expires 1h; }",
-            "/ /open /x /x/a!",
+            "/open/* /x/* ~/x! /",
         ),
         // These have requests.
         (
             "location / { location /x/ { deny all; } }",
             "location /x/y/ { expires 1h; }",
-            "/ /open /x! /x/y",
+            "/open/* / /x/*! /x/y/*",
         ),
-        ("location /there/ { location = /there/key { deny all; } }", "", "/ /open /there/key!"),
+        (
+            "location /there/ { location = /there/key { deny all; } }",
+            "",
+            "/open/* /there/* =/there/key! /",
+        ),
     ] {
         left(&[(&format!("{words} {beside}"), expected)]);
     }
@@ -91,46 +105,64 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
 fn no_expression_that_nginx_meets_first_is_forgotten() {
     left(&[
         // What an expression within says of all that begins so.
-        ("location /th { location ~ \\.a$ { deny all; } }", "/-/th** /open /th-*.a"),
-        ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/-/th**-*.a /open /th-*.a"),
-        ("location /th { location ~ \\.a$ { rewrite ^ /there/key break; } }", "/ /open"),
-        ("location /th { location ~ \\.a$ { expires 1h; } }", "/ /open /th"),
-        ("location /th/ { location ~ \\.a$ { deny all; } }", "/ /open /th-*.a"),
+        ("location /th { location ~ \\.a$ { deny all; } }", "/open/* /th* /th*~\\.a$! /"),
+        ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/open/* /th* /th*~\\.a$? /"),
+        (
+            "location /th { location ~ \\.a$ { rewrite ^ /there/key break; } }",
+            "/open/* /th* /th*~\\.a$! /",
+        ),
+        ("location /th { location ~ \\.a$ { expires 1h; } }", "/open/* /th* /th*~\\.a$ /"),
+        ("location /th/ { location ~ \\.a$ { deny all; } }", "/open/* /th/* /th/*~\\.a$! /"),
         // Another file answers where nginx does not come to the rewrite.
-        ("location ~ ^/(u|x) { } location /x/ { rewrite ^ /there/key break; }", "/-/x/** /open"),
-        ("location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }", "/ /open"),
-        ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/ /open"),
+        (
+            "location ~ ^/(u|x) { } location /x/ { rewrite ^ /there/key break; }",
+            "/open/* /x/*! ~^/(u|x) /",
+        ),
+        ("location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }", "/open/* /x/*! ~^/u /"),
+        ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/open/* ^/x/*! ~x /"),
         (
             "location ~ \\.a$ { } location /x/ { rewrite ^/x/(.*)$ /x/b/$1 break; }",
-            "/ /open /x-*.a",
+            "/open/* /x/*:404 ~\\.a$ /",
         ),
-        ("location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }", "/-/x**.a /open"),
-        ("location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }", "/ /open"),
-        ("location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }", "/ /open"),
+        (
+            "location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }",
+            "/open/* ~\\.a$ ~^/x! /",
+        ),
+        (
+            "location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }",
+            "/open/* ~^/x! ~\\.a$ /",
+        ),
+        (
+            "location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }",
+            "/open/* ~\\.a$ ~\\.b$->301 /",
+        ),
         // A rewrite leads to a file that another route has.
-        ("location / { rewrite ^ /there/key break; } location = /there/key { deny all; }", ""),
+        (
+            "location / { rewrite ^ /there/key break; } location = /there/key { deny all; }",
+            "/open/* /! =/there/key!",
+        ),
         // What `^~` says is not for a location within.
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny all; }",
-            "/-*.a /open-*.a /x /x/y-*.a",
+            "/open/* ^/x/* /x/y/* ~\\.a$! /",
         ),
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { return 302 /b; }",
-            "/ /open /x /x/y",
+            "/open/* ^/x/* /x/y/* ~\\.a$->302 /",
         ),
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny 1.2.3.4; }",
-            "/-*.a /open-*.a",
+            "/open/* ^/x/* /x/y/* ~\\.a$? /",
         ),
-        ("location ^~ /x/ { } location /x/y/ { }", "/ /open"),
+        ("location ^~ /x/ { } location /x/y/ { }", "/open/* ^/x/* /x/y/* /"),
         // Or which files there are.
-        ("location ~ \\.a$ { disable_symlinks on; }", "/-*.a /open-*.a"),
-        ("location ~ \\.a$ { disable_symlinks off; }", "/ /open"),
+        ("location ~ \\.a$ { disable_symlinks on; }", "/open/* ~\\.a$ /"),
+        ("location ~ \\.a$ { disable_symlinks off; }", "/open/* ~\\.a$ /"),
         // Other pages of folders.
-        ("location ~ ^/x/ { index a.txt; }", "/-/x/**/-/x/ /open-/x/**/-/x/"),
-        ("location ~ ^/x/ { index index.html; }", "/ /open"),
-        ("location ~ \\.a$ { index a.txt; }", "/ /open"),
-        ("index a.txt; location ~ ^/x/ { }", "/ /open"),
+        ("location ~ ^/x/ { index a.txt; }", "/open/* ~^/x/ /"),
+        ("location ~ ^/x/ { index index.html; }", "/open/* ~^/x/ /"),
+        ("location ~ \\.a$ { index a.txt; }", "/open/* ~\\.a$ /"),
+        ("index a.txt; location ~ ^/x/ { }", "/open/* ~^/x/ /"),
     ]);
 }
 

@@ -7,17 +7,12 @@ use kettle_config::{Network, quoted};
 
 use super::Writer;
 use super::route::{Setting, spoken};
-use crate::nginx::location::{self, Location, Shut};
+use crate::nginx::location::{self, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
 impl Writer<'_> {
-    /// Looks for what decides that nobody may be answered at a place.
-    pub(super) fn shut<'t>(&self, scope: &Scope<'t>) -> Option<Shut<'t>> {
-        location::shut(scope).or_else(|| self.access(scope).err())
-    }
-
     /// Who may ask at a place: settings of its route.
     pub(super) fn access<'t>(&self, scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
         let mut settings = networks(scope, self.knows_client(scope))?;
@@ -51,6 +46,9 @@ impl Writer<'_> {
             return Err(Shut { directive: users, why: "a file has one name" });
         }
         let path = self.users_file(users);
+        if self.is_missing(&path) {
+            return Err(Shut { directive: users, why: NO_USERS });
+        }
         let text = self.surroundings.read(&path);
         if text.as_ref().is_ok_and(|text| !are_strong(text)) {
             return Err(Shut { directive: users, why: WEAK });
@@ -134,43 +132,6 @@ impl Writer<'_> {
         self.output.warn(&limit.origin, message, help);
     }
 }
-
-/// What says of one place what browsers may do with it, where no route is for that place alone.
-pub(super) fn unguarded<'t>(location: &Location<'t>) -> Option<Shut<'t>> {
-    let own = location.directive.inner();
-    let says_more = |it: &&Directive| {
-        let mut outer = location.scope.outwards().skip(1).flatten();
-        let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
-        guards_browsers(it) && !(it.block.is_none() && outer.any(is_same))
-    };
-    let directive = own.iter().find(says_more)?;
-    Some(Shut { directive, why: OF_BROWSERS })
-}
-
-/// Whether a directive says what browsers may do with an answer: its type, or a field that keeps pages safe.
-pub(super) fn guards_browsers(directive: &Directive) -> bool {
-    let is_safety = || SAFETY.iter().any(|name| directive.word(0).eq_ignore_ascii_case(name));
-    match directive.name.as_str() {
-        "types" | "default_type" => true,
-        // Or which files there are.
-        "disable_symlinks" => directive.word(0) != "off",
-        "add_header" => is_safety(),
-        _ => false,
-    }
-}
-
-/// Fields that keep pages safe.
-const SAFETY: [&str; 8] = [
-    "content-disposition",
-    "content-security-policy",
-    "cross-origin-embedder-policy",
-    "cross-origin-opener-policy",
-    "cross-origin-resource-policy",
-    "strict-transport-security",
-    "x-content-type-options",
-    "x-frame-options",
-];
-const OF_BROWSERS: &str = "types and fields are a matter of a whole route, and browsers would do with its files what this keeps them from";
 
 /// The lists of a route that let in whom the first rule that fits lets in. Where no rule lies within an earlier one, the
 /// first that fits is the narrowest, too.
@@ -292,7 +253,7 @@ fn users_of(text: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-const NO_USERS: &str = "it has no users, so that nobody is let in";
+const NO_USERS: &str = "it is not there or has no users, so that nobody is let in";
 const STRONG: [&str; 4] = ["$2y$", "$2b$", "$2a$", "$argon2"];
 const WEAK: &str = "it has hashes that are guessed too quickly (only bcrypt and Argon2 are taken): write each user anew with \
                     `htpasswd -B`";

@@ -2,16 +2,17 @@
 
 use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
 
-use super::route::{Route, Setting, spoken};
-use super::settings::{OF_SITES, table, values};
+use super::Writer;
+use super::place::Spot;
+use super::route::{Answer, Place, Route, Setting, spoken};
+use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
-use super::{Writer, moved};
-use crate::nginx::location::{self, Location, LocationKind, Shut};
+use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::redirect::{self, Rule, RuleKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Part, field, parts};
 
 /// What a `proxy_pass` says.
 struct Pass<'t> {
@@ -23,48 +24,39 @@ struct Pass<'t> {
 }
 
 impl Writer<'_> {
-    /// The route of a location for a prefix whose requests are passed on.
-    pub(super) fn passed<'t>(
+    /// Gives a route a backend, to which a `proxy_pass` leads.
+    pub(super) fn pass<'t>(
         &mut self,
-        location: &Location<'t>,
+        scope: &Scope<'t>,
         directive: &'t Directive,
+        mut route: Route,
+        spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
-        let scope = &location.scope;
-        if let Some(shut) = kept_from_passing(scope) {
+        let is_tls = directive.word(0).starts_with("https://");
+        let shut = by_file(scope).or_else(|| altered(scope)).or_else(|| hosted(scope));
+        if let Some(shut) = shut.or_else(|| laxer_backend(scope).filter(|_| is_tls)) {
             return Err(shut);
         }
         let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
-        let mut access = self.access(scope)?;
-        let prefix = location.path.trim_end_matches('/');
-        let mut rules = self.rules_below(location, prefix, None)?;
-        let rewrite = lengthened(&location.path, &pass, directive)?;
-        if let Some(rule) = rules.iter().find(|rule| rule.changes_query()) {
-            let directive = moved::written(scope, rule).unwrap_or(directive);
-            return Err(Shut { directive, why: moved::QUERY });
-        }
-        if rewrite.is_some() && rules.iter().any(|rule| !rule.is_redirect()) {
+        let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
+        let path = replaced(&pass, directive, &route, spot)?;
+        if path.is_some() && is_moved {
             return Err(Shut { directive, why: PATHS });
         }
-        rules.extend(rewrite);
-        // nginx asks nobody for the name without its slash.
-        if let Some(folder) = without_slash(location) {
-            let rule = slash_added(location, folder).ok_or(Shut { directive, why: PATHS })?;
-            rules.insert(0, rule);
-        }
-        self.tell(location.directive.inner());
-        self.tell_of_lost(scope, &["error_page"], OF_SITES);
-        self.tell_of_keeping(scope);
-        if access.iter().any(|(key, ..)| *key == "basic_auth") {
-            self.tell_of_users(scope);
-        }
-        access.extend(self.rate_limit(scope));
-        let backend = Some(self.http_backend(scope, &pass, &directive.origin));
+        route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
+        route.origin = directive.origin.clone();
         let origin = &directive.origin;
-        let mut settings = self.request_settings(scope, &pass, origin);
-        settings.extend(self.headers_of_backend(scope, origin));
+        route.settings = Vec::new();
+        if let Some((strips, added)) = path {
+            let strips = strips.then(|| ("strip_prefix", "true".to_owned(), origin.clone()));
+            route.settings.extend(strips);
+            route.settings.extend(added.map(|it| ("add_prefix", quoted(&it), origin.clone())));
+        }
+        route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
+        route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         self.tell_of_replacing(scope);
-        settings.extend(self.route_log(scope));
-        Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
+        route.settings.extend(self.route_log(scope));
+        Ok(route)
     }
 
     /// Writes the backend behind all sites, once; its name.
@@ -89,6 +81,7 @@ impl Writer<'_> {
         scope: &Scope<'_>,
         pass: &Pass<'_>,
         origin: &Origin,
+        is_moved: bool,
     ) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         let mut headers: Vec<(String, Vec<String>)> = Vec::new();
@@ -116,7 +109,7 @@ impl Writer<'_> {
                     self.output.warn(&directive.origin, message, help);
                 }
                 _ => {
-                    let said = translated(value.trim(), scope);
+                    let said = translated(value.trim(), scope, is_moved);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
                         self.output.lose(&directive.origin, message, help);
@@ -127,6 +120,11 @@ impl Writer<'_> {
             }
         }
         settings.extend(self.backend_host(host, pass, origin));
+        // kettle would give requests a number.
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(REQUEST_ID)) {
+            let own = field("$http_x_request_id").unwrap_or_default();
+            add_line(&mut headers, REQUEST_ID, &own);
+        }
         if !headers.is_empty() {
             let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
             let place = place.unwrap_or(origin).clone();
@@ -190,32 +188,24 @@ fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
     }
 }
 
-/// A value with kettle's words for nginx's variables; nothing where one has no word.
-fn translated(value: &str, scope: &Scope<'_>) -> Option<String> {
-    let plain = |text: &str| text.replace('{', "{{");
-    let mut parts = value.split('$');
-    let mut out = plain(parts.next()?);
-    for part in parts {
-        let (name, behind) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
-            Some(named) => named,
-            None => {
-                let ends = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
-                part.split_at(part.find(ends).unwrap_or(part.len()))
-            }
-        };
-        match WORDS.iter().find(|(variable, _)| *variable == name) {
-            Some((_, word)) => out.push_str(word),
-            None if name == "server_port" => out.push_str(&sole_port(scope)?.to_string()),
-            None => return None,
+/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{uri}` is what the
+/// server gets.
+fn translated(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
+    let mut out = String::new();
+    for part in parts(value) {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
+            Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
+            Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
         }
-        out.push_str(&plain(behind));
     }
-    Some(out)
+    field(&out)
 }
 
-/// The port of a server that speaks TLS on one alone.
+/// The port of a server that listens on one alone.
 fn sole_port(scope: &Scope<'_>) -> Option<u16> {
-    let listens = |it: &&Directive| it.name == "listen" && it.words.iter().any(|it| it == "ssl");
+    let listens = |it: &&Directive| it.name == "listen";
     let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
     let mut ports = scope.outwards().flatten().filter(listens).map(port);
     let first = ports.next()??;
@@ -233,63 +223,49 @@ fn read(text: &str) -> Option<Pass<'_>> {
             let (to, path) = rest.split_at_checked("unix:".len() + socket)?;
             (to, path.strip_prefix(':').unwrap_or(path))
         }
-        None => rest.split_at_checked(rest.find('/').unwrap_or(rest.len()))?,
+        None => {
+            let end = rest.find('/').or_else(|| rest.find("$request_uri"));
+            rest.split_at_checked(end.unwrap_or(rest.len()))?
+        }
     };
-    let is_plain = !text.contains(['$', '{', '}']) && !to.is_empty();
+    let is_plain = !text.contains(['{', '}']) && !to.contains('$') && !to.is_empty();
     is_plain.then_some(Pass { is_tls, to, path })
 }
 
-/// What becomes of the path: it stays, or gets longer at its beginning.
-fn lengthened<'t>(
-    from: &str,
+/// What servers are sent in place of the path: whether the text of the place is taken off, and what is put before; nothing where
+/// the path stays.
+fn replaced<'t>(
     pass: &Pass<'_>,
     directive: &'t Directive,
-) -> Result<Option<Rule>, Shut<'t>> {
-    if pass.path.is_empty() || pass.path == from {
+    route: &Route,
+    spot: &Spot<'_>,
+) -> Result<Option<(bool, Option<String>)>, Shut<'t>> {
+    let shut = Shut { directive, why: PATHS };
+    // The path of the directive does not count behind a `rewrite`.
+    let by = route.replaced.as_deref().unwrap_or(pass.path);
+    if by.is_empty() || by == spot.path && route.replaced.is_none() && spot.key.regex.is_none() {
         return Ok(None);
     }
-    let is_longer = pass.path.starts_with(from) && from.ends_with('/') && pass.path.ends_with('/');
-    if !is_longer || pass.path.contains(['?', '#', '%']) || from.contains(['*', '?']) {
-        return Err(Shut { directive, why: PATHS });
+    if let Some(added) = by.strip_suffix("$request_uri").filter(|_| route.replaced.is_none()) {
+        let is_plain = Template::is_rewritten_path(added) && !added.ends_with('/');
+        return match added.is_empty() || is_plain && !added.contains(['$', '%']) {
+            true => Ok((!added.is_empty()).then(|| (false, Some(added.to_owned())))),
+            false => Err(shut),
+        };
     }
-    let origin = directive.origin.clone();
-    let (from, to) = (Some(format!("{from}**")), format!("{}{{1}}", pass.path));
-    Ok(Some(Rule {
-        from,
-        to,
-        kind: RuleKind::Rewrite { keeps_query: true },
-        origin,
-        is_wider: false,
-        spared: Vec::new(),
-    }))
-}
-
-/// The path of a location for what lies below a folder, without its slash.
-fn without_slash<'l>(location: &'l Location<'_>) -> Option<&'l str> {
-    let folder = location.path.strip_suffix('/').filter(|it| !it.is_empty())?;
-    (location.kind == LocationKind::Prefix).then_some(folder)
-}
-
-/// What nginx answers there to who asks for the folder itself.
-fn slash_added(location: &Location<'_>, folder: &str) -> Option<Rule> {
-    redirect::exactly(folder)?;
-    let (from, to) = (Some(folder.to_owned()), location.path.clone());
-    let kind = RuleKind::Redirect { status: 301, keeps_query: true };
-    let origin = location.directive.origin.clone();
-    Some(Rule { from, to, kind, origin, is_wider: false, spared: Vec::new() })
-        .filter(|rule| Template::is_destination(&rule.to))
-}
-
-/// What decides that no request of a place is passed on, but for networks and passwords.
-pub(super) fn kept_from_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let mut own = scope.own().iter();
-    let is_tls = own.any(|it| it.name == "proxy_pass" && it.word(0).starts_with("https://"));
-    location::shut_but_for_passing(scope)
-        .or_else(|| by_method(scope))
-        .or_else(|| by_file(scope))
-        .or_else(|| altered(scope))
-        .or_else(|| hosted(scope))
-        .or_else(|| laxer_backend(scope).filter(|_| is_tls))
+    if by.contains(['$', '%', '{', '}']) || !Template::is_rewritten_path(by) {
+        return Err(shut);
+    }
+    let added = Some(by.to_owned()).filter(|it| it != "/");
+    match &route.key.place {
+        _ if route.key.regex.is_some() => Err(shut),
+        Place::Text(_) | Place::Exact(_) => Ok(Some((true, added))),
+        // Whole segments follow.
+        Place::Prefix(prefix) if prefix.is_empty() && by.ends_with('/') => {
+            Ok(added.map(|added| (false, Some(added))))
+        }
+        Place::Prefix(_) | Place::Any => Err(shut),
+    }
 }
 
 /// What servers are sent, or clients get of their answers, where nginx takes something out of it.
@@ -325,25 +301,6 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     Some(Shut { directive, why: THERE })
 }
 
-/// Backends are asked with all methods, and for what is no file: conditions that leave GET of a file alone hold for others.
-fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let is_about = |it: &&Directive| match it.name.as_str() {
-        "limit_except" => true,
-        "if" => location::turns_away(it),
-        _ => false,
-    };
-    let directive = scope.outwards().flatten().find(is_about)?;
-    Some(Shut { directive, why: THERE })
-}
-
-/// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 5] = [
-    ("host", "{host}"),
-    ("remote_addr", "{client_ip}"),
-    ("remote_port", "{client_port}"),
-    ("scheme", "{scheme}"),
-    ("ssl_client_s_dn", "{client_subject}"),
-];
 /// Directives that take something out of requests or answers, or put something in its place.
 const TAKEN_OUT: [&str; 7] = [
     "more_clear_input_headers",
@@ -354,6 +311,7 @@ const TAKEN_OUT: [&str; 7] = [
     "proxy_method",
     "proxy_set_body",
 ];
+const REQUEST_ID: &str = "X-Request-Id";
 const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
 /// The host that the client asks for.
 const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];
@@ -363,6 +321,6 @@ const ALTERED: &str =
 const THERE: &str = "methods, and what there is, are the backend's matter";
 const VARIABLES: &str = "`backend` of a route has a name, and no variables";
 const PATHS: &str =
-    "a backend is asked for the path that the client asks for, or for one below the same prefix";
+    "a backend is asked for the path that the client asks for, or with another beginning";
 /// As kettle has it.
 const BODY_BYTES_MAX: u64 = 1 << 40;

@@ -67,17 +67,15 @@ impl RealIp {
 }
 
 impl Proxies {
-    /// Of the servers that become sites: a listener is for all of them, and so is whom it trusts.
+    /// Of all servers.
     pub(super) fn of(main: &Scope<'_>, https: &[&Directive]) -> Self {
-        let mut servers: Vec<(Scope<'_>, bool)> = Vec::new();
+        let mut servers: Vec<Scope<'_>> = Vec::new();
         for http in https {
             let scope = main.with(http.inner());
             let own = http.inner().iter().filter(|it| it.name == "server");
-            servers.extend(own.map(|it| (scope.with(it.inner()), ends_tls(it.inner()))));
+            servers.extend(own.map(|it| scope.with(it.inner())));
         }
-        let has_any = servers.iter().any(|(_, is_tls)| *is_tls);
-        servers.retain(|(_, is_tls)| *is_tls || !has_any);
-        let scopes = || servers.iter().map(|(scope, _)| scope);
+        let scopes = || servers.iter();
         let Some(real_ip) = scopes().next().map(RealIp::of) else { return Self::default() };
         let places = |names: &[&str]| {
             let all = scopes().flat_map(|scope| names.iter().flat_map(|name| scope.all(name)));
@@ -123,15 +121,6 @@ impl Writer<'_> {
         text.set("trusted_proxies", list(networks.iter().map(String::as_str)), origin);
         text.set("client_ip_header", quoted(&trust.real_ip.header), origin);
     }
-}
-
-fn ends_tls(server: &[Directive]) -> bool {
-    let is_tls = |it: &Directive| match it.name.as_str() {
-        "listen" => it.words.iter().any(|word| word == "ssl"),
-        "ssl" => it.word(0) == "on",
-        _ => false,
-    };
-    server.iter().any(is_tls)
 }
 
 pub(super) const OTHER_CLIENTS: &str = "`trusted_proxies` of a listener are for all sites, and `client_ip_header` with them: X-Forwarded-For is \

@@ -5,26 +5,29 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, RUN_EXTENSIONS, is_own_header, media_type, quoted};
 
 use super::Writer;
-use super::route::{Cached, Common, Route, Setting, spoken};
-use crate::nginx::location::{Location, Shut};
+use super::place::Spot;
+use super::route::{Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
 impl Writer<'_> {
-    pub(super) fn route_settings(
+    pub(super) fn route_settings<'t>(
         &mut self,
-        scope: &Scope<'_>,
-        prefix: &str,
-        own: &[Directive],
-        common: &Common<'_>,
+        scope: &Scope<'t>,
+        spot: &Spot<'t>,
         origin: &Origin,
     ) -> Vec<Setting> {
-        let alias = own.iter().any(|directive| directive.name == "alias");
         let mut settings: Vec<Setting> = Vec::new();
-        let tried = own.iter().find(|it| it.name == "try_files").map(Tried::of);
-        settings.extend(self.folders(scope, tried.as_ref(), origin));
+        if let Some(index) = scope.find("index") {
+            let names = self.index(index);
+            let names = list(names.iter().map(String::as_str));
+            settings.push(("index", names, index.origin.clone()));
+        }
+        if scope.is_on("autoindex") {
+            settings.push(("listing", "true".to_owned(), origin.clone()));
+        }
         let mut set = |key, value: String, origin: &Origin| {
             settings.push((key, value, origin.clone()));
         };
@@ -56,23 +59,6 @@ impl Writer<'_> {
         let place = charset.map_or(origin, |charset| &charset.origin);
         let charset = charset.map_or("off", |charset| charset.word(0));
         set("charset", quoted(charset), place);
-        let control = self.control(scope);
-        let fits = |it: &&Cached<'_>| it.block.is_none_or(|block| scope.yields_to(block));
-        let cached = common.cached.iter().filter(fits);
-        let rules = cached.map(|it| (it.pattern.clone(), it.control.clone()));
-        let rules = rules.chain(control.map(|control| ("**".to_owned(), control)));
-        let mut rules: Vec<(String, String)> = rules.collect();
-        let mut known: Vec<String> = Vec::new();
-        rules.retain(|(pattern, _)| {
-            let is_new = !known.contains(pattern);
-            known.push(pattern.clone());
-            is_new
-        });
-        if !rules.is_empty() {
-            let entries =
-                rules.iter().map(|(pattern, control)| (pattern.as_str(), quoted(control)));
-            set("cache_control", table(entries), origin);
-        }
         settings.extend(self.header_settings(scope, origin));
         let mut set = |key, value: String, origin: &Origin| {
             settings.push((key, value, origin.clone()));
@@ -81,52 +67,15 @@ impl Writer<'_> {
         if !types.is_empty() {
             set("mime", mime(&types), origin);
         }
-        if let Some((fallback, place)) = self.fallback(scope, prefix, alias) {
-            settings.push(("fallback", quoted(&fallback), place.clone()));
-            // A folder that was found is not looked for any further.
-            if tried.is_some_and(|it| it.has_folders) {
-                settings.push(("fallback_for_folders", "false".to_owned(), place));
-            }
-        }
         settings.extend(self.route_log(scope));
+        self.own_indexes(&mut settings, spot);
         settings
     }
 
-    /// What answers for a folder: its index, or a list.
-    fn folders(
-        &mut self,
-        scope: &Scope<'_>,
-        tried: Option<&Tried<'_>>,
-        origin: &Origin,
-    ) -> Vec<Setting> {
-        let mut settings = Vec::new();
-        match (tried, scope.find("index")) {
-            (Some(Tried { has_folders: false, pages, origin }), _) => {
-                settings.push(("index", list(pages.iter().copied()), (*origin).clone()));
-            }
-            (_, Some(index)) => {
-                let names = self.index(index);
-                let names = list(names.iter().map(String::as_str));
-                settings.push(("index", names, index.origin.clone()));
-            }
-            (_, None) => {}
-        }
-        if scope.is_on("autoindex") && tried.is_none_or(|it| it.has_folders) {
-            settings.push(("listing", "true".to_owned(), origin.clone()));
-        }
-        settings
-    }
-
-    /// Headers of all responses.
-    pub(super) fn header_settings(
-        &mut self,
-        scope: &Scope<'_>,
-        origin: &Origin,
-    ) -> Option<Setting> {
+    /// What responses say beside what they are.
+    pub(super) fn header_settings(&mut self, scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
         let headers = self.headers(scope);
-        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
-        let setting = ("headers", table(entries), origin.clone());
-        (!headers.is_empty()).then_some(setting)
+        self.said_of(scope, headers, origin)
     }
 
     /// The same where a backend answers, some of whose fields are taken away.
@@ -134,46 +83,44 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'_>,
         origin: &Origin,
-    ) -> Option<Setting> {
+    ) -> Vec<Setting> {
         let mut headers = self.headers(scope);
-        for hidden in scope.all("proxy_hide_header") {
-            let name = hidden.word(0);
-            let is_known = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-            // What kettle writes itself is not the backend's.
-            let is_ours = is_own_header(name)
-                || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
-            if !is_known && !is_ours {
-                headers.push((name.to_owned(), Vec::new()));
-            }
-        }
-        let entries = headers.iter().map(|(name, all)| (name.as_str(), values(all)));
-        let setting = ("headers", table(entries), origin.clone());
-        (!headers.is_empty()).then_some(setting)
-    }
-
-    /// Says which of these settings of a place are lost, because they are another's. What is said further out as well is not.
-    pub(super) fn tell_of_lost(&mut self, scope: &Scope<'_>, names: &[&str], help: &str) {
-        let is_lost = |it: &&Directive| {
-            let mut outer = scope.outwards().skip(1).flatten();
-            let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
-            let is_said = it.block.is_none() && outer.any(is_same);
-            names.contains(&&*it.name) && !is_cache_control(it) && !is_said
-        };
-        for directive in scope.own().iter().filter(is_lost) {
-            let message = format!("`{}` is not carried over", spoken(directive));
-            self.output.warn(&directive.origin, message, help);
-        }
-    }
-
-    /// Says that a backend's responses are kept for as long as it says itself.
-    pub(super) fn tell_of_keeping(&mut self, scope: &Scope<'_>) {
-        let expires = scope.find("expires").filter(|it| it.word(0) != "off");
-        let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
-        for directive in expires.into_iter().chain(added) {
+        headers.retain(|added| !is_cache_control(&added.name));
+        for directive in
+            scope.all("add_header").into_iter().filter(|it| is_cache_control(it.word(0)))
+        {
             let message = format!("`{}` is not carried over", spoken(directive));
             let help = "a backend says it itself; `headers` of the route would say it in its place";
             self.output.warn(&directive.origin, message, help);
         }
+        for hidden in scope.all("proxy_hide_header") {
+            let name = hidden.word(0);
+            let is_known = headers.iter().any(|known| known.name.eq_ignore_ascii_case(name));
+            // What kettle writes itself is not the backend's.
+            let is_ours = is_own_header(name)
+                || ["server", "date"].iter().any(|it| name.eq_ignore_ascii_case(it));
+            if !is_known && !is_ours {
+                headers.push(Added { name: name.to_owned(), values: Vec::new(), always: true });
+            }
+        }
+        self.said_of(scope, headers, origin)
+    }
+
+    fn said_of(&mut self, scope: &Scope<'_>, headers: Vec<Added>, origin: &Origin) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        if !headers.is_empty() {
+            let entries = headers.iter().map(|it| (it.name.as_str(), values(&it.values)));
+            settings.push(("headers", table(entries), origin.clone()));
+        }
+        if headers.iter().any(|it| !it.always) {
+            let always = headers.iter().filter(|it| it.always).map(|it| it.name.as_str());
+            settings.push(("always", list(always), origin.clone()));
+        }
+        if let Some(directive) = scope.find("expires") {
+            let value = self.expires(directive);
+            settings.extend(value.map(|it| ("expires", quoted(&it), directive.origin.clone())));
+        }
+        settings
     }
 
     /// Says that a field takes the place of a backend's, where nginx adds a line and clients look at all of them.
@@ -215,47 +162,32 @@ impl Writer<'_> {
         codings
     }
 
-    /// What a location's own block says of caches.
-    pub(super) fn cache_control(&mut self, scope: &Scope<'_>, own: &[Directive]) -> Option<String> {
-        let says = own.iter().any(|it| it.name == "expires" || is_cache_control(it));
-        if says { self.control(scope) } else { None }
-    }
-
-    fn control(&mut self, scope: &Scope<'_>) -> Option<String> {
-        let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
-        let added: Vec<String> = added.map(|it| it.word(1).trim().to_owned()).collect();
-        let expires = scope.find("expires").and_then(|expires| self.expires(expires));
-        let all: Vec<String> = expires.into_iter().chain(added).collect();
-        let all: Vec<String> = all.into_iter().filter(|one| !one.contains('$')).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
-
     fn expires(&mut self, expires: &Directive) -> Option<String> {
         let (word, is_modified) = match expires.word(0) {
             "modified" => (expires.word(1), true),
             word => (word, false),
         };
-        let control = match word {
+        let value = match word {
             "off" => return None,
-            "epoch" => Some("no-cache".to_owned()),
-            "max" => Some("max-age=315360000".to_owned()),
-            time if time.starts_with('-') => Some("no-cache".to_owned()),
-            time => measure::seconds(time).map(|seconds| format!("max-age={seconds}")),
+            "epoch" => Some("epoch".to_owned()),
+            "max" => Some(format!("{EXPIRES_MAX}s")),
+            time if time.starts_with('-') => Some("epoch".to_owned()),
+            time => measure::seconds(time).map(|it| format!("{}s", it.min(EXPIRES_MAX))),
         };
-        if control.is_none() || is_modified {
-            let help =
-                "`cache_control` of a route says how long a file may be kept from its answer on";
+        if value.is_none() || is_modified {
+            let help = "`expires` of a route is a time from its answer on, or `epoch`";
             let message = format!("`{}` is not carried over as it is", spoken(expires));
             self.output.warn(&expires.origin, message, help);
         }
-        control
+        value
     }
 
     /// Those of the innermost block that has any.
-    fn headers(&mut self, scope: &Scope<'_>) -> Vec<(String, Vec<String>)> {
-        let mut headers: Vec<(String, Vec<String>)> = Vec::new();
+    fn headers(&mut self, scope: &Scope<'_>) -> Vec<Added> {
+        let mut headers: Vec<Added> = Vec::new();
         for directive in scope.all("add_header") {
             let (name, value) = (directive.word(0), directive.word(1).trim());
+            let always = directive.word(2) == "always";
             let message = format!("`{}` is not carried over", spoken(directive));
             if value.contains('$') {
                 let help = "a header's value is the same in every response";
@@ -265,13 +197,15 @@ impl Writer<'_> {
                 self.output.warn(&directive.origin, message, help);
             } else if is_for_quic(directive) {
                 self.output.warn(&directive.origin, message, NO_QUIC);
-            } else if is_cache_control(directive) || value.is_empty() {
-            } else if let Some((_, all)) =
-                headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
+            } else if value.is_empty() {
+            } else if let Some(added) =
+                headers.iter_mut().find(|other| other.name.eq_ignore_ascii_case(name))
             {
-                all.push(value.replace('{', "{{"));
+                added.values.push(value.replace('{', "{{"));
+                added.always |= always;
             } else {
-                headers.push((name.to_owned(), vec![value.replace('{', "{{")]));
+                let values = vec![value.replace('{', "{{")];
+                headers.push(Added { name: name.to_owned(), values, always });
             }
         }
         headers
@@ -287,54 +221,6 @@ impl Writer<'_> {
             self.output.warn(&default.origin, message, help);
         }
         types_of(scope)
-    }
-
-    /// The last of `try_files`, where it is a file; what comes before it, a folder of files does by itself.
-    fn fallback(
-        &mut self,
-        scope: &Scope<'_>,
-        prefix: &str,
-        is_alias: bool,
-    ) -> Option<(String, Origin)> {
-        let tries = scope.own().iter().find(|directive| directive.name == "try_files")?;
-        let (last, before) = tries.words.split_last()?;
-        let by_itself = ["$uri", "$uri/", "$uri/index.html", "=404"];
-        let is_plain = before.iter().all(|word| by_itself.contains(&word.as_str()));
-        if is_plain && by_itself.contains(&last.as_str()) {
-            return None;
-        }
-        let is_file = last.starts_with('/') && !last.ends_with('/') && !last.contains(['$', '?']);
-        // It is a path of the site, and the route's own files lie below its prefix.
-        let below = last.strip_prefix(prefix).filter(|below| below.starts_with('/') && !is_alias);
-        if let Some(below) = below.filter(|_| is_plain && is_file) {
-            return Some((below.to_owned(), tries.origin.clone()));
-        }
-        let message = format!("of `{}` only files and folders are carried over", spoken(tries));
-        let help = "what is not there gets 404";
-        // An application may be there.
-        match last.starts_with('/') && last.contains(['?', '$']) {
-            true => self.output.fail(&tries.origin, message, help),
-            false => self.output.lose(&tries.origin, message, help),
-        }
-        None
-    }
-}
-
-/// What a `try_files` looks for.
-struct Tried<'t> {
-    /// Whether folders answer, by their index or a list.
-    has_folders: bool,
-    /// Files in folders that answer for these.
-    pages: Vec<&'t str>,
-    origin: &'t Origin,
-}
-
-impl<'t> Tried<'t> {
-    fn of(tries: &'t Directive) -> Self {
-        let has_folders = tries.words.iter().any(|word| word == "$uri/");
-        let pages = tries.words.iter().filter_map(|word| word.strip_prefix("$uri/"));
-        let is_page = |name: &&str| !name.is_empty() && !name.contains(['/', '$']);
-        Self { has_folders, pages: pages.filter(is_page).collect(), origin: &tries.origin }
     }
 }
 
@@ -371,49 +257,32 @@ fn mime(types: &BTreeMap<String, String>) -> String {
     table(types.iter().map(|(name, kind)| (name.as_str(), quoted(kind))))
 }
 
-/// Whether the files of a place would answer by a route that names other types, follows links that are not followed there, or looks
-/// for other files.
-pub(super) fn laxer_files<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
-    let of = |name: &str| above.settings.iter().find(|(key, ..)| *key == name);
-    let types = types_of(&location.scope);
-    let has_same_types = match of("mime") {
-        Some((_, written, _)) => *written == mime(&types),
-        None => types.is_empty(),
-    };
-    let links = location.scope.find("disable_symlinks").filter(|it| it.word(0) != "off");
-    let is_linked = links.is_some() && of("symlinks").is_none_or(|(_, it, _)| it != "\"never\"");
-    let is_moved = above.alone.is_none() && above.rules.iter().any(|rule| !rule.is_redirect());
-    let is_laxer = above.files.is_some() && (!has_same_types || is_linked || is_moved);
-    is_laxer.then_some(Shut { directive: location.directive, why: OTHER_FILES })
+/// The type that nginx names for an extension; nothing where that is the default one.
+pub(super) fn type_of(scope: &Scope<'_>, extension: &str) -> Option<String> {
+    let tables = scope.all("types");
+    let mut entries = tables.iter().flat_map(|table| table.inner());
+    let is_it = |it: &&Directive| it.words.iter().any(|word| word.eq_ignore_ascii_case(extension));
+    if tables.is_empty() {
+        let own = OF_NGINX.iter().find(|(known, _)| *known == extension);
+        return own.map(|(_, kind)| (*kind).to_owned());
+    }
+    entries.find(is_it).map(|entry| entry.name.clone())
 }
 
-const OTHER_FILES: &str = "the route around it names other types for its files, follows other links, or looks for other files";
-
-fn is_cache_control(directive: &Directive) -> bool {
-    directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
+fn is_cache_control(name: &str) -> bool {
+    name.eq_ignore_ascii_case("cache-control")
 }
 
-/// What is said of the route that a place for one path or an expression is below, and not of the place.
-pub(super) const OF_ROUTES: [&str; 16] = [
-    "add_header",
-    "autoindex",
-    "brotli",
-    "brotli_static",
-    "charset",
-    "default_type",
-    "disable_symlinks",
-    "error_page",
-    "gzip",
-    "gzip_static",
-    "index",
-    "limit_conn",
-    "limit_req",
-    "types",
-    "zstd",
-    "zstd_static",
-];
-pub(super) const ROUTE_ABOVE: &str = "its files answer by the route that they are below";
-pub(super) const OF_SITES: &str = "`error_pages` are those of the site";
+/// A header that is added, with its lines; without one it is taken away.
+struct Added {
+    name: String,
+    values: Vec<String>,
+    /// Whether errors have it as well.
+    always: bool,
+}
+
+/// The longest that kettle lets a response be kept: ten years, as `expires max` says.
+const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
 

@@ -1,8 +1,6 @@
 //! `stream`: servers that carry connections become listeners with backends.
 
-use std::net::SocketAddr;
-
-use kettle_config::{Origin, collide, quoted};
+use kettle_config::{ListenAddress, Origin, quoted};
 
 use super::Writer;
 use super::route::spoken;
@@ -22,14 +20,14 @@ impl Writer<'_> {
     /// Writes the servers of `streams`. A socket that several servers share has what guards its default server before any name
     /// is looked at, and a listener of kettle has one backend for names that no site has: all of it is left out.
     pub(super) fn streams(&mut self, main: &Scope<'_>, streams: &[&Directive]) {
-        let mut sockets: Vec<(SocketAddr, &Origin)> = Vec::new();
+        let mut sockets: Vec<(ListenAddress, &Origin)> = Vec::new();
         let mut listening = Vec::new();
         for stream in streams {
             self.tell(stream.inner());
             for server in stream.inner().iter().filter(|directive| directive.name == "server") {
                 let (inner, origin) = (server.inner(), &server.origin);
                 let listens = listen::all(inner, origin, 0, self.surroundings, &mut self.output);
-                sockets.extend(listens.iter().map(|listen| (listen.address, origin)));
+                sockets.extend(listens.iter().map(|listen| (listen.address.clone(), origin)));
                 listening.push((*stream, server, listens));
             }
         }
@@ -37,10 +35,9 @@ impl Writer<'_> {
         for (stream, server, listens) in listening {
             self.output.places.all += 1;
             let is_shared = |listen: &Listen| {
-                sockets.iter().any(|(address, origin)| {
-                    *origin != &server.origin
-                        && (*address == listen.address || collide(*address, listen.address))
-                })
+                sockets
+                    .iter()
+                    .any(|(address, origin)| *origin != &server.origin && listen.collides(address))
             };
             let scope = main.with(stream.inner()).with(server.inner());
             let is_written = match listens.iter().find(|listen| is_shared(listen)) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kettle_http::target::Target;
 
-use super::{FileAnswer, Files, key};
+use super::{FileAnswer, Files, add_slash, key};
 use crate::error_page::HttpError;
 use crate::files::file_route::FileRoute;
 use crate::files::locate::LocateOutcome;
@@ -28,11 +28,20 @@ impl Files {
                 return Err(403.into());
             }
             let key = key(route, &path, head);
-            if let Some(answer) = self.remembered(route, key, head) {
+            // The folder that was asked for is there: its links are meant relative to its path with the slash, as in nginx.
+            let lacks_slash = is_folder
+                && !target.path.ends_with('/')
+                && path.strip_suffix('/').is_some_and(|folder| folder == below);
+            if let Some(answer) = self.remembered(route, key, head).filter(|_| !lacks_slash) {
                 return answer.map(FileAnswer::Response);
             }
             let (found, root, look) = self.lookup(route, relative, key).await?;
             let response = match found {
+                LocateOutcome::File(_) | LocateOutcome::Elsewhere(_) | LocateOutcome::Directory
+                    if lacks_slash =>
+                {
+                    Ok(add_slash(route, target))
+                }
                 LocateOutcome::File(found) => {
                     self.answer(route, key, found, &root, look, head).await
                 }

@@ -267,10 +267,11 @@ async fn paths_are_tried_in_order() {
     for (target, status, body) in [
         ("/a.html", 200, "a"),
         ("/a", 200, "a"),
-        // A folder that is tried needs no slash, and its index file is another route's.
-        ("/b", 200, "the index is routed again"),
+        // A folder gets its slash, and its index file is another route's.
+        ("/b", 301, ""),
         ("/b/", 200, "the index is routed again"),
-        ("/b/c", 403, ""),
+        ("/b/c", 301, ""),
+        ("/b/c/", 403, ""),
         ("/none", 404, ""),
         ("/user/b/c/x", 200, "c"),
         ("/user/b/none", 404, ""),

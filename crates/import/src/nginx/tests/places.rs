@@ -1,0 +1,233 @@
+//! Locations and the places that they become: what is at each, and in which order they are asked.
+
+use super::shown::{beside_users, left, routes};
+use super::*;
+
+/// What a location for one path says beside `root /srv`, and what its route says then.
+#[test]
+fn a_location_for_one_path_is_for_nothing_else() {
+    let closed = "deny = [\"0.0.0.0/0\", \"::/0\"]\naccess_log = \"off\"";
+    for (words, expected) in [
+        ("access_log off;", "root = \"/srv\"\n"),
+        ("root /pub;", "root = \"/pub\"\n"),
+        ("alias /pub/a/b;", "root = \"/pub\"\n"),
+        ("alias /pub/c;", "root = \"/pub\"\n"),
+        ("alias /pub/c;", "try = [\"/c\"]\n"),
+        ("alias /pub/c/;", "deny = [\"0.0.0.0/0\", \"::/0\"]\n"),
+        ("deny 10.0.0.1;", "deny = [\"10.0.0.1/32\"]\n"),
+        ("proxy_pass http://c;", "backend = \"c\"\n"),
+        ("access_log off; proxy_pass http://c/a/b;", "access_log = \"off\""),
+        (
+            "access_log off; return 301 /d;",
+            "redirect = [{ to = \"/d\", status = 301, keep_query = false }]\naccess_log = \"off\"",
+        ),
+        (
+            "return 200 'ok\\n';",
+            "respond = { status = 200, body = \"ok\\u000A\", type = \"text/plain\" }\n",
+        ),
+        ("default_type text/x; return 200 ok;", "type = \"text/x\" }\n"),
+        ("return 204;", "respond = { status = 204 }\n"),
+        ("return 444;", "respond = { close = true }\n"),
+        ("return 200 $uri;", "deny = [\"0.0.0.0/0\", \"::/0\"]\n"),
+        ("access_log off; stub_status;", closed),
+        ("access_log off; fastcgi_pass e;", closed),
+    ] {
+        let made = imported(&server(&format!("root /srv; location = /a/b {{ {words} }}")));
+        let routes = made.toml.split("[[site.route]]\n");
+        let route = routes.into_iter().find(|route| route.starts_with("exact = \"/a/b\"\n"));
+        let route = route.unwrap_or_else(|| panic!("{words}\n{}", made.toml));
+        assert!(route.contains(expected), "{words}\n{}", made.toml);
+        assert_eq!(route.contains("access_log"), words.contains("access_log"), "{}", made.toml);
+        made.config().unwrap();
+    }
+}
+
+/// nginx compares such a prefix as a text.
+#[test]
+fn a_prefix_with_letters_of_patterns_means_them() {
+    for (words, expected) in [
+        ("location /a(b)*c { deny all; }", "text_prefix = \"/a(b)*c\""),
+        ("location /a(b)*c { alias /x; }", "prefix = \"/a%28b%29%2Ac\""),
+    ] {
+        let made = imported(&server(&format!("root /srv; {words}")));
+        assert!(made.toml.contains(expected), "{}", made.toml);
+        let config = made.config().unwrap();
+        let places = config.sites[0].routes.iter().filter_map(kettle_config::Route::place);
+        assert!(places.into_iter().any(|it| it.text() == "/a(b)*c"), "{}", made.toml);
+    }
+}
+
+/// nginx looks into a folder of its own there.
+#[test]
+fn what_has_no_root_is_not_passed_on() {
+    let text = "location / { proxy_pass http://c; } location = /b { access_log off; }";
+    let config = config(&server(text));
+    assert_eq!(routes(&config), "/> =/b:404");
+}
+
+/// Beside `satisfy any` and a password: what else is said of who may ask, and whether a password is asked for, or nobody let in.
+#[test]
+fn a_network_that_is_enough_needs_no_password() {
+    for (words, expected) in [
+        ("allow all;", "/a/*"),
+        ("", "/a/*?"),
+        ("allow 10.0.0.0/8;", "/a/*!"),
+        ("allow 10.0.0.0/8; deny all;", "/a/*!"),
+        ("allow 10.0.0.0/8; allow all;", "/a/*!"),
+    ] {
+        let guards = format!("satisfy any; {words} auth_basic x; auth_basic_user_file users;");
+        let made = beside_users(&server(&format!("root /srv; location /a/ {{ {guards} }}")));
+        assert_eq!(routes(&made.config().unwrap()), format!("{expected} /"), "{words}");
+    }
+}
+
+/// nginx adds the slash where a backend answers below, and nothing else is at the name without it.
+#[test]
+fn a_folder_of_a_backend_gets_its_slash() {
+    left(&[
+        ("location /b/ { proxy_pass http://a; }", "/open/* /b/*> / =/b->301"),
+        ("location = /b/ { proxy_pass http://a; }", "/open/* =/b/> / =/b->301"),
+        ("location /b/ { proxy_pass http://a; } location /b { }", "/open/* /b/*> /b* /"),
+        (
+            "location /b/ { proxy_pass http://a; } location = /b { deny all; }",
+            "/open/* /b/*> =/b! /",
+        ),
+        ("location /b/ { expires 1h; }", "/open/* /b/* /"),
+        // These letters are none of a URL.
+        ("location '/b c/' { proxy_pass http://a; }", "/open/* /b c/*> / =/b c!"),
+    ]);
+}
+
+/// Expressions within a place are asked there alone, and those around a location within another besides.
+#[test]
+fn an_expression_is_for_the_place_where_it_stands() {
+    let css = "location ~ \\.css$ { expires 1y; }";
+    for (words, expected) in [
+        (css.to_owned(), "/open/* ~\\.css$ /"),
+        (format!("location /a/ {{ {css} }}"), "/open/* /a/* /a/*~\\.css$ /"),
+        (
+            format!("location /a/ {{ {css} location /a/b/ {{ }} }}"),
+            "/open/* /a/* /a/*~\\.css$ /a/b/* /a/b/*~\\.css$ /",
+        ),
+        // An expression of its own comes first, and the second of one expression never.
+        (
+            format!(
+                "location /a/ {{ {css} location /a/b/ {{ location ~ x {{ deny all; }} {css} }} }}"
+            ),
+            "/open/* /a/* /a/*~\\.css$ /a/b/* /a/b/*~x! /a/b/*~\\.css$ /",
+        ),
+        (
+            format!("location /a/ {{ {css} location ^~ /a/b/ {{ }} }}"),
+            "/open/* /a/* /a/*~\\.css$ /a/b/* /",
+        ),
+        // What `^~` says of the outer one holds for the expressions of the server.
+        (
+            format!("location ^~ /a/ {{ location /a/b/ {{ }} }} {css}"),
+            "/open/* ^/a/* ^/a/b/* ~\\.css$ /",
+        ),
+        (
+            format!("location /a/ {{ location ^~ /a/b/ {{ }} }} {css}"),
+            "/open/* /a/* /a/b/* ~\\.css$ /",
+        ),
+        (format!("location ~ ^/x {{ {css} }}"), "/open/* ~^/x! /"),
+        ("location /a/ { location = /a/b { } }".to_owned(), "/open/* /a/* =/a/b /"),
+    ] {
+        left(&[(&words, expected)]);
+    }
+}
+
+/// What is asked one after the other, and the routes of one place for it.
+#[test]
+fn conditions_become_routes_of_one_place() {
+    left(&[
+        ("location /a/ { if ($arg_x) { return 403; } }", "/open/* /a/*{2}:403 /a/* /"),
+        ("location /a/ { if ($arg_x = 1) { add_header A b; } }", "/open/* /a/*{1} /a/* /"),
+        (
+            "location /a/ { if ($arg_x = 1) { add_header A b; } if ($arg_y = 2) { return 403; } }",
+            "/open/* /a/*{2}:403 /a/*{1} /a/*{1}:403 /a/* /",
+        ),
+        // `set` is followed as far as it can be.
+        ("location /a/ { set $b 1; if ($b) { return 403; } }", "/open/* /a/*:403 /"),
+        ("location /a/ { set $b 0; if ($b) { return 403; } }", "/open/* /a/* /"),
+        (
+            "location /a/ { set $b 0; if ($arg_x = 1) { set $b 1; } if ($b) { return 403; } }",
+            "/open/* /a/*{1}:403 /a/* /",
+        ),
+        ("location /a/ { if ($unknown) { return 403; } }", "/open/* /a/*! /"),
+        ("location /a/ { if ($arg_x ~ (?=a)) { return 403; } }", "/open/* /a/*! /"),
+        (
+            "location /a/ { valid_referers none blocked server_names *.b.example; if ($invalid_referer) { return 403; } }",
+            "/open/* /a/*{3}:403 /a/* /",
+        ),
+        (
+            "location /a/ { valid_referers b.example; if ($invalid_referer) { return 403; } }",
+            "/open/* /a/*{1}:403 /a/* /",
+        ),
+        (
+            "location /a/ { valid_referers ~a|b; if ($invalid_referer) { return 403; } }",
+            "/open/* /a/*! /",
+        ),
+        ("location /a/ { if ($invalid_referer) { return 403; } }", "/open/* /a/*! /"),
+        // Its groups are not those of the path.
+        (
+            "location ~ ^/a/(.*)$ { if ($arg_x ~ (.)) { return 302 /b/$1; } }",
+            "/open/* ~^/a/(.*)$! /",
+        ),
+        ("location ~ ^/a/(.*)$ { return 302 /b/$1; }", "/open/* ~^/a/(.*)$->302 /"),
+        ("location ~ ^/a/(?<b>.*)$ { return 302 /b/$b; }", "/open/* ~^/a/(?<b>.*)$->302 /"),
+        // What is refused is not kept from whom nobody lets in.
+        (
+            "location /a/ { deny 1.2.3.4; if ($arg_x = 1) { return 404; } }",
+            "/open/* /a/*{1}:404 /a/*? /",
+        ),
+        (
+            "location /a/ { deny 1.2.3.4; if ($arg_x = 1) { add_header A b; } }",
+            "/open/* /a/*{1}? /a/*? /",
+        ),
+        (
+            "location /a/ { limit_except GET POST { deny all; } proxy_pass http://a; }",
+            "/open/* /a/*{1}> /a/*! / =/a->301",
+        ),
+        (
+            "location /a/ { limit_except GET { auth_basic x; auth_basic_user_file users; } proxy_pass http://a; }",
+            "/open/* /a/*{1}> /a/*>? / =/a->301",
+        ),
+        // A page of an error that leads to a location is that location.
+        (
+            "location /a/ { error_page 418 = @b; return 418; } location @b { proxy_pass http://a; }",
+            "/open/* /a/*> /",
+        ),
+        ("location /a/ { rewrite ^/a/(.*)$ /open/$1 last; deny all; }", "/open/* /a/*! /"),
+        ("location /a/ { rewrite ^ /open/x last; deny all; }", "/open/* /a/*-> /"),
+        (
+            "location /a/ { rewrite ^/a/b$ /c permanent; rewrite ^/a/c$ /d; }",
+            "/open/* /a/*(^/a/b$)->301(^/a/c$)-> /",
+        ),
+        ("location /a/ { rewrite ^/a/b$ /c; rewrite ^/a/c$ /d permanent; }", "/open/* /a/*! /"),
+    ]);
+}
+
+/// What a server asks before any location, in its order.
+#[test]
+fn what_a_server_asks_comes_before_its_routes() {
+    left(&[
+        ("if ($http_user_agent ~* bad) { return 403; }", "|{1}:403 /open/* /"),
+        (
+            "if ($arg_a = 1) { return 403; } rewrite ^/b$ /c permanent;",
+            "|{1}:403 |(^/b$)->301 /open/* /",
+        ),
+        ("if ($arg_a = 1) { return 403; } return 404;", "|{1}:403 /:404"),
+        (
+            "rewrite ^/a/(.*)$ /b/$1 last; rewrite ^/c/(.*)$ /d/$1 last;",
+            "|(^/a/(.*)$)->(^/c/(.*)$)-> /open/* /",
+        ),
+        // What follows is not asked of a path that was found.
+        ("rewrite ^/a/(.*)$ /b/$1 last; if ($arg_a = 1) { return 403; }", "/!"),
+        (
+            "if ($arg_a = 1) { set $b 1; } location /x/ { if ($b) { return 403; } }",
+            "/open/* /x/*! /",
+        ),
+        ("if ($arg_a = 1) { set $b 1; } if ($b) { return 403; }", "/!"),
+        ("if ($arg_a = 1) { root /pub; }", "/!"),
+    ]);
+}

@@ -1,0 +1,98 @@
+//! Texts with variables of nginx as texts with words of kettle.
+
+use std::collections::BTreeMap;
+
+use kettle_config::FieldTemplate;
+
+/// What `set` said of variables so far; nothing where that depends on a request.
+pub(super) type Said = BTreeMap<String, Option<String>>;
+
+/// A part of a text.
+pub(super) enum Part<'t> {
+    Text(&'t str),
+    Variable(&'t str),
+}
+
+/// The parts of a text.
+pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut all = Vec::new();
+    let mut pieces = text.split('$');
+    all.extend(pieces.next().filter(|it| !it.is_empty()).map(Part::Text));
+    for piece in pieces {
+        let (name, behind) = match piece.strip_prefix('{').and_then(|it| it.split_once('}')) {
+            Some(named) => named,
+            None => {
+                let is_group = piece.starts_with(|letter: char| letter.is_ascii_digit());
+                let is_of = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                let end = if is_group { Some(1) } else { piece.find(|letter| !is_of(letter)) };
+                piece.split_at_checked(end.unwrap_or(piece.len())).unwrap_or((piece, ""))
+            }
+        };
+        all.push(match name {
+            // At the end of an expression, say.
+            "" => Part::Text("$"),
+            name => Part::Variable(name),
+        });
+        all.extend(Some(behind).filter(|it| !it.is_empty()).map(Part::Text));
+    }
+    all
+}
+
+/// A text with what `set` said in place of its variables; nothing where that is not known.
+pub(super) fn with_said(text: &str, said: &Said) -> Option<String> {
+    let mut out = String::new();
+    for part in parts(text) {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Variable(name) => match said.get(name) {
+                Some(value) => out.push_str(value.as_ref()?),
+                None => out.push_str(&format!("${{{name}}}")),
+            },
+        }
+        if out.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+/// A text of a field or of a condition; nothing where a variable has no word.
+pub(super) fn field(text: &str) -> Option<String> {
+    let mut out = String::new();
+    for part in parts(text) {
+        match part {
+            Part::Text(text) => out.push_str(&text.replace('{', "{{")),
+            Part::Variable(name) => out.push_str(&word(name)?),
+        }
+    }
+    FieldTemplate::parse(&out).is_ok().then_some(out)
+}
+
+/// The word for a variable.
+fn word(name: &str) -> Option<String> {
+    let fixed = WORDS.iter().find(|(variable, _)| *variable == name).map(|(_, word)| *word);
+    let named = || {
+        let kinds = [("http_", "header"), ("cookie_", "cookie"), ("arg_", "query")];
+        let (own, kind) =
+            kinds.iter().find_map(|(begin, kind)| Some((name.strip_prefix(begin)?, kind)))?;
+        let own = if *kind == "header" { own.replace('_', "-") } else { own.to_owned() };
+        Some(format!("{{{kind}:{own}}}"))
+    };
+    fixed.map(str::to_owned).or_else(named)
+}
+
+/// nginx's variables that kettle has a word for.
+const WORDS: [(&str, &str); 11] = [
+    ("host", "{host}"),
+    ("remote_addr", "{client_ip}"),
+    ("remote_port", "{client_port}"),
+    ("scheme", "{scheme}"),
+    ("ssl_client_s_dn", "{client_subject}"),
+    ("request_uri", "{uri}"),
+    ("uri", "{path}"),
+    ("document_uri", "{path}"),
+    ("args", "{query}"),
+    ("query_string", "{query}"),
+    ("request_method", "{method}"),
+];
+const TEXT_BYTES_MAX: usize = 64 * 1024;

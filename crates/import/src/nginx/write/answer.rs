@@ -1,0 +1,241 @@
+//! `return` and `rewrite`: where clients are sent, which other path is looked for, and what is answered.
+
+use kettle_config::{Expression, Template, quoted};
+
+use super::route::{Answer, Place, Rule};
+use super::settings::type_of;
+use crate::nginx::regex::{is_of_all, translated};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Part, Said, parts, with_said};
+
+/// What a `return` does.
+pub(super) enum Returned<'t> {
+    Redirect(Rule),
+    Answer(Answer),
+    /// An `error_page` for its status leads to this location without a path.
+    Named(&'t Directive),
+}
+
+/// What variables stand for.
+pub(super) struct Known<'k> {
+    pub(super) said: &'k Said,
+    /// The scheme, where it is the same for all requests.
+    pub(super) scheme: Option<&'static str>,
+    /// Whose groups `$1` and its like are.
+    pub(super) expression: Option<&'k Expression>,
+    /// True if the first of them is the whole path.
+    pub(super) is_path: bool,
+}
+
+/// What a `rewrite` does with a path that fits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flag {
+    Redirect,
+    /// Another location is looked for.
+    Last,
+    /// The same one answers.
+    Break,
+    /// What follows is asked, too.
+    None,
+}
+
+/// Reads a `return`; why it cannot be said.
+pub(super) fn returned<'t>(
+    directive: &'t Directive,
+    scope: &Scope<'t>,
+    place: &Place,
+    known: &Known<'_>,
+) -> Result<Returned<'t>, &'static str> {
+    let (status, text) = match directive.words.as_slice() {
+        [target] if target.contains("://") || target.starts_with('$') => (302, Some(target)),
+        [status] => (status.parse().map_err(|_| UNKNOWN)?, None),
+        [status, text] => (status.parse().map_err(|_| UNKNOWN)?, Some(text)),
+        _ => return Err(UNKNOWN),
+    };
+    let text = text.map(|text| with_said(text, known.said).ok_or(VARIABLES)).transpose()?;
+    if let (301 | 302 | 303 | 307 | 308, Some(text)) = (status, &text) {
+        let rule = redirect(text, status, None, directive, known).ok_or(TARGET)?;
+        return Ok(Returned::Redirect(rule));
+    }
+    // What has a text is no error for nginx.
+    if let Some(named) = named(status, scope).filter(|_| text.is_none()) {
+        return Ok(Returned::Named(named));
+    }
+    let body = text.unwrap_or_default();
+    if body.contains('$') {
+        return Err(VARIABLES);
+    }
+    let table = match status {
+        444 => "{ close = true }".to_owned(),
+        200..=599 if body.is_empty() || [204, 205, 304].contains(&status) => {
+            format!("{{ status = {status} }}")
+        }
+        200..=599 if body.len() <= BODY_BYTES_MAX => {
+            let kind = type_of_answer(scope, place);
+            format!("{{ status = {status}, body = {}, type = {} }}", quoted(&body), quoted(&kind))
+        }
+        _ => return Err(UNKNOWN),
+    };
+    Ok(Returned::Answer(Answer::Text(table)))
+}
+
+/// The location without a path that an `error_page` leads to.
+fn named<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
+    let status = status.to_string();
+    let pages = scope.all("error_page");
+    let page = pages.into_iter().find(|it| it.words.contains(&status))?;
+    let name = page.words.last().filter(|it| it.starts_with('@'))?;
+    let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name.as_str()];
+    scope.outwards().flatten().find(is_it)
+}
+
+/// The type that nginx names for a path like this.
+fn type_of_answer(scope: &Scope<'_>, place: &Place) -> String {
+    let (Place::Text(path) | Place::Exact(path)) = place else { return default_type(scope) };
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    extension.and_then(|it| type_of(scope, &it)).unwrap_or_else(|| default_type(scope))
+}
+
+fn default_type(scope: &Scope<'_>) -> String {
+    let kind = scope.find("default_type").map(|it| it.word(0).to_owned());
+    kind.filter(|it| it.contains('/')).unwrap_or_else(|| "text/plain".to_owned())
+}
+
+/// Reads a `rewrite`: its rule, what it does with a path that fits, and whether all do; why it cannot be said.
+pub(super) fn rewritten(
+    directive: &Directive,
+    known: &Known<'_>,
+) -> Result<(Rule, Flag, bool), &'static str> {
+    let ([pattern, target] | [pattern, target, _]) = directive.words.as_slice() else {
+        return Err(UNKNOWN);
+    };
+    let regex = translated(pattern, false).ok_or(EXPRESSION)?;
+    let expression = Expression::new(&regex).map_err(|_| EXPRESSION)?;
+    let is_whole = is_of_all(pattern);
+    let is_path = is_whole && ["^(.*)$", "^(.*)", "(.*)", "^(/.*)$"].contains(&pattern.as_str());
+    let has_own = !is_whole || expression.groups() > 0 && !is_path;
+    let known = Known {
+        expression: if has_own { Some(&expression) } else { known.expression },
+        is_path,
+        ..*known
+    };
+    let target = with_said(target, known.said).ok_or(VARIABLES)?;
+    let (target, drops_query) = match target.strip_suffix('?') {
+        Some(target) => (target.to_owned(), true),
+        None => (target, false),
+    };
+    let is_elsewhere = ["http://", "https://", "${scheme}"].iter().any(|it| target.starts_with(it));
+    let (flag, status) = match directive.word(2) {
+        "permanent" => (Flag::Redirect, 301),
+        "redirect" => (Flag::Redirect, 302),
+        _ if is_elsewhere => (Flag::Redirect, 302),
+        "last" => (Flag::Last, 0),
+        "break" => (Flag::Break, 0),
+        _ => (Flag::None, 0),
+    };
+    let regex = has_own.then_some(regex);
+    if flag == Flag::Redirect {
+        let mut rule = redirect(&target, status, regex, directive, &known).ok_or(TARGET)?;
+        rule.keeps_query |= !drops_query;
+        return Ok((rule, flag, is_whole));
+    }
+    let (to, keeps_query) = words(&target, &known).ok_or(TARGET)?;
+    // The query stays that of the client.
+    if to.contains('?') || drops_query && !keeps_query {
+        return Err(QUERY);
+    }
+    if !Template::is_rewritten_path(&to) {
+        return Err(TARGET);
+    }
+    let origin = directive.origin.clone();
+    Ok((Rule { regex, to, status: None, keeps_query: true, origin }, flag, is_whole))
+}
+
+/// Where a directive leads all requests, and with which status.
+pub(super) fn redirect_of(directive: &Directive) -> Option<(String, u16)> {
+    let said = Said::new();
+    let known = Known { said: &said, scheme: None, expression: None, is_path: false };
+    let rule = match (directive.name.as_str(), directive.words.as_slice()) {
+        ("return", [status, target]) => {
+            redirect(target, status.parse().ok()?, None, directive, &known)?
+        }
+        ("return", [target]) => redirect(target, 302, None, directive, &known)?,
+        ("rewrite", _) => match rewritten(directive, &known).ok()? {
+            (rule, Flag::Redirect, true) => rule,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let is_all = rule.keeps_query
+        && (rule.to.ends_with("{path}") || rule.regex.is_some() && rule.to.ends_with("/{1}"));
+    let to = rule.to.strip_suffix("/{1}").map(|host| format!("{host}{{path}}")).unwrap_or(rule.to);
+    is_all.then_some((to, rule.status?))
+}
+
+fn redirect(
+    target: &str,
+    status: u16,
+    regex: Option<String>,
+    directive: &Directive,
+    known: &Known<'_>,
+) -> Option<Rule> {
+    let (to, keeps_query) = words(target, known)?;
+    let origin = directive.origin.clone();
+    let rule = Rule { regex, to, status: Some(status), keeps_query, origin };
+    Template::is_destination(&rule.to).then_some(rule)
+}
+
+/// An address with kettle's words for nginx's variables, and whether the client's query follows it.
+fn words(text: &str, known: &Known<'_>) -> Option<(String, bool)> {
+    let behind = QUERIES.iter().find_map(|end| text.strip_suffix(end));
+    let mut keeps_query = behind.is_some();
+    let text = behind.unwrap_or(text);
+    let mut to = String::new();
+    let all = parts(text);
+    let last = all.len().checked_sub(1);
+    for (number, part) in all.into_iter().enumerate() {
+        match part {
+            Part::Text(text) if text.contains(['{', '}']) => return None,
+            Part::Text(text) => to.push_str(text),
+            Part::Variable("host" | "http_host") => to.push_str("{host}"),
+            Part::Variable("scheme") => to.push_str(known.scheme?),
+            Part::Variable("uri" | "document_uri") => to.push_str("{path}"),
+            Part::Variable("1") if known.is_path => to.push_str("{path}"),
+            Part::Variable("request_uri") if Some(number) == last && !to.contains('?') => {
+                to.push_str("{path}");
+                keeps_query = true;
+            }
+            Part::Variable(name) => {
+                let expression = known.expression?;
+                let is_group =
+                    name.parse().is_ok_and(|it: usize| (1..=expression.groups()).contains(&it));
+                if !is_group && !expression.has_group(name) {
+                    return None;
+                }
+                to.push_str(&format!("{{{name}}}"));
+            }
+        }
+    }
+    Some((to, keeps_query))
+}
+
+/// What adds the query of the client.
+pub(super) const QUERIES: [&str; 8] = [
+    "${is_args}${args}",
+    "$is_args$args",
+    "${is_args}${query_string}",
+    "$is_args$query_string",
+    "?${args}",
+    "?$args",
+    "?${query_string}",
+    "?$query_string",
+];
+const UNKNOWN: &str = "kettle has no such answer";
+const VARIABLES: &str = "what is answered is the same for all requests";
+const TARGET: &str = "a redirect or a rewrite of kettle cannot say that";
+const EXPRESSION: &str = "kettle's regular expressions have nothing like it";
+const QUERY: &str = "kettle changes paths, and leaves the query as it is";
+/// As kettle has it.
+const BODY_BYTES_MAX: usize = 64 * 1024;

@@ -1,0 +1,199 @@
+//! `if` as conditions of a route.
+
+use kettle_config::quoted;
+
+use super::referer;
+use crate::nginx::regex::translated;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Said, field, with_said};
+use crate::offer::list;
+
+/// What an `if` asks.
+pub(super) enum Asked {
+    /// Nothing that depends on a request.
+    Constant(bool),
+    /// Conditions of kettle, all of which hold.
+    When(Vec<String>),
+}
+
+/// Reads an `if`; why it cannot be said.
+pub(super) fn read(
+    condition: &Directive,
+    said: &Said,
+    scope: &Scope<'_>,
+) -> Result<Asked, &'static str> {
+    let words = inside(condition);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["$invalid_referer"] | ["$invalid_referer", "=", "1"] => {
+            referer::invalid(scope).map(Asked::When).ok_or(UNKNOWN)
+        }
+        [variable] => truth(variable, said),
+        [variable, operator @ ("=" | "!="), value] => {
+            let value = with_said(value, said).filter(|it| !it.contains('$')).ok_or(VALUE)?;
+            equal(variable, &value, *operator == "=", said)
+        }
+        [variable, operator @ ("~" | "~*" | "!~" | "!~*"), pattern] => {
+            let ignores_case = operator.ends_with('*');
+            fits(variable, pattern, ignores_case, !operator.starts_with('!'), said)
+        }
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// What stands between its brackets, however they are spaced.
+fn inside(condition: &Directive) -> Vec<String> {
+    let mut words = condition.words.clone();
+    if let Some(first) = words.first_mut() {
+        *first = first.strip_prefix('(').unwrap_or(first).to_owned();
+    }
+    if words.first().is_some_and(String::is_empty) {
+        words.remove(0);
+    }
+    match words.last_mut() {
+        Some(last) if last == ")" => _ = words.pop(),
+        Some(last) => *last = last.strip_suffix(')').unwrap_or(last).to_owned(),
+        None => {}
+    }
+    words
+}
+
+/// What is asked about.
+enum Subject {
+    Method,
+    Host,
+    Scheme,
+    Address,
+    /// The beginning of a condition about a text.
+    Text(String),
+    Constant(String),
+}
+
+fn subject(variable: &str, said: &Said) -> Result<Subject, &'static str> {
+    // What is set once is put in already.
+    let Some(name) = variable.strip_prefix('$') else {
+        return Ok(Subject::Constant(variable.to_owned()));
+    };
+    let name = name.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or(name);
+    if let Some(value) = said.get(name) {
+        let value = value.as_deref().ok_or(UNKNOWN)?;
+        return match value.contains('$') {
+            false => Ok(Subject::Constant(value.to_owned())),
+            true => Ok(Subject::Text(of(&field(value).ok_or(UNKNOWN)?))),
+        };
+    }
+    let named = |key: &str, name: &str| Subject::Text(format!("{key} = {}", quoted(name)));
+    Ok(match name {
+        "request_method" => Subject::Method,
+        "host" => Subject::Host,
+        "scheme" => Subject::Scheme,
+        "remote_addr" => Subject::Address,
+        "content_type" => named("header", "content-type"),
+        _ => match name.split_once('_') {
+            Some(("http", name)) => named("header", &name.replace('_', "-")),
+            Some(("cookie", name)) => named("cookie", name),
+            Some(("arg", name)) => named("query", name),
+            _ => Subject::Text(of(&field(&format!("${name}")).ok_or(UNKNOWN)?)),
+        },
+    })
+}
+
+fn of(words: &str) -> String {
+    format!("of = {}", quoted(words))
+}
+
+/// True for all but nothing and `0`.
+fn truth(variable: &str, said: &Said) -> Result<Asked, &'static str> {
+    match subject(variable, said)? {
+        Subject::Constant(value) => Ok(Asked::Constant(!value.is_empty() && value != "0")),
+        Subject::Text(text) => Ok(Asked::When(vec![
+            format!("{{ {text} }}"),
+            format!("{{ {text}, text = \"0\", not = true }}"),
+        ])),
+        _ => Ok(Asked::Constant(true)),
+    }
+}
+
+fn equal(variable: &str, value: &str, is_equal: bool, said: &Said) -> Result<Asked, &'static str> {
+    let one = |text: String| Ok(Asked::When(vec![turned(&text, is_equal)]));
+    match subject(variable, said)? {
+        Subject::Constant(constant) => Ok(Asked::Constant((constant == value) == is_equal)),
+        Subject::Method => one(format!("method = [{}]", quoted(value))),
+        Subject::Host if is_host(value) => one(format!("host = [{}]", quoted(value))),
+        Subject::Host => one(format!("of = \"{{host}}\", text = {}", quoted(value))),
+        Subject::Scheme if ["http", "https"].contains(&value) => {
+            one(format!("scheme = {}", quoted(value)))
+        }
+        Subject::Scheme => Ok(Asked::Constant(!is_equal)),
+        Subject::Address if value.parse::<std::net::IpAddr>().is_ok() => {
+            one(format!("network = [{}]", quoted(value)))
+        }
+        Subject::Address => Ok(Asked::Constant(!is_equal)),
+        // Without `text` it is there, and not empty.
+        Subject::Text(text) if value.is_empty() => Ok(Asked::When(vec![turned(&text, !is_equal)])),
+        Subject::Text(text) => one(format!("{text}, text = {}", quoted(value))),
+    }
+}
+
+fn fits(
+    variable: &str,
+    pattern: &str,
+    ignores_case: bool,
+    is_fitting: bool,
+    said: &Said,
+) -> Result<Asked, &'static str> {
+    let expression = translated(pattern, ignores_case).ok_or(EXPRESSION)?;
+    let one = |text: &str| {
+        let text = format!("{text}, regex = {}", quoted(&expression));
+        Ok(Asked::When(vec![turned(&text, is_fitting)]))
+    };
+    match subject(variable, said)? {
+        Subject::Constant(constant) => {
+            let expression = kettle_config::Expression::new(&expression).map_err(|_| EXPRESSION)?;
+            Ok(Asked::Constant(expression.fits(&constant) == is_fitting))
+        }
+        Subject::Method => match methods(pattern).filter(|_| !ignores_case) {
+            Some(methods) => {
+                let methods = list(methods.into_iter());
+                Ok(Asked::When(vec![turned(&format!("method = {methods}"), is_fitting)]))
+            }
+            None => one(&of(&field("$request_method").ok_or(UNKNOWN)?)),
+        },
+        Subject::Host => one("of = \"{host}\""),
+        Subject::Scheme => one("of = \"{scheme}\""),
+        Subject::Address => one("of = \"{client_ip}\""),
+        Subject::Text(text) => one(&text),
+    }
+}
+
+fn turned(text: &str, holds: bool) -> String {
+    match holds {
+        true => format!("{{ {text} }}"),
+        false => format!("{{ {text}, not = true }}"),
+    }
+}
+
+/// The methods of an expression that is nothing but a list of them.
+fn methods(pattern: &str) -> Option<Vec<&str>> {
+    let pattern = pattern.strip_prefix('^')?.strip_suffix('$')?;
+    let inner = match pattern.strip_prefix('(') {
+        Some(group) => group.strip_suffix(')')?,
+        None => Some(pattern).filter(|it| !it.contains('|'))?,
+    };
+    let all: Vec<&str> = inner.strip_prefix("?:").unwrap_or(inner).split('|').collect();
+    let is_name = |it: &&str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_uppercase());
+    all.iter().all(is_name).then_some(all)
+}
+
+fn is_host(value: &str) -> bool {
+    let is_of_name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    value.starts_with(|it: char| it.is_ascii_alphanumeric())
+        && value.ends_with(|it: char| it.is_ascii_alphanumeric())
+        && value.bytes().all(is_of_name)
+        && !value.contains("..")
+}
+
+const UNKNOWN: &str = "no condition of kettle asks that";
+const VALUE: &str = "a condition of kettle has a value that is the same for all requests";
+const EXPRESSION: &str = "kettle's regular expressions have nothing like it";

@@ -1,0 +1,130 @@
+//! `error_page`: what is sent in place of an error, by a site and by routes that say otherwise.
+
+use kettle_config::{Template, quoted};
+
+use super::Writer;
+use super::answer::{Known, Returned, returned};
+use super::route::{Answer, Key, Place, Route, Setting, spoken};
+use super::settings::table;
+use crate::nginx::location::kind_of;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::nginx::variables::Said;
+
+impl Writer<'_> {
+    /// The pages of a server.
+    pub(super) fn pages(&mut self, scope: &Scope<'_>) -> Option<Setting> {
+        let all = scope.all("error_page");
+        let first = all.first()?;
+        let mut entries: Vec<(String, String)> = Vec::new();
+        for page in &all {
+            let Some((codes, target)) = target_of(page, scope) else {
+                let message = format!("`{}` is not carried over", spoken(page));
+                let help = "`error_pages` lead errors from 400 on to a path, or elsewhere";
+                self.output.warn(&page.origin, message, help);
+                continue;
+            };
+            for code in codes {
+                if !entries.iter().any(|(other, _)| *other == code) {
+                    entries.push((code, target.clone()));
+                }
+            }
+        }
+        let text = table(entries.iter().map(|(code, target)| (code.as_str(), target.clone())));
+        (!entries.is_empty()).then(|| ("error_pages", text, first.origin.clone()))
+    }
+
+    /// Those of a location, where not all have those of their server; and whether they are for what backends say.
+    pub(super) fn pages_of_route(&mut self, scope: &Scope<'_>, is_asked: bool) -> Vec<Setting> {
+        let pages = if self.has_pages { None } else { self.pages(scope) };
+        let intercepts = scope.find("proxy_intercept_errors");
+        let intercepts = intercepts.filter(|it| it.word(0) == "on" && is_asked);
+        let intercepts =
+            intercepts.map(|it| ("intercept_errors", "true".to_owned(), it.origin.clone()));
+        pages.into_iter().chain(intercepts).collect()
+    }
+
+    /// Routes for locations without a path: those whose text is sent in place of errors, and those that cannot be carried over.
+    pub(super) fn named_pages(&mut self, server: &Scope<'_>) -> Vec<Route> {
+        let named =
+            server.own().iter().filter(|it| it.name == "location" && it.word(0).starts_with('@'));
+        let mut routes = Vec::new();
+        for directive in named {
+            let scope = server.with_location(directive);
+            let Some((table, _)) = text_of(directive, &scope) else { continue };
+            let place = Place::Exact(path_of_named(directive.word(0)));
+            let key = Key { place, regex: None, is_first: false };
+            let mut route = Route::new(&key, Answer::Text(table), &directive.origin);
+            route.settings.push(("internal", "true".to_owned(), directive.origin.clone()));
+            route.settings.extend(self.header_settings(&scope, &directive.origin));
+            routes.push(route);
+        }
+        for (name, origin) in std::mem::take(&mut self.closed_names) {
+            let place = Place::Exact(path_of_named(&name));
+            let key = Key { place, regex: None, is_first: false };
+            let mut route = Route::new(&key, Answer::Closed, &origin);
+            route.settings.push(("internal", "true".to_owned(), origin));
+            routes.push(route);
+        }
+        routes
+    }
+}
+
+/// Which errors a page is for, and where they lead.
+fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String)> {
+    let (uri, before) = page.words.split_last()?;
+    let (status, codes) = match before.split_last() {
+        Some((status, codes)) if status.starts_with('=') => (status.strip_prefix('='), codes),
+        _ => (None, before),
+    };
+    let is_error = |code: &String| code.parse::<u16>().is_ok_and(|code| (400..600).contains(&code));
+    let codes: Vec<String> = codes.iter().filter(|code| is_error(code)).cloned().collect();
+    // With `=` alone it is that of the page.
+    let status = match status {
+        None => None,
+        Some("") => Some(200),
+        Some(status) => Some(status.parse::<u16>().ok().filter(|it| (200..600).contains(it))?),
+    };
+    let with = |status: Option<u16>| status.map_or(String::new(), |it| format!(", status = {it}"));
+    let target = if uri.starts_with('@') {
+        let is_it =
+            |it: &&Directive| it.name == "location" && it.words.as_slice() == [uri.as_str()];
+        let named = scope.outwards().flatten().find(is_it)?;
+        let (_, own) = text_of(named, &scope.server().with_location(named))?;
+        let status = status.map(|_| own).or(Some(own));
+        format!("{{ route = {}{} }}", quoted(&path_of_named(uri)), with(status))
+    } else if uri.contains("://") {
+        let is_redirect = |it: &u16| [301, 302, 303, 307, 308].contains(it);
+        let status = status.filter(is_redirect);
+        let is_plain = !uri.contains(['$', '{']) && Template::is_destination(uri);
+        is_plain.then(|| format!("{{ redirect = {}{} }}", quoted(uri), with(status)))?
+    } else {
+        let is_plain = uri.starts_with('/') && !uri.contains(['$', '?', '#', '{']);
+        is_plain.then(|| format!("{{ route = {}{} }}", quoted(uri), with(status)))?
+    };
+    (!codes.is_empty()).then_some((codes, target))
+}
+
+/// The answer of a location that is nothing but a text, and its status: it is sent as a page.
+fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
+    let decides = |it: &&Directive| ["if", "rewrite", "return", "set"].contains(&&*it.name);
+    let directive = location.inner().iter().find(decides).filter(|it| it.name == "return")?;
+    let status =
+        directive.word(0).parse().ok().filter(|it| (200..600).contains(it) && *it != 444)?;
+    let mut page = directive.clone();
+    page.words.first_mut()?.replace_range(.., "200");
+    let said = Said::new();
+    let known = Known { said: &said, scheme: None, expression: None, is_path: false };
+    let place = Place::Exact(kind_of(&location.words).1.to_owned());
+    // It is no page without a text.
+    let is_text = directive.words.len() > 1 && !directive.word(0).starts_with('3');
+    match returned(&page, scope, &place, &known).ok()? {
+        Returned::Answer(Answer::Text(table)) if is_text => Some((table, status)),
+        _ => None,
+    }
+}
+
+/// The path by which errors lead to a location without one.
+pub(super) fn path_of_named(name: &str) -> String {
+    format!("/.named/{}", name.trim_start_matches('@'))
+}

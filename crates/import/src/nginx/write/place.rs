@@ -1,0 +1,262 @@
+//! The locations of a server as places of kettle: in which order they are asked, and for which paths each is.
+
+use kettle_config::Expression;
+
+use super::route::{Key, Place};
+use crate::nginx::location::{LocationKind, Shut, instead_of, kind_of};
+use crate::nginx::regex::{translated, wider};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+
+/// A place, and what nginx has there.
+pub(super) struct Spot<'t> {
+    pub(super) key: Key,
+    expression: Option<Expression>,
+    pub(super) scope: Scope<'t>,
+    /// Nothing for what no location is for.
+    pub(super) location: Option<&'t Directive>,
+    /// As nginx has it, or its expression.
+    pub(super) path: String,
+    /// Why it cannot be told from others, so that nobody is answered there.
+    pub(super) shut: Option<Shut<'t>>,
+}
+
+/// The places of a server.
+pub(super) struct Spots<'t> {
+    pub(super) all: Vec<Spot<'t>>,
+    /// Locations to which no request comes, and those that get theirs.
+    pub(super) dead: Vec<(&'t Directive, &'t Directive)>,
+}
+
+/// Locations for expressions that are asked at a place, each with the block around it.
+type Bound<'t> = Vec<(Scope<'t>, &'t Directive)>;
+
+impl<'t> Spots<'t> {
+    /// Those of a server; what cannot be told from all others.
+    pub(super) fn of(server: &Scope<'t>) -> Result<Self, Shut<'t>> {
+        let mut spots = Self { all: Vec::new(), dead: Vec::new() };
+        spots.walk(server, &Vec::new(), None)?;
+        for directive in locations(server, &[LocationKind::Pattern]) {
+            spots.expression(server, directive, Place::Any)?;
+        }
+        if spots.find(&Key::whole()).is_none() {
+            spots.all.push(Spot {
+                key: Key::whole(),
+                expression: None,
+                scope: server.clone(),
+                location: None,
+                path: "/".to_owned(),
+                shut: None,
+            });
+        }
+        Ok(spots)
+    }
+
+    fn find(&self, key: &Key) -> Option<usize> {
+        self.all.iter().position(|it| (&it.key.place, &it.key.regex) == (&key.place, &key.regex))
+    }
+
+    /// Adds the locations of a block for prefixes and paths, and what is in them. `around` are the expressions that are asked there.
+    fn walk(
+        &mut self,
+        scope: &Scope<'t>,
+        around: &Bound<'t>,
+        is_first: Option<bool>,
+    ) -> Result<(), Shut<'t>> {
+        for directive in locations(scope, &[LocationKind::Prefix, LocationKind::Exact]) {
+            let (kind, path) = kind_of(&directive.words);
+            if let Some(other) = instead_of(scope, directive) {
+                self.dead.push((directive, other));
+                continue;
+            }
+            // No path is like that.
+            let is_dotted = path.split('/').any(|name| name == "." || name == "..");
+            if !path.starts_with('/') || path.contains("//") || is_dotted {
+                continue;
+            }
+            if path.contains(['?', '#']) || path.chars().any(char::is_control) {
+                return Err(Shut { directive, why: LETTERS });
+            }
+            let inner = scope.with_location(directive);
+            let says_first = directive.word(0).starts_with("^~");
+            let is_first = is_first.unwrap_or(says_first);
+            let place = place_of(&inner, kind, path);
+            let key =
+                Key { place, regex: None, is_first: is_first && kind == LocationKind::Prefix };
+            self.add(key.clone(), &inner, directive, path);
+            if kind == LocationKind::Exact {
+                continue;
+            }
+            let mut bound: Bound<'t> =
+                locations(&inner, &[LocationKind::Pattern]).map(|it| (inner.clone(), it)).collect();
+            bound.extend(around.iter().filter(|_| !says_first).cloned());
+            for (block, directive) in &bound {
+                self.expression(block, directive, key.place.clone())?;
+            }
+            self.walk(&inner, &bound, Some(is_first))?;
+        }
+        Ok(())
+    }
+
+    /// Adds a location for a prefix or a path. An inner one of the same path is what nginx finds.
+    fn add(&mut self, key: Key, scope: &Scope<'t>, directive: &'t Directive, path: &str) {
+        if let Some(known) = self.find(&key) {
+            self.all.remove(known);
+        }
+        let spot = |key, shut| Spot {
+            key,
+            expression: None,
+            scope: scope.clone(),
+            location: Some(directive),
+            path: path.to_owned(),
+            shut,
+        };
+        // An alias is for names that go on right behind the prefix, too, and a prefix of kettle is not.
+        if matches!(&key.place, Place::Prefix(prefix) if !prefix.is_empty()) {
+            let beside = Key { place: Place::Text(path.to_owned()), ..key.clone() };
+            self.all.push(spot(beside, Some(Shut { directive, why: WHOLE_NAMES })));
+        }
+        self.all.push(spot(key, None));
+    }
+
+    /// Adds a location for an expression. The first of one expression is what nginx finds.
+    fn expression(
+        &mut self,
+        block: &Scope<'t>,
+        directive: &'t Directive,
+        place: Place,
+    ) -> Result<(), Shut<'t>> {
+        let (_, pattern) = kind_of(&directive.words);
+        let is_inner =
+            |it: &Directive| it.name == "location" && kind_of(&it.words).0 != LocationKind::Named;
+        let inner = directive.inner().iter().find(|it| is_inner(it));
+        let mut shut = inner.map(|directive| Shut { directive, why: INNER });
+        let found = translated(pattern, directive.word(0).starts_with("~*"));
+        let regex = match found {
+            Some(regex) => regex,
+            None => {
+                shut = Some(Shut { directive, why: EXPRESSION });
+                wider(pattern).ok_or(Shut { directive, why: EXPRESSION })?
+            }
+        };
+        let expression = Expression::new(&regex).ok();
+        let key = Key { place, regex: Some(regex), is_first: false };
+        if self.find(&key).is_none() {
+            let (scope, location) = (block.with_location(directive), Some(directive));
+            self.all.push(Spot {
+                key,
+                expression,
+                scope,
+                location,
+                path: pattern.to_owned(),
+                shut,
+            });
+        }
+        Ok(())
+    }
+
+    /// The place that a path belongs to.
+    pub(super) fn owner(&self, path: &str) -> Option<usize> {
+        let plain = || self.all.iter().enumerate().filter(|(_, it)| it.key.regex.is_none());
+        let exact = plain().find(|(_, it)| it.key.place == Place::Exact(path.to_owned()));
+        if let Some((number, _)) = exact {
+            return Some(number);
+        }
+        let longest = plain()
+            .filter(|(_, it)| it.key.place.begins(path))
+            .max_by_key(|(_, it)| it.key.place.rank());
+        let fits = |place: &Place| {
+            let mut own = self.all.iter().enumerate().filter(|(_, it)| it.key.place == *place);
+            own.find(|(_, it)| it.fits(path))
+        };
+        let bound = longest.and_then(|(_, it)| fits(&it.key.place));
+        let any = || fits(&Place::Any).filter(|_| !longest.is_some_and(|(_, it)| it.key.is_first));
+        bound.or_else(any).or(longest).map(|(number, _)| number)
+    }
+}
+
+impl Place {
+    fn begins(&self, path: &str) -> bool {
+        match self {
+            Self::Any | Self::Exact(_) => false,
+            Self::Prefix(prefix) => path
+                .strip_prefix(prefix.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+            Self::Text(prefix) => path.starts_with(prefix.as_str()),
+        }
+    }
+
+    fn rank(&self) -> (usize, bool) {
+        match self {
+            Self::Any | Self::Exact(_) => (0, false),
+            Self::Prefix(prefix) => (prefix.len(), true),
+            Self::Text(prefix) => (prefix.len(), false),
+        }
+    }
+}
+
+impl Spot<'_> {
+    /// True if it is for an expression that a path fits.
+    pub(super) fn fits(&self, path: &str) -> bool {
+        self.expression.as_ref().is_some_and(|it| it.fits(path))
+    }
+
+    /// True if it asks a server.
+    pub(super) fn is_asked(&self) -> bool {
+        let mut own = self.location.into_iter().flat_map(Directive::inner);
+        own.any(|it| it.name.ends_with("_pass"))
+    }
+
+    /// True if its expression has this group.
+    pub(super) fn has_group(&self, name: &str) -> bool {
+        let is_one = |it: &Expression| match name.parse::<usize>() {
+            Ok(number) => (1..=it.groups()).contains(&number),
+            Err(_) => it.has_group(name),
+        };
+        self.expression.as_ref().is_some_and(is_one)
+    }
+
+    /// As it is named in a remark.
+    pub(super) fn what(&self) -> String {
+        match self.location {
+            Some(location) => format!("`{}`", super::route::spoken(location)),
+            None => "what no location is for".to_owned(),
+        }
+    }
+}
+
+/// Locations of these kinds in a block.
+fn locations<'t>(
+    scope: &Scope<'t>,
+    kinds: &'static [LocationKind],
+) -> impl Iterator<Item = &'t Directive> + use<'t> {
+    let own = scope.own().iter().filter(|it| it.name == "location");
+    own.filter(move |it| kinds.contains(&kind_of(&it.words).0))
+}
+
+fn place_of(scope: &Scope<'_>, kind: LocationKind, path: &str) -> Place {
+    let is_replaced = |file: String| !file.ends_with(path) && !path.ends_with('/');
+    match kind {
+        LocationKind::Exact => Place::Exact(path.to_owned()),
+        _ if path == "/" => Place::Prefix(String::new()),
+        _ if aliased(scope, path).is_some_and(is_replaced) => Place::Prefix(path.to_owned()),
+        _ => Place::Text(path.to_owned()),
+    }
+}
+
+/// What an alias, said here or further out, has in place of a path; nothing where there is none.
+pub(super) fn aliased(scope: &Scope<'_>, path: &str) -> Option<String> {
+    let alias =
+        scope.any_of(&["root", "alias"]).first().copied().filter(|it| it.name == "alias")?;
+    let is_own = |it: &&Directive| {
+        it.name == "location" && it.inner().iter().any(|inner| std::ptr::eq(inner, alias))
+    };
+    let location = scope.outwards().flatten().find(is_own)?;
+    let below = path.strip_prefix(kind_of(&location.words).1)?;
+    Some(format!("{}{below}", alias.word(0)))
+}
+
+const LETTERS: &str = "no place of kettle has these letters";
+const WHOLE_NAMES: &str = "its alias is for names that go on right behind it, too";
+const INNER: &str = "places within that of an expression are not carried over";
+const EXPRESSION: &str = "kettle's regular expressions have nothing like it, which look neither around nor back: all that may be meant is closed";

@@ -1,0 +1,355 @@
+//! The servers of `http`: on which sockets each of them is, under which names it answers there, and the listeners.
+
+use std::collections::BTreeSet;
+
+use kettle_config::{ANY_NAME, ListenAddress, Origin, quoted};
+
+use super::answer::redirect_of;
+use super::site::{Face, ServerBlock};
+use super::{Writer, trust_alike};
+use crate::nginx::listen::Listen;
+use crate::nginx::location::{LocationKind, kind_of};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::nginx::vocabulary::{Fate, Term};
+use crate::offer::list;
+
+/// A socket and the servers on it, in the order of the file.
+struct Socket {
+    listen: Listen,
+    servers: Vec<usize>,
+    default: usize,
+}
+
+impl Writer<'_> {
+    pub(super) fn servers(&mut self, servers: &[ServerBlock<'_>]) {
+        self.output.places.all += servers.iter().map(ServerBlock::places).sum::<usize>();
+        let sockets = self.sockets(servers);
+        let defaults = self.defaults(servers, &sockets);
+        let mut faces: Vec<Face> = Vec::new();
+        let mut shown: Vec<Vec<usize>> = Vec::new();
+        for socket in &sockets {
+            shown.push(match lead_of(servers, socket) {
+                Some(_) => Vec::new(),
+                None => self.faces(servers, socket, &defaults, &mut faces),
+            });
+        }
+        let mut sites: Vec<Vec<String>> = Vec::new();
+        for (socket, shown) in sockets.iter().zip(&shown) {
+            sites.push(names_of(shown, &mut faces, socket.listen.is_tls));
+        }
+        for (socket, sites) in sockets.iter().zip(&sites) {
+            self.http_listener(servers, socket, sites, &faces);
+        }
+        self.known_names.extend(faces.iter().flat_map(|face| face.names.clone()));
+        for (number, server) in servers.iter().enumerate() {
+            let mut own = faces.iter().filter(|face| face.server == number);
+            if let Some(first) = own.next() {
+                let closed = self.site(server, first);
+                self.output.places.closed += closed;
+            }
+            for face in own {
+                self.site(server, face);
+            }
+        }
+    }
+
+    /// The sockets that can be listened on.
+    fn sockets(&mut self, servers: &[ServerBlock<'_>]) -> Vec<Socket> {
+        let mut sockets: Vec<Socket> = Vec::new();
+        for (number, server) in servers.iter().enumerate() {
+            for listen in &server.listens {
+                let known = sockets.iter_mut().find(|it| it.listen.address == listen.address);
+                let Some(known) = known else {
+                    let (listen, servers) = (listen.clone(), vec![number]);
+                    sockets.push(Socket { listen, servers, default: number });
+                    continue;
+                };
+                known.servers.push(number);
+                if listen.is_default && !known.listen.is_default {
+                    known.default = number;
+                }
+                known.listen.takes(listen);
+            }
+        }
+        // nginx answers there by the servers of the narrower address alone.
+        let is_any = |it: &Listen| it.address.socket().is_some_and(|it| it.ip().is_unspecified());
+        let wide: Vec<ListenAddress> = sockets
+            .iter()
+            .map(|it| &it.listen)
+            .filter(|it| is_any(it))
+            .map(|it| it.address.clone())
+            .collect();
+        let other = |it: &Listen| {
+            wide.iter().find(|wide| **wide != it.address && it.collides(wide)).cloned()
+        };
+        let (gone, kept): (Vec<Socket>, Vec<Socket>) =
+            sockets.into_iter().partition(|it| !is_any(&it.listen) && other(&it.listen).is_some());
+        for Socket { listen, .. } in gone {
+            let message = format!("{} has no listener of its own", listen.address);
+            let wide = other(&listen).map_or_else(String::new, |it| it.to_string());
+            let help = format!("that of {wide} is for it as well, with its own sites");
+            self.output.lose(&listen.origin, message, &help);
+        }
+        kept
+    }
+
+    /// The servers whose sites answer for names that no site has: those that do so on each of their sockets, one for TLS and one
+    /// for plain HTTP.
+    fn defaults(&mut self, servers: &[ServerBlock<'_>], sockets: &[Socket]) -> BTreeSet<usize> {
+        let mut chosen: BTreeSet<usize> = BTreeSet::new();
+        for socket in sockets.iter().filter(|it| lead_of(servers, it).is_none()) {
+            let Some(server) = servers.get(socket.default) else { continue };
+            if chosen.contains(&socket.default) {
+                continue;
+            }
+            let own = || sockets.iter().filter(|it| it.servers.contains(&socket.default));
+            let is_taken = |kind: bool| {
+                let mut others = sockets.iter().filter(|it| it.listen.is_tls == kind);
+                others.any(|it| chosen.contains(&it.default))
+            };
+            let is_everywhere = own().all(|it| it.default == socket.default);
+            if !is_everywhere || own().any(|it| is_taken(it.listen.is_tls)) {
+                let message = format!(
+                    "on {} no site answers for names that no site has",
+                    socket.listen.address
+                );
+                self.output.lose(server.origin, message, ONE_DEFAULT);
+            } else if own().all(|it| self.may_be_default(servers, it)) {
+                chosen.insert(socket.default);
+            }
+        }
+        chosen
+    }
+
+    /// True if the default server of a socket may answer for all names that no site has: some may be another server's, which asks for
+    /// more.
+    fn may_be_default(&mut self, servers: &[ServerBlock<'_>], socket: &Socket) -> bool {
+        let others = socket.servers.iter().filter(|it| **it != socket.default);
+        for server in others.filter_map(|it| servers.get(*it)) {
+            let is_guarded = is_guarded(server.scope.own());
+            if let Some(place) = server.unwritten.as_ref().filter(|_| is_guarded) {
+                let message = "no site answers for names that no site has";
+                self.output.lose(place, message, NO_DEFAULT);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The sites of a socket, each with the names that no server before it has there.
+    fn faces(
+        &mut self,
+        servers: &[ServerBlock<'_>],
+        socket: &Socket,
+        defaults: &BTreeSet<usize>,
+        faces: &mut Vec<Face>,
+    ) -> Vec<usize> {
+        let in_tls = socket.listen.is_tls;
+        let mut known: BTreeSet<&String> = BTreeSet::new();
+        let mut shown = Vec::new();
+        for number in &socket.servers {
+            let Some(server) = servers.get(*number) else { continue };
+            let (names, taken): (Vec<_>, Vec<_>) =
+                server.names.iter().partition(|name| known.insert(name));
+            for name in taken {
+                let message = format!(
+                    "another server has the name {name} on {} already",
+                    socket.listen.address
+                );
+                self.output.warn(server.origin, message, "the first of both answers, as in nginx");
+            }
+            let is_default = socket.default == *number && defaults.contains(number);
+            let refuses = in_tls && server.scope.is_on("ssl_reject_handshake");
+            if names.is_empty() && (!is_default || refuses) {
+                let message = "nobody asks for this server by a name";
+                self.output.warn(server.origin, message, "write server_name");
+                continue;
+            }
+            let names = names.into_iter().cloned().collect();
+            let sheds_client_auth = !in_tls && server.asks_for_certificates();
+            let face = Face {
+                server: *number,
+                names,
+                is_default: is_default && !refuses,
+                sheds_client_auth,
+                in_tls: false,
+                in_plain: false,
+            };
+            let is_same = |it: &Face| Face { in_tls: false, in_plain: false, ..it.clone() } == face;
+            let at = faces.iter().position(is_same).unwrap_or_else(|| {
+                faces.push(face);
+                faces.len() - 1
+            });
+            for face in faces.iter_mut().skip(at).take(1) {
+                face.in_tls |= in_tls;
+                face.in_plain |= !in_tls;
+            }
+            shown.push(at);
+        }
+        shown
+    }
+
+    fn http_listener(
+        &mut self,
+        servers: &[ServerBlock<'_>],
+        socket: &Socket,
+        sites: &[String],
+        faces: &[Face],
+    ) {
+        let listen = &socket.listen;
+        let origin = Some(&listen.origin);
+        let lead = lead_of(servers, socket);
+        let has_sites = lead.is_some() || !sites.is_empty();
+        let takes_all = listen.is_tls && faces.iter().any(|face| face.in_tls);
+        if !(has_sites || takes_all) {
+            let message = format!("nobody listens on {}", listen.address);
+            return self.output.warn(&listen.origin, message, "no server there has a name");
+        }
+        self.output.text.table("[[listener]]", origin);
+        self.output.text.set("address", quoted(&listen.address.to_string()), origin);
+        if listen.address.unix().is_some() {
+            self.output.text.set("mode", quoted("0666"), origin);
+        }
+        match (lead, listen.is_tls) {
+            (Some((status, port)), _) => {
+                self.output.text.set("kind", quoted("redirect"), origin);
+                self.output.text.set("redirect_status", status, origin);
+                if port != HTTPS_PORT {
+                    self.output.text.set("redirect_port", port, origin);
+                }
+            }
+            (None, true) => {}
+            (None, false) => self.output.text.set("kind", quoted("http"), origin),
+        }
+        if !sites.is_empty() {
+            self.output.text.set("sites", list(sites.iter().map(String::as_str)), origin);
+        }
+        self.listener_settings(listen);
+        let here = || socket.servers.iter().filter_map(|number| servers.get(*number));
+        if lead.is_none() {
+            self.http2(here().collect(), listen);
+        }
+        let scopes: Vec<&Scope<'_>> = here().map(|server| &server.scope).collect();
+        if listen.takes_proxy {
+            self.takes_any_header |= !trust_alike(&scopes);
+            self.accept_proxy(&scopes, listen);
+        }
+        self.trusted_proxies(&scopes);
+        let commands =
+            scopes.first().filter(|_| listen.is_tls).map(|it| it.all("ssl_conf_command"));
+        if let Some(origin) = commands.and_then(|commands| ktls_option(&commands)) {
+            self.output.text.set("path", quoted("user"), Some(&origin));
+        }
+    }
+
+    /// `listen … http2` is for all servers on an address, `http2` for each of them.
+    fn http2(&mut self, servers: Vec<&ServerBlock<'_>>, listen: &Listen) {
+        let is_on = |server: &&ServerBlock<'_>| server.scope.is_on("http2");
+        let on = servers.iter().copied().find(is_on).and_then(|server| server.scope.find("http2"));
+        if on.is_none() && !listen.has_http2 {
+            // It is off in nginx, and on in kettle where TLS is spoken.
+            if listen.is_tls {
+                self.output.text.set("http2", "false", Some(&listen.origin));
+            }
+            return;
+        }
+        let origin = on.map_or(&listen.origin, |directive| &directive.origin);
+        self.output.text.set("http2", "true", Some(origin));
+        if !listen.has_http2 {
+            for server in servers.into_iter().filter(|server| !is_on(server)) {
+                let message = format!("this server speaks HTTP/2 on {} as well", listen.address);
+                self.output.warn(server.origin, message, "it is a matter of the whole listener");
+            }
+        }
+    }
+}
+
+/// The names by which a listener takes these sites; none where it takes all that there are.
+fn names_of(shown: &[usize], faces: &mut [Face], is_tls: bool) -> Vec<String> {
+    let in_tls = faces.iter().filter(|face| face.in_tls).count();
+    if is_tls && in_tls == shown.len() {
+        return Vec::new();
+    }
+    let mut names = Vec::new();
+    for number in shown {
+        let Some(face) = faces.get(*number) else { continue };
+        let is_default = face.is_default;
+        let of_face = face.names.iter().find(|name| taken(faces, name, is_tls) == [*number]);
+        let name = match of_face.cloned() {
+            Some(name) => Some(name),
+            None if is_default && face.names.is_empty() => None,
+            None => {
+                let name = format!("server-{number}.invalid");
+                faces.get_mut(*number).into_iter().for_each(|face| face.names.push(name.clone()));
+                Some(name)
+            }
+        };
+        names.extend(name);
+        names.extend(is_default.then(|| ANY_NAME.to_owned()));
+    }
+    names
+}
+
+/// The sites that a listener would take by a name, as kettle finds them.
+fn taken(faces: &[Face], name: &str, is_tls: bool) -> Vec<usize> {
+    let named = |in_tls: bool| {
+        let of = move |(_, face): &(usize, &Face)| {
+            face.in_tls == in_tls && face.names.iter().any(|it| it == name)
+        };
+        faces.iter().enumerate().filter(of).map(|(number, _)| number).collect::<Vec<_>>()
+    };
+    let plain = named(false);
+    if is_tls || plain.is_empty() { named(true) } else { plain }
+}
+
+/// The status and the port of a socket that leads everybody to HTTPS, and does nothing else.
+fn lead_of(servers: &[ServerBlock<'_>], socket: &Socket) -> Option<(u16, u16)> {
+    let mut leads = socket.servers.iter().filter_map(|it| servers.get(*it)).map(lead);
+    let first = leads.next()?.filter(|_| !socket.listen.is_tls)?;
+    leads.all(|other| other == Some(first)).then_some(first)
+}
+
+/// The same of a server: `return 301 https://$host$request_uri` and nothing before it.
+fn lead(server: &ServerBlock<'_>) -> Option<(u16, u16)> {
+    let decides = |it: &&Directive| ["break", "if", "return", "rewrite"].contains(&&*it.name);
+    let own = server.scope.own();
+    let first = own.iter().find(decides).or_else(|| {
+        let mut locations = own.iter().filter(|it| it.name == "location");
+        let whole = locations.next().filter(|it| is_whole(&it.words))?;
+        locations.next().is_none().then(|| whole.inner().iter().find(decides)).flatten()
+    });
+    let (to, status) = first.and_then(redirect_of)?;
+    let port = to.strip_prefix("https://{host}")?.strip_suffix("{path}")?;
+    let port =
+        if port.is_empty() { Some(HTTPS_PORT) } else { port.strip_prefix(':')?.parse().ok() };
+    Some((status, port?)).filter(|_| [301, 302, 307, 308].contains(&status))
+}
+
+/// True if a location is for all paths that no other one is for.
+fn is_whole(words: &[String]) -> bool {
+    let (kind, path) = kind_of(words);
+    path == "/" && kind == LocationKind::Prefix
+}
+
+/// True if something in a block decides who is served.
+fn is_guarded(block: &[Directive]) -> bool {
+    let guards = |it: &Directive| match (it.name.as_str(), Term::fate_of(&it.name)) {
+        ("deny" | "limit_except", _) => true,
+        ("auth_basic" | "ssl_verify_client", _) | (_, Fate::Guards(_)) => it.word(0) != "off",
+        ("if" | "return", _) => true,
+        _ => false,
+    };
+    block.iter().any(|it| guards(it) || is_guarded(it.inner()))
+}
+
+/// Where kernel TLS was turned off by name.
+fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
+    let options = commands.iter().find(|command| command.word(0) == "Options")?;
+    let is_off = options.word(1).split(',').any(|option| option.trim() == "-KTLS");
+    is_off.then(|| options.origin.clone())
+}
+
+const HTTPS_PORT: u16 = 443;
+const ONE_DEFAULT: &str = "one site answers for all other names by TLS, and one by plain HTTP";
+const NO_DEFAULT: &str = "this name is for some that no site can have, and the default server asks for less than this one";
