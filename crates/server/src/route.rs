@@ -184,6 +184,8 @@ impl Router {
         for (number, site) in config.sites.iter().enumerate() {
             let words = WordSource {
                 maps: Arc::clone(&maps),
+                names: (!site.patterns.is_empty())
+                    .then(|| Arc::new(site_names(std::iter::once((number, site))))),
                 asks_certificates: site.client_auth.is_some(),
             };
             let open =

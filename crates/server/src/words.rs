@@ -14,6 +14,7 @@ use kettle_http::forwarded::Scheme;
 use kettle_http::target::{SlashRuns, reference};
 use kettle_http::uri::{decode_query_value, percent_encode_path};
 use kettle_tls::PeerIdentity;
+use kettle_tls::names::Names;
 
 use crate::request::{Client, Head, Request};
 
@@ -22,6 +23,8 @@ use crate::request::{Client, Head, Request};
 pub struct WordSource {
     /// The maps of the configuration.
     pub maps: Arc<Maps>,
+    /// The names of the site, if one of them is a regular expression.
+    pub names: Option<Arc<Names<usize>>>,
     /// True if clients are asked for certificates; where they are not, none was verified for this site.
     pub asks_certificates: bool,
 }
@@ -53,7 +56,7 @@ pub(crate) struct Words<'r> {
     pub(crate) client: Option<&'r Client>,
     /// The certificate that the client showed, if its site asks for one.
     pub(crate) certificate: Option<&'r PeerIdentity>,
-    pub(crate) maps: &'r Maps,
+    pub(crate) source: &'r WordSource,
 }
 
 impl<'r> Asked<'r> {
@@ -82,7 +85,7 @@ impl<'r> Asked<'r> {
             scheme: client.map_or(Scheme::Https, |client| client.scheme),
             client,
             certificate: certificate.filter(|_| source.asks_certificates),
-            maps: &source.maps,
+            source,
         }
     }
 }
@@ -161,15 +164,22 @@ impl Words<'_> {
         }
     }
 
+    /// What a group of the expression stands for by which the site has the host's name; nothing if it has it otherwise.
+    fn of_site_name(&self, group: &str) -> String {
+        let host = self.host.as_deref().map_or("", |host| split_port(host).0);
+        let captures = self.source.names.as_ref().and_then(|names| names.captures(host));
+        captures.and_then(|it| it.get(group).map(str::to_owned)).unwrap_or_default()
+    }
+
     /// What a map says, if nothing of it was filled in.
     fn own_text(&self, name: &str) -> Option<String> {
-        let map = self.maps.find(name)?;
+        let map = self.source.maps.find(name)?;
         map.find(&bounded(self.text(&map.of, None))).text.plain().map(str::to_owned)
     }
 
     /// What a map says of the request. A valid configuration has no circle of maps, and bounds how many one asks.
     fn map(&self, name: &str) -> Vec<u8> {
-        let Some(map) = self.maps.find(name) else { return Vec::new() };
+        let Some(map) = self.source.maps.find(name) else { return Vec::new() };
         let of = bounded(self.text(&map.of, None));
         let chosen = map.find(&of);
         bounded(self.text(chosen.text, Some(&chosen)))
@@ -183,7 +193,7 @@ impl Words<'_> {
             }
             NamedWord::Query => argument(self.query(), name).unwrap_or_default().into(),
             NamedWord::Map => self.map(name).into(),
-            NamedWord::Name => site_capture(name).as_bytes().into(),
+            NamedWord::Name => self.of_site_name(name).into_bytes().into(),
         }
     }
 
@@ -260,11 +270,6 @@ impl Words<'_> {
 /// A text that is not too long for a map, or nothing.
 fn bounded(text: Vec<u8>) -> Vec<u8> {
     if text.len() > MAP_BYTES_MAX { Vec::new() } else { text }
-}
-
-/// What a group of the expression stands for by which the site was found.
-fn site_capture(_group: &str) -> &'static str {
-    ""
 }
 
 /// A host, and its port where it has one.

@@ -94,7 +94,7 @@ impl ProxyRoute {
             scheme: target.scheme,
             client: None,
             certificate: None,
-            maps: &self.words.maps,
+            source: &self.words,
         };
         let host = words.host(self.host.as_ref())?;
         let mut outgoing = OutgoingRequest::new("GET", target.sent(), &host, client, self.timeout)?;

@@ -13,10 +13,10 @@ fn identity(subject: &str, chain: &[&[u8]]) -> PeerIdentity {
 }
 
 /// A request for `/` of which nothing else is known.
-fn bare(maps: &Maps) -> Words<'_> {
+fn bare(source: &WordSource) -> Words<'_> {
     let (reference, scheme) = ("/".into(), Scheme::Https);
     let (head, host, path, client, certificate) = (None, None, None, None, None);
-    Words { head, host, reference, path, scheme, client, certificate, maps }
+    Words { head, host, reference, path, scheme, client, certificate, source }
 }
 
 fn filled(words: &Words<'_>, template: &str) -> Option<String> {
@@ -28,13 +28,13 @@ fn filled(words: &Words<'_>, template: &str) -> Option<String> {
 fn words_are_filled_in() {
     let client = Client::connected(SocketAddr::from(([192, 0, 2, 1], 567)).into(), None);
     let certificate = identity("CN=ann", &[b"leaf", b"one", b"two"]);
-    let maps = Maps::default();
+    let source = WordSource::default();
     let words = Words {
         host: Some("a.example:8443".into()),
         reference: "/a%20b?c".into(),
         client: Some(&client),
         certificate: Some(&certificate),
-        ..bare(&maps)
+        ..bare(&source)
     };
     for (template, expected) in [
         ("{client_ip} {client_port}", "192.0.2.1 567"),
@@ -53,8 +53,8 @@ fn words_are_filled_in() {
 #[test]
 fn what_is_not_there_is_no_field() {
     let client = Client::from(std::net::IpAddr::from([192, 0, 2, 1]));
-    let maps = Maps::default();
-    let words = Words { scheme: Scheme::Http, client: Some(&client), ..bare(&maps) };
+    let source = WordSource::default();
+    let words = Words { scheme: Scheme::Http, client: Some(&client), ..bare(&source) };
     for word in ["client_port", "client_subject", "client_cert", "client_cert_chain", "host"] {
         assert_eq!(filled(&words, &format!("{{{word}}}")), None, "{word}");
         assert_eq!(filled(&words, &format!("{{{word}}} {{{word}}}")), None, "{word}");
@@ -88,10 +88,10 @@ fn subjects_are_ascii() {
 
 #[test]
 fn servers_are_asked_for_the_host_that_is_written() {
-    let maps = Maps::default();
+    let source = WordSource::default();
     let words = |host: Option<&'static str>, scheme| {
         let host = host.map(Cow::Borrowed);
-        Words { host, scheme, ..bare(&maps) }
+        Words { host, scheme, ..bare(&source) }
     };
     for (host, scheme, asked, with_port) in [
         ("a.example", Scheme::Https, "a.example", "a.example:443"),
@@ -141,16 +141,17 @@ fn words_with_a_name_are_filled_in() {
     }
 }
 
-fn maps(text: &str) -> Maps {
+fn maps(text: &str) -> WordSource {
     let text = format!(
         "{text}\n[[listener]]\naddress = \"127.0.0.1:443\"\n[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/\"\n"
     );
-    Maps::new(&kettle_config::parse(&text, std::path::Path::new("")).unwrap().maps)
+    let config = kettle_config::parse(&text, std::path::Path::new("")).unwrap();
+    WordSource { maps: Arc::new(Maps::new(&config.maps)), ..WordSource::default() }
 }
 
 #[test]
 fn maps_say_words_groups_and_other_maps() {
-    let maps = maps(
+    let source = maps(
         "[[map]]\nname = \"a\"\nof = \"{host}\"\ndefault = \"{map:b}\"\nvalues = { \"x.example\" = \"\" }\n\
          [map.regex]\n'^(?<sub>[a-z]+)\\.(example)$' = \"{2}/{sub}{{{scheme}\"\n\
          [[map]]\nname = \"b\"\nof = \"{host}{scheme}\"\nvalues = { \"b.orghttps\" = \"yes\" }\n",
@@ -161,14 +162,14 @@ fn maps_say_words_groups_and_other_maps() {
         ("b.org", Some("yes")),
         ("c.org", None),
     ] {
-        let words = Words { host: Some(host.into()), ..bare(&maps) };
+        let words = Words { host: Some(host.into()), ..bare(&source) };
         assert_eq!(filled(&words, "{map:a}").as_deref(), expected, "{host}");
     }
 }
 
 #[test]
 fn what_maps_say_is_bounded() {
-    let maps = maps(
+    let source = maps(
         "[[map]]\nname = \"a\"\nof = \"{uri}\"\n[map.regex]\n'(?s).+' = \"{0}{0}\"\n\
          [[map]]\nname = \"b\"\nof = \"{map:a}{map:a}\"\ndefault = \"d\"\n[map.regex]\n'.' = \"{0}\"\n",
     );
@@ -178,8 +179,25 @@ fn what_maps_say_is_bounded() {
         (MAP_BYTES_MAX / 2, MAP_BYTES_MAX, "d"),
         (MAP_BYTES_MAX / 2 + 1, 0, "d"),
     ] {
-        let words = Words { reference: of(bytes).into(), ..bare(&maps) };
+        let words = Words { reference: of(bytes).into(), ..bare(&source) };
         let length = filled(&words, "{map:a}").map_or(0, |text| text.len());
         assert_eq!((length, filled(&words, "{map:b}").as_deref()), (a, Some(b)), "{bytes}");
+    }
+}
+
+#[test]
+fn groups_of_the_site_s_name_are_words() {
+    let mut site = kettle_config::Site::default();
+    let names = ["fixed.example.org", r"~^(?<sub>[^.]+)\.example\.org$"];
+    site.names =
+        names.iter().map(|it| kettle_config::Located::not_written((*it).to_owned())).collect();
+    site.compile_patterns();
+    let names = crate::site_names::site_names(std::iter::once((0, &site)));
+    let source = WordSource { names: Some(Arc::new(names)), ..WordSource::default() };
+    for (host, expected) in
+        [("a.example.org:8443", "<a>"), ("FIXED.example.org", "<>"), ("a.b.example.org", "<>")]
+    {
+        let words = Words { host: Some(host.into()), ..bare(&source) };
+        assert_eq!(filled(&words, "<{name:sub}{name:other}>").as_deref(), Some(expected), "{host}");
     }
 }
