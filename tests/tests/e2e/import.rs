@@ -190,7 +190,9 @@ fn field(response: &Response, name: &str) -> String {
     let fields = response.head.lines().filter_map(|line| line.split_once(": "));
     let values =
         fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value);
-    values.collect::<Vec<_>>().join(", ")
+    let mut values: Vec<&str> = values.collect();
+    values.sort_unstable();
+    values.join(", ")
 }
 
 /// What is said to a request.
