@@ -32,8 +32,8 @@ pub(super) struct Start<'s> {
     pub(super) path: Option<String>,
     /// How far it came with what a store may have.
     pub(super) begun: Option<Begun>,
-    /// The outcome, if no route is asked.
-    pub(super) outcome: Option<Result<Answer, Failure>>,
+    /// The outcome, if no route is asked. Boxed: most requests carry none.
+    pub(super) outcome: Option<Box<Result<Answer, Failure>>>,
 }
 
 /// The reason why a request gets an error.
@@ -77,7 +77,7 @@ impl Site {
         let mut start = Start::at(None);
         for before in self.before() {
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            start.outcome = match before.ask(target, asked, self.words(), &self.configured) {
+            let outcome = match before.ask(target, asked, self.words(), &self.configured) {
                 Ok(Beforehand::Nothing) => None,
                 Ok(Beforehand::Path(path)) => {
                     start.path = Some(path);
@@ -87,6 +87,7 @@ impl Site {
                 Ok(Beforehand::Fixed(fixed)) => Some(fixed_answer(&fixed)),
                 Err(error) => Some(Err(error.into())),
             };
+            start.outcome = outcome.map(Box::new);
             if start.outcome.is_some() {
                 return start;
             }
@@ -124,7 +125,7 @@ pub(super) async fn respond_slowly<'s>(
     let (mut held, mut notes) = (Held::default(), LogNotes::default());
     // Of the answer as a whole: a page of its error waits no longer.
     let deadline = responder.files.disks().deadline();
-    let mut outcome = outcome.map(|outcome| outcome.map(Step::Answer));
+    let mut outcome = outcome.map(|outcome| (*outcome).map(Step::Answer));
     // The server as a whole has no route.
     if !request.head.target().is_ok_and(|target| target.form != Form::Asterisk) {
         route = None;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use kettle_tests::backend::{Backend, answer, backend};
-use kettle_tests::client::Wire;
+use kettle_tests::client::{Dialer, Wire};
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_address};
@@ -245,3 +245,45 @@ const PATHS: [&str; 24] = [
     "/x/./a",
     "/c/",
 ];
+
+/// Two routes take other prefixes off and ask other backends, and one store keeps what both say: by the URL that clients ask for.
+#[test]
+fn stripped_paths_are_kept_apart_and_behind_their_guards() {
+    let [open, closed] = ["open", "closed"].map(|word| {
+        let server = Backend::listen();
+        let length = word.len();
+        server.answer_all(&format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{word}"
+        ));
+        server
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let route = |name: &str, settings: &str| {
+        format!(
+            "[[site.route]]\nprefix = \"/{name}\"\nstrip_prefix = true\nbackend = \"{name}\"\n\
+             cache = {{ store = \"main\" }}\n{settings}\n"
+        )
+    };
+    let setup = Setup::default()
+        .more(&format!("[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n", folder.path().display()))
+        .more(&backend("open", "", &[open.address()]))
+        .more(&backend("closed", "", &[closed.address()]))
+        .more(&route("open", ""))
+        .more(&route("closed", "allow = [\"192.0.2.0/24\"]"));
+    let kettle = Kettle::start(setup);
+    let mut client = Dialer::default().connect(kettle.address());
+    for _ in 0..3 {
+        for (target, status, body) in [("/open/x", 200, &b"open"[..]), ("/closed/x", 403, b"")] {
+            client
+                .send(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
+                .unwrap();
+            let response = client.response();
+            assert_eq!(response.status, status, "{target}");
+            assert!(status != 200 || response.body == body, "{target}");
+        }
+    }
+    kettle.folder.change_config("allow = [\"192.0.2.0/24\"]", "");
+    kettle.ctl(&["reload"]).run();
+    client.send(b"GET /closed/x HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    assert_eq!(client.response().body, b"closed");
+}
