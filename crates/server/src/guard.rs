@@ -103,7 +103,9 @@ impl Guard {
         }
         if let Some(rate) = &self.rate {
             match rate.take(request.client.host(), guards.clock.monotonic()) {
-                Ok(place) => held.client_place = place.map(Rc::new),
+                Ok(Some(place)) => held.client_place = Some(Rc::new(place)),
+                // Where a rewrite led here, the place of the first route is kept.
+                Ok(None) => {}
                 Err(Exceeded::Client { seconds }) => {
                     let fields = vec![("retry-after", seconds.to_string())];
                     return Err(Refusal::new("rate", HttpError { status: 429, fields }));

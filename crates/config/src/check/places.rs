@@ -108,8 +108,8 @@ fn check_cached(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         if let Some(place) = reader.place(&format!("{trail}.when.{number}")).filter(|_| !is_of_url)
         {
             let message =
-                "responses of this route are kept by their URL, and this condition is about something else".to_owned();
-            let help = "write a condition of method, scheme or host, or a route without `cache`";
+                "responses of this route are kept by their URL, and this condition may tell apart what has one key".to_owned();
+            let help = "write a condition of method or scheme, or a route without `cache`";
             reader.report_at(&place, message, Help::act(help));
         }
     }

@@ -88,8 +88,9 @@ impl Subject<'_> {
     /// True if the key of a stored response says it, too. A map counts as what it is made of, which is looked at elsewhere.
     pub fn is_of_url(&self) -> bool {
         match self {
-            Self::Method(_) | Self::Scheme(_) | Self::Host(_) => true,
-            Self::Of(template) => template.not_of_url().is_none(),
+            Self::Method(_) | Self::Scheme(_) => true,
+            // The key has the site's name for whatever else is asked for, and the path that a rewrite made.
+            Self::Host(_) | Self::Of(_) => false,
             Self::Header(_) | Self::Cookie(_) | Self::Query(_) | Self::Network(_) => false,
         }
     }

@@ -98,6 +98,8 @@ pub struct OtherRoutes {
     index: Arc<RouteIndex>,
     /// The routes that are of one place with this one.
     own: Box<[usize]>,
+    /// This one: its conditions hold where it is asked, and those of the others are not known here.
+    number: Option<usize>,
     /// What `root` replaces of a path.
     replaced: Box<str>,
 }
@@ -106,10 +108,17 @@ impl OtherRoutes {
     /// Those that a route is beside; none if it is alone.
     #[must_use]
     pub fn beside(routes: &SiteRoutes<'_>, route: &Route) -> Option<Self> {
-        (routes.site.routes.len() > 1).then(|| Self {
-            index: Arc::clone(&routes.index),
-            own: routes.by_place.get(&key_of(route)).cloned().unwrap_or_default().into(),
-            replaced: route.replaced().into(),
+        (routes.site.routes.len() > 1).then(|| {
+            let own = routes.by_place.get(&key_of(route)).cloned().unwrap_or_default();
+            let is_it = |number: &usize| {
+                routes.site.routes.get(*number).is_some_and(|it| std::ptr::eq(it, route))
+            };
+            Self {
+                index: Arc::clone(&routes.index),
+                number: own.iter().copied().find(is_it),
+                own: own.into(),
+                replaced: route.replaced().into(),
+            }
         })
     }
 
@@ -117,7 +126,8 @@ impl OtherRoutes {
     #[must_use]
     pub fn path_of(&self, relative: &str) -> Option<String> {
         let path = format!("{}/{relative}", self.replaced);
-        let answering = self.index.find(&path, |_| true);
+        let holds = |number| Some(number) == self.number || !self.own.contains(&number);
+        let answering = self.index.find(&path, holds);
         answering.is_none_or(|answering| !self.own.contains(&answering)).then_some(path)
     }
 }

@@ -34,7 +34,10 @@ impl ProxyRoute {
         let asked = self.host_of(head, request.presented().server_name);
         let target = head.target().ok()?;
         let path = path.unwrap_or(target.path);
-        let path = self.prefix.as_ref().map_or(Cow::Borrowed(path), |prefix| prefix.there(path));
+        let path = match &self.prefix {
+            Some(prefix) => prefix.there(path)?,
+            None => Cow::Borrowed(path),
+        };
         let target = Target { path: &path, ..target };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
         let client = &request.client;

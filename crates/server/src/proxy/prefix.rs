@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use kettle_config::{BackendHost, Place, Route};
 
+use crate::request::as_read_otherwise;
+
 /// What of a path servers are not sent, and what they are sent before it.
 #[derive(Debug)]
 pub(super) struct PrefixChange {
@@ -27,13 +29,16 @@ impl PrefixChange {
         (!stripped.is_empty() || !added.is_empty()).then_some(Self { stripped, added })
     }
 
-    /// The path for servers.
-    pub(super) fn there<'p>(&self, path: &'p str) -> Cow<'p, str> {
+    /// The path for servers; `None` if it could lead them above what is put before (`/static..` without `/static`).
+    pub(super) fn there<'p>(&self, path: &'p str) -> Option<Cow<'p, str>> {
         let rest = path.strip_prefix(&*self.stripped).unwrap_or(path);
-        match self.added.is_empty() && rest.starts_with('/') {
+        let there = match self.added.is_empty() && rest.starts_with('/') {
             true => Cow::Borrowed(rest),
             false => Cow::Owned(joined(&self.added, rest)),
-        }
+        };
+        let is_plain = |segment: &str| !matches!(segment.split(';').next(), Some("." | ".."));
+        let is_safe = there.split('/').all(is_plain) && as_read_otherwise(&there).is_some();
+        is_safe.then_some(there)
     }
 
     /// The path for clients that a server's path stands for; `None` if servers are never sent it.

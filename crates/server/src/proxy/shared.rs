@@ -65,7 +65,7 @@ impl ProxyRoute {
         let raw = head.raw_target();
         let sent = match &self.prefix {
             Some(prefix) => {
-                let there = prefix.there(path);
+                let there = prefix.there(path)?;
                 let target = Target { path: &there, ..target };
                 let reference = reference(target, raw, self.slash_runs)?;
                 Some(self.unsigned(&reference).to_owned())

@@ -188,9 +188,19 @@ pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Opti
     let host = asked.head.host();
     let filling = Filling { path: target.path, beginning: "", captured, host };
     let words = asked.words(source);
+    if let [Piece::Word(word)] = to.pieces()
+        && let (text, false) = words.in_url(word)
+        && !text.starts_with('/')
+    {
+        return None;
+    }
     let location =
         filling.fill(to, |text| Cow::Owned(percent_encode_path(text)), |word| words.in_url(word).0);
     location.filter(|location| !location.is_empty() && !location.starts_with("//"))
+}
+
+fn ends_with_host(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(_, behind)| !behind.contains(['/', '?']))
 }
 
 /// True if a path could be a file's, or a folder's.
@@ -229,7 +239,14 @@ impl<'f> Filling<'f> {
             match piece {
                 Piece::Text(written) => text.push_str(written),
                 Piece::Path => text.push_str(&encode(self.path)),
-                Piece::Rest => text.push_str(&encode(self.path.strip_prefix(self.beginning)?)),
+                Piece::Rest => {
+                    let rest = self.path.strip_prefix(self.beginning)?;
+                    // Right behind a host it would go on with the host.
+                    if ends_with_host(&text) && !rest.is_empty() && !rest.starts_with('/') {
+                        return None;
+                    }
+                    text.push_str(&encode(rest));
+                }
                 Piece::Host => text.push_str(self.host?),
                 Piece::Capture(number) => text.push_str(&encode(self.captured.numbered(*number)?)),
                 Piece::Word(part) => text.push_str(&word(part)),

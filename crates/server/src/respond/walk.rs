@@ -19,7 +19,7 @@ use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
-use crate::route::before::Beforehand;
+use crate::route::before::{Before, Beforehand};
 use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
 use in_place::{in_place_of, intercepted};
@@ -108,7 +108,9 @@ pub(super) fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'
         // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => {
-            site.route(&plain, asked).is_some_and(|it| std::ptr::eq(it, route))
+            let is_for = |before: &Before, path| before.is_for(path, asked, site.words());
+            site.before().iter().all(|it| is_for(it, path) == is_for(it, &plain))
+                && site.route(&plain, asked).is_some_and(|it| std::ptr::eq(it, route))
         }
         None => false,
     }

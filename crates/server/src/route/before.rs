@@ -46,6 +46,15 @@ impl Before {
         }
     }
 
+    /// True if it is for a request by this path.
+    #[must_use]
+    pub fn is_for(&self, path: &str, asked: Asked<'_>, words: &WordSource) -> bool {
+        let Self { settings, .. } = self;
+        settings.place().has(path)
+            && settings.regex.as_ref().is_none_or(|regex| regex.fits(path))
+            && conditions::hold(&settings.when, asked, words)
+    }
+
     /// What it does with a request for this target.
     ///
     /// # Errors
@@ -57,11 +66,8 @@ impl Before {
         words: &WordSource,
         configured: &ConfiguredFields,
     ) -> Result<Beforehand, HttpError> {
-        let Self { settings, paths, fixed } = self;
-        let is_meant = settings.place().has(target.path)
-            && settings.regex.as_ref().is_none_or(|regex| regex.fits(target.path))
-            && conditions::hold(&settings.when, asked, words);
-        if !is_meant {
+        let Self { paths, fixed, .. } = self;
+        if !self.is_for(target.path, asked, words) {
             return Ok(Beforehand::Nothing);
         }
         if let Some(paths) = paths {

@@ -27,9 +27,13 @@ fn what_is_stripped_and_added_comes_back() {
         (("exact", "/app"), true, Some("/one"), "/app", "/one"),
     ] {
         let change = change(place, strips, added).unwrap();
-        assert_eq!(change.there(path), there, "{place:?} {added:?}");
+        assert_eq!(change.there(path).as_deref(), Some(there), "{place:?} {added:?}");
         let back = change.back(there).unwrap();
         assert_eq!(back.trim_end_matches('/'), path, "{place:?} {added:?}");
+    }
+    let static_files = change(("text_prefix", "/static"), true, Some("/files/")).unwrap();
+    for path in ["/static../x", "/static..;a/x", "/static./x", "/static..%2Fx"] {
+        assert_eq!(static_files.there(path), None, "{path}");
     }
     assert!(change(("prefix", "/app"), false, None).is_none());
     assert!(change(("prefix", "/"), true, None).is_none());

@@ -374,3 +374,39 @@ async fn responses_say_until_when_and_errors_have_the_headers_that_are_meant_for
     let tag = format!("if-none-match: {}", over.header("etag").unwrap());
     assert_eq!(server.get("/b/", &[&tag]).await.status, 304);
 }
+
+/// Of two routes of a place, the one that is asked is left by an index file that is another route's, whatever the other one says.
+#[tokio::test]
+async fn an_index_file_is_not_kept_by_a_route_whose_conditions_do_not_hold() {
+    let server = server(
+        r#"
+        [[site.route]]
+        prefix = "/b"
+        first = true
+        when = [{ header = "x-a" }]
+        root = "b"
+        [[site.route]]
+        prefix = "/b"
+        root = "b"
+        [[site.route]]
+        regex = 'html$'
+        respond = { status = 403 }
+        "#,
+    );
+    assert_eq!(server.get("/b/", &[]).await.status, 403);
+    assert_eq!(server.get("/b/", &["x-a: 1"]).await.status, 200);
+}
+
+#[tokio::test]
+async fn nothing_goes_on_with_the_host_of_a_redirect() {
+    let server = server(
+        r#"
+        [[site.route]]
+        text_prefix = "/old"
+        redirect = [{ to = "https://example.org{rest}" }]
+        "#,
+    );
+    assert_eq!(server.get("/old.evil.test/", &[]).await.status, 400);
+    let reply = server.get("/old/x", &[]).await;
+    assert_eq!(reply.header("location"), Some("https://example.org/x"));
+}
