@@ -46,9 +46,9 @@ pub use model::{
     Expression, Expressions, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits,
     ListenAddress, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map,
     Metrics, Missing, NamedWord, Network, PassthroughListener, PathChoice, PathPattern, Piece,
-    Place, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering,
-    RequestWord, Respond, Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme, SendProxy,
-    ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks,
+    Place, PlaceKey, PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener,
+    RequestBuffering, RequestWord, Respond, Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme,
+    SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks,
     TcpListener, Template, Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice,
     TxPathChoice, UnknownNames,
 };

@@ -39,9 +39,10 @@ pub use map::Map;
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
 pub use reach::Reach;
 pub use respond::Respond;
+pub(crate) use route::PLACES;
 pub use route::{
-    Coding, EarlyHints, Missing, PathChoice, Place, Redirect, RequestBuffering, Rewrite, Route,
-    Symlinks,
+    Coding, EarlyHints, Missing, PathChoice, Place, PlaceKey, Redirect, RequestBuffering, Rewrite,
+    Route, Symlinks,
 };
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};

@@ -8,6 +8,7 @@ mod collection;
 mod describe;
 mod duration;
 mod example;
+mod fault;
 mod field_template;
 mod listen_address;
 mod name_pattern;

@@ -2,7 +2,7 @@
 
 use super::at;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Config, Place, Route};
+use crate::model::{Config, PLACES, Place, Route};
 
 /// Names each guarded prefix of a site from which a regular expression, an exact path or a longer text takes paths with another guard:
 /// that is nginx's order, and seldom what was meant.
@@ -11,7 +11,7 @@ pub(super) fn about_guards(config: &Config, index: usize, diagnostics: &mut Vec<
     let guarded: Vec<(usize, &Route, &str)> = routes
         .iter()
         .enumerate()
-        .filter(|(_, route)| route.regex.is_none() && is_guarded(route))
+        .filter(|(_, route)| route.regex.is_none() && route.is_guarded() && !refuses(route))
         .filter_map(|(number, route)| match route.place()? {
             Place::Prefix(text) | Place::TextPrefix(text) => Some((number, route, text)),
             Place::Exact(_) => None,
@@ -72,14 +72,6 @@ fn fixed_beginning(regex: &str) -> String {
     if rest.contains('|') { String::new() } else { text }
 }
 
-fn is_guarded(route: &Route) -> bool {
-    !refuses(route)
-        && (!route.allow.is_empty()
-            || !route.deny.is_empty()
-            || route.basic_auth.is_some()
-            || route.signed_urls.is_some())
-}
-
 /// True if nobody gets anything there.
 fn refuses(route: &Route) -> bool {
     let is_refusal = route.respond.as_ref().is_some_and(|it| it.status >= 300 || it.close);
@@ -90,21 +82,16 @@ fn refuses(route: &Route) -> bool {
 }
 
 fn has_guard_of(taker: &Route, outer: &Route) -> bool {
-    let of = |route: &Route| {
-        (
-            route.allow.clone(),
-            route.deny.clone(),
-            route.basic_auth.clone(),
-            route.signed_urls.clone(),
-        )
-    };
-    of(taker) == of(outer)
+    taker.allow == outer.allow
+        && taker.deny == outer.deny
+        && taker.basic_auth == outer.basic_auth
+        && taker.signed_urls == outer.signed_urls
 }
 
 /// Where a route says its place, and the line.
 fn setting_of(config: &Config, site: usize, number: usize) -> (String, usize) {
     let trail = format!("site.{site}.route.{number}");
-    let named = ["regex", "exact", "text_prefix", "prefix"]
+    let named = PLACES
         .iter()
         .map(|name| format!("{trail}.{name}"))
         .find(|setting| config.position_of(setting).is_written());

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::Help;
-use crate::model::{Place, Route, Site, Subject};
+use crate::model::{PLACES, Place, PlaceKey, Route, Site, Subject};
 use crate::read::Reader;
 
 /// Records every mistake of where the routes of a site, and what is asked before them, stand.
@@ -11,21 +11,21 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
     for (number, before) in site.before.iter().enumerate() {
         check_words(&format!("site.{index}.before.{number}"), before.regex.is_some(), reader);
     }
-    let mut known: HashMap<Key<'_>, usize> = HashMap::new();
-    let mut unconditional: HashSet<Key<'_>> = HashSet::new();
+    let mut known: HashMap<PlaceKey<'_>, usize> = HashMap::new();
+    let mut unconditional: HashSet<PlaceKey<'_>> = HashSet::new();
     // From the last to the first: what stands behind a route decides what it may be.
     for (number, route) in site.routes.iter().enumerate().rev() {
         let trail = format!("site.{index}.route.{number}");
         check_words(&trail, route.regex.is_some(), reader);
         check_first(&trail, route, reader);
         check_cached(&trail, route, reader);
-        let behind = known.insert(key_of(route), number);
+        let behind = known.insert(route.key(), number);
         if let Some(behind) = behind.filter(|_| route.when.is_empty()) {
             refuse_twin(index, (number, behind), reader);
         }
         match route.when.is_empty() {
-            true => _ = unconditional.insert(key_of(route)),
-            false if is_guarded(route) && !unconditional.contains(&key_of(route)) => {
+            true => _ = unconditional.insert(route.key()),
+            false if route.is_guarded() && !unconditional.contains(&route.key()) => {
                 refuse_open(&trail, reader);
             }
             false => {}
@@ -56,12 +56,6 @@ pub(super) fn refuse_expressions(index: usize, site: &Site, reader: &mut Reader<
             "the regular expressions of this site take more than 1 MiB together".to_owned();
         reader.report_at(&place, message, Help::act("write fewer, or shorter ones"));
     }
-}
-
-type Key<'r> = (Option<Place<'r>>, Option<&'r str>);
-
-fn key_of(route: &Route) -> Key<'_> {
-    (route.place(), route.regex.as_ref().map(|regex| regex.as_str()))
 }
 
 /// One place, one way to say it.
@@ -140,13 +134,3 @@ fn refuse_open(trail: &str, reader: &mut Reader<'_>) {
         reader.report_at(&place, message, Help::act(help));
     }
 }
-
-/// True if a route does not let everybody in.
-fn is_guarded(route: &Route) -> bool {
-    !route.allow.is_empty()
-        || !route.deny.is_empty()
-        || route.basic_auth.is_some()
-        || route.signed_urls.is_some()
-}
-
-const PLACES: [&str; 4] = ["regex", "prefix", "text_prefix", "exact"];

@@ -300,12 +300,32 @@ impl<'r> Place<'r> {
     }
 }
 
+/// The place of a route, and the expression within it or of the whole site.
+pub type PlaceKey<'r> = (Option<Place<'r>>, Option<&'r str>);
+
+/// The settings that say where a route stands.
+pub(crate) const PLACES: [&str; 4] = ["regex", "prefix", "text_prefix", "exact"];
+
 impl Route {
     /// The paths it is for; `None` if its `regex` alone says it.
     #[must_use]
     pub fn place(&self) -> Option<Place<'_>> {
         let written = Place::of(&self.prefix, &self.text_prefix, &self.exact);
         written.or_else(|| self.regex.is_none().then_some(Place::Prefix("")))
+    }
+
+    /// The paths it is for, and its expression: two routes with the same key stand at one place.
+    #[must_use]
+    pub fn key(&self) -> PlaceKey<'_> {
+        (self.place(), self.regex.as_ref().map(Expression::as_str))
+    }
+
+    /// True if it does not let everybody in.
+    pub(crate) fn is_guarded(&self) -> bool {
+        !self.allow.is_empty()
+            || !self.deny.is_empty()
+            || self.basic_auth.is_some()
+            || self.signed_urls.is_some()
     }
 
     /// What of a path its `root` replaces: `prefix` without its last slash.

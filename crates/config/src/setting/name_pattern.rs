@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder, RegexSetBuilder};
 
+use super::fault::Fault;
+
 /// A regular expression for names. It fits wherever in a name something fits; the case of letters does not matter, since
 /// names have none, and classes such as `\w` are those of ASCII. Copies share what it was compiled to.
 #[derive(Clone)]
@@ -64,24 +66,22 @@ pub(crate) fn are_patterns_small_enough<'p>(
             .is_ok()
 }
 
-/// What is wrong, without the picture that the crate draws.
 fn mistake(text: &str, error: &regex::Error) -> PatternMistake {
-    let wrong = |why: &str, help| PatternMistake { why: why.to_owned(), help };
-    if matches!(error, regex::Error::CompiledTooBig(_)) {
-        let why = format!("this regular expression takes more than {} KiB", ONE_BYTES_MAX / 1_024);
-        return wrong(&why, "write it shorter, without large counts such as {1000}");
-    }
-    if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|around| text.contains(around)) {
-        let why = "this regular expression looks around, which takes time without a bound";
-        let help = "write the names that are meant otherwise as those of another site: exact names and those with a star come \
-                    first, then regular expressions in the order of the file";
-        return wrong(why, help);
-    }
-    let error = error.to_string();
-    let last = error.lines().last().unwrap_or_default();
-    let why =
-        format!("in this regular expression: {}", last.strip_prefix("error: ").unwrap_or(last));
-    wrong(&why, "mend it; a `\\` before a character means the character itself")
+    let fault = Fault::of(text, error);
+    let help = fault.help(
+        "write the names that are meant otherwise as those of another site: exact names and those with a star come \
+         first, then regular expressions in the order of the file",
+    );
+    let why = match fault {
+        Fault::TooLarge(kibibytes) => {
+            format!("this regular expression takes more than {kibibytes} KiB")
+        }
+        Fault::LooksAround => {
+            "this regular expression looks around, which takes time without a bound".to_owned()
+        }
+        Fault::Other(said) => format!("in this regular expression: {said}"),
+    };
+    PatternMistake { why, help }
 }
 
 impl fmt::Debug for NamePattern {

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
+use super::fault::Fault;
 use super::rules::{Guess, TextRule, Wrong};
 use super::text::read_text;
 use super::{DefaultText, ValueShape, ValueType};
@@ -194,26 +195,16 @@ fn compile(text: &str) -> Result<Regex, Wrong> {
     compiled.map_err(|error| why(text, &error))
 }
 
-/// What is wrong, without the picture that the crate draws.
 fn why(text: &str, error: &regex::Error) -> Wrong {
-    let advice = |text: &str| Guess::Advice(text.to_owned());
-    if let regex::Error::CompiledTooBig(bytes) = error {
-        let why = format!("it takes more than {} KiB", bytes / 1_024);
-        return Wrong {
-            why,
-            help: advice("write it shorter, without large counts such as {1000}"),
-        };
-    }
-    if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|around| text.contains(around)) {
-        let why = "it looks around, which takes time without a bound".to_owned();
-        let help =
-            "write a route for each of both cases, the one that is kept out before the other";
-        return Wrong { why, help: advice(help) };
-    }
-    let error = error.to_string();
-    let last = error.lines().last().unwrap_or_default();
-    let why = last.strip_prefix("error: ").unwrap_or(last).to_owned();
-    Wrong { why, help: advice("mend it; a `\\` before a character means the character itself") }
+    let fault = Fault::of(text, error);
+    let help = fault
+        .help("write a route for each of both cases, the one that is kept out before the other");
+    let why = match fault {
+        Fault::TooLarge(kibibytes) => format!("it takes more than {kibibytes} KiB"),
+        Fault::LooksAround => "it looks around, which takes time without a bound".to_owned(),
+        Fault::Other(said) => said,
+    };
+    Wrong { why, help: Guess::Advice(help.to_owned()) }
 }
 
 pub(super) static EXPRESSION: TextRule = TextRule {

@@ -129,7 +129,7 @@ pub(crate) static USER_NAME: TextRule =
 pub(crate) static PREFIX: TextRule =
     TextRule { what: "a path that begins with a slash", example: "/", read: prefix::prefix };
 pub(crate) static PATH_TEXT: TextRule =
-    TextRule { what: "a path that begins with a slash", example: "/", read: prefix::exact };
+    TextRule { what: "a path that begins with a slash", example: "/", read: prefix::path };
 pub(crate) static REQUEST_TARGET: TextRule = TextRule {
     what: "a path that begins with a slash, with or without a query",
     example: "/health?full=1",

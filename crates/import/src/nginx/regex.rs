@@ -222,15 +222,10 @@ fn has_bare_bar(pattern: &str) -> bool {
 
 /// Where bars stand outside of all groups.
 fn bare_bars(pattern: &str) -> Vec<usize> {
-    let (mut depth, mut is_escaped, mut in_class) = (0_usize, false, false);
+    let mut depth = 0_usize;
     let mut bars = Vec::new();
-    for (at, letter) in pattern.char_indices() {
+    for (at, letter) in marks(pattern) {
         match letter {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            ']' => in_class = false,
-            _ if in_class => {}
-            '[' => in_class = true,
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             '|' if depth == 0 => bars.push(at),
@@ -242,14 +237,9 @@ fn bare_bars(pattern: &str) -> Vec<usize> {
 
 /// How long the group is that a text begins with.
 fn group_length(text: &str) -> Option<usize> {
-    let (mut depth, mut is_escaped, mut in_class) = (0_usize, false, false);
-    for (at, letter) in text.char_indices() {
+    let mut depth = 0_usize;
+    for (at, letter) in marks(text) {
         match letter {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            ']' => in_class = false,
-            _ if in_class => {}
-            '[' => in_class = true,
             '(' => depth += 1,
             ')' if depth == 1 => return Some(at + 1),
             ')' => depth = depth.checked_sub(1)?,
@@ -257,6 +247,22 @@ fn group_length(text: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// The letters of an expression that may mean more than themselves: neither escaped nor within a class.
+fn marks(pattern: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut is_escaped, mut in_class) = (false, false);
+    pattern.char_indices().filter(move |(_, letter)| {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            ']' => in_class = false,
+            _ if in_class => {}
+            '[' => in_class = true,
+            _ => return true,
+        }
+        false
+    })
 }
 
 /// What is excluded at most.

@@ -7,13 +7,13 @@ mod reloads;
 mod stops;
 mod turns;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use kettle_config::{Config, Log};
+use kettle_config::{BackendServer, Cache, Config, Located, Log, Route, ServerAddress};
 use kettle_http::h2::WindowBudget;
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
@@ -27,13 +27,16 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::*;
 use crate::access_log::AccessLog;
+use crate::backend::Backends;
 use crate::disk::UNWRITTEN_BYTES_MAX;
 use crate::files::compressed::EncoderPlaces;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
 use crate::setup::{Budgets, Served};
 use crate::spool::Spool;
+use crate::stores::Stores;
 use crate::tx_path::switch::TxPathSwitch;
+use crate::upstream::Upstreams;
 
 /// A worker without a thread of its own, and the log it writes nothing to.
 pub(super) struct Stage {
@@ -102,6 +105,25 @@ fn capabilities() -> Capabilities {
 
 fn config(folder: &tempfile::TempDir) -> Config {
     Config::for_folder(folder.path(), ([127, 0, 0, 1], 8443).into())
+}
+
+/// The site's only route leads to this server, and keeps its responses where `caches` has a store.
+fn routed(
+    mut config: Config,
+    server: SocketAddr,
+    caches: &[Cache],
+    change: impl FnOnce(&mut Route),
+) -> Router {
+    let address = ServerAddress::parse(&server.to_string()).unwrap();
+    let address = Located::not_written(address);
+    let name = Located::not_written("app".to_owned());
+    let servers = vec![BackendServer { address, ..BackendServer::default() }];
+    let settings = kettle_config::Backend { name: name.clone(), servers, ..Default::default() };
+    let upstreams = Upstreams::new(&Backends::new(&[settings], None), &HashMap::new());
+    let route = &mut config.sites[0].routes[0];
+    (route.root, route.backend) = (None, Some(name));
+    change(route);
+    Router::build(&config, &upstreams, &Stores::new(caches, None), None).unwrap()
 }
 
 fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snapshot> {

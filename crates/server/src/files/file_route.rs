@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kettle_config::{CacheControl, Coding, DenyPatterns, Missing, Place, Route, RouteIndex, Site};
+use kettle_config::{
+    CacheControl, Coding, DenyPatterns, Missing, PlaceKey, Route, RouteIndex, Site,
+};
 use rustix::io::Errno;
 
 use super::generation::Generation;
@@ -72,19 +74,13 @@ pub struct SiteRoutes<'s> {
     by_place: HashMap<PlaceKey<'s>, Vec<usize>>,
 }
 
-type PlaceKey<'s> = (Option<Place<'s>>, Option<&'s str>);
-
-fn key_of(route: &Route) -> PlaceKey<'_> {
-    (route.place(), route.regex.as_ref().map(|regex| regex.as_str()))
-}
-
 impl<'s> SiteRoutes<'s> {
     /// The routes of a site.
     #[must_use]
     pub fn of(site: &'s Site) -> Self {
         let mut by_place: HashMap<_, Vec<usize>> = HashMap::new();
         for (number, route) in site.routes.iter().enumerate() {
-            by_place.entry(key_of(route)).or_default().push(number);
+            by_place.entry(route.key()).or_default().push(number);
         }
         // A valid configuration has no expressions that are too large.
         let index = Arc::new(RouteIndex::of(&site.routes).unwrap_or_default());
@@ -109,7 +105,7 @@ impl OtherRoutes {
     #[must_use]
     pub fn beside(routes: &SiteRoutes<'_>, route: &Route) -> Option<Self> {
         (routes.site.routes.len() > 1).then(|| {
-            let own = routes.by_place.get(&key_of(route)).cloned().unwrap_or_default();
+            let own = routes.by_place.get(&route.key()).cloned().unwrap_or_default();
             let is_it = |number: &usize| {
                 routes.site.routes.get(*number).is_some_and(|it| std::ptr::eq(it, route))
             };

@@ -16,7 +16,7 @@ use kettle_http::uri::percent_encode_path;
 use super::redirect;
 use crate::error_page::HttpError;
 use crate::response::{ConfiguredFields, Response};
-use crate::words::{Asked, WordSource};
+use crate::words::{Asked, WordSource, Words};
 
 /// What a place does with paths before it looks for an answer.
 #[derive(Debug)]
@@ -123,14 +123,7 @@ impl Paths {
     ) -> Result<Option<Response>, HttpError> {
         let words = OnceCell::new();
         let words = || words.get_or_init(|| asked.words(source));
-        // Where its map says nothing, or nothing that is a path, a redirect does not hold.
-        let holds = |rule: &Redirect| match rule.to.pieces() {
-            [Piece::Word(word)] => match words().in_url(word) {
-                (text, true) => !text.is_empty(),
-                (text, false) => text.starts_with('/'),
-            },
-            _ => true,
-        };
+        let holds = |rule: &Redirect| leads_somewhere(&rule.to, words);
         let Some(rule) = self.redirects.first(target.path, holds) else { return Ok(None) };
         let filling = self.filling(rule.choice(), target.path, asked.head.host());
         // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
@@ -188,15 +181,23 @@ pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Opti
     let host = asked.head.host();
     let filling = Filling { path: target.path, beginning: "", captured, host };
     let words = asked.words(source);
-    if let [Piece::Word(word)] = to.pieces()
-        && let (text, false) = words.in_url(word)
-        && !text.starts_with('/')
-    {
+    if !leads_somewhere(to, || &words) {
         return None;
     }
     let location =
         filling.fill(to, |text| Cow::Owned(percent_encode_path(text)), |word| words.in_url(word).0);
     location.filter(|location| !location.is_empty() && !location.starts_with("//"))
+}
+
+/// False where a redirect is a word alone, and its map says nothing, or a client nothing that is a path.
+fn leads_somewhere<'w>(to: &Template, words: impl Fn() -> &'w Words<'w>) -> bool {
+    match to.pieces() {
+        [Piece::Word(word)] => match words().in_url(word) {
+            (text, true) => !text.is_empty(),
+            (text, false) => text.starts_with('/'),
+        },
+        _ => true,
+    }
 }
 
 fn ends_with_host(text: &str) -> bool {

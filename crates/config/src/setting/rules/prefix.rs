@@ -8,11 +8,6 @@ pub(super) fn prefix(text: &str) -> Result<String, Wrong> {
     decoded(&path)
 }
 
-/// A path, or the beginning of one, in which every character means itself.
-pub(super) fn exact(text: &str) -> Result<String, Wrong> {
-    path(text)
-}
-
 /// A path that begins with a slash, as requests are compared with it.
 pub(super) fn path(text: &str) -> Result<String, Wrong> {
     if !text.starts_with('/') {

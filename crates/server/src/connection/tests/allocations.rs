@@ -1,16 +1,12 @@
 //! How often a proxied request asks for memory, so that the number cannot creep up.
 
-use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener as Backend;
 use std::thread;
 
-use kettle_config::{BackendServer, Located, ServerAddress};
 use kettle_kernel::allocations::allocations;
 
 use super::*;
-use crate::backend::Backends;
-use crate::upstream::Upstreams;
 
 /// The counts when these were last lowered: heads and where their fields stand, the request and the response as they are passed on, futures
 /// that are boxed because they are large, and over HTTP/2 a stream. With 20, they were 8 % of what a small response costs in user space; a
@@ -46,19 +42,6 @@ fn backend() -> SocketAddr {
     address
 }
 
-/// The site's only route leads to this server.
-fn proxied(mut config: Config, server: SocketAddr) -> Router {
-    let address = ServerAddress::parse(&server.to_string()).unwrap();
-    let address = Located::not_written(address);
-    let name = Located::not_written("app".to_owned());
-    let servers = vec![BackendServer { address, ..BackendServer::default() }];
-    let settings = kettle_config::Backend { name: name.clone(), servers, ..Default::default() };
-    let upstreams = Upstreams::new(&Backends::new(&[settings], None), &HashMap::new());
-    let route = &mut config.sites[0].routes[0];
-    (route.root, route.backend) = (None, Some(name));
-    Router::build(&config, &upstreams, &Default::default(), None).unwrap()
-}
-
 /// Counts what the server in this thread allocates while its client does something, without what the client does.
 async fn counted(exchange: impl Future<Output = ()>) -> u64 {
     let (before, mut of_client, mut exchange) = (allocations(), 0, pin!(exchange));
@@ -76,7 +59,7 @@ async fn counted(exchange: impl Future<Output = ()>) -> u64 {
 async fn a_proxied_request_over_http1_allocates_no_more_than_it_did() {
     let server = backend();
     let folder = tempfile::tempdir().unwrap();
-    let change = |_| proxied(config(&folder), server);
+    let change = |_| routed(config(&folder), server, &[], |_| {});
     on_stage(change, async |stage| {
         let mut client = stage.connect().await;
         let mut exchange = async |times| {
@@ -97,7 +80,7 @@ async fn a_proxied_request_over_http1_allocates_no_more_than_it_did() {
 async fn a_proxied_request_over_http2_allocates_no_more_than_it_did() {
     let server = backend();
     let folder = tempfile::tempdir().unwrap();
-    let change = |_| proxied(config(&folder), server);
+    let change = |_| routed(config(&folder), server, &[], |_| {});
     on_stage(change, async |stage| {
         let mut client = stage.connect_for(b"h2").await;
         client.send(PREFACE).await;

@@ -1,19 +1,15 @@
 //! Servers that lose what is noted for the log: nothing but the log may differ.
 
-use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener as Listening, TcpStream as Accepted};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use kettle_config::{BackendServer, Cache, Located, RateLimit, Route, RouteCache, ServerAddress};
+use kettle_config::{RateLimit, RouteCache};
 use rustix::net::{Shutdown, shutdown};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::backend::Backends;
-use crate::stores::Stores;
-use crate::upstream::Upstreams;
 
 /// What a server says of a request that it leaves without an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,25 +67,6 @@ fn read_to(socket: &mut Accepted, received: &mut Vec<u8>, end: &[u8]) -> Option<
         let bytes = socket.read(&mut piece).ok().filter(|bytes| *bytes > 0)?;
         received.extend_from_slice(&piece[..bytes]);
     }
-}
-
-/// The site's only route leads to this server, and keeps its responses where `caches` has a store.
-fn routed(
-    mut config: Config,
-    server: SocketAddr,
-    caches: &[Cache],
-    change: impl FnOnce(&mut Route),
-) -> Router {
-    let address = ServerAddress::parse(&server.to_string()).unwrap();
-    let address = Located::not_written(address);
-    let name = Located::not_written("app".to_owned());
-    let servers = vec![BackendServer { address, ..BackendServer::default() }];
-    let settings = kettle_config::Backend { name: name.clone(), servers, ..Default::default() };
-    let upstreams = Upstreams::new(&Backends::new(&[settings], None), &HashMap::new());
-    let route = &mut config.sites[0].routes[0];
-    (route.root, route.backend) = (None, Some(name));
-    change(route);
-    Router::build(&config, &upstreams, &Stores::new(caches, None), None).unwrap()
 }
 
 /// A client of either protocol, with one request at a time.
