@@ -15,8 +15,9 @@ pub fn option_advice<'k>(written: &str, known: &[&'k str]) -> Result<&'k str, Op
     }
     let of_file = |name: &str| {
         let tables = tables_with(name);
-        let first = tables.first()?;
-        Some(format!("it is a setting of a kettle.toml: `{name}` below {first}"))
+        // A route's setting may stand in rarer tables, too: the route is what is meant.
+        let table = tables.iter().find(|table| *table == "[[site.route]]").or(tables.first())?;
+        Some(format!("it is a setting of a kettle.toml: `{name}` below {table}"))
     };
     let own = plain(written);
     let elsewhere = || names(written).iter().find_map(|name| of_file(name));
