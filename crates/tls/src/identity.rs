@@ -11,7 +11,7 @@ mod warning;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest;
@@ -22,6 +22,7 @@ pub use inspect::{KeyKind, ends_soon};
 pub use select::Identities;
 pub use warning::{IdentityWarning, Utc};
 
+use crate::compressed_chain::CompressedChain;
 pub use crate::error::{FileRole, IdentityError};
 use inspect::Facts;
 use pair::Pair;
@@ -44,6 +45,8 @@ struct KnownStaple {
 struct Stapled {
     certified: Arc<CertifiedKey>,
     until: Option<SystemTime>,
+    /// Its chain with the staple, where it is to be compressed.
+    compressed: OnceLock<CompressedChain>,
 }
 
 impl Identity {
@@ -179,6 +182,15 @@ impl Identity {
         self.stapled.as_ref()?.until
     }
 
+    /// Compresses what is shown, with its staple and without, for clients that take it so. That takes its time, once.
+    pub(crate) fn compress_chain(&self) {
+        let plain = &self.pair;
+        plain.compressed.get_or_init(|| CompressedChain::new(&plain.certified));
+        if let Some(stapled) = &self.stapled {
+            stapled.compressed.get_or_init(|| CompressedChain::new(&stapled.certified));
+        }
+    }
+
     /// What rustls signs with at this moment: a staple that ran out is left off, because
     /// clients treat a stale one as a failure and an absent one as none.
     pub(crate) fn certified_at(&self, now: SystemTime) -> &Arc<CertifiedKey> {
@@ -266,6 +278,7 @@ impl Files {
         let stapled = der.map(|der| Stapled {
             certified: Arc::new(CertifiedKey { ocsp: Some(der), ..(*pair.certified).clone() }),
             until: known.staple.next_update,
+            compressed: OnceLock::new(),
         });
         Identity { pair, staple: Some(known), stapled }
     }

@@ -6,6 +6,7 @@
 mod acceptors;
 pub mod buffers;
 mod client_auth;
+mod compressed_chain;
 pub mod connector;
 pub mod control;
 pub mod error;

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use kettle_kernel::ktls::{Cipher, Version};
+use rustls::compress::CompressionCache;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, version};
 
 use crate::client_auth::ClientAuth;
+use crate::compressed_chain::COMPRESSORS;
 pub use crate::error::PolicyError;
 use crate::identity::Identities;
 use crate::tickets::{Audience, SharedResumption};
@@ -39,6 +41,8 @@ pub struct Policy {
     /// Tickets after a TLS 1.3 handshake; without any, TLS 1.2 has none either. Clients may ask for
     /// fewer (RFC 9149), never for more.
     pub tickets_per_handshake: usize,
+    /// True if clients that take certificates compressed get them so (RFC 8879).
+    pub certificate_compression: bool,
 }
 
 impl Default for Policy {
@@ -49,6 +53,7 @@ impl Default for Policy {
             suites: vec![Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Chacha20Poly1305],
             groups: Group::ALL.to_vec(),
             tickets_per_handshake: 2,
+            certificate_compression: false,
         }
     }
 }
@@ -106,7 +111,13 @@ pub(crate) fn group_config(
         .with_protocol_versions(&versions)
         .map_err(refused)?
         .with_client_cert_verifier(verifier)
-        .with_cert_resolver(identities);
+        .with_cert_resolver(Arc::clone(&identities) as _);
+    // rustls would compress in handshakes, and keep what it did in a list under one lock.
+    config.cert_compression_cache = Arc::new(CompressionCache::Disabled);
+    if policy.certificate_compression {
+        identities.iter().for_each(|identity| identity.compress_chain());
+        config.cert_compressors = COMPRESSORS.to_vec();
+    }
     config.ignore_client_order = true;
     config.alpn_protocols = group.alpn.iter().map(|protocol| protocol.to_vec()).collect();
     // The record keys leave rustls after every handshake: see `records`.

@@ -13,8 +13,8 @@ use aws_lc_rs::signature::Ed25519KeyPair;
 use kettle_kernel::process::name_beside;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256,
-    RsaKeySize,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_ML_DSA_44,
+    PKCS_ML_DSA_65, PKCS_ML_DSA_87, PKCS_RSA_SHA256, RsaKeySize,
 };
 use time::OffsetDateTime;
 use zeroize::Zeroizing;
@@ -165,6 +165,9 @@ fn generate_key(kind: KeyKind) -> Result<KeyPair, SelfSignedError> {
         KeyKind::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
         KeyKind::EcdsaP384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
         KeyKind::Ed25519 => generate_ed25519(),
+        KeyKind::MlDsa44 => KeyPair::generate_for(&PKCS_ML_DSA_44),
+        KeyKind::MlDsa65 => KeyPair::generate_for(&PKCS_ML_DSA_65),
+        KeyKind::MlDsa87 => KeyPair::generate_for(&PKCS_ML_DSA_87),
         KeyKind::Rsa { bits: 2048 } => rsa(RsaKeySize::_2048),
         KeyKind::Rsa { bits: 3072 } => rsa(RsaKeySize::_3072),
         KeyKind::Rsa { bits: 4096 } => rsa(RsaKeySize::_4096),

@@ -107,7 +107,16 @@ impl Authority {
 
     /// A chain of one certificate for a client, and its key.
     pub(crate) fn client(&self, parameters: &CertificateParams) -> ClientCertificate {
-        let key = KeyPair::generate().expect("a key");
+        self.client_with(parameters, &PKCS_ECDSA_P256_SHA256)
+    }
+
+    /// The same with a key of this algorithm.
+    pub(crate) fn client_with(
+        &self,
+        parameters: &CertificateParams,
+        algorithm: &'static SignatureAlgorithm,
+    ) -> ClientCertificate {
+        let key = KeyPair::generate_for(algorithm).expect("a key");
         let issuer = Issuer::from_params(&self.parameters, &self.key);
         let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());

@@ -16,6 +16,7 @@ mod limit;
 mod names;
 mod no_thread;
 mod pairing;
+mod post_quantum;
 mod proxy_header;
 mod range;
 mod redirect;

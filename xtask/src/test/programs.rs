@@ -225,6 +225,7 @@ const SAID_ALIKE_BY_KERNELS: &[&str] = &[
     "kernel::violation",
     "serve::control_group",
     "serve::every_suite",
+    "serve::post_quantum",
     "serve::range",
     "tunnel::end",
     "tunnel::interchange",

@@ -30,7 +30,7 @@ settings! {
         /// `"_"` says the same.
         pub default: bool = flag(false),
         /// A certificate and its key. A site may have several, one for each type of key (ECDSA,
-        /// RSA, Ed25519); what the client can verify decides.
+        /// RSA, Ed25519, ML-DSA); what the client can verify decides.
         pub certificates: Vec<Certificate> as "certificate" = sections(),
         /// Uses a generated certificate, which no client trusts by itself, where no
         /// `[[site.certificate]]` is given. For tests and first steps.

@@ -17,6 +17,7 @@ pub(super) fn of(tls: &Tls) -> Policy {
         suites: suites(&tls.suites),
         groups: tls.groups.iter().map(group).collect(),
         tickets_per_handshake: tls.tickets.into(),
+        certificate_compression: tls.certificate_compression,
     }
 }
 

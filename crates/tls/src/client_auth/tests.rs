@@ -96,6 +96,18 @@ fn good_certificate_says_who_the_client_is() {
 }
 
 #[test]
+fn client_with_an_ml_dsa_key_is_known_too() {
+    let authority = Authority::new("authority");
+    let certificate =
+        authority.client_with(&client_parameters("somebody", 7), &rcgen::PKCS_ML_DSA_65);
+    let acceptors = acceptors(Version::Tls13, Some(&required(&[&authority])));
+
+    let connected = connect(client(Some(&certificate)), &acceptors).expect("a connection");
+
+    assert_eq!(subject(&connected), Some("CN=somebody"));
+}
+
+#[test]
 fn client_that_is_not_asked_is_nobody() {
     let authority = Authority::new("ca.example");
     let alice = authority.client(&client_parameters("alice", 1));

@@ -40,7 +40,16 @@ fn lasting(names: &[&str]) -> CertificateParams {
 }
 
 fn signed(authority: &Authority, parameters: &CertificateParams) -> Arc<Identity> {
-    let key = KeyPair::generate().expect("a key");
+    signed_with(authority, parameters, &rcgen::PKCS_ECDSA_P256_SHA256)
+}
+
+/// The same with a key of this algorithm.
+fn signed_with(
+    authority: &Authority,
+    parameters: &CertificateParams,
+    algorithm: &'static rcgen::SignatureAlgorithm,
+) -> Arc<Identity> {
+    let key = KeyPair::generate_for(algorithm).expect("a key");
     let chain = authority.sign(parameters, &key);
     Identity::from_pem(&chain, &key.serialize_pem()).expect("an identity").into()
 }

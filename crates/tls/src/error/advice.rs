@@ -78,7 +78,7 @@ impl IdentityError {
             | Self::ByteOrderMark { .. }
             | Self::WeakSecret { .. } => return self.command(),
             Self::UnsupportedKey { .. } => {
-                "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"
+                "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, Ed25519, or ML-DSA"
             }
             Self::KeyMismatch { fits_position: Some(_), .. } => {
                 "put that certificate first in its file, followed by the one that issued it"

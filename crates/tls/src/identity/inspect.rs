@@ -28,6 +28,12 @@ pub enum KeyKind {
     EcdsaP521,
     /// Ed25519.
     Ed25519,
+    /// ML-DSA with the parameter set 44, for TLS 1.3 only (RFC 9881).
+    MlDsa44,
+    /// The same with the parameter set 65.
+    MlDsa65,
+    /// The same with the parameter set 87.
+    MlDsa87,
     /// RSA with a modulus of this many bits.
     Rsa {
         /// The length of the modulus.
@@ -43,6 +49,9 @@ impl KeyKind {
             Self::EcdsaP384 => &[SignatureScheme::ECDSA_NISTP384_SHA384],
             Self::EcdsaP521 => &[SignatureScheme::ECDSA_NISTP521_SHA512],
             Self::Ed25519 => &[SignatureScheme::ED25519],
+            Self::MlDsa44 => &[SignatureScheme::ML_DSA_44],
+            Self::MlDsa65 => &[SignatureScheme::ML_DSA_65],
+            Self::MlDsa87 => &[SignatureScheme::ML_DSA_87],
             Self::Rsa { .. } => &[
                 SignatureScheme::RSA_PSS_SHA512,
                 SignatureScheme::RSA_PSS_SHA384,
@@ -59,6 +68,7 @@ impl KeyKind {
         match self {
             Self::EcdsaP256 | Self::EcdsaP384 | Self::EcdsaP521 => "ECDSA",
             Self::Ed25519 => "Ed25519",
+            Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87 => "ML-DSA",
             Self::Rsa { .. } => "RSA",
         }
     }
@@ -72,11 +82,15 @@ impl KeyKind {
                 521 | 528 => Some(Self::EcdsaP521),
                 _ => None,
             },
-            // RFC 8410 §3: id-Ed25519.
-            _ if certificate.public_key().algorithm.algorithm.to_id_string() == "1.3.101.112" => {
-                Some(Self::Ed25519)
-            }
-            _ => None,
+            _ => match certificate.public_key().algorithm.algorithm.to_id_string().as_str() {
+                // RFC 8410 §3: id-Ed25519.
+                "1.3.101.112" => Some(Self::Ed25519),
+                // RFC 9881 §2: id-ml-dsa-44 and its siblings.
+                "2.16.840.1.101.3.4.3.17" => Some(Self::MlDsa44),
+                "2.16.840.1.101.3.4.3.18" => Some(Self::MlDsa65),
+                "2.16.840.1.101.3.4.3.19" => Some(Self::MlDsa87),
+                _ => None,
+            },
         }
     }
 }
@@ -88,6 +102,9 @@ impl fmt::Display for KeyKind {
             Self::EcdsaP384 => f.write_str("ECDSA P-384"),
             Self::EcdsaP521 => f.write_str("ECDSA P-521"),
             Self::Ed25519 => f.write_str("Ed25519"),
+            Self::MlDsa44 => f.write_str("ML-DSA-44"),
+            Self::MlDsa65 => f.write_str("ML-DSA-65"),
+            Self::MlDsa87 => f.write_str("ML-DSA-87"),
             Self::Rsa { bits } => write!(f, "RSA {bits}"),
         }
     }

@@ -2,7 +2,7 @@
 //! again, each for itself.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kettle_kernel::file_stamp::FileStamp;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::inspect::{self, Facts, KeyKind};
 use super::pem::{self, ChainFile};
 use super::{FileRole, IdentityError, colon_hex_sha256};
+use crate::compressed_chain::CompressedChain;
 
 /// What a server shows, without a staple.
 pub(super) struct Pair {
@@ -22,6 +23,8 @@ pub(super) struct Pair {
     pub(super) key_kind: KeyKind,
     pub(super) fingerprint: String,
     pub(super) has_dh_parameters: bool,
+    /// Its chain without a staple, where it is to be compressed.
+    pub(super) compressed: OnceLock<CompressedChain>,
     chain_stamp: Option<FileStamp>,
     key_stamp: Option<FileStamp>,
 }
@@ -122,6 +125,7 @@ impl Pair {
             certified: Arc::new(CertifiedKey::new(chain, key)),
             facts,
             has_dh_parameters: false,
+            compressed: OnceLock::new(),
             chain_stamp: None,
             key_stamp: None,
         })

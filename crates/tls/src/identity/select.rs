@@ -63,8 +63,12 @@ impl Identities {
         }
     }
 
-    /// The identity for a client that asks for `server_name`, verifies these schemes, and perhaps speaks TLS 1.3, which does
-    /// not sign handshakes by PKCS#1 (RFC 8446 §4.2.3).
+    /// All of them, each site's in order of preference.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Identity>> {
+        self.sites.values().flatten()
+    }
+
+    /// The identity for a client that asks for `server_name`, verifies these schemes, and perhaps speaks TLS 1.3.
     ///
     /// When no key of the site fits, the first is given: rustls then ends the handshake with the
     /// alert that says so.
@@ -83,23 +87,29 @@ impl Identities {
         let name = server_name.map(|name| name.strip_suffix('.').unwrap_or(name));
         let is_for_name =
             |identity: &&Arc<Identity>| name.is_some_and(|name| identity.covers(name));
-        let fitting = |without_pkcs1: bool| {
+        let fitting = |in_tls13: bool| {
             identities.iter().filter(move |identity| {
                 let mut own = identity.key_kind().schemes().iter();
-                own.any(|it| schemes.contains(it) && !(without_pkcs1 && is_pkcs1(*it)))
+                own.any(|it| schemes.contains(it) && signs_in(*it, in_tls13))
             })
         };
-        let best = |without_pkcs1| {
-            fitting(without_pkcs1).find(is_for_name).or_else(|| fitting(without_pkcs1).next())
-        };
+        let best =
+            |in_tls13| fitting(in_tls13).find(is_for_name).or_else(|| fitting(in_tls13).next());
         // Who offers TLS 1.3 may still get TLS 1.2.
         best(offers_tls13).or_else(|| best(false)).or_else(|| identities.first())
     }
 }
 
-fn is_pkcs1(scheme: SignatureScheme) -> bool {
-    use SignatureScheme::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512};
-    matches!(scheme, RSA_PKCS1_SHA256 | RSA_PKCS1_SHA384 | RSA_PKCS1_SHA512)
+/// True if a handshake of TLS 1.3, or one of TLS 1.2, may be signed so.
+fn signs_in(scheme: SignatureScheme, in_tls13: bool) -> bool {
+    use SignatureScheme as Scheme;
+    match scheme {
+        // RFC 8446 §4.2.3.
+        Scheme::RSA_PKCS1_SHA256 | Scheme::RSA_PKCS1_SHA384 | Scheme::RSA_PKCS1_SHA512 => !in_tls13,
+        // draft-ietf-tls-mldsa §3: TLS 1.2 has none of these.
+        Scheme::ML_DSA_44 | Scheme::ML_DSA_65 | Scheme::ML_DSA_87 => in_tls13,
+        _ => true,
+    }
 }
 
 impl ResolvesServerCert for Identities {

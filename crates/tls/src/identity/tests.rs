@@ -11,7 +11,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rcgen::{
     ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
-    PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256,
+    PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_ML_DSA_44, PKCS_ML_DSA_65, PKCS_ML_DSA_87,
+    PKCS_RSA_SHA256,
 };
 
 use super::*;
@@ -82,6 +83,9 @@ fn every_kind_of_key_is_recognised() {
         (&PKCS_ECDSA_P384_SHA384, KeyKind::EcdsaP384),
         (&rcgen::PKCS_ECDSA_P521_SHA512, KeyKind::EcdsaP521),
         (&PKCS_ED25519, KeyKind::Ed25519),
+        (&PKCS_ML_DSA_44, KeyKind::MlDsa44),
+        (&PKCS_ML_DSA_65, KeyKind::MlDsa65),
+        (&PKCS_ML_DSA_87, KeyKind::MlDsa87),
         (&PKCS_RSA_SHA256, KeyKind::Rsa { bits: 2048 }),
     ];
     for (algorithm, kind) in kinds {

@@ -185,8 +185,13 @@ fn directory_follows_systemd_then_xdg_then_home() {
 #[test]
 fn certificates_can_be_made_with_each_kind_of_key_and_load_again() {
     let files = Files::new();
-    let kinds =
-        [KeyKind::EcdsaP256, KeyKind::EcdsaP384, KeyKind::Ed25519, KeyKind::Rsa { bits: 2048 }];
+    let kinds = [
+        KeyKind::EcdsaP256,
+        KeyKind::EcdsaP384,
+        KeyKind::Ed25519,
+        KeyKind::MlDsa65,
+        KeyKind::Rsa { bits: 2048 },
+    ];
     for kind in kinds {
         let pem = generate_pem(&names(), kind).expect("a certificate");
         let chain = files.path().join("chain.pem");

@@ -13,6 +13,17 @@ fn expired(names: &[&str]) -> CertificateParams {
 }
 
 #[tokio::test]
+async fn a_server_with_an_ml_dsa_key_is_trusted_in_tls13() {
+    let authority = Authority::new("ca.example");
+    let kinds = [&rcgen::PKCS_ML_DSA_44, &rcgen::PKCS_ML_DSA_65, &rcgen::PKCS_ML_DSA_87];
+    for algorithm in kinds {
+        let identity = signed_with(&authority, &lasting(&["a.example"]), algorithm);
+        let connector = connector(&only(Version::Tls13), trusting(&authority));
+        drop(connect(&connector, &serving(&identity)).await);
+    }
+}
+
+#[tokio::test]
 async fn a_certificate_of_a_trusted_authority_says_who_the_server_is() {
     let authority = Authority::new("ca.example");
     let identity = signed(&authority, &lasting(&["a.example"]));

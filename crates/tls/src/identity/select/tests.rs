@@ -1,6 +1,6 @@
 //! Which identity a client gets, by name and by the signatures it can verify.
 
-use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256};
+use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_ML_DSA_65, PKCS_RSA_SHA256};
 
 use super::*;
 use crate::identity::KeyKind;
@@ -168,4 +168,22 @@ fn tls13_signs_no_handshake_by_pkcs1() {
     assert_eq!(kind(&[pkcs1, ecdsa, SignatureScheme::RSA_PSS_SHA256], true), rsa);
     // Who offers TLS 1.3 may get TLS 1.2.
     assert_eq!(kind(&[pkcs1], true), rsa);
+}
+
+#[test]
+fn ml_dsa_is_for_tls13_only() {
+    let mut sites = Identities::new();
+    let list = vec![
+        identity(&["a.example"], &PKCS_ML_DSA_65),
+        identity(&["a.example"], &PKCS_ECDSA_P256_SHA256),
+    ];
+    sites.add_site(&names(&["a.example"]), true, list);
+    let kind = |schemes: &[SignatureScheme], offers_tls13| {
+        sites.choose(Some("a.example"), schemes, offers_tls13).expect("an identity").key_kind()
+    };
+    let both = [SignatureScheme::ML_DSA_65, SignatureScheme::ECDSA_NISTP256_SHA256];
+
+    assert_eq!(kind(&both, true), KeyKind::MlDsa65);
+    assert_eq!(kind(&both, false), KeyKind::EcdsaP256);
+    assert_eq!(kind(&[SignatureScheme::ML_DSA_44, both[1]], true), KeyKind::EcdsaP256);
 }
