@@ -248,12 +248,12 @@ fn replaced<'t>(
     }
     if let Some(added) = by.strip_suffix("$request_uri").filter(|_| route.replaced.is_none()) {
         let is_plain = Template::is_rewritten_path(added) && !added.ends_with('/');
-        return match added.is_empty() || is_plain && !added.contains(['$', '%']) {
+        return match added.is_empty() || is_plain && !added.contains(['$', '%', '?']) {
             true => Ok((!added.is_empty()).then(|| (false, Some(added.to_owned())))),
             false => Err(shut),
         };
     }
-    if by.contains(['$', '%', '{', '}']) || !Template::is_rewritten_path(by) {
+    if by.contains(['$', '%', '{', '}', '?']) || !Template::is_rewritten_path(by) {
         return Err(shut);
     }
     let added = Some(by.to_owned()).filter(|it| it != "/");
