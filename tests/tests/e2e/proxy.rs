@@ -3,6 +3,7 @@
 mod agree;
 mod body;
 mod buffering;
+mod changed;
 mod clients;
 mod early;
 mod examples;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
+use super::answers::{AnswerRewrite, CookieFlags};
 use super::cache::RouteCache;
 use super::condition::Condition;
 use super::error_page::{ErrorPage, error_pages};
@@ -167,6 +168,19 @@ settings! {
         /// With `backend`: sends slashes in a row as one. Routes are found and clients let in by the merged path in any case;
         /// without this servers get what was sent behind the prefix. With `cache` or `signed_urls` they always get the merged path.
         pub merge_slashes: bool = flag(false),
+        /// With `backend`: where its servers' redirects lead (`Location`, and the URL of `Refresh`) in place of where they say. The
+        /// first entry that fits decides; `from` is a beginning, and `to` takes its place. `[]` leaves all as they are; without this setting
+        /// what names the server as a fixed `backend_host` does leads to the path of this site.
+        pub backend_redirect: Option<Vec<AnswerRewrite>> = optional(
+            sections(), "what names the server as `backend_host` does leads to the path of this site"),
+        /// With `backend`: other paths of its servers' cookies. The first entry that fits decides; `from` is a beginning, and `to`
+        /// takes its place.
+        pub cookie_path: Vec<AnswerRewrite> = sections(),
+        /// With `backend`: other domains of its servers' cookies. The first entry that fits decides; `from` is the whole domain, in
+        /// upper or lower case, with a dot before it or without.
+        pub cookie_domain: Vec<AnswerRewrite> = sections(),
+        /// With `backend`: flags that its servers' cookies get, or lose. The first entry that fits decides.
+        pub cookie_flags: Vec<CookieFlags> = sections(),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// What is answered, the same to all.
