@@ -96,9 +96,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     };
     if let Some(response) = answer.response_mut() {
         add_by_words(site, said_by, request, response);
-        if let Some(expires) = said_by.and_then(|route| route.expires) {
-            set_expires(response, expires, CoarseClock.wall());
-        }
+        of_route(said_by, response);
     }
     match &mut answer {
         Answer::Response(response) => of_site(site, route, response),
@@ -116,6 +114,17 @@ fn lost(request: &Request<'_>) -> Answer {
     let bug = bug!("a target stays one");
     tracing::error!(%bug, "a request got no answer");
     error_page::plain(&500.into(), &request.client.request_id).into()
+}
+
+/// Adds what a route says of each of its responses. A rate that the response has stays.
+fn of_route(route: Option<&Route>, response: &mut Response) {
+    let Some(route) = route else { return };
+    if let Some(expires) = route.expires {
+        set_expires(response, expires, CoarseClock.wall());
+    }
+    if let (Some(rate), None) = (route.rate, &response.rate) {
+        response.rate = Some(Box::new(rate));
+    }
 }
 
 /// Adds what a site says of each of its responses.

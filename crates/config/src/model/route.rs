@@ -264,6 +264,11 @@ settings! {
         pub expires: Option<Expires> = expires(),
         /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
+        /// The most bytes of a response's body in a second. Each response has the rate for itself; a client that asks for several
+        /// at a time gets as many times that (`rate_limit.concurrent` bounds them).
+        pub limit_rate: Option<u64> = optional(size(0, 1, 1024 * 1024 * MIB), "as fast as the client takes it"),
+        /// With `limit_rate`: bytes of each body that go before the rate counts.
+        pub limit_rate_after: u64 = size(0, 0, 1024 * 1024 * MIB),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.

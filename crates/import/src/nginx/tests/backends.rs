@@ -89,6 +89,7 @@ fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
 fn what_backends_say_of_redirects_and_cookies_is_changed_as_in_nginx() {
     for (words, expected) in [
         ("proxy_redirect off;", "backend_redirect = []\n"),
+        ("if ($arg_slow) { limit_rate 10k; }", "limit_rate = 10240\n"),
         (
             "proxy_redirect http://in/ /c/;",
             "backend_redirect = [{ from = \"http://in/\", to = \"/c/\" }]\n",
