@@ -1,6 +1,7 @@
 //! Requests passed to a backend, and what comes back.
 
 mod agree;
+mod bit_by_bit;
 mod body;
 mod buffering;
 mod changed;
