@@ -8,6 +8,7 @@ mod configured;
 mod expires;
 mod held;
 mod log_notes;
+mod send_rate;
 
 use std::io;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use configured::ConfiguredFields;
 pub use expires::set_expires;
 pub use held::Held;
 pub use log_notes::{LogNotes, Logged};
+pub use send_rate::SendRate;
 
 /// A response, whatever protocol it leaves by.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub struct Response {
     pub body: Body,
     /// The path its site prefers to the listener's.
     pub tx_path: Option<TxPathChoice>,
+    /// How fast it may go, if not as fast as its client takes it. Boxed: most have no rate.
+    pub rate: Option<Box<SendRate>>,
     /// What the log says of it besides; most have nothing.
     pub notes: Option<Box<LogNotes>>,
     /// Which log has its line.
@@ -53,8 +57,8 @@ impl Response {
     /// A response that leaves the path to its listener, and goes to the log of the process.
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
-        let (tx_path, notes, log) = (None, None, Destination::Common);
-        Self { status, fields, body, tx_path, notes, log, held: Held::default() }
+        let (tx_path, rate, notes, log) = (None, None, None, Destination::Common);
+        Self { status, fields, body, tx_path, rate, notes, log, held: Held::default() }
     }
 
     /// What the log says of it.
@@ -148,6 +152,26 @@ impl ResponseFields {
     pub fn without(mut self, beginning: &str) -> Self {
         self.own = lines_without(&self.own, beginning);
         self
+    }
+
+    /// Without any field of this name, which is in lower case, but those for TLS.
+    #[must_use]
+    pub fn without_all(mut self, name: &str) -> Self {
+        if has_line(&self.ready, name) {
+            self.ready = lines_without(&self.ready, &format!("{name}:")).into();
+        }
+        self.without(&format!("{name}:"))
+    }
+
+    /// The values of all fields of this name, which is in lower case.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Vec<String> {
+        let lines = self.lines().into_iter().flat_map(|it| it.split(|byte| *byte == b'\n'));
+        let value = |line: &[u8]| {
+            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+            Some(String::from_utf8_lossy(value.trim_ascii()).into_owned())
+        };
+        lines.filter_map(value).collect()
     }
 
     /// Adds lines that were written by [`write_field`] before.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
+use super::answers::{AnswerRewrite, CookieFlags};
 use super::cache::RouteCache;
 use super::condition::Condition;
 use super::error_page::{ErrorPage, error_pages};
@@ -167,6 +168,19 @@ settings! {
         /// With `backend`: sends slashes in a row as one. Routes are found and clients let in by the merged path in any case;
         /// without this servers get what was sent behind the prefix. With `cache` or `signed_urls` they always get the merged path.
         pub merge_slashes: bool = flag(false),
+        /// With `backend`: where its servers' redirects lead (`Location`, and the URL of `Refresh`) in place of where they say. The
+        /// first entry that fits decides; `from` is a beginning, and `to` takes its place. `[]` leaves all as they are; without this setting
+        /// what names the server as a fixed `backend_host` does leads to the path of this site.
+        pub backend_redirect: Option<Vec<AnswerRewrite>> = optional(
+            sections(), "what names the server as `backend_host` does leads to the path of this site"),
+        /// With `backend`: other paths of its servers' cookies. The first entry that fits decides; `from` is a beginning, and `to`
+        /// takes its place.
+        pub cookie_path: Vec<AnswerRewrite> = sections(),
+        /// With `backend`: other domains of its servers' cookies. The first entry that fits decides; `from` is the whole domain, in
+        /// upper or lower case, with a dot before it or without.
+        pub cookie_domain: Vec<AnswerRewrite> = sections(),
+        /// With `backend`: flags that its servers' cookies get, or lose. The first entry that fits decides.
+        pub cookie_flags: Vec<CookieFlags> = sections(),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// What is answered, the same to all.
@@ -193,6 +207,10 @@ settings! {
         pub cors: Option<Cors> = optional(section(), "pages of the same origin only"),
         /// Takes only URLs that were signed, for as long as they say.
         pub signed_urls: Option<SignedUrls> = optional(section(), "no signature is needed"),
+        /// With `allow`, `deny`, `basic_auth` or `signed_urls`: says `Cache-Control: private` in responses of which nothing else says
+        /// whether they may be kept, and `no-store` in refusals. Without it a cache between kettle and its clients may hand out to
+        /// others what one client was let in for.
+        pub mark_private: bool = flag(true),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
         /// Paths below `root` that are looked for one after the other in place of the one asked for; the first that is there answers.
@@ -246,6 +264,11 @@ settings! {
         pub expires: Option<Expires> = expires(),
         /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
+        /// The most bytes of a response's body in a second. Each response has the rate for itself; a client that asks for several
+        /// at a time gets as many times that (`rate_limit.concurrent` bounds them).
+        pub limit_rate: Option<u64> = optional(size(0, 1, 1024 * 1024 * MIB), "as fast as the client takes it"),
+        /// With `limit_rate`: bytes of each body that go before the rate counts.
+        pub limit_rate_after: u64 = size(0, 0, 1024 * 1024 * MIB),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.
@@ -379,7 +402,8 @@ settings! {
         /// As with `redirect`.
         pub regex: Option<Expression> = expression("`from` decides"),
         /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`. Where it is another route's, that one answers
-        /// and asks what it asks of every request; after ten such steps the answer is 500.
+        /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
+        /// what is filled in is percent-encoded: the client's follows it, behind a `&`. A `?` at its end drops the client's.
         pub to: Template = required(rewritten_path()),
     }
 }

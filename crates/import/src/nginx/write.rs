@@ -1,6 +1,7 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
 mod answer;
+mod changed;
 mod condition;
 mod files;
 mod global;

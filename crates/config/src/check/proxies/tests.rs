@@ -27,6 +27,9 @@ const BOTH: &[&str] = &[
     "rate_limit",
     "cors",
     "signed_urls",
+    "mark_private",
+    "limit_rate",
+    "limit_rate_after",
     "headers",
     "access_log",
 ];

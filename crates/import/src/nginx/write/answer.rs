@@ -142,10 +142,11 @@ pub(super) fn rewritten(
         return Ok((rule, flag, is_whole));
     }
     let (to, keeps_query) = words(&target, &known).ok_or(TARGET)?;
-    // The query stays that of the client.
-    if to.contains('?') || drops_query && !keeps_query {
+    // What adds the client's query at the end adds it once here.
+    if to.contains('?') && keeps_query {
         return Err(QUERY);
     }
+    let to = if drops_query && !keeps_query { format!("{to}?") } else { to };
     if !Template::is_rewritten_path(&to) {
         return Err(TARGET);
     }
@@ -236,6 +237,7 @@ const UNKNOWN: &str = "kettle has no such answer";
 const VARIABLES: &str = "what is answered is the same for all requests";
 const TARGET: &str = "a redirect or a rewrite of kettle cannot say that";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it";
-const QUERY: &str = "kettle changes paths, and leaves the query as it is";
+const QUERY: &str =
+    "the query that a rewrite says is followed by the client's, and by nothing else";
 /// As kettle has it.
 const BODY_BYTES_MAX: usize = 64 * 1024;

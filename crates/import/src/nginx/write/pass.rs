@@ -15,12 +15,12 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts};
 
 /// What a `proxy_pass` says.
-struct Pass<'t> {
-    is_tls: bool,
+pub(super) struct Pass<'t> {
+    pub(super) is_tls: bool,
     /// A host with or without a port, an `upstream`, or `unix:` and a path.
-    to: &'t str,
+    pub(super) to: &'t str,
     /// What the location's path is replaced by; empty if it stays.
-    path: &'t str,
+    pub(super) path: &'t str,
 }
 
 impl Writer<'_> {
@@ -52,9 +52,11 @@ impl Writer<'_> {
             route.settings.extend(strips);
             route.settings.extend(added.map(|it| ("add_prefix", quoted(&it), origin.clone())));
         }
+        route.settings.extend(self.changed(scope, &pass, spot)?);
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         self.tell_of_replacing(scope);
+        route.settings.extend(self.rate_settings(scope));
         route.settings.extend(self.route_log(scope));
         Ok(route)
     }
@@ -204,7 +206,7 @@ fn translated(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> 
 }
 
 /// The port of a server that listens on one alone.
-fn sole_port(scope: &Scope<'_>) -> Option<u16> {
+pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
     let listens = |it: &&Directive| it.name == "listen";
     let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
     let mut ports = scope.outwards().flatten().filter(listens).map(port);
@@ -248,12 +250,12 @@ fn replaced<'t>(
     }
     if let Some(added) = by.strip_suffix("$request_uri").filter(|_| route.replaced.is_none()) {
         let is_plain = Template::is_rewritten_path(added) && !added.ends_with('/');
-        return match added.is_empty() || is_plain && !added.contains(['$', '%']) {
+        return match added.is_empty() || is_plain && !added.contains(['$', '%', '?']) {
             true => Ok((!added.is_empty()).then(|| (false, Some(added.to_owned())))),
             false => Err(shut),
         };
     }
-    if by.contains(['$', '%', '{', '}']) || !Template::is_rewritten_path(by) {
+    if by.contains(['$', '%', '{', '}', '?']) || !Template::is_rewritten_path(by) {
         return Err(shut);
     }
     let added = Some(by.to_owned()).filter(|it| it != "/");
@@ -302,15 +304,8 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 }
 
 /// Directives that take something out of requests or answers, or put something in its place.
-const TAKEN_OUT: [&str; 7] = [
-    "more_clear_input_headers",
-    "more_set_input_headers",
-    "proxy_cookie_domain",
-    "proxy_cookie_flags",
-    "proxy_cookie_path",
-    "proxy_method",
-    "proxy_set_body",
-];
+const TAKEN_OUT: [&str; 4] =
+    ["more_clear_input_headers", "more_set_input_headers", "proxy_method", "proxy_set_body"];
 const REQUEST_ID: &str = "X-Request-Id";
 const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
 /// The host that the client asks for.

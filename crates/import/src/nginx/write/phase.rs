@@ -163,6 +163,7 @@ impl Writer<'_> {
                 }
             };
             route.settings.extend(self.header_settings(&way.scope, &directive.origin));
+            route.settings.extend(self.rate_settings(&way.scope));
             route.settings.extend(self.route_log(&way.scope));
             found.routes.push(route);
         }
@@ -367,11 +368,12 @@ impl Writer<'_> {
 
 /// True if what a rewrite leads to is answered by the same place, whatever fits.
 fn stays(rule: &Rule, found: &Found<'_, '_>) -> bool {
-    if !rule.to.contains('{') {
-        let owner = found.spots.owner(&rule.to).and_then(|it| found.spots.all.get(it));
+    let path = rule.to.split('?').next().unwrap_or_default();
+    if !path.contains('{') {
+        let owner = found.spots.owner(path).and_then(|it| found.spots.all.get(it));
         return owner.is_some_and(|it| it.key == found.spot.key);
     }
-    let beginning = rule.to.split('{').next().unwrap_or_default();
+    let beginning = path.split('{').next().unwrap_or_default();
     let (Place::Text(own) | Place::Exact(own)) = &found.spot.key.place else { return false };
     let is_alone = found.spots.all.iter().all(|it| match (&it.key.place, &it.key.regex) {
         (Place::Any, _) => found.spot.key.is_first,
@@ -389,7 +391,7 @@ fn beginning(rule: &Rule, found: &Found<'_, '_>) -> Option<(Key, String)> {
     let (Place::Text(own) | Place::Prefix(own) | Place::Exact(own)) = &key.place else {
         return None;
     };
-    if key.regex.is_some() {
+    if key.regex.is_some() || rule.to.contains('?') {
         return None;
     }
     let Some(regex) = &rule.regex else {
