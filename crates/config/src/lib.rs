@@ -61,6 +61,7 @@ pub use route_index::{RouteIndex, find_plainly};
 pub use rule_index::{Candidates, PathKey, RuleIndex};
 pub use schema::{json_schema, json_schema_text};
 pub use setting::{
-    ANY_NAME, NamePattern, is_own_header, is_own_request_header, quoted, written_prefix,
+    ANY_NAME, NamePattern, is_own_header, is_own_request_header, is_site_name, quoted,
+    written_prefix,
 };
 pub use word::UnknownWord;
