@@ -38,7 +38,7 @@ pub use foreign::not_here;
 pub use glob::{CacheControl, DenyPatterns};
 pub use located::{Located, Position};
 pub use map_index::{Chosen, MapIndex, Maps};
-pub use media_type::{RUN_EXTENSIONS, media_type};
+pub use media_type::{RUN_EXTENSIONS, media_type, nginx_extensions, nginx_media_type};
 pub use model::{
     Admin, AlpnRoutes, Backend, BackendHost, BackendServer, BackendTls, Balance, BasicAuth, Before,
     Believed, Cache, CacheRule, Captures, Certificate, Check, CheckKind, ClientAuth,
@@ -50,7 +50,7 @@ pub use model::{
     RequestBuffering, RequestWord, Respond, Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme,
     SendProxy, ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks,
     TcpListener, Template, Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice,
-    TxPathChoice, UnknownNames,
+    TxPathChoice, TypeTable, UnknownNames,
 };
 pub use nearest::closest;
 pub use option::option_advice;

@@ -18,7 +18,9 @@ use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
-use crate::response::{Answer, ConfiguredFields, LogNotes, Response, set_expires};
+use crate::response::{
+    Answer, CACHE_CONTROL, ConfiguredFields, LogNotes, Response, forbidding, set_expires,
+};
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
@@ -105,7 +107,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
 /// Adds what a site says of each of its responses.
 fn of_site(site: &Site, route: Option<&Route>, response: &mut Response) {
     if let Some(expires) = route.and_then(|route| route.expires) {
-        set_expires(response, expires, CoarseClock.wall());
+        set_expires(response, expires, configured_of(site, route), CoarseClock.wall());
     }
     response.tx_path = site.path;
     response.log = site.log(route).clone();
@@ -119,15 +121,24 @@ fn add_by_words(
     request: &Request<'_>,
     response: &mut Response,
 ) {
-    let fields = configured_of(site, route).by_words(response.status);
+    let configured = configured_of(site, route);
+    let fields = configured.by_words(response.status);
     if fields.is_empty() {
         return;
     }
     let words = Asked::of(request).words(site.words());
-    for (name, values) in
-        fields.iter().filter(|(name, _)| !response.fields.has(name)).collect::<Vec<_>>()
+    for (name, values) in fields
+        .iter()
+        .filter(|(name, _)| !(configured.has(name) && response.fields.has(name)))
+        .collect::<Vec<_>>()
     {
-        for value in values.iter().filter_map(|value| words.fill(value)) {
+        let filled = values.iter().filter_map(|value| words.fill(value));
+        if name == CACHE_CONTROL && response.status >= 300 {
+            let said = filled.filter_map(|it| forbidding(std::str::from_utf8(&it).ok()?));
+            said.for_each(|it| response.fields.add(name, it.as_bytes()));
+            continue;
+        }
+        for value in filled {
             response.fields.add(name, &value);
         }
     }

@@ -142,7 +142,10 @@ const FILES: &[&str] = &[
     "cache_control",
     "same_files",
     "charset",
+    "charset_types",
     "mime",
+    "types",
+    "default_type",
 ];
 
 /// What only files that have a `fallback` have.
@@ -151,6 +154,7 @@ const OF_FALLBACK: &[&str] = &["fallback_for_folders", "fallback_except"];
 /// What only requests to a backend have.
 const REQUESTS: &[&str] = &[
     "intercept_errors",
+    "beside",
     "add_prefix",
     "backend_host",
     "request_headers",

@@ -82,6 +82,18 @@ words! {
     }
 }
 
+words! {
+    /// The types of files by their extensions, behind those of `mime`.
+    pub enum TypeTable {
+        /// Those that are built in: IANA's names, for about a thousand extensions.
+        BuiltIn = "built-in",
+        /// Those of the `mime.types` that comes with nginx, for about a hundred.
+        Nginx = "nginx",
+        /// None.
+        None = "none",
+    }
+}
+
 impl Coding {
     /// The end of the compressed file's name.
     #[must_use]
@@ -246,12 +258,21 @@ settings! {
         pub expires: Option<Expires> = expires(),
         /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
+        /// With `backend`: names of `headers`, the site's too, that are sent beside a server's own of the same name, not in its place.
+        pub beside: Vec<String> = texts(&rules::HEADER_NAME, &[]),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.
         pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
-        /// MIME types by file extension, before the built-in table.
+        /// With `charset`: the types of files that it is named for.
+        pub charset_types: Option<Vec<String>> =
+            optional(texts(&rules::MIME_TYPE, &[]), "text/* and application/javascript"),
+        /// MIME types by file extension, before the table of `types`.
         pub mime: BTreeMap<String, String> = mime_types(),
+        /// The table of types by extension.
+        pub types: TypeTable = word(TypeTable::BuiltIn),
+        /// The type of files whose extension is in neither.
+        pub default_type: String = text(&rules::MIME_TYPE, "application/octet-stream"),
     }
 }
 

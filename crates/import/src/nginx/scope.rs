@@ -158,6 +158,13 @@ fn constants_of(block: &[Directive], with_locations: bool) -> BTreeMap<String, S
     own.map(|(name, value, _)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
+/// The variables that are set somewhere in a block.
+pub(super) fn names_set(block: &[Directive]) -> Vec<String> {
+    let mut all = Vec::new();
+    find_set(block, true, true, &mut all);
+    all.into_iter().map(|(name, ..)| name.to_owned()).collect()
+}
+
 fn find_set<'t>(
     block: &'t [Directive],
     is_outermost: bool,
@@ -173,7 +180,12 @@ fn find_set<'t>(
     }
 }
 
-fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locations: bool) {
+/// Puts texts in the place of variables.
+pub(super) fn put(
+    block: &mut [Directive],
+    constants: &BTreeMap<String, String>,
+    with_locations: bool,
+) {
     if constants.is_empty() {
         return;
     }
@@ -194,7 +206,7 @@ fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locat
     }
 }
 
-fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
+pub(super) fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut parts = word.split('$');
     out.push_str(parts.next().unwrap_or_default());

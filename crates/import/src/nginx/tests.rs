@@ -14,6 +14,7 @@ mod closed;
 mod guards;
 mod hidden;
 mod lost;
+mod maps;
 mod names;
 mod pages;
 mod places;
@@ -403,9 +404,8 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
         "ssl_dhparam d.pem;",
         "http3 on;",
         "limit_rate 1m;",
-        "add_header X $host;",
+        "add_header X $upstream_status;",
         "add_header Content-Type text/x;",
-        "default_type text/plain;",
         "error_page 404 =200 /x$host.html;",
         "error_page 404 @named;",
         "try_files $uri @app;",

@@ -28,6 +28,7 @@ use kettle_config::{Diagnostic, Expression, ListenAddress, Origin, quoted};
 
 use super::listen::Listen;
 use super::location::unknown_guards;
+use super::map::{self, Map};
 use super::scope::Scope;
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Term};
@@ -44,6 +45,7 @@ use site::ServerBlock;
 /// Writes it.
 pub(super) fn write(
     main: &[Directive],
+    maps: Vec<Map>,
     path: &Path,
     surroundings: &dyn Surroundings,
     warnings: Vec<Diagnostic>,
@@ -54,6 +56,7 @@ pub(super) fn write(
         output: Output { warnings, ..Output::default() },
         prefix: prefix_of(&folder),
         folder,
+        maps,
         server_names: BTreeSet::new(),
         known_names: BTreeSet::new(),
         backends: TomlText::default(),
@@ -79,6 +82,7 @@ struct Writer<'s> {
     folder: PathBuf,
     /// Files are found from there.
     prefix: PathBuf,
+    maps: Vec<Map>,
     /// What all servers are named.
     server_names: BTreeSet<String>,
     /// The names of the sites so far.
@@ -138,6 +142,7 @@ impl Writer<'_> {
         self.servers(&servers);
         self.output.text.append(std::mem::take(&mut self.backends));
         self.streams(&scope, &streams);
+        map::write(&self.maps, &mut self.output.text);
         self.tell_of_other_logs(&https, &streams);
     }
 
@@ -151,7 +156,8 @@ impl Writer<'_> {
                 ("map", _) if directive.word(0) == "$http_upgrade" => {
                     "`websocket = true` of a route says it: kettle writes `Connection` itself"
                 }
-                ("map", _) => "kettle has no variables",
+                ("map", _) if self.is_taken(directive) => continue,
+                ("map", _) => NO_MAP,
                 ("real_ip_header", _) if directive.word(0) == "proxy_protocol" => continue,
                 ("set_real_ip_from" | "real_ip_header" | "real_ip_recursive", _) => {
                     if self.proxies.have(directive) {
@@ -167,6 +173,12 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(directive));
             self.output.warn(&directive.origin, message, help);
         }
+    }
+
+    /// True if a `map` is one of kettle.
+    fn is_taken(&self, directive: &Directive) -> bool {
+        let name = directive.word(1).trim_start_matches('$');
+        self.maps.iter().any(|map| map.name == name)
     }
 
     /// Says which directives that nobody knows may guard all of a block's servers: each of these is closed.
@@ -259,6 +271,7 @@ fn prefix_of(folder: &Path) -> PathBuf {
     }
 }
 
+const NO_MAP: &str = "a `[[map]]` goes by what a request says, as far as kettle has words for it";
 const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 const UNKNOWN_OF_ALL: &str = "it is of a module that kettle does not know, and may decide who is served; take it away if it does not, \
                               or say it in the places that it is for";

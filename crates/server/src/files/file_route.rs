@@ -164,7 +164,7 @@ impl FileRoute {
             offered,
             same_files: route.same_files,
             cache_control: CacheControl::new(&route.cache_control),
-            types: ContentTypes::new(&route.mime, route.charset.as_deref()),
+            types: ContentTypes::new(route),
             configured: ConfiguredFields::of(routes.site, route),
         })
     }

@@ -21,12 +21,13 @@ impl ProxyRoute {
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
     pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
         let configured = match head.status() {
-            400.. => self.configured.for_errors(),
+            101 | 400.. => self.configured.for_errors(),
             _ => self.configured.all(),
         };
         let mut fields = ResponseFields::ready(configured.clone());
         fields.reserve(head.headers().map(|(name, value)| name.len() + value.len() + 4).sum());
         self.pass_on(head, |name, value| fields.add(name, value));
+        fields.move_behind(self.configured.beside());
         fields
     }
 

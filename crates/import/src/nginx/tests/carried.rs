@@ -223,7 +223,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "add_header Access-Control-Allow-Origin $http_origin;",
-        "`add_header Access-Control-Allow-Origin $http_origin` is not carried over",
+        "headers = { \"Access-Control-Allow-Origin\" = \"{header:origin}\" }",
     ),
     ("add_header Alt-Svc 'h3=\":443\"; ma=86400';", "nobody answers QUIC here"),
     ("add_header Alt-Svc 'h2=\":443\"';", "headers = { \"Alt-Svc\" = \"h2=\\\":443\\\"\" }"),
@@ -245,10 +245,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "auth_basic x; auth_basic_user_file empty;",
         "it is not there or has no users, so that nobody is let in",
     ),
-    ("location /up/ { types { } }", "\"html\" = \"text/plain\""),
+    ("location /up/ { types { } }", "types = \"none\"\ndefault_type = \"text/plain\"\n"),
     (
         "location /up/ { types { } default_type application/octet-stream; }",
-        "\"html\" = \"application/octet-stream\"",
+        "charset = \"off\"\ntypes = \"none\"\n\n",
     ),
     ("location = /x { types { } }", "exact = \"/x\"\nroot = \"/srv\""),
     ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),

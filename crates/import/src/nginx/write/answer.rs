@@ -3,7 +3,7 @@
 use kettle_config::{Expression, Template, quoted};
 
 use super::route::{Answer, Place, Rule};
-use super::settings::type_of;
+use super::settings::{type_of, with_charset};
 use crate::nginx::regex::{is_of_all, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -72,7 +72,7 @@ pub(super) fn returned<'t>(
             format!("{{ status = {status} }}")
         }
         200..=599 if body.len() <= BODY_BYTES_MAX => {
-            let kind = type_of_answer(scope, place);
+            let kind = with_charset(scope, type_of_answer(scope, place));
             format!("{{ status = {status}, body = {}, type = {} }}", quoted(&body), quoted(&kind))
         }
         _ => return Err(UNKNOWN),

@@ -93,7 +93,7 @@ fn subject(variable: &str, said: &Said) -> Result<Subject, &'static str> {
             Some(("http", name)) => named("header", &name.replace('_', "-")),
             Some(("cookie", name)) => named("cookie", name),
             Some(("arg", name)) => named("query", name),
-            _ => Subject::Text(of(&field(&format!("${name}")).ok_or(UNKNOWN)?)),
+            _ => Subject::Text(of(&field(&format!("${{{name}}}")).ok_or(UNKNOWN)?)),
         },
     })
 }

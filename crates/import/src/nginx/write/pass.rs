@@ -12,7 +12,7 @@ use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, field, parts};
+use crate::nginx::variables::{field, field_at};
 
 /// What a `proxy_pass` says.
 struct Pass<'t> {
@@ -54,7 +54,6 @@ impl Writer<'_> {
         }
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
-        self.tell_of_replacing(scope);
         route.settings.extend(self.route_log(scope));
         Ok(route)
     }
@@ -109,7 +108,7 @@ impl Writer<'_> {
                     self.output.warn(&directive.origin, message, help);
                 }
                 _ => {
-                    let said = translated(value.trim(), scope, is_moved);
+                    let said = field_at(value.trim(), scope, is_moved);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
                         self.output.lose(&directive.origin, message, help);
@@ -186,30 +185,6 @@ fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
         None => headers.push((name.to_owned(), value.into_iter().collect())),
         Some((_, all)) => all.extend(value),
     }
-}
-
-/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{uri}` is what the
-/// server gets.
-fn translated(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
-    let mut out = String::new();
-    for part in parts(value) {
-        match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
-            Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
-            Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
-        }
-    }
-    field(&out)
-}
-
-/// The port of a server that listens on one alone.
-fn sole_port(scope: &Scope<'_>) -> Option<u16> {
-    let listens = |it: &&Directive| it.name == "listen";
-    let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
-    let mut ports = scope.outwards().flatten().filter(listens).map(port);
-    let first = ports.next()??;
-    ports.all(|other| other == Some(first)).then_some(first)
 }
 
 fn read(text: &str) -> Option<Pass<'_>> {

@@ -37,6 +37,9 @@ impl Writer<'_> {
             });
         }
         let mut sites: Vec<(Vec<String>, Option<String>)> = Vec::new();
+        for (socket, shown) in sockets.iter().zip(&shown).filter(|(it, _)| !it.listen.is_tls) {
+            name_default(socket, shown, &mut faces);
+        }
         for (socket, shown) in sockets.iter().zip(&shown) {
             let names = names_of(shown, &mut faces, socket.listen.is_tls);
             sites.push((names, default_of(socket, shown, &mut faces)));
@@ -295,6 +298,25 @@ fn names_of(shown: &[usize], faces: &mut [Face], is_tls: bool) -> Vec<String> {
         names.extend(is_default.then(|| ANY_NAME.to_owned()));
     }
     names
+}
+
+/// Gives the default site of a socket without TLS the names of sites that are not on it, as nginx does: to these, kettle would
+/// lead by HTTPS.
+fn name_default(socket: &Socket, shown: &[usize], faces: &mut [Face]) {
+    let is_default = |it: &Face| it.server == socket.default && !it.in_tls;
+    let is_here = |number: &usize| shown.contains(number);
+    let others = faces.iter().enumerate().filter(|(number, it)| it.in_tls && !is_here(number));
+    let mut names: Vec<String> = others.flat_map(|(_, it)| it.names.clone()).collect();
+    names.retain(|name| {
+        shown.iter().all(|it| faces.get(*it).is_some_and(|it| !it.names.contains(name)))
+    });
+    names.dedup();
+    let mut own = shown.iter().filter(|it| faces.get(**it).is_some_and(is_default));
+    if let Some(face) = own.next().and_then(|it| faces.get_mut(*it)) {
+        let is_new = |name: &String| !face.names.contains(name);
+        let new: Vec<String> = names.into_iter().filter(is_new).collect();
+        face.names.extend(new);
+    }
 }
 
 /// The site that a socket makes its default one, where that is not the one of the file.

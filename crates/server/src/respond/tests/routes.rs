@@ -357,7 +357,7 @@ async fn responses_say_until_when_and_errors_have_the_headers_that_are_meant_for
         reply.head.lines().filter_map(|it| it.strip_prefix(&*name)).map(str::to_owned).collect()
     };
     let controls: Vec<String> = lines(&good, "cache-control");
-    assert_eq!(controls, ["private", "max-age=3600"]);
+    assert_eq!(controls, ["max-age=3600", "private"]);
     assert!(good.header("expires").unwrap().ends_with("GMT"));
     assert_eq!((good.header("x-good"), good.header("x-site")), (Some("1"), Some("1")));
     let bad = server.get("/none", &[]).await;

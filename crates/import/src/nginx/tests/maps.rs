@@ -1,0 +1,53 @@
+//! `map` as `[[map]]`, and where its words stand.
+
+use super::*;
+
+#[test]
+fn maps_that_are_asked_are_carried_over() {
+    let maps = "map $http_origin $cors { default ''; \"https://A.example\" $http_origin; ~^https://(?<n>[a-z]+)\\.b$ $n-$1; }
+         map $uri $unused { default 1; }
+         map $cors$arg_x $both { volatile; hostnames; default no; '' \"none {\"; *.c.example yes; ~*bot ''; \\default d; }
+         map $sent_http_content_type $lost { default 1; }";
+    let words = "root /srv; add_header A $cors; add_header B ${both}x always; add_header C $lost;
+                 if ($both = yes) { return 403; }";
+    let text = server(words).replace("http {", &format!("http {{ {maps}"));
+    let made = imported(&text);
+    let config = made.config().unwrap_or_else(|found| panic!("{}\n{}", shown(&found), made.toml));
+    let names: Vec<&str> = config.maps.iter().map(|map| map.name.value.as_str()).collect();
+    assert_eq!(names, ["cors", "both"], "{}", made.toml);
+    for line in [
+        "of = \"{header:origin}\"",
+        "values = { \"https://a.example\" = \"{header:origin}\" }",
+        "\"^https://(?<n>[a-z]+)\\\\.b$\" = \"{n}-{1}\"",
+        "of = \"{map:cors}{query:x}\"",
+        "values = { \"\" = \"none {{\", \"*.c.example\" = \"yes\", \"default\" = \"d\" }",
+        "hostnames = true",
+        "default = \"no\"",
+        "\"(?i)bot\" = \"\"",
+        "when = [{ of = \"{map:both}\", text = \"yes\" }]",
+        "headers = { \"A\" = \"{map:cors}\", \"B\" = \"{map:both}x\" }",
+        "`add_header C $lost` is not carried over",
+        "`map $sent_http_content_type $lost` is not carried over",
+    ] {
+        assert!(made.toml.contains(line), "{line}\n{}", made.toml);
+    }
+}
+
+/// What a map leaves out and what closes then, by its text.
+#[test]
+fn a_map_that_cannot_be_said_is_none() {
+    for (map, is_said) in [
+        ("$host $x { a 1; }", true),
+        ("$upstream_status $x { a 1; }", false),
+        ("$host $x { a $upstream_status; }", false),
+        ("$host $x { ~(?=a) 1; }", false),
+        ("$x $x { a 1; }", false),
+        ("$host $x { ~^(a) $2$1; }", true),
+    ] {
+        let text = server("root /srv; location /a/ { if ($x) { return 403; } }");
+        let made = imported(&text.replace("http {", &format!("http {{ map {map}")));
+        assert_eq!(made.toml.contains("{map:x}"), is_said, "{map}\n{}", made.toml);
+        assert_eq!(made.toml.contains("answer 403"), !is_said, "{map}\n{}", made.toml);
+        assert!(made.config().is_ok(), "{map}\n{}", made.toml);
+    }
+}
