@@ -143,20 +143,50 @@ pub(super) fn take(http: &mut [Directive]) -> Vec<Map> {
     known
 }
 
+/// Maps for variables that nginx has by itself.
+fn own() -> Vec<Map> {
+    let map = |[name, of, key, said, default]: &[&str; 5]| Map {
+        name: (*name).to_owned(),
+        of: (*of).to_owned(),
+        values: vec![((*key).to_owned(), (*said).to_owned())],
+        expressions: Vec::new(),
+        has_stars: false,
+        default: Some((*default).to_owned()),
+        origin: Origin::default(),
+        depth: 1,
+    };
+    OWN.iter().map(map).collect()
+}
+
 /// Writes the maps whose words stand in a text, and those that these ask.
 pub(super) fn write(maps: &[Map], text: &mut TomlText) {
     let mut used: Vec<&Map> = Vec::new();
-    let mut left: Vec<&Map> = maps.iter().collect();
+    let own: Vec<Map> =
+        own().into_iter().filter(|it| !maps.iter().any(|map| map.name == it.name)).collect();
+    let mut left: Vec<&Map> = maps.iter().chain(&own).collect();
     loop {
         let is_used =
             |it: &&Map| text.has(&word(&it.name)) || used.iter().any(|other| other.asks(&it.name));
         let Some(at) = left.iter().position(is_used) else { break };
         used.push(left.remove(at));
     }
-    for map in maps.iter().filter(|it| used.iter().any(|other| other.name == it.name)) {
+    for map in maps.iter().chain(&own).filter(|it| used.iter().any(|other| other.name == it.name)) {
         map.write(text);
     }
 }
 
+/// By name what is asked, a text, what is said of it and of all else.
+const OWN: [[&str; 5]; 4] = [
+    ["https", "{scheme}", "https", "on", ""],
+    ["is_args", "{query}", "", "", "?"],
+    [
+        "proxy_add_x_forwarded_for",
+        "{header:x-forwarded-for}",
+        "",
+        "{client_ip}",
+        "{header:x-forwarded-for}, {client_ip}",
+    ],
+    ["ssl_client_verify", "{client_cert}", "", "NONE", "SUCCESS"],
+];
 /// As kettle has it.
 const DEPTH_MAX: usize = 10;

@@ -123,7 +123,7 @@ fn word(name: &str) -> Option<String> {
 }
 
 /// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 13] = [
+const WORDS: [(&str, &str); 17] = [
     ("host", "{host}"),
     ("remote_addr", "{client_ip}"),
     ("remote_port", "{client_port}"),
@@ -137,5 +137,10 @@ const WORDS: [(&str, &str); 13] = [
     ("request_method", "{method}"),
     ("content_type", "{header:content-type}"),
     ("content_length", "{header:content-length}"),
+    // Maps of ours.
+    ("https", "{map:https}"),
+    ("is_args", "{map:is_args}"),
+    ("proxy_add_x_forwarded_for", "{map:proxy_add_x_forwarded_for}"),
+    ("ssl_client_verify", "{map:ssl_client_verify}"),
 ];
 const TEXT_BYTES_MAX: usize = 64 * 1024;

@@ -121,7 +121,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
+        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nencoded_slashes = true\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -129,7 +129,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
-        "backend = \"app\"\nbackend_host = \"{host}\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+        "backend = \"app\"\nencoded_slashes = true\nbackend_host = \"{host}\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
     ),
     ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
     (
@@ -175,7 +175,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "location /b { proxy_pass http://app/c$request_uri; }",
         "backend = \"app\"\nadd_prefix = \"/c\"\n",
     ),
-    ("location /b { proxy_pass http://app$request_uri; }", "backend = \"app\"\nbackend_host"),
+    (
+        "location /b { proxy_pass http://app$request_uri; }",
+        "backend = \"app\"\nencoded_slashes = true\nbackend_host",
+    ),
     (
         "location /b { rewrite ^/b/(.*)$ /$1 break; proxy_pass http://app; }",
         "text_prefix = \"/b/\"\nbackend = \"app\"\nstrip_prefix = true\n",
@@ -206,11 +209,11 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",
-        "[[site.route]]\nregex = \"/\\\\.ht\"\ndeny = [\"0.0.0.0/0\", \"::/0\"]\n",
+        "[[site.route]]\nregex = \"/\\\\.ht\"\nrespond = { status = 403 }\n",
     ),
     (
         "location ~ /\\. { deny all; } try_files $uri /a.html;",
-        "[[site.route]]\nregex = \"/\\\\.\"\ndeny = [\"0.0.0.0/0\", \"::/0\"]\n",
+        "[[site.route]]\nregex = \"/\\\\.\"\nrespond = { status = 403 }\n",
     ),
     (
         "location /b/ { proxy_pass http://app; } location ~ \\.css$ { expires 1h; }",
@@ -240,7 +243,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ("index b.html; try_files $uri $uri/ =404;", "index = [\"b.html\"]"),
     ("try_files $uri $uri/ /a.html;", "fallback = \"/a.html\"\nfallback_for_folders = false"),
     ("location /x/ { deny all; }", "`location /x/` answers 403 because of `deny all`"),
-    ("location /x { deny all; }", "text_prefix = \"/x\"\ndeny = "),
+    ("location /x { deny all; }", "text_prefix = \"/x\"\nrespond = { status = 403 }"),
     (
         "auth_basic x; auth_basic_user_file empty;",
         "it is not there or has no users, so that nobody is let in",

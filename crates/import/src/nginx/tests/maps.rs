@@ -51,3 +51,33 @@ fn a_map_that_cannot_be_said_is_none() {
         assert!(made.config().is_ok(), "{map}\n{}", made.toml);
     }
 }
+
+/// Fields that servers are sent, and what is written for them.
+#[test]
+fn variables_that_nginx_has_by_itself_are_maps() {
+    for (field, expected, map) in [
+        (
+            "X-Forwarded-For $proxy_add_x_forwarded_for",
+            "\"X-Forwarded-For\" = \"{map:proxy_add_x_forwarded_for}\"",
+            "values = { \"\" = \"{client_ip}\" }\ndefault = \"{header:x-forwarded-for}, {client_ip}\"",
+        ),
+        ("X-Forwarded-For $remote_addr", "", ""),
+        ("X-Forwarded-Proto $scheme", "", ""),
+        ("X-Forwarded-Proto https", "\"X-Forwarded-Proto\" = \"https\"", ""),
+        ("X-A $https", "\"X-A\" = \"{map:https}\"", "values = { \"https\" = \"on\" }"),
+        ("X-A $uri$is_args$args", "\"X-A\" = \"{path}{map:is_args}{query}\"", "default = \"?\""),
+        (
+            "X-A $ssl_client_verify",
+            "\"X-A\" = \"{map:ssl_client_verify}\"",
+            "of = \"{client_cert}\"\nvalues = { \"\" = \"NONE\" }",
+        ),
+    ] {
+        let words = format!("location / {{ proxy_set_header {field}; proxy_pass http://a; }}");
+        let made = imported(&server(&words));
+        assert!(made.toml.contains(expected) && made.toml.contains(map), "{field}\n{}", made.toml);
+        assert_eq!(made.toml.contains("[[map]]"), !map.is_empty(), "{field}\n{}", made.toml);
+        let name = field.split(' ').next().unwrap();
+        assert_eq!(made.toml.contains(name), !expected.is_empty(), "{field}\n{}", made.toml);
+        assert!(made.config().is_ok(), "{field}\n{}", made.toml);
+    }
+}

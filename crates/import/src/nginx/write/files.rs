@@ -47,7 +47,7 @@ impl Writer<'_> {
         }
         let none =
             |route: Route| Route { answer: Answer::Text("{ status = 404 }".to_owned()), ..route };
-        let Some(root) = root_of(spot, scope)? else {
+        let Some(root) = root_of(spot, scope)?.or_else(|| self.usual_root(scope, spot)) else {
             if let Some(first) = scope.own().first().or(spot.location) {
                 let message = format!("{} gets 404, because no root is named", spot.what());
                 self.output.warn(&first.origin, message, NO_ROOT);
@@ -103,6 +103,14 @@ impl Writer<'_> {
         };
         route.origin = place.clone();
         Ok(route)
+    }
+
+    /// The folder that nginx looks into where nobody names one, where its package has made that.
+    fn usual_root<'t>(&self, scope: &Scope<'t>, spot: &Spot<'t>) -> Option<Root<'t>> {
+        let folder = PathBuf::from(USUAL_ROOT);
+        let directive = scope.own().first().or(spot.location)?;
+        let is_there = self.surroundings.is_there(&folder);
+        is_there.then_some(Root { folder, directive, path: None, strips: false })
     }
 
     /// What is said of the files of a place.
@@ -318,6 +326,8 @@ fn root_of<'t>(spot: &Spot<'t>, scope: &Scope<'t>) -> Result<Option<Root<'t>>, S
     }
 }
 
+/// That of Debian's package.
+const USUAL_ROOT: &str = "/usr/share/nginx/html";
 const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
 const CLOSED_NAMED: &str = "an application answers there in nginx, and it cannot be carried over";
 const OTHER_FILES: &str =

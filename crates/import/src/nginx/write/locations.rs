@@ -77,6 +77,11 @@ impl Writer<'_> {
         };
         self.leave_out(&shut, &spot.what());
         let mut route = Route::new(&spot.key, Answer::Closed, &shut.directive.origin);
+        if shut.is_of_nginx() {
+            route.answer = refused(&shut);
+            route.settings.extend(self.header_settings(&spot.scope, &shut.directive.origin));
+            route.settings.extend(self.pages_of_route(&spot.scope, false));
+        }
         route.settings.extend(self.route_log(&spot.scope));
         route.settings.extend(internal);
         vec![route]
@@ -124,7 +129,12 @@ impl Writer<'_> {
         let allowed = self.answered(scope, scope, allowed, spot)?;
         let others = scope.with(limit.inner());
         let others = match self.access(&others) {
-            Err(shut) if shut.is_of_nginx() => Route { answer: Answer::Closed, ..route },
+            Err(shut) if shut.is_of_nginx() => {
+                let mut refusal = Route { answer: refused(&shut), ..route };
+                refusal.settings.extend(self.header_settings(&others, &shut.directive.origin));
+                refusal.settings.extend(self.route_log(&others));
+                refusal
+            }
             Err(shut) => return Err(shut),
             Ok(_) => self.answered(&others, scope, route, spot)?,
         };
@@ -183,6 +193,12 @@ impl Writer<'_> {
             .iter()
             .any(|(it, renames)| samples.iter().any(|path| it.fits(path)) && !(is_page && *renames))
     }
+}
+
+/// What nginx answers to those whom it lets in nowhere.
+fn refused(shut: &Shut<'_>) -> Answer {
+    let status = if shut.directive.name == "internal" { 404 } else { 403 };
+    Answer::Text(format!("{{ status = {status} }}"))
 }
 
 fn words_of(value: &str) -> Vec<String> {

@@ -47,10 +47,14 @@ impl Writer<'_> {
         route.origin = directive.origin.clone();
         let origin = &directive.origin;
         route.settings = Vec::new();
+        let keeps_path = path.is_none();
         if let Some((strips, added)) = path {
             let strips = strips.then(|| ("strip_prefix", "true".to_owned(), origin.clone()));
             route.settings.extend(strips);
             route.settings.extend(added.map(|it| ("add_prefix", quoted(&it), origin.clone())));
+        }
+        if !is_moved && keeps_path {
+            route.settings.push(("encoded_slashes", "true".to_owned(), origin.clone()));
         }
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
@@ -96,7 +100,8 @@ impl Writer<'_> {
                 "upgrade" => {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
-                "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
+                "connection" => {}
+                _ if is_usual(&lower, value) => {}
                 "forwarded" => {
                     let help = "kettle writes it itself: it says who asks, and for which host";
                     self.output.warn(&directive.origin, message, help);
@@ -176,6 +181,17 @@ impl Writer<'_> {
         self.output.warn(origin, message, help);
         None
     }
+}
+
+/// True if kettle says the same by itself.
+fn is_usual(name: &str, value: &str) -> bool {
+    let usual: &[&str] = match name {
+        "x-forwarded-for" => &["$remote_addr"],
+        "x-forwarded-proto" => &["$scheme"],
+        "x-forwarded-host" => &["$http_host", "$host"],
+        _ => &[],
+    };
+    usual.contains(&value)
 }
 
 /// Adds a line to those of its name. An empty one is none, and without any the client's are taken away.
