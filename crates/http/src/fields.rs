@@ -66,6 +66,14 @@ impl Fields {
         Values { head, wanted, lines: lines.iter() }
     }
 
+    /// The lines but those of these names, which are in lower case.
+    pub(crate) fn without(&self, head: &[u8], names: &[&[u8]]) -> Self {
+        let is_left = |line: &&Line| {
+            !names.iter().any(|name| line.name.slice(head).eq_ignore_ascii_case(name))
+        };
+        Self { names: self.names, lines: self.lines.iter().filter(is_left).copied().collect() }
+    }
+
     #[inline]
     fn may_hold(&self, wanted: &[u8]) -> bool {
         self.names & name_bit(wanted) != 0

@@ -43,6 +43,15 @@ pub struct RequestHead<B> {
     pub(crate) version: HttpVersion,
     pub(crate) authority: Option<AuthorityParts>,
     pub(crate) fields: Fields,
+    /// The query that a rule put in the place of the client's; empty if there is none any more.
+    pub(crate) query: Option<Box<str>>,
+}
+
+/// What a request was before it became one for a page.
+pub struct AsAsked {
+    method: MethodParts,
+    fields: Fields,
+    query: Option<Box<str>>,
 }
 
 /// A [`Method`] without its bytes.
@@ -65,8 +74,8 @@ impl<B> RequestHead<B> {
     /// The same head in other bytes, which begin with those it was read from.
     #[must_use]
     pub fn moved_to<C>(self, bytes: C) -> RequestHead<C> {
-        let Self { method, raw_target, target, version, authority, fields, .. } = self;
-        RequestHead { bytes, method, raw_target, target, version, authority, fields }
+        let Self { method, raw_target, target, version, authority, fields, query, .. } = self;
+        RequestHead { bytes, method, raw_target, target, version, authority, fields, query }
     }
 
     /// The same head, of a request that came over HTTP/2.
@@ -84,6 +93,11 @@ impl<B> RequestHead<B> {
     /// The bytes the head lives in.
     pub fn into_bytes(self) -> B {
         self.bytes
+    }
+
+    /// Puts another query in the place of the client's, which [`raw_target`](Self::raw_target) still has. An empty one is none.
+    pub fn set_query(&mut self, query: String) {
+        self.query = Some(query.into());
     }
 }
 
@@ -110,7 +124,34 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// # Errors
     /// If the form does not fit the method, or the path cannot or must not be decoded.
     pub fn target(&self) -> Result<Target<'_>, RequestError> {
-        self.target.as_ref().map(|parts| parts.of(self.bytes.as_ref())).map_err(|error| *error)
+        let target = self.target.as_ref().map(|parts| parts.of(self.bytes.as_ref()));
+        let target = target.map_err(|error| *error)?;
+        Ok(match &self.query {
+            Some(query) => Target { query: Some(&**query).filter(|it| !it.is_empty()), ..target },
+            None => target,
+        })
+    }
+
+    /// Makes it the request for the page that is sent in place of an error: a GET, unless it is a HEAD, for all of that page. Returns
+    /// what it was, for [`end_page`](Self::end_page).
+    #[must_use]
+    pub fn begin_page(&mut self) -> AsAsked {
+        let method = match self.method {
+            MethodParts::Head => MethodParts::Head,
+            _ => MethodParts::Get,
+        };
+        let fields = self.fields.without(self.bytes.as_ref(), &OF_THE_ANSWER);
+        AsAsked {
+            method: std::mem::replace(&mut self.method, method),
+            fields: std::mem::replace(&mut self.fields, fields),
+            query: self.query.replace(Box::default()),
+        }
+    }
+
+    /// Makes it again what it was.
+    pub fn end_page(&mut self, asked: AsAsked) {
+        let AsAsked { method, fields, query } = asked;
+        (self.method, self.fields, self.query) = (method, fields, query);
     }
 
     /// Whether there is a [`target`](Self::target).
@@ -235,6 +276,19 @@ impl<B: AsRef<[u8]>> fmt::Debug for RequestHead<B> {
             .finish_non_exhaustive()
     }
 }
+
+/// What a request says of the answer that it waits for, of its body, and of what its connection is to become.
+const OF_THE_ANSWER: [&[u8]; 9] = [
+    b"if-match",
+    b"if-none-match",
+    b"if-modified-since",
+    b"if-unmodified-since",
+    b"if-range",
+    b"range",
+    b"upgrade",
+    b"expect",
+    b"content-length",
+];
 
 #[cfg(test)]
 mod tests;

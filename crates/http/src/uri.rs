@@ -7,10 +7,20 @@
 /// whose first segment has one would be taken for a scheme. The result is safe in HTML.
 #[must_use]
 pub fn percent_encode_path(path: impl AsRef<[u8]>) -> String {
-    let path = path.as_ref();
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/') {
+    encoded_but_for(path.as_ref(), |byte| matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/'))
+}
+
+/// Percent-encodes a decoded path, or a part of one, for a URL in which a slash stands before it: what may stand in a segment stays
+/// (RFC 3986 §3.3), as in nginx. The result is not safe in HTML.
+#[must_use]
+pub fn percent_encode_segments(path: impl AsRef<[u8]>) -> String {
+    encoded_but_for(path.as_ref(), |byte| b"-._~/:@!$'()*,=".contains(&byte))
+}
+
+fn encoded_but_for(text: &[u8], is_kept: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text {
+        if byte.is_ascii_alphanumeric() || is_kept(*byte) {
             encoded.push(char::from(*byte));
         } else {
             encoded.push('%');

@@ -50,6 +50,8 @@ pub struct Guard {
     cors: Option<Cors>,
     signed: Option<SignedUrls>,
     basic: Option<BasicAuth>,
+    /// True if caches are told for whom responses are.
+    marks_private: bool,
 }
 
 impl Guard {
@@ -73,8 +75,9 @@ impl Guard {
                 .map(|settings| SignedUrls::load(settings, route))
                 .transpose()?,
             basic: route.basic_auth.as_ref().map(BasicAuth::load).transpose()?,
+            marks_private: route.mark_private,
         };
-        let Self { networks, rate, denied, cors, signed, basic } = &guard;
+        let Self { networks, rate, denied, cors, signed, basic, .. } = &guard;
         let has_any = networks.is_some()
             || rate.is_some()
             || denied.is_some()
@@ -150,20 +153,49 @@ impl Guard {
         }
     }
 
-    /// Adds what browsers are told of other pages that may read a response, and caches of who may have it.
-    pub fn finish(&self, head: &Head, is_refused: bool, response: &mut Response) {
+    /// What caches are told of a response that this route refuses, or lets not everybody have, if nothing else is said.
+    pub fn cache_control(&self, is_refused: bool) -> Option<CacheControl> {
         let keeps_out = self.networks.is_some() || self.signed.is_some() || self.basic.is_some();
-        let control = match is_refused {
-            true => Some("no-store").filter(|_| !response.fields.says_no_store()),
-            // A cache knows nothing of networks, passwords and signatures. What the operator says of caches holds.
-            false => Some("private").filter(|_| keeps_out && !response.fields.has("cache-control")),
-        };
-        if let Some(control) = control {
-            let fields = std::mem::take(&mut response.fields);
-            response.fields = fields.with("cache-control", control);
+        match is_refused {
+            _ if !self.marks_private => None,
+            true => Some(CacheControl::NoStore),
+            // A cache knows nothing of networks, passwords and signatures.
+            false => keeps_out.then_some(CacheControl::Private),
         }
+    }
+
+    /// True if it says which pages of other origins may read responses.
+    pub fn has_cors(&self) -> bool {
+        self.cors.is_some()
+    }
+
+    /// Adds what browsers are told of other pages that may read a response.
+    pub fn add_cors(&self, head: &Head, response: &mut Response) {
         if let Some(cors) = &self.cors {
             response.fields = cors.add(head, std::mem::take(&mut response.fields));
+        }
+    }
+}
+
+/// A word to caches. The later is the stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheControl {
+    /// One client may keep it.
+    Private,
+    /// Nobody may.
+    NoStore,
+}
+
+impl CacheControl {
+    /// Says it, unless something else is said. What the operator, or a backend, says of caches holds.
+    pub fn say(self, response: &mut Response) {
+        let (control, is_said) = match self {
+            Self::Private => ("private", response.fields.has("cache-control")),
+            Self::NoStore => ("no-store", response.fields.says_no_store()),
+        };
+        if !is_said {
+            let fields = std::mem::take(&mut response.fields);
+            response.fields = fields.with("cache-control", control);
         }
     }
 }

@@ -263,6 +263,11 @@ impl<'c> RequestBody<'c> {
         self.framing
     }
 
+    /// Says that its end is marked in another way, for somebody who is to see nothing of it; how it was marked before.
+    pub(crate) fn set_framing(&mut self, framing: BodyFraming) -> BodyFraming {
+        std::mem::replace(&mut self.framing, framing)
+    }
+
     /// True if the client waits to be told to go on before it sends the body. One that has begun does not (RFC 9110 §10.1.1).
     #[must_use]
     pub fn is_awaited(&self) -> bool {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_http::forwarded::Scheme;
+use kettle_kernel::bug;
 
 use crate::access_log::RequestId;
 use crate::clock::{Clock as _, CoarseClock};
@@ -25,7 +26,7 @@ use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
 use crate::words::Asked;
-use walk::{Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
+use walk::{Outcome, Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
 
 /// What a worker answers requests with.
 pub struct Responder {
@@ -59,10 +60,15 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         let status = head.target().err().map_or(421, |error| error.status());
         return Box::pin(refuse(files, router, Some(head), presented, status, id)).await.into();
     };
-    let mut start = match site.before().is_empty() {
-        true => Start::at(site.route(target.path, Asked::of(request))),
-        false => site.ask_before(target, request),
+    let (mut start, target) = match site.before().is_empty() {
+        true => (Start::at(site.route(target.path, Asked::of(request))), target),
+        false => {
+            let start = site.ask_before(request);
+            let Ok(target) = request.head.target() else { return lost(request) };
+            (start, target)
+        }
     };
+    let head = &request.head;
     let path = start.path.as_deref().unwrap_or(target.path);
     let route = start.route;
     let ready = match route {
@@ -86,12 +92,15 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         }
         _ => None,
     };
-    let (mut answer, route) = match ready {
-        Some(response) => (Answer::Response(response), route),
+    let Outcome { mut answer, route, said_by } = match ready {
+        Some(response) => Outcome { answer: response.into(), route, said_by: route },
         None => Box::pin(respond_slowly(responder, site, start, request)).await,
     };
     if let Some(response) = answer.response_mut() {
-        add_by_words(site, route, request, response);
+        add_by_words(site, said_by, request, response);
+        if let Some(expires) = said_by.and_then(|route| route.expires) {
+            set_expires(response, expires, configured_of(site, said_by), CoarseClock.wall());
+        }
     }
     match &mut answer {
         Answer::Response(response) => of_site(site, route, response),
@@ -104,11 +113,15 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     answer
 }
 
+/// The answer to a request whose target is gone.
+fn lost(request: &Request<'_>) -> Answer {
+    let bug = bug!("a target stays one");
+    tracing::error!(%bug, "a request got no answer");
+    error_page::plain(&500.into(), &request.client.request_id).into()
+}
+
 /// Adds what a site says of each of its responses.
 fn of_site(site: &Site, route: Option<&Route>, response: &mut Response) {
-    if let Some(expires) = route.and_then(|route| route.expires) {
-        set_expires(response, expires, configured_of(site, route), CoarseClock.wall());
-    }
     response.tx_path = site.path;
     response.log = site.log(route).clone();
     response.fields.set_tls_only(site.hsts_line.clone());

@@ -164,6 +164,26 @@ impl ResponseFields {
         }
     }
 
+    /// Without any field of this name, which is in lower case, but those for TLS.
+    #[must_use]
+    pub fn without_all(mut self, name: &str) -> Self {
+        if has_line(&self.ready, name) {
+            self.ready = lines_without(&self.ready, &format!("{name}:")).into();
+        }
+        self.without(&format!("{name}:"))
+    }
+
+    /// The values of all fields of this name, which is in lower case.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Vec<String> {
+        let lines = self.lines().into_iter().flat_map(|it| it.split(|byte| *byte == b'\n'));
+        let value = |line: &[u8]| {
+            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+            Some(String::from_utf8_lossy(value.trim_ascii()).into_owned())
+        };
+        lines.filter_map(value).collect()
+    }
+
     /// Adds lines that were written by [`write_field`] before.
     #[must_use]
     pub fn with_lines(mut self, lines: &[u8]) -> Self {

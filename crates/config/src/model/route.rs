@@ -205,6 +205,10 @@ settings! {
         pub cors: Option<Cors> = optional(section(), "pages of the same origin only"),
         /// Takes only URLs that were signed, for as long as they say.
         pub signed_urls: Option<SignedUrls> = optional(section(), "no signature is needed"),
+        /// With `allow`, `deny`, `basic_auth` or `signed_urls`: says `Cache-Control: private` in responses of which nothing else says
+        /// whether they may be kept, and `no-store` in refusals. Without it a cache between kettle and its clients may hand out to
+        /// others what one client was let in for.
+        pub mark_private: bool = flag(true),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
         /// Paths below `root` that are looked for one after the other in place of the one asked for; the first that is there answers.
@@ -400,8 +404,12 @@ settings! {
         /// As with `redirect`.
         pub regex: Option<Expression> = expression("`from` decides"),
         /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`. Where it is another route's, that one answers
-        /// and asks what it asks of every request; after ten such steps the answer is 500.
+        /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
+        /// what is filled in is percent-encoded: the client's follows it, behind a `&`. A `?` at its end drops the client's.
         pub to: Template = required(rewritten_path()),
+        /// This route answers for that path, whatever route it is of: nginx's `break`. Not with `cache`, whose responses are found by
+        /// paths, and not before routes.
+        pub stay: bool = flag(false),
     }
 }
 

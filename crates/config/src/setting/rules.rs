@@ -163,7 +163,7 @@ pub(crate) static EXTENSION: TextRule =
 pub(crate) static MIME_TYPE: TextRule =
     TextRule { what: "a MIME type", example: "application/wasm", read: mime_type };
 pub(crate) static STATUS: TextRule =
-    TextRule { what: "an error status from 400 to 599", example: "404", read: status };
+    TextRule { what: "a status from 300 to 599", example: "404", read: status };
 
 fn backend_name(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
@@ -404,7 +404,7 @@ fn mime_type(text: &str) -> Result<String, Wrong> {
 
 fn status(text: &str) -> Result<String, Wrong> {
     match text.parse::<u16>() {
-        Ok(400..=599) => Ok(text.to_owned()),
+        Ok(300..=599) => Ok(text.to_owned()),
         _ => Err(Wrong::new("only responses of these statuses have an error page")),
     }
 }

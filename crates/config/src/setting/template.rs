@@ -31,6 +31,8 @@ pub enum Piece {
     Named(Box<str>),
     /// `{scheme}`, `{port}`, `{header:x}`, `{map:x}` and the like.
     Word(FieldPart),
+    /// `?` of a rewrite: its query follows. A second one is at its end: the client's query is dropped.
+    Query,
 }
 
 impl Template {
@@ -158,8 +160,6 @@ fn read_try(text: &str) -> Result<Template, Wrong> {
 /// A URL, or a path on the same host, that no request can turn into one of another host.
 fn read_destination(text: &str) -> Result<Template, Wrong> {
     let template = Template::read(text)?;
-    let is_of_url =
-        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?&=+,;@!$'()*%[]{}".contains(&byte);
     if text.contains('#') {
         return wrong("a fragment stays with the client");
     }
@@ -196,15 +196,39 @@ fn read_destination(text: &str) -> Result<Template, Wrong> {
 }
 
 fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
-    let template = Template::read(text)?;
-    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Word(_));
-    if !text.starts_with('/') || template.pieces.iter().any(is_other) {
+    let (text, drops_query) = match text.strip_suffix('?') {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let (path, query) = match text.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (text, drops_query.then_some("")),
+    };
+    let [of_path, of_query] = [Template::read(path)?, Template::read(query.unwrap_or_default())?];
+    let is_other = |piece: &&Piece| matches!(piece, Piece::Host | Piece::Word(_));
+    if !path.starts_with('/')
+        || of_path.pieces().iter().chain(of_query.pieces()).any(|it| is_other(&it))
+    {
         return wrong("it is a path that begins with a slash, with {path}, {rest} and groups");
     }
-    if text.contains(['?', '#', '\\']) || text.chars().any(char::is_control) {
-        return wrong("it is a path alone, written as it is decoded");
+    if path.contains(['#', '\\']) || path.chars().any(char::is_control) {
+        return wrong("its path is written as it is decoded, without a fragment");
     }
-    Ok(template)
+    if !query.unwrap_or_default().bytes().all(is_of_url) || query.is_some_and(|it| it.contains('?'))
+    {
+        return wrong("other characters are percent-encoded in a query");
+    }
+    let mut pieces = of_path.pieces().to_vec();
+    if query.is_some() {
+        pieces.push(Piece::Query);
+        pieces.extend_from_slice(of_query.pieces());
+    }
+    pieces.extend(drops_query.then_some(Piece::Query));
+    Ok(Template { pieces: pieces.into() })
+}
+
+fn is_of_url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~:/?&=+,;@!$'()*%[]{}".contains(&byte)
 }
 
 fn wrong<T>(why: &str) -> Result<T, Wrong> {
@@ -239,7 +263,7 @@ pub(crate) static TRY_PATH: TextRule = TextRule {
     read: |text| read_try(text).map(|_| text.to_owned()),
 };
 static REWRITTEN_PATH: TextRule = TextRule {
-    what: "a path that begins with a slash",
+    what: "a path that begins with a slash, with a query or without",
     example: "/index.html",
     read: |text| read_rewritten_path(text).map(|_| text.to_owned()),
 };

@@ -110,3 +110,22 @@ fn versions_are_written_as_in_a_request_line() {
     assert_eq!(head(&request).over_http2().version().as_str(), "HTTP/2.0");
     assert_eq!(head(b"GET / HTTP/1.0\r\n\r\n").version().as_str(), "HTTP/1.0");
 }
+
+#[test]
+fn a_request_becomes_one_for_a_page_and_what_it_was_again() {
+    for (method, of_page) in [("POST", "GET"), ("HEAD", "HEAD"), ("GET", "GET"), ("PURGE", "GET")] {
+        let fields = "Host: example.com\r\nRANGE: bytes=0-1\r\nIf-None-Match: *\r\nCookie: a=1\r\n";
+        let request = format!("{method} /a?b HTTP/1.1\r\n{fields}\r\n");
+        let mut head = head(request.as_bytes());
+        let asked = head.begin_page();
+        assert_eq!((head.method().as_str(), head.target().unwrap().query), (of_page, None));
+        assert_eq!((head.headers().count(), head.header("range")), (2, None));
+        assert_eq!(head.header("cookie"), Some(b"a=1".as_slice()));
+        head.end_page(asked);
+        assert_eq!((head.method().as_str(), head.target().unwrap().query), (method, Some("b")));
+        assert_eq!(head.headers().count(), 4);
+        head.set_query("c=1".to_owned());
+        let target = head.target().unwrap();
+        assert_eq!((head.raw_target(), target.path, target.query), ("/a?b", "/a", Some("c=1")));
+    }
+}

@@ -31,7 +31,7 @@ impl SlashRuns {
 /// Path and query of `target`, which was sent as `raw`. `;` and `%3B` need not be the same (RFC 3986 §2.2), so nothing that was
 /// sent is encoded anew: dot segments are resolved, slashes in a row merged if so wanted, and the rest stays. Where `target` has
 /// another path than `raw`, because a rule made one, that is so for the segments at its end that the rule left alone; those in
-/// front of them are encoded.
+/// front of them are encoded. The query is the target's.
 ///
 /// `None` for an encoded slash in what has to be encoded, since it could mean two things then.
 #[must_use]
@@ -40,9 +40,19 @@ pub fn reference<'t>(target: Target<'t>, raw: &'t str, slashes: SlashRuns) -> Op
         Some(authority) => raw.split_once("://")?.1.strip_prefix(authority)?,
         None => raw,
     };
-    let (path, query) = raw.split_at_checked(raw.find('?').unwrap_or(raw.len()))?;
+    let (path, sent_query) = raw.split_at_checked(raw.find('?').unwrap_or(raw.len()))?;
+    // A rule may have put another one there.
+    let query = match (target.query, sent_query.strip_prefix('?')) {
+        (decided, sent) if decided == sent => Cow::Borrowed(sent_query),
+        (Some(decided), _) => Cow::Owned(format!("?{decided}")),
+        (None, _) => Cow::Borrowed(""),
+    };
+    let raw_or_own = || match &query {
+        Cow::Borrowed(same) if same.len() == sent_query.len() => Cow::Borrowed(raw),
+        query => Cow::Owned([path, query].concat()),
+    };
     if path == target.path {
-        return Some(Cow::Borrowed(raw));
+        return Some(raw_or_own());
     }
     let sent = Segments::of(path);
     let decided: Vec<_> = target.path.strip_prefix('/')?.split('/').collect();
@@ -53,8 +63,8 @@ pub fn reference<'t>(target: Target<'t>, raw: &'t str, slashes: SlashRuns) -> Op
     let is_rewritten = !new.is_empty() || kept.len() < sent.left.len();
     if !is_rewritten && !sent.has_dots && path.starts_with('/') {
         return Some(match sent.has_runs {
-            true => Cow::Owned(with_runs(path, slashes.merged_segments()) + query),
-            false => Cow::Borrowed(raw),
+            true => Cow::Owned(with_runs(path, slashes.merged_segments()) + &query),
+            false => raw_or_own(),
         });
     }
     let mut reference = String::with_capacity(raw.len() + 1);
@@ -69,7 +79,7 @@ pub fn reference<'t>(target: Target<'t>, raw: &'t str, slashes: SlashRuns) -> Op
         reference.push('/');
         reference.push_str(segment);
     }
-    reference.push_str(query);
+    reference.push_str(&query);
     Some(Cow::Owned(reference))
 }
 

@@ -194,10 +194,12 @@ pub(super) fn put(
         let named = usize::from(directive.name == "set");
         for word in directive.words.iter_mut().skip(named).filter(|word| word.contains('$')) {
             let constant = with_constants(word, constants);
-            // A path of variables takes the place of all that was asked for.
+            // A path beside variables takes the place of all that was asked for.
             let has_path = constant.split("://").nth(1).is_some_and(|it| it.contains('/'));
-            if directive.name != "proxy_pass" || !has_path {
-                *word = constant;
+            let is_whole = directive.name == "proxy_pass" && has_path && !constant.contains('$');
+            *word = constant;
+            if is_whole {
+                word.push_str(WHOLE_PATH);
             }
         }
         if let Some(block) = &mut directive.block {
@@ -226,6 +228,8 @@ pub(super) fn with_constants(word: &str, constants: &BTreeMap<String, String>) -
     out
 }
 
+/// Behind the path of a `proxy_pass` that had variables.
+pub(super) const WHOLE_PATH: &str = "${whole_path}";
 /// The file, `http` and the server.
 const OUTSIDE_OF_LOCATIONS: usize = 3;
 /// So that values within values stay small.

@@ -11,7 +11,7 @@ use kettle_config::{
     RuleIndex, Template,
 };
 use kettle_http::target::{Target, can_name};
-use kettle_http::uri::percent_encode_path;
+use kettle_http::uri::{percent_encode_path, percent_encode_segments};
 
 use super::redirect;
 use crate::error_page::HttpError;
@@ -35,6 +35,17 @@ struct Rules<R> {
     rules: Box<[R]>,
     index: RuleIndex,
     choice: fn(&R) -> PathChoice<'_>,
+}
+
+/// What is looked for in place of what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewritten {
+    /// The path.
+    pub path: String,
+    /// The query; `None` if the client's stays. An empty one is none.
+    pub query: Option<String>,
+    /// True if no other route is looked for.
+    pub stays: bool,
 }
 
 /// What a request fills in.
@@ -128,16 +139,16 @@ impl Paths {
         let filling = self.filling(rule.choice(), target.path, asked.head.host());
         // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
         let is_filled = Cell::new(false);
-        let encode = |text| {
+        let encode = |text, before: &str| {
             is_filled.set(true);
-            Cow::Owned(percent_encode_path(text))
+            in_location(text, before)
         };
         let word = |word: &FieldPart| {
             let (text, is_own) = words().in_url(word);
             is_filled.set(is_filled.get() || !is_own);
             text
         };
-        let mut location = filling.fill(&rule.to, encode, word).ok_or(400_u16)?;
+        let mut location = filling.fill(rule.to.pieces(), encode, word).ok_or(400_u16)?;
         if target.has_encoded_slash && is_filled.get() {
             return Err(400.into());
         }
@@ -151,17 +162,35 @@ impl Paths {
         Ok(Some(redirect(rule.status, &location, configured)))
     }
 
-    /// The path to look for in place of this one; none if there is none.
+    /// What to look for in place of this target; none if there is nothing.
     ///
     /// # Errors
-    /// 404 if what was filled in makes it a path that no file can have.
-    pub fn rewritten(&self, path: &str) -> Result<Option<String>, HttpError> {
-        let Some(rule) = self.rewrites.first(path, |_| true) else { return Ok(None) };
-        let filling = self.filling(rule.choice(), path, None);
+    /// 404 if what was filled in makes it a path that no file can have, 400 if a slash that stays encoded would get into its query.
+    pub fn rewritten(&self, target: Target<'_>) -> Result<Option<Rewritten>, HttpError> {
+        let Some(rule) = self.rewrites.first(target.path, |_| true) else { return Ok(None) };
+        let stays = rule.stay;
+        let filling = self.filling(rule.choice(), target.path, None);
         // A rewrite has no such words.
         let no_word = |_: &FieldPart| String::new();
-        let rewritten = filling.fill(&rule.to, Cow::Borrowed, no_word).ok_or(404_u16)?;
-        if is_normal(&rewritten) { Ok(Some(rewritten)) } else { Err(404.into()) }
+        let mut parts = rule.to.pieces().split(|piece| *piece == Piece::Query);
+        let as_it_is = |text, _: &str| Cow::Borrowed(text);
+        let path = filling.fill(parts.next().unwrap_or_default(), as_it_is, no_word);
+        let path = path.filter(|path| is_normal(path)).ok_or(404_u16)?;
+        let Some(own) = parts.next() else {
+            return Ok(Some(Rewritten { path, query: None, stays }));
+        };
+        let is_filled = own.iter().any(|piece| !matches!(piece, Piece::Text(_)));
+        if target.has_encoded_slash && is_filled {
+            return Err(400.into());
+        }
+        let encoded = |text, _: &str| Cow::Owned(percent_encode_path(text));
+        let mut query = filling.fill(own, encoded, no_word).ok_or(404_u16)?;
+        let sent = target.query.filter(|sent| parts.next().is_none() && !sent.is_empty());
+        if let Some(sent) = sent {
+            query.push_str(if query.is_empty() { "" } else { "&" });
+            query.push_str(sent);
+        }
+        Ok(Some(Rewritten { path, query: Some(query), stays }))
     }
 
     fn filling<'f>(
@@ -184,9 +213,17 @@ pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Opti
     if !leads_somewhere(to, || &words) {
         return None;
     }
-    let location =
-        filling.fill(to, |text| Cow::Owned(percent_encode_path(text)), |word| words.in_url(word).0);
+    let location = filling.fill(to.pieces(), in_location, |word| words.in_url(word).0);
     location.filter(|location| !location.is_empty() && !location.starts_with("//"))
+}
+
+/// What a request fills in as a URL has it behind what is before it: in a path as it may stand there, in a query so that it ends no
+/// argument and begins none.
+fn in_location<'f>(text: &'f str, before: &str) -> Cow<'f, str> {
+    Cow::Owned(match before.contains('?') {
+        true => percent_encode_path(text),
+        false => percent_encode_segments(text),
+    })
 }
 
 /// False where a redirect is a word alone, and its map says nothing, or a client nothing that is a path.
@@ -228,31 +265,44 @@ impl<R: Clone> Rules<R> {
 }
 
 impl<'f> Filling<'f> {
-    /// The text of a template; none if something is not there to fill it in.
+    /// The text of a template; none if something is not there to fill it in. `encode` gets what is filled in, and what is before it.
     fn fill(
         &self,
-        template: &Template,
-        encode: impl Fn(&'f str) -> Cow<'f, str>,
+        pieces: &[Piece],
+        encode: impl Fn(&'f str, &str) -> Cow<'f, str>,
         word: impl Fn(&FieldPart) -> String,
     ) -> Option<String> {
         let mut text = String::new();
-        for piece in template.pieces() {
-            match piece {
-                Piece::Text(written) => text.push_str(written),
-                Piece::Path => text.push_str(&encode(self.path)),
+        for piece in pieces {
+            let filled = match piece {
+                Piece::Text(written) => {
+                    text.push_str(written);
+                    continue;
+                }
+                Piece::Path => self.path,
                 Piece::Rest => {
                     let rest = self.path.strip_prefix(self.beginning)?;
                     // Right behind a host it would go on with the host.
                     if ends_with_host(&text) && !rest.is_empty() && !rest.starts_with('/') {
                         return None;
                     }
-                    text.push_str(&encode(rest));
+                    rest
                 }
-                Piece::Host => text.push_str(self.host?),
-                Piece::Capture(number) => text.push_str(&encode(self.captured.numbered(*number)?)),
-                Piece::Word(part) => text.push_str(&word(part)),
-                Piece::Named(name) => text.push_str(&encode(self.captured.named(name)?)),
-            }
+                Piece::Host => {
+                    text.push_str(self.host?);
+                    continue;
+                }
+                Piece::Capture(number) => self.captured.numbered(*number)?,
+                Piece::Word(part) => {
+                    text.push_str(&word(part));
+                    continue;
+                }
+                Piece::Named(name) => self.captured.named(name)?,
+                // Both of its sides are filled by themselves.
+                Piece::Query => return None,
+            };
+            let encoded = encode(filled, &text);
+            text.push_str(&encoded);
         }
         Some(text)
     }

@@ -52,7 +52,7 @@ fn tried_path(
             Piece::Path => below,
             Piece::Capture(number) => captures?.get(number + 1)?,
             Piece::Named(name) => captures?.named(name)?,
-            Piece::Rest | Piece::Host | Piece::Word(_) => return None,
+            Piece::Rest | Piece::Host | Piece::Word(_) | Piece::Query => return None,
         };
         // A path that ends with a slash goes on with one.
         let text = if path.ends_with('/') { text.trim_start_matches('/') } else { text };

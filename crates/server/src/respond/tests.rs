@@ -10,6 +10,7 @@ mod folders;
 mod guard;
 mod maps;
 mod memory;
+mod pages;
 mod ranges;
 mod rates;
 mod redirects;

@@ -14,9 +14,10 @@ use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
-use crate::guard::Refusal;
+use crate::guard::{CacheControl, Refusal};
 use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
+use crate::redirect::pattern::Rewritten;
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::before::{Before, Beforehand};
@@ -47,7 +48,7 @@ pub(super) enum Failure {
 /// What came of asking a route.
 pub(super) enum Step {
     Answer(Answer),
-    /// The path belongs to another route.
+    /// What is looked for belongs to another route.
     Elsewhere(String),
 }
 
@@ -72,15 +73,16 @@ impl<'s> Start<'s> {
 
 impl Site {
     /// Asks what comes before all routes, and looks for the route then.
-    pub(super) fn ask_before(&self, target: Target<'_>, request: &Request<'_>) -> Start<'_> {
-        let asked = Asked::of(request);
+    pub(super) fn ask_before(&self, request: &mut Request<'_>) -> Start<'_> {
         let mut start = Start::at(None);
         for before in self.before() {
+            let asked = Asked::of(request);
+            let Ok(target) = asked.head.target() else { break };
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
             let outcome = match before.ask(target, asked, self.words(), &self.configured) {
                 Ok(Beforehand::Nothing) => None,
-                Ok(Beforehand::Path(path)) => {
-                    start.path = Some(path);
+                Ok(Beforehand::Rewritten(rewritten)) => {
+                    start.path = Some(take_query(rewritten, request));
                     None
                 }
                 Ok(Beforehand::Redirect(response)) => Some(Ok(response.into())),
@@ -92,9 +94,19 @@ impl Site {
                 return start;
             }
         }
-        start.route = self.route(start.path.as_deref().unwrap_or(target.path), asked);
+        let asked = Asked::of(request);
+        let path = start.path.as_deref().or(asked.head.target().ok().map(|target| target.path));
+        start.route = path.and_then(|path| self.route(path, asked));
         start
     }
+}
+
+/// Gives a request the query that a rule says; the path that is looked for.
+fn take_query(rewritten: Rewritten, request: &mut Request<'_>) -> String {
+    if let Some(query) = rewritten.query {
+        request.head.set_query(query);
+    }
+    rewritten.path
 }
 
 /// True if the path has an encoded slash that this route does not take: not all servers would read it alike.
@@ -116,13 +128,22 @@ pub(super) fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'
     }
 }
 
-/// Answers a request, and says which route did. Its first route was asked for what it has ready.
+/// What came of a request that went from route to route.
+pub(super) struct Outcome<'s> {
+    pub(super) answer: Answer,
+    /// The route that the request came to, whose log has it.
+    pub(super) route: Option<&'s Route>,
+    /// The route whose fields and times the answer has: another one where that answers in place of an error.
+    pub(super) said_by: Option<&'s Route>,
+}
+
+/// Answers a request. Its first route was asked for what it has ready.
 pub(super) async fn respond_slowly<'s>(
     responder: &Responder,
     site: &'s Site,
     start: Start<'s>,
     request: &mut Request<'_>,
-) -> (Answer, Option<&'s Route>) {
+) -> Outcome<'s> {
     let Start { mut route, mut path, mut begun, outcome } = start;
     let (mut held, mut notes) = (Held::default(), LogNotes::default());
     // Of the answer as a whole: a page of its error waits no longer.
@@ -133,10 +154,13 @@ pub(super) async fn respond_slowly<'s>(
         route = None;
     }
     let mut is_first = true;
+    // Whoever was not let in on the way sees nothing of where it led.
+    let mut control = None;
     for _ in 0..STEPS_MAX {
         if outcome.is_some() {
             break;
         }
+        control = control.max(cache_control(route, false));
         let place = Place { route, path: path.as_deref(), is_first };
         let step = place.ask(responder, site, request, begun.take(), &mut held, &mut notes).await;
         match step {
@@ -151,7 +175,6 @@ pub(super) async fn respond_slowly<'s>(
     if responder.forgets_notes.get() {
         notes = LogNotes::default();
     }
-    let is_kept_out = matches!(outcome, Some(Err(Failure::Refused(_))));
     let outcome = match outcome {
         Some(Ok(Step::Answer(answer))) => intercepted(site, route, answer),
         Some(Ok(Step::Elsewhere(_))) | None => {
@@ -161,16 +184,23 @@ pub(super) async fn respond_slowly<'s>(
         Some(Err(Failure::Error(error))) => Err(error),
         Some(Err(Failure::Refused(refusal))) => {
             notes.refusal = Some(refusal.reason);
+            control = control.max(cache_control(route, true));
             Err(refusal.error)
         }
     };
-    let mut answer = match outcome {
-        Ok(answer) => answer,
+    let (mut answer, said_by) = match outcome {
+        Ok(answer) => (answer, route),
         Err(error) => Box::pin(of_error((&error, deadline), responder, site, route, request)).await,
     };
+    if !same(said_by, route) {
+        control = control.max(cache_control(said_by, false));
+    }
     let guard = route.and_then(Route::guard);
-    if let (Some(guard), Some(response)) = (guard, answer.response_mut()) {
-        guard.finish(&request.head, is_kept_out, response);
+    if let Some(response) = answer.response_mut() {
+        control.inspect(|control| control.say(response));
+        // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
+        let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
+        own.or(guard).inspect(|guard| guard.add_cors(&request.head, response));
     }
     let is_noted = guard.is_some()
         || notes.upstream.is_some()
@@ -186,23 +216,32 @@ pub(super) async fn respond_slowly<'s>(
         }
         Answer::Nothing(nothing) => nothing.notes = notes,
     }
-    (answer, route)
+    Outcome { answer, route, said_by }
 }
 
-/// The answer in place of an error: what the operator says, or a page.
-async fn of_error(
+/// What a route tells caches of its responses, or of what it refuses.
+fn cache_control(route: Option<&Route>, is_refused: bool) -> Option<CacheControl> {
+    route.and_then(Route::guard).and_then(|guard| guard.cache_control(is_refused))
+}
+
+fn same(one: Option<&Route>, other: Option<&Route>) -> bool {
+    one.map(std::ptr::from_ref) == other.map(std::ptr::from_ref)
+}
+
+/// The answer in place of an error: what the operator says, or a page; and the route that gives it.
+async fn of_error<'s>(
     (error, deadline): (&HttpError, DiskDeadline),
     responder: &Responder,
-    site: &Site,
-    route: Option<&Route>,
+    site: &'s Site,
+    route: Option<&'s Route>,
     request: &mut Request<'_>,
-) -> Answer {
-    if let Some(answer) = in_place_of(error, responder, site, route, request).await {
-        return answer;
+) -> (Answer, Option<&'s Route>) {
+    if let Some(answered) = in_place_of(error, responder, site, route, request).await {
+        return answered;
     }
     let page = own_page(&responder.files, site, route, error.status, deadline).await;
     let page = page.unwrap_or_else(|| ErrorPage::plain(error.status, &request.client.request_id));
-    error_page::response(error, page, configured_of(site, route)).into()
+    (error_page::response(error, page, configured_of(site, route)).into(), route)
 }
 
 /// A route, and the path by which it was found.
@@ -269,8 +308,7 @@ impl Place<'_> {
     ) -> Result<Step, Failure> {
         let head = &request.head;
         let target = head.target().map_err(|error| error.status())?;
-        let asked_path = target.path;
-        let target = Target { path: self.path.unwrap_or(asked_path), ..target };
+        let target = Target { path: self.path.unwrap_or(target.path), ..target };
         let mut rewritten = None;
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let configured = configured_of(site, Some(route));
@@ -278,11 +316,17 @@ impl Place<'_> {
             if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
-            rewritten = paths.rewritten(target.path)?;
+            rewritten = paths.rewritten(target)?;
         }
+        let stays = rewritten.as_ref().is_some_and(|it| it.stays);
+        // What is looked for is another's then, and what was asked for has to be of this route in any reading.
+        if stays && !is_whole_of(site, route, target.path, Asked::of(request)) {
+            return Err(400.into());
+        }
+        let rewritten = rewritten.map(|rewritten| take_query(rewritten, request));
         if let Some(path) = &rewritten {
             let owner = site.route(path, Asked::of(request));
-            if !owner.is_some_and(|it| std::ptr::eq(it, route)) {
+            if !stays && !owner.is_some_and(|it| std::ptr::eq(it, route)) {
                 return Ok(Step::Elsewhere(rewritten.unwrap_or_default()));
             }
             if let Some(guard) = route.guard() {
@@ -290,8 +334,13 @@ impl Place<'_> {
             }
         }
         let path = rewritten.as_deref().or(self.path);
-        let target = Target { path: path.unwrap_or(asked_path), ..target };
-        if route.proxy().is_some() && !is_whole_of(site, route, target.path, Asked::of(request)) {
+        let head = &request.head;
+        let target = head.target().map_err(|error| error.status())?;
+        let target = Target { path: path.unwrap_or(target.path), ..target };
+        if !stays
+            && route.proxy().is_some()
+            && !is_whole_of(site, route, target.path, Asked::of(request))
+        {
             return Err(400.into());
         }
         if head.is_extended_connect() && route.proxy().is_none() {

@@ -8,7 +8,7 @@ use kettle_http::target::Target;
 use super::conditions;
 use crate::error_page::HttpError;
 use crate::fixed::Fixed;
-use crate::redirect::pattern::Paths;
+use crate::redirect::pattern::{Paths, Rewritten};
 use crate::response::{ConfiguredFields, Response};
 use crate::words::{Asked, WordSource};
 
@@ -25,8 +25,8 @@ pub struct Before {
 pub enum Beforehand {
     /// The site goes on.
     Nothing,
-    /// The site goes on with another path.
-    Path(String),
+    /// The site goes on with another path, and perhaps another query.
+    Rewritten(Rewritten),
     /// The client is sent elsewhere.
     Redirect(Response),
     /// This is the answer.
@@ -74,8 +74,8 @@ impl Before {
             if let Some(response) = paths.redirect(target, asked, words, configured)? {
                 return Ok(Beforehand::Redirect(response));
             }
-            if let Some(path) = paths.rewritten(target.path)? {
-                return Ok(Beforehand::Path(path));
+            if let Some(rewritten) = paths.rewritten(target)? {
+                return Ok(Beforehand::Rewritten(rewritten));
             }
         }
         Ok(fixed.as_ref().map_or(Beforehand::Nothing, |fixed| Beforehand::Fixed(Arc::clone(fixed))))

@@ -27,6 +27,7 @@ const BOTH: &[&str] = &[
     "rate_limit",
     "cors",
     "signed_urls",
+    "mark_private",
     "headers",
     "access_log",
 ];

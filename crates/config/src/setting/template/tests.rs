@@ -42,11 +42,37 @@ fn no_request_decides_about_the_host() {
 
 #[test]
 fn a_rewritten_path_is_a_path() {
-    for text in ["/a{rest}", "/a b/é/{1}", "/{page}", "/100%"] {
+    for text in ["/a{rest}", "/a b/é/{1}", "/{page}", "/100%", "/a?b={1}&c", "/a?", "/a?b=1?"] {
         assert!(read_rewritten_path(text).is_ok(), "{text}");
     }
-    for text in ["a", "/a?b", "/a\\b", "/{host}", "{path}", "/\0"] {
+    for text in [
+        "a",
+        "/a\\b",
+        "/{host}",
+        "{path}",
+        "/\0",
+        "/a#b",
+        "?b",
+        "/a?b c",
+        "/a?b?c",
+        "/a?{host}",
+        "/a?#",
+    ] {
         assert!(read_rewritten_path(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_rewrite_may_say_a_query() {
+    let text = |text: &str| Piece::Text(text.into());
+    for (written, pieces) in [
+        ("/a", vec![text("/a")]),
+        ("/a?", vec![text("/a"), Piece::Query, Piece::Query]),
+        ("/a?b={1}", vec![text("/a"), Piece::Query, text("b="), Piece::Capture(0)]),
+        ("/a?b?", vec![text("/a"), Piece::Query, text("b"), Piece::Query]),
+    ] {
+        let template = read_rewritten_path(written).map_err(|wrong| wrong.why).unwrap();
+        assert_eq!(template.pieces(), pieces, "{written}");
     }
 }
 

@@ -40,6 +40,25 @@ fn nothing_that_was_sent_is_encoded_anew() {
     }
 }
 
+#[test]
+fn a_query_that_a_rule_made_takes_the_place_of_what_was_sent() {
+    for (raw, rewritten, query, expected) in [
+        ("/a?b", None, Some("c"), "/a?c"),
+        ("/a", None, Some("c=/?"), "/a?c=/?"),
+        ("/a?b", None, None, "/a"),
+        ("/a?", None, None, "/a"),
+        ("/a/../x//y?b", None, Some("c"), "/x/y?c"),
+        ("//x?b", None, None, "//x"),
+        ("/a%20b?b", Some("/z/a b"), Some("c"), "/z/a%20b?c"),
+        ("https://b.example/a?b", None, Some("c"), "/a?c"),
+    ] {
+        let target = target(raw).unwrap();
+        let target = Target { path: rewritten.unwrap_or(target.path), query, ..target };
+        let passed = reference(target, raw, SlashRuns::AS_SENT);
+        assert_eq!(passed.as_deref(), Some(expected), "{raw}");
+    }
+}
+
 /// A server that compares paths as they are finds no other route's, and none takes the first segment for a host.
 #[test]
 fn slashes_in_a_row_are_one_in_front_of_the_first_segments() {

@@ -54,20 +54,33 @@ fn streams_have_backends_of_their_own() {
 
 /// What is written in a location whose requests are passed on, or beside it, and the routes that are left.
 #[test]
-fn a_backend_is_not_asked_for_another_query() {
+fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
     let api = |own: &str| format!("location /api/ {{ {own} proxy_pass http://127.0.0.1:1; }}");
     for (words, expected) in [
-        (api("rewrite ^/api/item/(.*)$ /api/index?item=$1 break;"), "/open/* /api/*! / =/api->301"),
-        (api("rewrite ^/api/item/(.*)$ /api/x/$1? break;"), "/open/* /api/*! / =/api->301"),
+        (
+            api("rewrite ^/api/item/(.*)$ /api/index?item=$1 break;"),
+            "/open/* /api/*(^/api/item/(.*)$)->> / =/api->301",
+        ),
+        (
+            api("rewrite ^/api/item/(.*)$ /api/x/$1? break;"),
+            "/open/* /api/*(^/api/item/(.*)$)->> / =/api->301",
+        ),
+        (
+            api("rewrite ^/api/item/(.*)$ /open/x?i=$1 break;"),
+            "/open/* /api/*(^/api/item/(.*)$)=>> / =/api->301",
+        ),
         (
             api("rewrite ^/api/a/(.*)$ /api/b/$1 break;"),
             "/open/* /api/*(^/api/a/(.*)$)->> / =/api->301",
         ),
         (api("rewrite ^/api/a/(.*)$ /open/$1 break;"), "/open/* /api/a/*> /api/*> / =/api->301"),
-        ("rewrite ^/api/item/(.*)$ /api/index?item=$1 last;".to_owned() + &api(""), "/!"),
+        (
+            "rewrite ^/api/item/(.*)$ /api/index?item=$1 last;".to_owned() + &api(""),
+            "|(^/api/item/(.*)$)-> /open/* /api/*> / =/api->301",
+        ),
         (
             "location ~ ^/api/item/.*$ { rewrite ^ /api/index?item=1 last; }".to_owned() + &api(""),
-            "/open/* /api/*> ~^/api/item/.*$! / =/api->301",
+            "/open/* /api/*> ~^/api/item/.*$-> / =/api->301",
         ),
     ] {
         left(&[(&words, expected)]);

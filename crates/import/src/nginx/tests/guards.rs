@@ -226,8 +226,8 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location /b/ { internal; proxy_pass http://a; }", "/open/* @/b/*> / =/b->301"),
         ("location /b/ { proxy_pass http://$a; }", "/open/* /b/*! / =/b->301"),
         ("location /b/ { set $a http://a; proxy_pass $a; }", "/open/* /b/*> / =/b->301"),
-        ("location /b/ { set $a http://a; proxy_pass $a/fixed; }", "/open/* /b/*! / =/b->301"),
-        ("set $a http://a; location /b/ { proxy_pass $a/fixed; }", "/open/* /b/*! / =/b->301"),
+        ("location /b/ { set $a http://a; proxy_pass $a/fixed; }", "/open/* /b/*=>> / =/b->301"),
+        ("set $a http://a; location /b/ { proxy_pass $a/fixed; }", "/open/* /b/*=>> / =/b->301"),
         ("location /b/ { proxy_pass http://a/; }", "/open/* /b/*> / =/b->301"),
         ("location /b/ { proxy_pass http://a/b/; }", "/open/* /b/*> / =/b->301"),
         (
@@ -258,7 +258,7 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ("location = /b { proxy_pass http://a/b; }", "/open/* =/b> /"),
         ("location = /b { proxy_pass http://a/c; }", "/open/* =/b> /"),
         ("location /b { proxy_pass http://a/c%2fd; }", "/open/* /b*! /"),
-        ("location ~ ^/b/(.*)$ { proxy_pass http://a/$1; }", "/open/* ~^/b/(.*)$! /"),
+        ("location ~ ^/b/(.*)$ { proxy_pass http://a/$1; }", "/open/* ~^/b/(.*)$=>> /"),
         ("location = /b/ { proxy_pass http://a; }", "/open/* =/b/> / =/b->301"),
         ("location = /b { internal; proxy_pass http://a; }", "/open/* @=/b> /"),
         (

@@ -35,7 +35,7 @@ fn a_page_for_errors_is_what_its_place_answers() {
             "{ \"404\" = { route = \"/e.html\" } }",
         ),
         ("error_page 404 /$host.html;", "`error_page 404 /$host.html` is not carried over"),
-        ("error_page 302 /e.html;", "`error_page 302 /e.html` is not carried over"),
+        ("error_page 302 /e.html;", "{ \"302\" = { route = \"/e.html\" } }"),
     ] {
         let made = imported(&server(&format!("root /srv; {words}")));
         assert!(made.toml.contains(expected), "{words}\n{}", made.toml);

@@ -112,28 +112,34 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/open/* /th* /th*~\\.a$? /"),
         (
             "location /th { location ~ \\.a$ { rewrite ^ /there/key break; } }",
-            "/open/* /th* /th*~\\.a$! /",
+            "/open/* /th* /th*~\\.a$=> /",
         ),
         ("location /th { location ~ \\.a$ { expires 1h; } }", "/open/* /th* /th*~\\.a$ /"),
         ("location /th/ { location ~ \\.a$ { deny all; } }", "/open/* /th/* /th/*~\\.a$:403 /"),
         // Another file answers where nginx does not come to the rewrite.
         (
             "location ~ ^/(u|x) { } location /x/ { rewrite ^ /there/key break; }",
-            "/open/* /x/*! ~^/(u|x) /",
+            "/open/* /x/*=> ~^/(u|x) /",
         ),
-        ("location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }", "/open/* /x/*! ~^/u /"),
-        ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/open/* ^/x/*! ~x /"),
+        (
+            "location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }",
+            "/open/* /x/*=> ~^/u /",
+        ),
+        (
+            "location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }",
+            "/open/* ^/x/*=> ~x /",
+        ),
         (
             "location ~ \\.a$ { } location /x/ { rewrite ^/x/(.*)$ /x/b/$1 break; }",
             "/open/* /x/*:404 ~\\.a$ /",
         ),
         (
             "location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }",
-            "/open/* ~\\.a$ ~^/x! /",
+            "/open/* ~\\.a$ ~^/x=> /",
         ),
         (
             "location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }",
-            "/open/* ~^/x! ~\\.a$ /",
+            "/open/* ~^/x=> ~\\.a$ /",
         ),
         (
             "location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }",
@@ -142,7 +148,7 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         // A rewrite leads to a file that another route has.
         (
             "location / { rewrite ^ /there/key break; } location = /there/key { deny all; }",
-            "/open/* /! =/there/key:403",
+            "/open/* /=> =/there/key:403",
         ),
         // What `^~` says is not for a location within.
         (

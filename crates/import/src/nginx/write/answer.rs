@@ -141,16 +141,27 @@ pub(super) fn rewritten(
         rule.keeps_query |= !drops_query;
         return Ok((rule, flag, is_whole));
     }
-    let (to, keeps_query) = words(&target, &known).ok_or(TARGET)?;
-    // The query stays that of the client.
-    if to.contains('?') || drops_query && !keeps_query {
+    let to = rewritten_to(&target, drops_query, &known)?;
+    let origin = directive.origin.clone();
+    let rule = Rule { regex, to, status: None, keeps_query: true, stays: false, origin };
+    Ok((rule, flag, is_whole))
+}
+
+/// What is looked for in place of a path, with the query that goes before the client's; a `?` at its end drops that.
+pub(super) fn rewritten_to(
+    target: &str,
+    drops_query: bool,
+    known: &Known<'_>,
+) -> Result<String, &'static str> {
+    let (mut to, keeps_query) = words(target, known).ok_or(TARGET)?;
+    // What adds the client's query at the end adds it once here.
+    if to.contains('?') && keeps_query {
         return Err(QUERY);
     }
-    if !Template::is_rewritten_path(&to) {
-        return Err(TARGET);
+    if drops_query && !keeps_query {
+        to.push('?');
     }
-    let origin = directive.origin.clone();
-    Ok((Rule { regex, to, status: None, keeps_query: true, origin }, flag, is_whole))
+    if Template::is_rewritten_path(&to) { Ok(to) } else { Err(TARGET) }
 }
 
 /// Where a directive leads all requests, and with which status.
@@ -183,7 +194,8 @@ fn redirect(
 ) -> Option<Rule> {
     let (to, keeps_query) = words(target, known)?;
     let origin = directive.origin.clone();
-    let rule = Rule { regex, to, status: Some(status), keeps_query, origin };
+    let stays = false;
+    let rule = Rule { regex, to, status: Some(status), keeps_query, stays, origin };
     Template::is_destination(&rule.to).then_some(rule)
 }
 
@@ -236,6 +248,7 @@ const UNKNOWN: &str = "kettle has no such answer";
 const VARIABLES: &str = "what is answered is the same for all requests";
 const TARGET: &str = "a redirect or a rewrite of kettle cannot say that";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it";
-const QUERY: &str = "kettle changes paths, and leaves the query as it is";
+const QUERY: &str =
+    "the query that a rewrite says is followed by the client's, and by nothing else";
 /// As kettle has it.
 const BODY_BYTES_MAX: usize = 64 * 1024;

@@ -55,6 +55,9 @@ impl Writer<'_> {
             return Ok(none(route));
         };
         let mut root = root;
+        if route.rules.iter().any(|it| it.stays) && root.directive.name == "alias" {
+            return Err(Shut { directive: root.directive, why: ELSEWHERE });
+        }
         if let Some(by) = route.replaced.take() {
             let is_text = matches!(&route.key.place, Place::Text(text) if text.ends_with('/'));
             let is_plain = by.ends_with('/') && !root.strips && root.path.is_none();

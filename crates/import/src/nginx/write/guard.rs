@@ -27,6 +27,9 @@ impl Writer<'_> {
             }
             _ => settings.extend(password),
         }
+        // nginx tells caches nothing of guards.
+        let unmarked = settings.first().map(|(_, _, origin)| origin.clone());
+        settings.extend(unmarked.map(|origin| ("mark_private", "false".to_owned(), origin)));
         Ok(settings)
     }
 

@@ -241,7 +241,7 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let key = Key { place: Place::Exact(folder.to_owned()), regex: None, is_first: false };
     let (status, origin) = (Some(301), directive.origin.clone());
     let answer = if Template::is_destination(&to) { Answer::Rules } else { Answer::Closed };
-    let rule = Rule { regex: None, to, status, keeps_query: true, origin };
+    let rule = Rule { regex: None, to, status, keeps_query: true, stays: false, origin };
     let rules = if answer == Answer::Rules { vec![rule] } else { Vec::new() };
     let is_passed = spot.is_asked() && !is_taken;
     is_passed.then(|| Route { rules, ..Route::new(&key, answer, &directive.origin) })

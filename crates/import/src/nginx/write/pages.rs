@@ -20,7 +20,7 @@ impl Writer<'_> {
         for page in &all {
             let Some((codes, target)) = target_of(page, scope) else {
                 let message = format!("`{}` is not carried over", spoken(page));
-                let help = "`error_pages` lead errors from 400 on to a path, or elsewhere";
+                let help = "`error_pages` lead errors to a path, or elsewhere";
                 self.output.warn(&page.origin, message, help);
                 continue;
             };
@@ -77,7 +77,7 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         Some((status, codes)) if status.starts_with('=') => (status.strip_prefix('='), codes),
         _ => (None, before),
     };
-    let is_error = |code: &String| code.parse::<u16>().is_ok_and(|code| (400..600).contains(&code));
+    let is_error = |code: &String| code.parse::<u16>().is_ok_and(|code| (300..600).contains(&code));
     let codes: Vec<String> = codes.iter().filter(|code| is_error(code)).cloned().collect();
     // With `=` alone it is that of the page.
     let status = match status {

@@ -1,18 +1,19 @@
 //! `proxy_pass` of a location as a route with a backend.
 
-use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
+use kettle_config::{Expression, Origin, Template, is_own_header, is_own_request_header, quoted};
 
 use super::Writer;
+use super::answer::{Known, rewritten_to};
 use super::place::Spot;
-use super::route::{Answer, Place, Route, Setting, spoken};
+use super::route::{Answer, Place, Route, Rule, Setting, spoken};
 use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::scope::Scope;
+use crate::nginx::scope::{Scope, WHOLE_PATH};
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{field, field_at};
+use crate::nginx::variables::{Said, field, field_at};
 
 /// What a `proxy_pass` says.
 struct Pass<'t> {
@@ -39,15 +40,20 @@ impl Writer<'_> {
         }
         let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
         let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
-        let path = replaced(&pass, directive, &route, spot)?;
-        if path.is_some() && is_moved {
+        let whole = whole_path(&pass, directive, &route, spot)?;
+        let path = match whole {
+            Some(_) => None,
+            None => replaced(&pass, directive, &route, spot)?,
+        };
+        if (path.is_some() || whole.is_some()) && is_moved {
             return Err(Shut { directive, why: PATHS });
         }
         route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
         route.origin = directive.origin.clone();
         let origin = &directive.origin;
         route.settings = Vec::new();
-        let keeps_path = path.is_none();
+        let keeps_path = path.is_none() && whole.is_none();
+        route.rules.extend(whole);
         if let Some((strips, added)) = path {
             let strips = strips.then(|| ("strip_prefix", "true".to_owned(), origin.clone()));
             route.settings.extend(strips);
@@ -219,8 +225,32 @@ fn read(text: &str) -> Option<Pass<'_>> {
             rest.split_at_checked(end.unwrap_or(rest.len()))?
         }
     };
-    let is_plain = !text.contains(['{', '}']) && !to.contains('$') && !to.is_empty();
+    let has_braces = text.trim_end_matches(WHOLE_PATH).contains(['{', '}']);
+    let is_plain = !has_braces && !to.contains('$') && !to.is_empty();
     is_plain.then_some(Pass { is_tls, to, path })
+}
+
+/// The rule for a path in which variables stand: it takes the place of all that was asked for, the query as well.
+fn whole_path<'t>(
+    pass: &Pass<'_>,
+    directive: &'t Directive,
+    route: &Route,
+    spot: &Spot<'_>,
+) -> Result<Option<Rule>, Shut<'t>> {
+    let path = pass.path.strip_suffix(WHOLE_PATH);
+    let is_plain = path.is_none() && !pass.path.contains('$');
+    let path = path.unwrap_or(pass.path);
+    if is_plain || route.replaced.is_some() || path.ends_with("$request_uri") {
+        return Ok(None);
+    }
+    let (said, expression) = (Said::new(), spot.key.regex.as_ref());
+    let expression = expression.and_then(|it| Expression::new(it).ok());
+    let known =
+        Known { said: &said, scheme: None, expression: expression.as_ref(), is_path: false };
+    let to = rewritten_to(path, true, &known).map_err(|_| Shut { directive, why: PATHS })?;
+    let origin = directive.origin.clone();
+    let rule = Rule { regex: None, to, status: None, keeps_query: true, stays: true, origin };
+    Ok(Some(rule))
 }
 
 /// What servers are sent in place of the path: whether the text of the place is taken off, and what is put before; nothing where
@@ -239,12 +269,12 @@ fn replaced<'t>(
     }
     if let Some(added) = by.strip_suffix("$request_uri").filter(|_| route.replaced.is_none()) {
         let is_plain = Template::is_rewritten_path(added) && !added.ends_with('/');
-        return match added.is_empty() || is_plain && !added.contains(['$', '%']) {
+        return match added.is_empty() || is_plain && !added.contains(['$', '%', '?']) {
             true => Ok((!added.is_empty()).then(|| (false, Some(added.to_owned())))),
             false => Err(shut),
         };
     }
-    if by.contains(['$', '%', '{', '}']) || !Template::is_rewritten_path(by) {
+    if by.contains(['$', '%', '{', '}', '?']) || !Template::is_rewritten_path(by) {
         return Err(shut);
     }
     let added = Some(by.to_owned()).filter(|it| it != "/");

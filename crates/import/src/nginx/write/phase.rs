@@ -187,7 +187,10 @@ impl Writer<'_> {
             Flag::None if decides => return Err(shut(GOES_ON)),
             Flag::Break if decides && !is_whole => return Err(shut(GOES_ON)),
             Flag::Break if !stays(&rule, found) => {
-                let replaced = beginning(&rule, found).ok_or(shut(OUTSIDE))?;
+                let Some(replaced) = beginning(&rule, found) else {
+                    way.rules.push(Rule { stays: true, ..rule });
+                    return Ok(false);
+                };
                 let is_all = replaced.0 == found.spot.key;
                 let mut own = way.clone();
                 own.replaced = Some(replaced);
@@ -367,11 +370,12 @@ impl Writer<'_> {
 
 /// True if what a rewrite leads to is answered by the same place, whatever fits.
 fn stays(rule: &Rule, found: &Found<'_, '_>) -> bool {
-    if !rule.to.contains('{') {
-        let owner = found.spots.owner(&rule.to).and_then(|it| found.spots.all.get(it));
+    let path = rule.to.split('?').next().unwrap_or_default();
+    if !path.contains('{') {
+        let owner = found.spots.owner(path).and_then(|it| found.spots.all.get(it));
         return owner.is_some_and(|it| it.key == found.spot.key);
     }
-    let beginning = rule.to.split('{').next().unwrap_or_default();
+    let beginning = path.split('{').next().unwrap_or_default();
     let (Place::Text(own) | Place::Exact(own)) = &found.spot.key.place else { return false };
     let is_alone = found.spots.all.iter().all(|it| match (&it.key.place, &it.key.regex) {
         (Place::Any, _) => found.spot.key.is_first,
@@ -389,7 +393,7 @@ fn beginning(rule: &Rule, found: &Found<'_, '_>) -> Option<(Key, String)> {
     let (Place::Text(own) | Place::Prefix(own) | Place::Exact(own)) = &key.place else {
         return None;
     };
-    if key.regex.is_some() {
+    if key.regex.is_some() || rule.to.contains('?') {
         return None;
     }
     let Some(regex) = &rule.regex else {
@@ -434,7 +438,6 @@ const DECIDES: [&str; 3] = ["if", "return", "rewrite"];
 const TOO_MANY: &str = "there are too many ways through its conditions";
 const ORDER: &str = "a route of kettle redirects first, and rewrites then";
 const GOES_ON: &str = "what follows is asked of the path that it leads to, or not at all";
-const OUTSIDE: &str = "the location of the path that it leads to would answer";
 const OF_SERVER: &str = "conditions of a whole server choose no files";
 const NAMED: &str = "a location without a path answers for a whole server";
 /// Routes of one place.

@@ -66,7 +66,7 @@ async fn no_request_is_sent_to_another_host() {
         ("/old/%0d%0aset-cookie:x", "refused"),
         ("/old/%5cevil.test", "refused"),
         ("/old%2f%2fevil.test", "refused"),
-        ("/old:evil@x", "/%3Aevil%40x"),
+        ("/old:evil@x", "/:evil@x"),
         ("/old/%3f%23", "/%3F%23"),
         ("/old%e2%80%ae", "/%E2%80%AE"),
     ] {

@@ -5,7 +5,7 @@ use kettle_config::{Located, parse};
 use super::stage::{Reply, Server, Stage};
 
 /// A server whose site has these settings. Folders are those of the stage: `root` and `root/b`.
-fn server(settings: &str) -> Server {
+pub(super) fn server(settings: &str) -> Server {
     let stage = Stage::new()
         .file("a.html", "a")
         .file("b/index.html", "b")
@@ -125,6 +125,39 @@ async fn a_condition_chooses_and_its_guard_stays() {
     assert_eq!(server.get("/b/;x", &["x-canary: 1"]).await.text(), "canary");
     assert_eq!(server.get("/closed", &[]).await.text(), "open");
     assert_eq!(server.ask("POST", "/closed", &[]).await.status, 403);
+}
+
+/// The path of another route is looked for below this one's folder, and what asks this one is asked.
+#[tokio::test]
+async fn a_rewrite_may_stay_in_its_route() {
+    let server = server(
+        r#"
+        [[site.route]]
+        regex = '^/j/(.*)$'
+        root = "root"
+        rewrite = [{ to = "/b/{1}", stay = true }]
+        deny_files = ["*.php"]
+        [[site.route]]
+        prefix = "/b"
+        deny = ["0.0.0.0/0"]
+        [[site.route]]
+        prefix = "/fixed"
+        root = "b"
+        rewrite = [{ to = "/fixed/x.php", stay = true }]
+        "#,
+    );
+    for (target, status, body) in [
+        ("/b/x.php", 403, ""),
+        ("/j/c/x", 200, "c"),
+        ("/j/x.php", 403, ""),
+        ("/j/none", 404, ""),
+        ("/j/..%2fa.html", 400, ""),
+        ("/j/c/x;/../../a", 404, ""),
+        ("/fixed/any", 200, "php"),
+    ] {
+        let (found, text) = answer(&server, target).await;
+        assert_eq!((found, text.contains(body)), (status, true), "{target}: {text}");
+    }
 }
 
 #[tokio::test]
@@ -326,9 +359,9 @@ async fn errors_lead_to_routes_and_elsewhere() {
         let (found, text) = answer(&server, target).await;
         assert_eq!((found, text.contains(body)), (status, true), "{target}: {text}");
     }
-    // A part of the page is not the page.
+    // The page is sent whole: a range was meant for what is not there.
     let reply = server.get("/nothing", &["range: bytes=0-1"]).await;
-    assert_eq!((reply.status, reply.text().contains("own page")), (404, false));
+    assert_eq!((reply.status, reply.text()), (404, "own page"));
     let reply = server.ask("DELETE", "/a.html", &[]).await;
     assert_eq!((reply.status, reply.header("location")), (303, Some("/allowed/a.html")));
     assert!(reply.header("allow").is_none());

@@ -1,17 +1,17 @@
 //! What the operator says in place of an error.
 
-use kettle_http::Method;
+use kettle_http::h1::framing::BodyFraming;
 
 use super::{Place, Responder, Step, configured_of};
 use crate::error_page::HttpError;
 use crate::redirect::pattern::location_of;
 use crate::redirect::redirect;
 use crate::request::Request;
-use crate::response::{Answer, Held, LogNotes};
+use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Response};
 use crate::route::{Route, Site};
 use crate::words::Asked;
 
-/// A server's own error, where the operator has something in its place.
+/// A server's own answer, where the operator has something in its place. A challenge stays: without it no client knows how to be let in.
 pub(super) fn intercepted(
     site: &Site,
     route: Option<&Route>,
@@ -22,20 +22,26 @@ pub(super) fn intercepted(
             if route.is_some_and(|route| route.intercepts_errors)
                 && site.error_page(route, response.status).is_some() =>
         {
-            Err(response.status.into())
+            let challenges = match response.status {
+                UNAUTHORIZED => response.fields.values(CHALLENGE),
+                _ => Vec::new(),
+            };
+            let fields = challenges.into_iter().map(|value| (CHALLENGE, value)).collect();
+            Err(HttpError { status: response.status, fields })
         }
         answer => Ok(answer),
     }
 }
 
-/// What the operator says in place of an error, if it is a redirect or what a route answers; none if that is an error, too.
-pub(super) async fn in_place_of(
+/// What the operator says in place of an error, if it is a redirect or what a route answers, and that route; none if that is an error,
+/// too.
+pub(super) async fn in_place_of<'s>(
     error: &HttpError,
     responder: &Responder,
-    site: &Site,
-    failed: Option<&Route>,
+    site: &'s Site,
+    failed: Option<&'s Route>,
     request: &mut Request<'_>,
-) -> Option<Answer> {
+) -> Option<(Answer, Option<&'s Route>)> {
     let Some(kettle_config::ErrorPage::Elsewhere(target)) = site.error_page(failed, error.status)
     else {
         return None;
@@ -43,31 +49,46 @@ pub(super) async fn in_place_of(
     if let Some(to) = &target.redirect {
         let status = target.status.unwrap_or(FOUND);
         let location = location_of(to, Asked::of(request), site.words())?;
-        return Some(redirect(status, &location, configured_of(site, failed)).into());
+        return Some((redirect(status, &location, configured_of(site, failed)).into(), failed));
     }
-    // The body of another request was meant for the route that failed.
-    if !matches!(request.head.method(), Method::Get | Method::Head)
-        || !request.body.framing().is_empty()
-    {
-        return None;
-    }
-    let path = target.route.as_deref();
-    let route = site.route(path?, Asked::of(request));
+    let path = target.route.as_deref()?;
+    // As with nginx: the page is asked for by GET, and as a whole. A body was meant for the route that failed.
+    let asked = request.head.begin_page();
+    let framing = request.body.set_framing(BodyFraming::None);
+    let route = site.route(path, Asked::of(request));
     let (mut held, mut notes) = (Held::default(), LogNotes::default());
-    let place = Place { route, path, is_first: false };
+    let place = Place { route, path: Some(path), is_first: false };
     let step = place.ask(responder, site, request, None, &mut held, &mut notes).await;
+    request.head.end_page(asked);
+    request.body.set_framing(framing);
     let Ok(Step::Answer(Answer::Response(mut response))) = step else { return None };
-    // A part of a page, or word that it did not change, is not the page.
     if response.status != OK {
         return None;
     }
     response.status = target.status.unwrap_or(error.status);
+    if response.status != OK {
+        of_another_status(&mut response, configured_of(site, route));
+    }
     for (name, value) in &error.fields {
         response.fields = std::mem::take(&mut response.fields).with_own(name, value);
     }
-    Some(response.into())
+    Some((response.into(), route))
+}
+
+/// Takes away what is not said of a response that is no success: when the page was changed, and the operator's fields for successes.
+fn of_another_status(response: &mut Response, configured: &ConfiguredFields) {
+    let mut fields = std::mem::take(&mut response.fields).without_all("last-modified");
+    fields = fields.without_all("accept-ranges");
+    if response.status >= 400 {
+        let own = configured.names().filter(|name| *name != "vary");
+        fields = own.fold(fields, |fields, name| fields.without_all(name));
+        fields = fields.with_lines(configured.for_errors());
+    }
+    response.fields = fields;
 }
 
 const OK: u16 = 200;
+const UNAUTHORIZED: u16 = 401;
 /// The redirect that says nothing of the method.
 const FOUND: u16 = 302;
+const CHALLENGE: &str = "www-authenticate";
