@@ -135,6 +135,7 @@ const FILES: &[&str] = &[
     "fallback_for_folders",
     "fallback_except",
     "listing",
+    "answer_options",
     "symlinks",
     "dotfiles",
     "precompressed",

@@ -226,6 +226,8 @@ settings! {
         pub fallback_except: Vec<String> = texts(&rules::PATTERN, &[]),
         /// Lists folders without an index file, 1,000 entries a page.
         pub listing: bool = flag(false),
+        /// Says to OPTIONS which methods files take. Without it OPTIONS gets 405, as any method but GET and HEAD does.
+        pub answer_options: bool = flag(true),
         /// What happens at a symbolic link.
         pub symlinks: Symlinks = word(Symlinks::Beneath),
         /// Serves files and folders whose name begins with a dot. Such names are served, and never listed. `/.well-known/` of a

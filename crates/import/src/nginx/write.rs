@@ -24,7 +24,7 @@ mod tls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Diagnostic, Expression, ListenAddress, Origin, quoted};
+use kettle_config::{Diagnostic, Expression, ListenAddress, quoted};
 
 use super::listen::Listen;
 use super::location::unknown_guards;
@@ -39,7 +39,7 @@ use crate::{Imported, Surroundings};
 use guard::networks_of;
 use log::Logs;
 use proxies::{OTHER_CLIENTS, Proxies};
-use route::spoken;
+use route::{Route, spoken};
 use site::ServerBlock;
 
 /// Writes it.
@@ -66,7 +66,7 @@ pub(super) fn write(
         before: Vec::new(),
         depth: 0,
         takes_any_header: false,
-        closed_names: BTreeMap::new(),
+        named_answers: BTreeMap::new(),
         closed: 0,
         logs: Logs::default(),
         proxies: Proxies::default(),
@@ -102,8 +102,8 @@ struct Writer<'s> {
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
-    /// The locations without a path of the site at hand that cannot be carried over, and where something leads there.
-    closed_names: BTreeMap<String, Origin>,
+    /// Of the site at hand: what answers by a path of its own where nothing else does, by that path.
+    named_answers: BTreeMap<String, Route>,
     /// How many places of the site at hand answer 403, and not in nginx.
     closed: usize,
     logs: Logs,

@@ -433,7 +433,7 @@ fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {
 }
 
 fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Answer, HttpError> {
-    let allowed = allow(request.head.method(), configured);
+    let allowed = allow(request.head.method(), configured, true);
     allowed.unwrap_or_else(|| Err(404.into())).map(Answer::from)
 }
 

@@ -28,14 +28,17 @@ fn guards_redirects_and_limits_become_those_of_routes() {
 }
 
 const CARRIED_OVER: &[(&str, &str)] = &[
-    ("allow 10.1.2.3/8; deny all;", "allow = [\"10.0.0.0/8\"]\nmark_private = false\nsymlinks"),
+    (
+        "allow 10.1.2.3/8; deny all;",
+        "allow = [\"10.0.0.0/8\"]\nmark_private = false\nanswer_options = false\nsymlinks",
+    ),
     (
         "deny 10.1.0.0/16; allow 10.0.0.0/8; deny all;",
         "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.1.0.0/16\"]",
     ),
     (
         "allow 10.0.0.0/8; deny 10.1.0.0/16; deny all;",
-        "allow = [\"10.0.0.0/8\"]\nmark_private = false\nsymlinks",
+        "allow = [\"10.0.0.0/8\"]\nmark_private = false\nanswer_options = false\nsymlinks",
     ),
     ("deny 10.0.0.1;", "allow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]"),
     ("allow unix:; allow 127.0.0.1; deny all;", "allow = [\"127.0.0.1/32\"]\n"),

@@ -26,7 +26,10 @@ fn nothing_becomes_looser() {
         ("auth_basic $x; auth_basic_user_file users;", "/open/*! /!"),
         ("auth_basic x; auth_basic_user_file /$host;", "/open/*! /!"),
         ("auth_basic off; auth_basic_user_file users;", "/open/* /"),
-        ("auth_basic x; auth_basic_user_file users; deny 1.2.3.4; satisfy any;", "/open/*! /!"),
+        (
+            "auth_basic x; auth_basic_user_file users; deny 1.2.3.4; satisfy any;",
+            "/open/*{2} /open/*? /{2} /?",
+        ),
         ("auth_request /auth;", "/open/*! /!"),
         ("satisfy any;", "/open/* /"),
         ("access_by_lua_block { if x then { } end }", "/open/*! /!"),

@@ -71,9 +71,11 @@ fn a_network_that_is_enough_needs_no_password() {
     for (words, expected) in [
         ("allow all;", "/a/*"),
         ("", "/a/*?"),
-        ("allow 10.0.0.0/8;", "/a/*!"),
-        ("allow 10.0.0.0/8; deny all;", "/a/*!"),
-        ("allow 10.0.0.0/8; allow all;", "/a/*!"),
+        ("allow 10.0.0.0/8;", "/a/*?"),
+        ("allow 10.0.0.0/8; deny all;", "/a/*{1} /a/*?"),
+        ("allow 10.0.0.0/8; allow all;", "/a/*?"),
+        ("deny all;", "/a/*?"),
+        ("deny 1.2.3.4; allow 10.0.0.0/8; deny all;", "/a/*{2} /a/*?"),
     ] {
         let guards = format!("satisfy any; {words} auth_basic x; auth_basic_user_file users;");
         let made = beside_users(&server(&format!("root /srv; location /a/ {{ {guards} }}")));

@@ -68,6 +68,10 @@ pub(super) fn returned<'t>(
     }
     let table = match status {
         444 => "{ close = true }".to_owned(),
+        200..=299 if body.is_empty() && ![204, 205].contains(&status) => {
+            let kind = with_charset(scope, type_of_answer(scope, place));
+            format!("{{ status = {status}, type = {} }}", quoted(&kind))
+        }
         200..=599 if body.is_empty() || [204, 205, 304].contains(&status) => {
             format!("{{ status = {status} }}")
         }

@@ -6,7 +6,6 @@ use kettle_config::{Template, quoted};
 
 use super::Writer;
 use super::answer::QUERIES;
-use super::pages::path_of_named;
 use super::place::{Spot, aliased};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use crate::nginx::location::{self, NAMED, Shut};
@@ -199,7 +198,16 @@ impl Writer<'_> {
             path.strip_prefix(prefix).filter(|it| it.starts_with('/') && !it.ends_with('/'));
         match last.strip_prefix('=') {
             Some("404") => {}
-            Some(_) => self.tell_of_last(directive),
+            Some(status) => match returned_status(status).filter(|_| !is_below) {
+                Some(answer) => {
+                    let path = self.named_answer(status, answer, &directive.origin);
+                    let headers = self.header_settings(scope, &directive.origin);
+                    let named = self.named_answers.get_mut(&path);
+                    named.into_iter().for_each(|it| it.settings.extend(headers.clone()));
+                    tries.fallback = Some(path);
+                }
+                None => self.tell_of_last(directive),
+            },
             None if last.starts_with('@') => match self.named_backend(scope, last) {
                 Ok(Some(backend)) => tries.backend = Some(backend),
                 Ok(None) => self.tell_of_last(directive),
@@ -225,8 +233,7 @@ impl Writer<'_> {
         let message = format!("what is not there answers 403 because of `{}`", spoken(directive));
         self.output.lose(&directive.origin, message, CLOSED_NAMED);
         self.closed += 1;
-        self.closed_names.insert(name.to_owned(), directive.origin.clone());
-        path_of_named(name)
+        self.named_answer(name, Answer::Closed, &directive.origin)
     }
 
     /// The `proxy_pass` of a location without a path that does nothing else; an error where it asks servers in another way, or others.
@@ -251,6 +258,12 @@ impl Writer<'_> {
         let is_alike = said(&inner).is_some_and(|own| Some(own) == said(scope));
         if is_plain && is_alike { Ok(Some((inner, pass))) } else { Err(()) }
     }
+}
+
+/// What answers with a status where no file is found.
+fn returned_status(status: &str) -> Option<Answer> {
+    let status: u16 = status.parse().ok().filter(|it| (200..600).contains(it))?;
+    Some(Answer::Text(format!("{{ status = {status} }}")))
 }
 
 /// A path that is tried; nothing where a request would say more of it than kettle lets it.

@@ -118,7 +118,7 @@ impl Writer<'_> {
             return Err(Shut { directive, why });
         }
         let Some(limit) = spot.scope.own().iter().find(|it| it.name == "limit_except") else {
-            return Ok(vec![self.answered(scope, scope, route, spot)?]);
+            return self.answered(scope, scope, route, spot);
         };
         let mut methods: Vec<&str> = limit.words.iter().map(String::as_str).collect();
         if methods.contains(&"GET") && !methods.contains(&"HEAD") {
@@ -126,30 +126,47 @@ impl Writer<'_> {
         }
         let mut allowed = route.clone();
         allowed.when.push(format!("{{ method = {} }}", list(methods.into_iter())));
-        let allowed = self.answered(scope, scope, allowed, spot)?;
+        let mut routes = self.answered(scope, scope, allowed, spot)?;
         let others = scope.with(limit.inner());
-        let others = match self.access(&others) {
+        routes.extend(match self.access(&others) {
             Err(shut) if shut.is_of_nginx() => {
                 let mut refusal = Route { answer: refused(&shut), ..route };
                 refusal.settings.extend(self.header_settings(&others, &shut.directive.origin));
                 refusal.settings.extend(self.route_log(&others));
-                refusal
+                vec![refusal]
             }
             Err(shut) => return Err(shut),
             Ok(_) => self.answered(&others, scope, route, spot)?,
-        };
-        Ok(vec![allowed, others])
+        });
+        Ok(routes)
     }
 
-    /// Gives a route its answer, for those whom `guards` let in.
+    /// Gives a route its answer, for those whom `guards` let in; before it stands the same for those who need no password.
     fn answered<'t>(
+        &mut self,
+        guards: &Scope<'t>,
+        scope: &Scope<'t>,
+        route: Route,
+        spot: &Spot<'t>,
+    ) -> Result<Vec<Route>, Shut<'t>> {
+        let access = self.access(guards)?;
+        let mut routes = Vec::new();
+        if let Some(conditions) = self.free_networks(guards)?.filter(|it| !it.is_empty()) {
+            let mut free = route.clone();
+            free.when.extend(conditions);
+            routes.push(self.admitted(guards, scope, free, spot)?);
+        }
+        routes.push(self.admitted(guards, scope, Route { access, ..route }, spot)?);
+        Ok(routes)
+    }
+
+    fn admitted<'t>(
         &mut self,
         guards: &Scope<'t>,
         scope: &Scope<'t>,
         mut route: Route,
         spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
-        route.access = self.access(guards)?;
         if route.access.iter().any(|(key, ..)| *key == "basic_auth") {
             self.tell_of_users(guards);
         }

@@ -45,6 +45,7 @@ impl Writer<'_> {
             }
             _ => ("follow", origin),
         };
+        set("answer_options", "false".to_owned(), origin);
         set("symlinks", quoted(symlinks), place);
         set("dotfiles", "true".to_owned(), origin);
         let codings = self.codings(scope);

@@ -122,7 +122,7 @@ impl Writer<'_> {
     pub(super) fn site(&mut self, server: &ServerBlock<'_>, face: &Face) -> usize {
         self.closed = 0;
         self.has_pages = true;
-        self.closed_names.clear();
+        self.named_answers.clear();
         let is_of = [("https", face.in_tls), ("http", face.in_plain)];
         self.schemes =
             is_of.iter().filter(|(_, is_there)| *is_there).map(|(scheme, _)| *scheme).collect();
