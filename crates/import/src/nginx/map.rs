@@ -1,6 +1,6 @@
 //! `map` as `[[map]]`: texts that are chosen by what a request says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kettle_config::{Expression, Origin, quoted};
 
@@ -77,6 +77,16 @@ impl Map {
     fn asks(&self, name: &str) -> bool {
         let word = word(name);
         self.texts().any(|text| text.contains(&word))
+    }
+
+    /// All that it may say, each once and the default last, if that is the same for all requests.
+    pub(super) fn constants(&self) -> Option<Vec<&str>> {
+        let default = self.default.as_deref().unwrap_or_default();
+        let said = self.values.iter().chain(&self.expressions).map(|(_, said)| said.as_str());
+        let mut all: BTreeSet<&str> = said.collect();
+        all.remove(default);
+        let all: Vec<&str> = all.into_iter().chain([default]).collect();
+        all.iter().all(|it| !it.contains('{')).then_some(all)
     }
 
     fn write(&self, text: &mut TomlText) {

@@ -1,6 +1,7 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
 mod answer;
+mod before;
 mod condition;
 mod files;
 mod global;
@@ -31,6 +32,7 @@ use super::location::unknown_guards;
 use super::map::{self, Map};
 use super::scope::Scope;
 use super::syntax::Directive;
+use super::variables::{Said, field_at, with_said};
 use super::vocabulary::{Fate, Term};
 use crate::offer::list;
 use crate::output::Output;
@@ -57,6 +59,7 @@ pub(super) fn write(
         prefix: prefix_of(&folder),
         folder,
         maps,
+        said: Said::new(),
         server_names: BTreeSet::new(),
         known_names: BTreeSet::new(),
         backends: TomlText::default(),
@@ -83,6 +86,8 @@ struct Writer<'s> {
     /// Files are found from there.
     prefix: PathBuf,
     maps: Vec<Map>,
+    /// What `set` said of variables at the place at hand.
+    said: Said,
     /// What all servers are named.
     server_names: BTreeSet<String>,
     /// The names of the sites so far.
@@ -173,6 +178,11 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(directive));
             self.output.warn(&directive.origin, message, help);
         }
+    }
+
+    /// A text of a field with words for its variables; nothing where one has none.
+    fn words(&self, text: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
+        field_at(&with_said(text, &self.said)?, scope, is_moved)
     }
 
     /// True if a `map` is one of kettle.

@@ -1,5 +1,6 @@
 //! `map` as `[[map]]`, and where its words stand.
 
+use super::shown::routes;
 use super::*;
 
 #[test]
@@ -79,5 +80,42 @@ fn variables_that_nginx_has_by_itself_are_maps() {
         let name = field.split(' ').next().unwrap();
         assert_eq!(made.toml.contains(name), !expected.is_empty(), "{field}\n{}", made.toml);
         assert!(made.config().is_ok(), "{field}\n{}", made.toml);
+    }
+}
+
+/// What a server or a location sets by conditions, and the routes of `/` that follow.
+#[test]
+fn what_is_set_by_conditions_goes_along_with_them() {
+    let map = "map $host $pool { default blue; a.example green; b.example green; c.example ''; }";
+    for (words, expected) in [
+        // Maintenance.
+        (
+            "set $m 0; if ($arg_x) { set $m 1; } if ($remote_addr = 10.0.0.1) { set $m 0; } if ($m = 1) { return 503; }",
+            "|{3}:503 /",
+        ),
+        ("set $m 0; if ($http_a = x) { set $m 1; } if ($m = 0) { return 403; }", "|{1}:403 /"),
+        ("set $m 0; if ($http_a = x) { set $m 1; }", "/"),
+        (
+            "set $m a; if ($http_a = x) { set $m b; } location /p/ { add_header X $m; }",
+            "/p/*{1} /p/* /",
+        ),
+        ("set $m a; if ($http_a = x) { set $m b; } location /p/ { }", "/p/* /"),
+        // Two that are to be said together.
+        (
+            "set $c ''; if ($http_a) { set $c a; } if ($request_method = POST) { set $c ${c}p; } if ($c = ap) { return 204; }",
+            "|{3}:204 /",
+        ),
+        ("location / { proxy_pass http://$pool; }", "/{1}:500 /{1}> />"),
+        ("location / { proxy_pass http://$pool$request_uri; }", "/{1}:500 /{1}> />"),
+        (
+            "location / { set $b blue; if ($http_a) { set $b green; } proxy_pass http://$b; }",
+            "/{2}> />",
+        ),
+    ] {
+        let text = server(&format!("root /srv; {words}"));
+        let made = imported(&text.replace("http {", &format!("http {{ {map}")));
+        let config = made.config();
+        let config = config.unwrap_or_else(|found| panic!("{}\n{}", shown(&found), made.toml));
+        assert_eq!(routes(&config), expected, "{words}\n{}", made.toml);
     }
 }

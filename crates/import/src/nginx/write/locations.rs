@@ -3,6 +3,7 @@
 use kettle_config::{Expression, Origin, Template};
 
 use super::Writer;
+use super::before::Left;
 use super::phase::{Found, Way};
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
@@ -18,13 +19,17 @@ impl Writer<'_> {
         &mut self,
         server: &Scope<'t>,
     ) -> Result<(Vec<Route>, Vec<Route>), Shut<'t>> {
-        let (before, end) = self.before(server)?;
-        if let Some(mut end) = end {
-            end.key = Key::whole();
-            end.break_circles();
-            end.settings.extend(self.header_settings(server, &end.origin));
-            return Ok((before, vec![end]));
-        }
+        let (before, left) = self.before(server)?;
+        let ways = match left {
+            Left::Locations(ways) => ways,
+            Left::Answer(end) => {
+                let mut end = *end;
+                end.key = Key::whole();
+                end.break_circles();
+                end.settings.extend(self.header_settings(server, &end.origin));
+                return Ok((before, vec![end]));
+            }
+        };
         let spots = Spots::of(server)?;
         let rules = before.iter().flat_map(|it| &it.rules);
         let asked = rules.filter_map(|rule| {
@@ -46,7 +51,7 @@ impl Writer<'_> {
         };
         self.has_pages = spots.all.iter().all(has_same);
         let mut routes: Vec<Route> =
-            spots.all.iter().flat_map(|spot| self.spot(&spots, spot)).collect();
+            spots.all.iter().flat_map(|spot| self.spot(server, &spots, spot, &ways)).collect();
         let added: Vec<Route> =
             spots.all.iter().filter_map(|spot| slash_added(&spots, spot)).collect();
         routes.extend(added);
@@ -55,13 +60,21 @@ impl Writer<'_> {
     }
 
     /// The routes of a place.
-    fn spot<'t>(&mut self, spots: &Spots<'t>, spot: &Spot<'t>) -> Vec<Route> {
+    fn spot<'t>(
+        &mut self,
+        server: &Scope<'t>,
+        spots: &Spots<'t>,
+        spot: &Spot<'t>,
+        ways: &[Way<'t>],
+    ) -> Vec<Route> {
         let own: Vec<&'t Directive> =
             spot.location.into_iter().flat_map(Directive::inner).collect();
         let mut found = Found { spots, spot, routes: Vec::new() };
         let followed = match spot.shut {
             Some(shut) => Err(shut),
-            None => self.follow(&own, Way::new(&spot.scope, &spot.key), &mut found),
+            None => Self::starts(server, spot, ways)
+                .into_iter()
+                .try_for_each(|start| self.follow(&own, start, &mut found)),
         };
         let internal = own.iter().find(|it| it.name == "internal");
         let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));

@@ -13,7 +13,7 @@ use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::{Scope, WHOLE_PATH};
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Said, field, field_at};
+use crate::nginx::variables::{Part, Said, field, parts, with_said};
 
 /// What a `proxy_pass` says.
 struct Pass<'t> {
@@ -38,7 +38,15 @@ impl Writer<'_> {
         if let Some(shut) = shut.or_else(|| laxer_backend(scope).filter(|_| is_tls)) {
             return Err(shut);
         }
-        let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
+        let target = self.pass_target(directive).ok_or(Shut { directive, why: VARIABLES })?;
+        let host = target.strip_prefix("http://").or_else(|| target.strip_prefix("https://"));
+        if host.is_some_and(|it| {
+            it.is_empty() || it.starts_with('/') || it.starts_with("$request_uri")
+        }) {
+            let answer = Answer::Text("{ status = 500 }".to_owned());
+            return Ok(Route { answer, ..route });
+        }
+        let pass = read(&target).ok_or(Shut { directive, why: VARIABLES })?;
         let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
         let whole = whole_path(&pass, directive, &route, spot)?;
         let path = match whole {
@@ -66,6 +74,22 @@ impl Writer<'_> {
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         route.settings.extend(self.route_log(scope));
         Ok(route)
+    }
+
+    /// What a `proxy_pass` says, with what `set` said in it.
+    fn pass_target(&self, directive: &Directive) -> Option<String> {
+        let written = directive.word(0);
+        let is_said =
+            |part: &Part<'_>| matches!(part, Part::Variable(name) if self.said.contains_key(*name));
+        if !parts(written).iter().any(is_said) {
+            return Some(written.to_owned());
+        }
+        let mut target = with_said(written, &self.said)?.replace("${request_uri}", "$request_uri");
+        let has_path = target.split("://").nth(1).is_some_and(|it| it.contains('/'));
+        if has_path && !target.ends_with("$request_uri") {
+            target.push_str(WHOLE_PATH);
+        }
+        Some(target)
     }
 
     /// Writes the backend behind all sites, once; its name.
@@ -119,7 +143,7 @@ impl Writer<'_> {
                     self.output.warn(&directive.origin, message, help);
                 }
                 _ => {
-                    let said = field_at(value.trim(), scope, is_moved);
+                    let said = self.words(value.trim(), scope, is_moved);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
                         self.output.lose(&directive.origin, message, help);

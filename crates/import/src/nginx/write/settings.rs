@@ -10,7 +10,6 @@ use super::route::{Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::field_at;
 use crate::offer::list;
 
 impl Writer<'_> {
@@ -178,7 +177,7 @@ impl Writer<'_> {
             let (name, value) = (directive.word(0), directive.word(1).trim());
             let always = directive.word(2) == "always";
             let message = format!("`{}` is not carried over", spoken(directive));
-            let said = field_at(value, scope, false);
+            let said = self.words(value, scope, false);
             let said = said.filter(|it| !is_of_expiry(name) || !it.contains('{'));
             if is_own_header(name) {
                 let help = "kettle writes that header itself, to fit each response";
