@@ -5,6 +5,7 @@
 
 mod access;
 mod alpn_routes;
+mod answers;
 mod backend;
 mod before;
 mod cache;
@@ -22,6 +23,7 @@ mod tls;
 
 pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
 pub use alpn_routes::AlpnRoutes;
+pub use answers::{AnswerRewrite, CookieFlag, CookieFlags};
 pub use backend::{
     Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
 };

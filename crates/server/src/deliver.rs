@@ -10,7 +10,9 @@ mod concurrent_upload;
 mod connection_side;
 mod kernel;
 mod placement;
+mod portions;
 mod send;
+mod throttle;
 mod upstream;
 mod user;
 
@@ -23,9 +25,10 @@ use kettle_kernel::bug;
 use kettle_kernel::bug::Bug;
 use kettle_tls::stream::{Stream, StreamError};
 
+use crate::clock::Clock as _;
 use crate::deadlines::{Deadline, Interrupt, Pace};
 use crate::request::ConcurrentUpload;
-use crate::response::Body;
+use crate::response::{Body, SendRate};
 use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 use send::send_whole;
@@ -35,6 +38,7 @@ pub(crate) use cold::{read_here, read_on_thread};
 pub(crate) use concurrent_upload::poll_meanwhile;
 pub use placement::{Demand, PathPreference};
 pub(crate) use send::send;
+pub(crate) use throttle::{PAUSE_SPARE, Throttle};
 
 /// The way of one response to the socket.
 pub struct Delivery<'d> {
@@ -46,6 +50,8 @@ pub struct Delivery<'d> {
     is_last: bool,
     /// The least rate of a client, as long as it keeps a server busy.
     pace: Option<Pace>,
+    /// The rate that it is held to, if there is one.
+    throttle: Option<Box<Throttle>>,
     /// What is sent in front of the next piece: the head, or what stands between two chunks.
     prefix: Vec<u8>,
     head_bytes: usize,
@@ -133,6 +139,8 @@ pub struct Outset {
     pub is_last: bool,
     /// Where it is to be encrypted.
     pub preference: PathPreference,
+    /// How fast it may go.
+    pub rate: Option<SendRate>,
 }
 
 impl<'d> Delivery<'d> {
@@ -144,7 +152,7 @@ impl<'d> Delivery<'d> {
         deadline: &'d Deadline,
         write_timeout: Duration,
         upload: Option<ConcurrentUpload<'d>>,
-        Outset { head, is_chunked, is_last, preference }: Outset,
+        Outset { head, is_chunked, is_last, preference, rate }: Outset,
     ) -> Self {
         Self {
             worker,
@@ -153,6 +161,7 @@ impl<'d> Delivery<'d> {
             write_timeout,
             is_last,
             pace: None,
+            throttle: rate.map(|rate| Throttle::new(rate, worker.clock.monotonic())),
             head_bytes: head.len(),
             prefix: head,
             writer: BodyWriter::new(is_chunked),

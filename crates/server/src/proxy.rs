@@ -9,6 +9,7 @@ mod buffering;
 mod incoming;
 mod outgoing;
 mod prefix;
+mod rewrites;
 mod shared;
 mod upload;
 
@@ -29,7 +30,9 @@ use crate::words::WordSource;
 pub(crate) use answer::note_client_gone;
 pub use answer::respond;
 pub use buffering::BodyStore;
+pub(crate) use incoming::Asker;
 use prefix::PrefixChange;
+use rewrites::Rewrites;
 pub use shared::SharedTarget;
 
 /// A prefix and the backend that answers below it.
@@ -63,6 +66,8 @@ pub struct ProxyRoute {
     slash_runs: SlashRuns,
     /// How their paths differ from those of clients.
     prefix: Option<PrefixChange>,
+    /// What clients get in place of what servers say; most have nothing.
+    rewrites: Option<Rewrites>,
     /// Names of fields of responses that are ours to send, or for us alone, in lower case.
     own_fields: Vec<String>,
 }
@@ -98,6 +103,7 @@ impl ProxyRoute {
             words,
             slash_runs: slash_runs(route),
             prefix: PrefixChange::of(route),
+            rewrites: Rewrites::of(route),
             own_fields,
         }
     }

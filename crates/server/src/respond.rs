@@ -98,9 +98,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     };
     if let Some(response) = answer.response_mut() {
         add_by_words(site, said_by, request, response);
-        if let Some(expires) = said_by.and_then(|route| route.expires) {
-            set_expires(response, expires, configured_of(site, said_by), CoarseClock.wall());
-        }
+        of_route(site, said_by, response);
     }
     match &mut answer {
         Answer::Response(response) => of_site(site, route, response),
@@ -118,6 +116,18 @@ fn lost(request: &Request<'_>) -> Answer {
     let bug = bug!("a target stays one");
     tracing::error!(%bug, "a request got no answer");
     error_page::plain(&500.into(), &request.client.request_id).into()
+}
+
+/// Adds what a route says of each of its responses. A rate that the response has stays.
+fn of_route(site: &Site, route: Option<&Route>, response: &mut Response) {
+    let Some(route) = route else { return };
+    if let Some(expires) = route.expires {
+        let configured = configured_of(site, Some(route));
+        set_expires(response, expires, configured, CoarseClock.wall());
+    }
+    if let (Some(rate), None) = (route.rate, &response.rate) {
+        response.rate = Some(Box::new(rate));
+    }
 }
 
 /// Adds what a site says of each of its responses.

@@ -8,6 +8,7 @@ mod configured;
 mod expires;
 mod held;
 mod log_notes;
+mod send_rate;
 
 use std::io;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub(crate) use configured::{CACHE_CONTROL, forbidding};
 pub use expires::set_expires;
 pub use held::Held;
 pub use log_notes::{LogNotes, Logged};
+pub use send_rate::SendRate;
 
 /// A response, whatever protocol it leaves by.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub struct Response {
     pub body: Body,
     /// The path its site prefers to the listener's.
     pub tx_path: Option<TxPathChoice>,
+    /// How fast it may go, if not as fast as its client takes it. Boxed: most have no rate.
+    pub rate: Option<Box<SendRate>>,
     /// What the log says of it besides; most have nothing.
     pub notes: Option<Box<LogNotes>>,
     /// Which log has its line.
@@ -54,8 +58,8 @@ impl Response {
     /// A response that leaves the path to its listener, and goes to the log of the process.
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
-        let (tx_path, notes, log) = (None, None, Destination::Common);
-        Self { status, fields, body, tx_path, notes, log, held: Held::default() }
+        let (tx_path, rate, notes, log) = (None, None, None, Destination::Common);
+        Self { status, fields, body, tx_path, rate, notes, log, held: Held::default() }
     }
 
     /// What the log says of it.

@@ -30,7 +30,7 @@ use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
 use crate::request::{Head, Presented};
-use crate::response::ConfiguredFields;
+use crate::response::{ConfiguredFields, SendRate};
 use crate::site_names::site_names;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
@@ -103,6 +103,8 @@ pub struct Route {
     error_pages: BTreeMap<u16, ErrorPage>,
     /// Until when clients may keep what it answers.
     pub expires: Option<Expires>,
+    /// How fast its responses go.
+    pub rate: Option<SendRate>,
     /// True if that is sent in place of a backend's errors, too.
     pub intercepts_errors: bool,
     /// Who answers where there is no file.
@@ -281,6 +283,7 @@ impl Router {
                 log: None,
                 error_pages: BTreeMap::new(),
                 expires: None,
+                rate: None,
                 intercepts_errors: false,
             }];
             site.index = Arc::new(RouteIndex::of(&[kettle_config::Route::default()]).unwrap());

@@ -1,8 +1,10 @@
 //! Requests passed to a backend, and what comes back.
 
 mod agree;
+mod bit_by_bit;
 mod body;
 mod buffering;
+mod changed;
 mod clients;
 mod early;
 mod examples;

@@ -7,5 +7,6 @@ mod maps;
 mod pairing;
 mod places;
 mod rate;
+mod rate_of_responses;
 mod redirect;
 mod signed;

@@ -1,5 +1,7 @@
 //! Routes that pass requests to a backend: settings that are about files, and backends that do not speak HTTP.
 
+mod answers;
+
 use std::collections::HashSet;
 
 use crate::diagnostic::Help;
@@ -17,6 +19,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         check_settings(&trail, route, reader);
         check_prefix(&trail, route, reader);
         check_headers(&trail, route, reader);
+        answers::check(&trail, route, reader);
     }
     let named = config.sites.iter().flat_map(|site| &site.routes);
     let named = named.filter_map(|route| Some(route.backend.as_ref()?.value.as_str()));
@@ -158,6 +161,10 @@ const REQUESTS: &[&str] = &[
     "beside",
     "add_prefix",
     "backend_host",
+    "backend_redirect",
+    "cookie_path",
+    "cookie_domain",
+    "cookie_flags",
     "request_headers",
     "timeout",
     "request_body",

@@ -241,7 +241,6 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("limit_req", Do("write `requests` and `period` below [site.route.rate_limit]")),
     ("ratelimit", Called(&["rate_limit"])),
     ("limit_conn", Do("write `concurrent` below [site.route.rate_limit]")),
-    ("limit_rate", Not("kettle does not slow responses down")),
     ("secure_link", Called(&["signed_urls"])),
     ("mtls", Called(&["client_auth"])),
     // Backends.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
+use super::answers::{AnswerRewrite, CookieFlags};
 use super::cache::RouteCache;
 use super::condition::Condition;
 use super::error_page::{ErrorPage, error_pages};
@@ -179,6 +180,19 @@ settings! {
         /// With `backend`: sends slashes in a row as one. Routes are found and clients let in by the merged path in any case;
         /// without this servers get what was sent behind the prefix. With `cache` or `signed_urls` they always get the merged path.
         pub merge_slashes: bool = flag(false),
+        /// With `backend`: where its servers' redirects lead (`Location`, and the URL of `Refresh`) in place of where they say. The
+        /// first entry that fits decides; `from` is a beginning, and `to` takes its place. `[]` leaves all as they are; without this setting
+        /// what names the server as a fixed `backend_host` does leads to the path of this site.
+        pub backend_redirect: Option<Vec<AnswerRewrite>> = optional(
+            sections(), "what names the server as `backend_host` does leads to the path of this site"),
+        /// With `backend`: other paths of its servers' cookies. The first entry that fits decides; `from` is a beginning, and `to`
+        /// takes its place.
+        pub cookie_path: Vec<AnswerRewrite> = sections(),
+        /// With `backend`: other domains of its servers' cookies. The first entry that fits decides; `from` is the whole domain, in
+        /// upper or lower case, with a dot before it or without.
+        pub cookie_domain: Vec<AnswerRewrite> = sections(),
+        /// With `backend`: flags that its servers' cookies get, or lose. The first entry that fits decides.
+        pub cookie_flags: Vec<CookieFlags> = sections(),
         /// With `backend`: keeps its responses on the disk, to answer from there.
         pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// What is answered, the same to all.
@@ -266,6 +280,11 @@ settings! {
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
         /// With `backend`: names of `headers`, the site's too, that are sent beside a server's own of the same name, not in its place.
         pub beside: Vec<String> = texts(&rules::HEADER_NAME, &[]),
+        /// The most bytes of a response's body in a second. Each response has the rate for itself; a client that asks for several
+        /// at a time gets as many times that (`rate_limit.concurrent` bounds them).
+        pub limit_rate: Option<u64> = optional(size(0, 1, 1024 * 1024 * MIB), "as fast as the client takes it"),
+        /// With `limit_rate`: bytes of each body that go before the rate counts.
+        pub limit_rate_after: u64 = size(0, 0, 1024 * 1024 * MIB),
         /// Where its lines of the access log go, as with the site's.
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.

@@ -158,7 +158,7 @@ impl FieldTemplate {
     ///
     /// # Errors
     /// A group that it has not.
-    pub(super) fn with_groups(mut self, expression: &Expression) -> Result<Self, String> {
+    pub(crate) fn with_groups(mut self, expression: &Expression) -> Result<Self, String> {
         for part in &mut self.parts {
             match part {
                 FieldPart::Word(word) if expression.has_group(word.word()) => {
@@ -171,6 +171,20 @@ impl FieldTemplate {
             }
         }
         Ok(self)
+    }
+
+    /// The same for a text that no expression chooses.
+    ///
+    /// # Errors
+    /// A group that it names.
+    pub(crate) fn without_groups(self) -> Result<Self, String> {
+        let mut parts = self.parts.iter();
+        match parts
+            .find_map(|part| if let FieldPart::Group(name) = part { Some(name) } else { None })
+        {
+            Some(name) => Err(name.clone()),
+            None => Ok(self),
+        }
     }
 
     /// Takes a text as a file has it.
@@ -300,6 +314,37 @@ pub(super) static GROUP_TEMPLATE: TextRule = TextRule {
 /// The value of a text that follows [`GROUP_TEMPLATE`].
 pub(super) fn group_template(text: &str) -> Option<FieldTemplate> {
     read(text, Groups::Any).ok()
+}
+
+/// What clients get in place of what a server says.
+static ANSWER_TEMPLATE: TextRule = TextRule {
+    what: "a text",
+    example: "/app/",
+    read: |text| read_answer(text).map(|_| text.to_owned()),
+};
+
+/// No client chooses where others are sent, or for whom a cookie is.
+fn read_answer(text: &str) -> Result<FieldTemplate, Wrong> {
+    let template = read(text, Groups::Any)?;
+    let is_taken = |part: &&FieldPart| match part {
+        FieldPart::Text(_) | FieldPart::Group(_) => true,
+        FieldPart::Word(word) => {
+            matches!(word, RequestWord::Scheme | RequestWord::Host | RequestWord::Port)
+        }
+        FieldPart::Named(word, _) => *word == NamedWord::Name,
+    };
+    match template.parts.iter().find(|part| !is_taken(part)) {
+        Some(part) => {
+            Err(Wrong::new(&format!("{part} is none of {{scheme}}, {{host}}, {{port}} and groups")))
+        }
+        None => Ok(template),
+    }
+}
+
+/// A text in place of what a server says.
+pub(crate) fn answer_words() -> Read<FieldTemplate> {
+    let read = |text: &str| read_answer(text).ok();
+    Read { rule: &ANSWER_TEMPLATE, read, none: FieldTemplate::default }
 }
 
 /// A text with words that each request fills in.

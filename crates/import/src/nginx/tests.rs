@@ -92,6 +92,14 @@ fn whole_configurations_become_what_stands_beside_them() {
 fn each_setting_of_a_route_does_what_nginx_does() {
     hold(&[
         ("root /a/;", |it| it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/a")),
+        ("root /srv; limit_rate 100k; limit_rate_after 1m;", |it| {
+            let route = &it.sites[0].routes[0];
+            (route.limit_rate, route.limit_rate_after) == (Some(100 << 10), 1 << 20)
+        }),
+        ("root /srv; limit_rate 0; limit_rate_after 1m;", |it| {
+            it.sites[0].routes[0].limit_rate.is_none()
+        }),
+        ("root /srv; limit_rate_after 1m;", |it| it.sites[0].routes[0].limit_rate_after == 0),
         ("root '/a b';", |it| {
             it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/a b")
         }),
@@ -403,7 +411,7 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
         "etag off;",
         "ssl_dhparam d.pem;",
         "http3 on;",
-        "limit_rate 1m;",
+        "limit_rate $rate;",
         "add_header X $upstream_status;",
         "add_header Content-Type text/x;",
         "error_page 404 =200 /x$host.html;",

@@ -100,7 +100,7 @@ pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option
 }
 
 /// The port of a server that listens on one alone.
-fn sole_port(scope: &Scope<'_>) -> Option<u16> {
+pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
     let listens = |it: &&Directive| it.name == "listen";
     let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
     let mut ports = scope.outwards().flatten().filter(listens).map(port);

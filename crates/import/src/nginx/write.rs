@@ -2,6 +2,7 @@
 
 mod answer;
 mod before;
+mod changed;
 mod condition;
 mod files;
 mod global;

@@ -332,7 +332,8 @@ impl Connection {
         let is_chunked = edge.is_chunked(&response.body);
         let ends_with_connection = !is_chunked && response.body.length().is_none();
         let preference = self.preference(response);
-        let outset = Outset { head, is_chunked, is_last: closes, preference };
+        let rate = response.rate.as_deref().copied();
+        let outset = Outset { head, is_chunked, is_last: closes, preference, rate };
         let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, upload, outset);
         let outcome = delivery.send(&mut response.body).await;
         let delivered = delivery.delivered();

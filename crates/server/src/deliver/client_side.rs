@@ -9,7 +9,7 @@ use bytes::Bytes;
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 
-use super::DeliveryError;
+use super::{DeliveryError, Throttle};
 use crate::deadlines::Pace;
 use crate::open_file::OpenFile;
 use crate::request::{ConcurrentUpload, PieceSource};
@@ -64,6 +64,15 @@ pub(crate) trait ClientSide<'u> {
 
     /// The least rate of the client, as long as it keeps a server busy.
     fn pace(&mut self) -> &mut Option<Pace>;
+
+    /// The rate that the response is held to, if there is one.
+    fn throttle(&mut self) -> &mut Option<Box<Throttle>>;
+
+    /// The time by its worker's clock, for that.
+    fn now(&self) -> Duration;
+
+    /// Sends nothing for so long. Where it `is_watched`, a client that has gone ends that.
+    fn pause(&mut self, time: Duration, is_watched: bool) -> impl Future<Output = Sent>;
 
     /// How many ticks have passed on its worker.
     fn ticks(&self) -> u32;

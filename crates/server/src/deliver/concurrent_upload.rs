@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
-use super::{ClientSide, DeliveryError, cut_short};
+use super::{ClientSide, DeliveryError, cut_short, portions};
 use crate::deadlines::Pace;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, UploadEnd};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -46,9 +46,35 @@ pub(crate) async fn send_concurrently<'u, S: ClientSide<'u>>(
             Next::Moved | Next::Waited => {}
             Next::Passed => return Ok(false),
             Next::Piece(None) => return Ok(true),
+            Next::Piece(Some(bytes)) if side.throttle().is_some() => {
+                Box::pin(send_in_portions(side, bytes, body, upload)).await?;
+            }
             Next::Piece(Some(bytes)) => side.send_meanwhile(bytes, body, upload).await?,
         }
     }
+}
+
+/// Sends a piece no faster than the response may go. The upload goes on meanwhile.
+async fn send_in_portions<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    mut piece: Bytes,
+    body: &mut UpstreamBody,
+    upload: &mut ConcurrentUpload<'_>,
+) -> Result<(), DeliveryError> {
+    while !piece.is_empty() {
+        let allowed_bytes = match portions::allowance(side) {
+            Ok(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX).min(piece.len()),
+            Err(wait) => {
+                let moved = poll_fn(|context| poll_meanwhile(side.source(), body, upload, context));
+                // Nothing has moved, or something has: it is time, or not.
+                timeout(wait, moved).await.unwrap_or(Ok(()))?;
+                continue;
+            }
+        };
+        side.send_meanwhile(piece.split_to(allowed_bytes), body, upload).await?;
+        portions::took(side, allowed_bytes as u64);
+    }
+    Ok(())
 }
 
 /// Waits for either side, for the server at most `limit`. Where only the client keeps the server waiting, it has to send at the

@@ -1,7 +1,7 @@
 //! A connection of HTTP/1.1 as the client's side of an exchange.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -9,11 +9,14 @@ use bytes::Bytes;
 use kettle_kernel::{bug, socket};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::io::AsyncWrite;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::client_side::Sent;
 use super::concurrent_upload::poll_meanwhile;
-use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, rest};
+use super::{
+    ClientSide, Delivery, DeliveryError, Demand, PAUSE_SPARE, Piece, Throttle, cut_short, rest,
+};
+use crate::clock::Clock as _;
 use crate::deadlines::Pace;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -55,6 +58,26 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
         &mut self.pace
     }
 
+    fn throttle(&mut self) -> &mut Option<Box<Throttle>> {
+        &mut self.throttle
+    }
+
+    fn now(&self) -> Duration {
+        self.worker.clock.monotonic()
+    }
+
+    async fn pause(&mut self, time: Duration, is_watched: bool) -> Sent {
+        let Self { stream, deadline, .. } = self;
+        let (mut over, mut gone) = (pin!(sleep(time)), pin!(disconnect(stream)));
+        let paused = deadline.within(time + PAUSE_SPARE, |context| {
+            if is_watched && let Poll::Ready(error) = gone.as_mut().poll(context) {
+                return Poll::Ready(Err(error.into()));
+            }
+            over.as_mut().poll(context).map(Ok)
+        });
+        paused.await?
+    }
+
     fn ticks(&self) -> u32 {
         self.deadline.ticks()
     }
@@ -70,7 +93,8 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
     async fn begin_whole(&mut self, bytes: u64, is_file: bool) -> Sent {
         self.choose_tx_path(Demand { bytes, is_file, is_last: self.is_last }).await?;
         // Kernel TLS sends record by record; corked, TCP joins them to full segments.
-        self.is_corked = self.stream.is_offloaded() && bytes >= CORKED_BYTES_MIN;
+        self.is_corked =
+            self.stream.is_offloaded() && bytes >= CORKED_BYTES_MIN && self.throttle.is_none();
         if self.is_corked {
             socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
         }

@@ -8,7 +8,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 
 use super::concurrent_upload::send_concurrently;
-use super::{ClientSide, DeliveryError, Piece, cut_short};
+use super::{ClientSide, DeliveryError, Piece, cut_short, portions};
 use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -43,8 +43,10 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
             return Err(bug!("what comes is not there as a whole").into());
         }
         Body::Empty => side.send_piece(Piece::Memory(&[]), true).await?,
-        Body::Memory(bytes) => side.send_piece(Piece::Memory(bytes), true).await?,
-        Body::File { file, span } => side.send_piece(Piece::File(file, *span), true).await?,
+        Body::Memory(bytes) => portions::send_piece(side, Piece::Memory(bytes), true).await?,
+        Body::File { file, span } => {
+            portions::send_piece(side, Piece::File(file, *span), true).await?;
+        }
         // Each by the same path; the head goes with the first.
         Body::Parts(parts) => {
             for part in parts {
@@ -52,7 +54,7 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
                     Part::Memory(bytes) => Piece::Memory(bytes),
                     Part::File { file, span } => Piece::File(file, *span),
                 };
-                side.send_piece(piece, false).await?;
+                portions::send_piece(side, piece, false).await?;
             }
         }
     }
@@ -69,10 +71,12 @@ async fn send_growing<'u, S: ClientSide<'u>>(
     loop {
         match body.next(sent).map_err(cut_short)? {
             GrowingNext::Bytes(ByteRange { start, bytes }) => {
-                let bytes = bytes.min(PIECE_BYTES);
+                let allowed_bytes = portions::allowed(side, true).await?;
+                let bytes = bytes.min(PIECE_BYTES).min(allowed_bytes);
                 sent += bytes;
                 let piece = Piece::File(&body.file, ByteRange { start, bytes });
                 side.send_chunk(piece, body.bytes == Some(sent)).await?;
+                portions::took(side, bytes);
                 side.end_turn().await;
             }
             GrowingNext::Later { filled } => {
@@ -119,7 +123,7 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
         let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
         keep_pace(side, body);
         let trailers = is_end.then(|| body.take_trailers());
-        side.pass(piece.unwrap_or_default(), trailers).await?;
+        portions::pass(side, piece.unwrap_or_default(), trailers).await?;
         if is_direct {
             side.send_direct(body).await?;
         }

@@ -14,7 +14,7 @@ use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::Stream;
 
-use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short};
+use super::{ClientSide, Delivery, DeliveryError, Demand, Piece, cut_short, portions};
 use crate::pipes::Pipes;
 use crate::tx_path::TxPath;
 use crate::upstream::UpstreamBody;
@@ -62,6 +62,8 @@ impl Delivery<'_> {
         let is_spliced = self.is_spliced;
         let (mut full_reads, pipes) = (0, &self.worker.pipes);
         while let Some((_, left_bytes)) = body.direct() {
+            let left_bytes = left_bytes.min(portions::allowed(self, true).await?);
+            let sent_bytes = self.delivered.body_bytes;
             self.unless_gone(body.timeout(), |context| body.poll_readable(context)).await?;
             let pipe = if is_spliced { pipes.take() } else { None };
             match pipe {
@@ -76,10 +78,12 @@ impl Delivery<'_> {
                         .await?;
                     self.keep_pace(body);
                     let piece = piece.unwrap_or_default();
-                    self.send_piece(Piece::Memory(&piece), false).await?;
+                    portions::send_piece(self, Piece::Memory(&piece), false).await?;
+                    continue;
                 }
                 None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
             }
+            portions::took(self, self.delivered.body_bytes - sent_bytes);
             self.worker.send_turns.end().await;
         }
         if self.is_last {

@@ -9,9 +9,9 @@ use kettle_http::HttpVersion;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 
-use super::ProxyRoute;
 use super::buffering::{BodyStore, Buffering, StoreError, store};
 use super::upload::{Upload, UploadError, upload, upload_stored};
+use super::{Asker, ProxyRoute};
 use crate::access_log::Destination;
 use crate::backend::Attempts;
 use crate::error_page::HttpError;
@@ -194,7 +194,7 @@ async fn ask(
         if takes_trailers(&request.head) && response.body.length().is_none() {
             response.body.keep_trailers(route.response_trailers(&response.head));
         }
-        return Ok(route.incoming(response).into());
+        return Ok(route.incoming(response, Asker::One(request)).into());
     }
 }
 
@@ -260,7 +260,8 @@ async fn converse(
         match head.status() {
             100 => {}
             102..=199 if route.passes_interim(request.head.version()) => {
-                let sent = request.body.send_interim(&route.interim(&head, false)).await;
+                let interim = route.interim(&head, Asker::One(request));
+                let sent = request.body.send_interim(&interim).await;
                 sent.map_err(|_| PassError::Disconnected)?;
             }
             102..=199 => {}
@@ -281,13 +282,14 @@ fn upgraded(
     let protocol = sole(head, "upgrade").filter(|protocol| {
         is_asked && head.has_member("connection", "upgrade") && is_websocket(protocol)
     })?;
+    let asker = Asker::One(request);
     let (status, fields) = if request.head.is_extended_connect() {
         let key = request.head.header("sec-websocket-key");
         let accept = websocket_accept(key.unwrap_or_default());
         sole(head, "sec-websocket-accept").filter(|it| *it == accept.as_bytes())?;
-        (200, route.fields(head).without("sec-websocket-accept:"))
+        (200, route.fields(head, asker).without("sec-websocket-accept:"))
     } else {
-        (101, route.fields(head).with("connection", "upgrade").with("upgrade", protocol))
+        (101, route.fields(head, asker).with("connection", "upgrade").with("upgrade", protocol))
     };
     let (link, received, slot, backend) = in_flight.into_tunnel();
     let path = kettle_config::TxPathChoice::Auto;

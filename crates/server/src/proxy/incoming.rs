@@ -6,27 +6,44 @@ use kettle_http::h1::write::{write_field, write_status_line};
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
+use super::SharedTarget;
 use super::prefix::turned_back;
+use super::rewrites::url_of_refresh;
+use crate::request::Request;
 use crate::response::{Body, Response, ResponseFields};
 use crate::upstream::UpstreamResponse;
+use crate::words::{Asked, Words};
+
+/// The request that an answer is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Asker<'r> {
+    /// That of one client.
+    One(&'r Request<'r>),
+    /// What many ask for.
+    Many(&'r SharedTarget),
+}
 
 impl ProxyRoute {
     /// The response for the client.
-    pub(crate) fn incoming(&self, response: UpstreamResponse) -> Response {
+    pub(crate) fn incoming(&self, response: UpstreamResponse, asker: Asker<'_>) -> Response {
         let UpstreamResponse { head, body } = response;
-        let fields = self.fields(&head);
+        let fields = self.fields(&head, asker);
         Response::new(head.status(), fields, Body::Upstream(Box::new(body)))
     }
 
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
-    pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
+    pub(crate) fn fields(
+        &self,
+        head: &ResponseHead<impl AsRef<[u8]>>,
+        asker: Asker<'_>,
+    ) -> ResponseFields {
         let configured = match head.status() {
             101 | 400.. => self.configured.for_errors(),
             _ => self.configured.all(),
         };
         let mut fields = ResponseFields::ready(configured.clone());
         fields.reserve(head.headers().map(|(name, value)| name.len() + value.len() + 4).sum());
-        self.pass_on(head, |name, value| fields.add(name, value));
+        self.pass_on(head, asker, |name, value| fields.add(name, value));
         fields.move_behind(self.configured.beside());
         fields
     }
@@ -35,11 +52,12 @@ impl ProxyRoute {
     pub(crate) fn interim(
         &self,
         head: &ResponseHead<impl AsRef<[u8]>>,
-        is_shared: bool,
+        asker: Asker<'_>,
     ) -> Vec<u8> {
+        let is_shared = matches!(asker, Asker::Many(_));
         let mut bytes = Vec::new();
         write_status_line(&mut bytes, head.status());
-        self.pass_on(head, |name, value| {
+        self.pass_on(head, asker, |name, value| {
             // Nobody's cookie is everybody's.
             if !is_shared || name != b"set-cookie" {
                 write_field(&mut bytes, name, value);
@@ -50,7 +68,12 @@ impl ProxyRoute {
     }
 
     /// Passes on the server's fields, by names in lower case, that are neither the operator's, nor ours, nor for one hop only.
-    fn pass_on(&self, head: &ResponseHead<impl AsRef<[u8]>>, mut pass: impl FnMut(&[u8], &[u8])) {
+    fn pass_on(
+        &self,
+        head: &ResponseHead<impl AsRef<[u8]>>,
+        asker: Asker<'_>,
+        mut pass: impl FnMut(&[u8], &[u8]),
+    ) {
         let mut name = Vec::with_capacity(NAME_BYTES_USUAL);
         for (sent, value) in head.headers() {
             name.clear();
@@ -64,10 +87,41 @@ impl ProxyRoute {
                 continue;
             }
             let turned = match &*name {
-                b"location" => turned_back(value, self.host.as_ref(), self.prefix.as_ref()),
+                b"location" => self.location(value, asker),
+                b"refresh" => url_of_refresh(value).and_then(|at| {
+                    let (before, url) = value.split_at_checked(at)?;
+                    Some([before, &self.location(url, asker)?].concat())
+                }),
+                b"set-cookie" => {
+                    let rewrites = self.rewrites.as_ref();
+                    rewrites.and_then(|it| it.cookie(value, &self.words_of(asker)))
+                }
                 _ => None,
             };
-            pass(&name, turned.as_deref().map_or(value, str::as_bytes));
+            pass(&name, turned.as_deref().unwrap_or(value));
+        }
+    }
+
+    /// Where a redirect leads for clients; `None` where the server says.
+    fn location(&self, location: &[u8], asker: Asker<'_>) -> Option<Vec<u8>> {
+        match self.rewrites.as_ref().filter(|it| it.has_redirects()) {
+            Some(rewrites) => rewrites.location(location, &self.words_of(asker)),
+            None => {
+                let turned = turned_back(location, self.host.as_ref(), self.prefix.as_ref());
+                turned.map(String::into_bytes)
+            }
+        }
+    }
+
+    /// What words stand for in an answer: for the request of one, as in the request that its server gets.
+    fn words_of<'w>(&'w self, asker: Asker<'w>) -> Words<'w> {
+        match asker {
+            Asker::Many(target) => self.shared_words(target),
+            Asker::One(request) => {
+                let server_name = request.presented().server_name;
+                let host = self.host_of(&request.head, server_name);
+                Words { host, ..Asked::of(request).words(&self.words) }
+            }
         }
     }
 

@@ -85,17 +85,7 @@ impl ProxyRoute {
         client: ClientHost,
         fields: &[(String, Vec<u8>)],
     ) -> Option<OutgoingRequest> {
-        // What the key has, and no more.
-        let words = Words {
-            head: None,
-            host: Some(target.host().into()),
-            reference: target.sent().into(),
-            path: None,
-            scheme: target.scheme,
-            client: None,
-            certificate: None,
-            source: &self.words,
-        };
+        let words = self.shared_words(target);
         let host = words.host(self.host.as_ref())?;
         let mut outgoing = OutgoingRequest::new("GET", target.sent(), &host, client, self.timeout)?;
         let forwarded: [(&str, &[u8]); 2] = [
@@ -113,6 +103,20 @@ impl ProxyRoute {
             outgoing.field("connection", "close");
         }
         Some(outgoing)
+    }
+
+    /// What words stand for in it: what the key has, and no more.
+    pub(super) fn shared_words<'w>(&'w self, target: &'w SharedTarget) -> Words<'w> {
+        Words {
+            head: None,
+            host: Some(target.host().into()),
+            reference: target.sent().into(),
+            path: None,
+            scheme: target.scheme,
+            client: None,
+            certificate: None,
+            source: &self.words,
+        }
     }
 
     /// A reference without its signature, if it has one that held: that is of one client and one time, and no part of what is asked for.

@@ -21,6 +21,7 @@ use super::stored_response::{self, ObjectVersion};
 use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
 use crate::client_address::ClientHost;
 use crate::disk::{Device, Disks, Reservation};
+use crate::proxy::Asker;
 use crate::rate_limit::ClientPlace;
 use crate::stores::{FetchBody, FetchState, FetchWriter, OpenStore};
 use crate::upstream::{
@@ -204,7 +205,8 @@ impl Fetching {
     ) -> Option<Result<UpstreamResponse, UpstreamError>> {
         let upstream = &self.route.proxy.upstream;
         let on_interim = |head: &ResponseHead<Bytes>| {
-            self.arriving.tell_interim(self.route.proxy.interim(head, true));
+            self.arriving
+                .tell_interim(self.route.proxy.interim(head, Asker::Many(&self.asked.target)));
         };
         let response = fetch(upstream, &self.pool, &self.outgoing, trace, on_interim);
         let is_needed = || self.is_needed(!leader.is_closed());

@@ -22,6 +22,7 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
+use crate::proxy::Asker;
 use crate::rate_limit::ClientPlace;
 use crate::request::{Disconnected, Request};
 use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
@@ -263,7 +264,7 @@ impl CacheLookup<'_> {
             Fetched::Alone(Some((response, trace))) => {
                 notes.upstream = Some(*trace);
                 self.route.count(outcome, notes);
-                let response = self.route.proxy.incoming(*response);
+                let response = self.route.proxy.incoming(*response, Asker::Many(&asked.target));
                 let response = with_status(response, &format!("fwd={reason}"));
                 CacheAnswer::Ready(Ok(response.into()))
             }

@@ -13,6 +13,7 @@ use kettle_http::h1::write::write_field;
 use super::fetching::Fetching;
 use super::stored_response::ObjectVersion;
 use super::{TAGS_MAX, lines};
+use crate::proxy::Asker;
 
 impl Fetching {
     /// What is kept of a response's head.
@@ -49,7 +50,7 @@ impl Fetching {
 
     /// The backend's own lines, without what is only for us, and with a date (RFC 9110 §6.6.1).
     pub(super) fn own_lines(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Vec<u8> {
-        let fields = self.route.proxy.fields(head);
+        let fields = self.route.proxy.fields(head, Asker::Many(&self.asked.target));
         let [_, own] = fields.lines();
         let is_ours = |name: &[u8]| matches!(name, b"age" | b"accept-ranges" | b"content-range");
         let mut out = Vec::with_capacity(own.len());

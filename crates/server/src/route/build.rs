@@ -11,7 +11,7 @@ use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::fixed::Fixed;
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
-use crate::response::ConfiguredFields;
+use crate::response::{ConfiguredFields, SendRate};
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
 use crate::words::WordSource;
@@ -70,6 +70,7 @@ pub(super) fn build_routes(
                     handler,
                     error_pages: route.error_pages.clone(),
                     expires: route.expires,
+                    rate: SendRate::of(route),
                     intercepts_errors: route.intercept_errors,
                     missing: backend,
                     log,

@@ -28,6 +28,8 @@ const BOTH: &[&str] = &[
     "cors",
     "signed_urls",
     "mark_private",
+    "limit_rate",
+    "limit_rate_after",
     "headers",
     "access_log",
 ];

@@ -87,6 +87,52 @@ fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
     }
 }
 
+/// What is said beside a `proxy_pass`, and what is made of it.
+#[test]
+fn what_backends_say_of_redirects_and_cookies_is_changed_as_in_nginx() {
+    for (words, expected) in [
+        ("proxy_redirect off;", "backend_redirect = []\n"),
+        ("if ($arg_slow) { limit_rate 10k; }", "limit_rate = 10240\n"),
+        (
+            "proxy_redirect http://in/ /c/;",
+            "backend_redirect = [{ from = \"http://in/\", to = \"/c/\" }]\n",
+        ),
+        (
+            "proxy_redirect default; proxy_redirect http://$host:$server_port/ https://$http_host/;",
+            "backend_redirect = [{ from = \"http://a/x\", to = \"/b/\" }, \
+             { from = \"http://{host}:443/\", to = \"https://{host}/\" }]\n",
+        ),
+        (
+            "proxy_redirect ~*^http://o:(?<port>[0-9]+)/(.*)$ $scheme://x/p$port/$2;",
+            "backend_redirect = [{ regex = \"(?i)^http://o:(?<port>[0-9]+)/(.*)$\", to = \"{scheme}://x/p{port}/{2}\" }]\n",
+        ),
+        ("proxy_redirect http://in/ $uri;", "backend_redirect = []\n"),
+        (
+            "proxy_cookie_path / '/; Secure'; proxy_cookie_path '~/{a}' /$0;",
+            "cookie_path = [{ from = \"/\", to = \"/; Secure\" }, { regex = \"/\\\\{a\\\\}\", to = \"/{0}\" }]\n",
+        ),
+        (
+            "proxy_cookie_domain in.local $host;",
+            "cookie_domain = [{ from = \"in.local\", to = \"{host}\" }]\n",
+        ),
+        (
+            "proxy_cookie_flags ~ secure SameSite=Lax; proxy_cookie_flags ~*^s nosecure; proxy_cookie_flags s httponly;",
+            "cookie_flags = [{ flags = [\"secure\", \"samesite=lax\"] }, \
+             { regex = \"(?i)^s\", flags = [\"nosecure\"] }, { name = \"s\", flags = [\"httponly\"] }]\n",
+        ),
+    ] {
+        let made = imported(&server(&format!("location /b/ {{ proxy_pass http://a/x; {words} }}")));
+        assert!(made.toml.contains(expected), "{words}\n{}", made.toml);
+        made.config().unwrap();
+    }
+    for words in ["", "proxy_redirect default;", "proxy_cookie_path off; proxy_cookie_flags off;"] {
+        let made = imported(&server(&format!("location /b/ {{ proxy_pass http://a/x; {words} }}")));
+        for setting in ["backend_redirect", "cookie_"] {
+            assert!(!made.toml.contains(setting), "{words}\n{}", made.toml);
+        }
+    }
+}
+
 #[test]
 fn a_field_that_nginx_takes_away_is_taken_away() {
     let words = "location /b/ { proxy_pass http://a; proxy_set_header Accept-Encoding ''; }";

@@ -203,6 +203,18 @@ fn nothing_that_is_passed_on_becomes_looser() {
         ),
         (
             "proxy_cookie_flags ~ secure; location /b/ { proxy_pass http://a; }",
+            "/open/* /b/*> / =/b->301",
+        ),
+        (
+            "proxy_cookie_flags $name secure; location /b/ { proxy_pass http://a; }",
+            "/open/* /b/*! / =/b->301",
+        ),
+        (
+            "proxy_cookie_path / $uri; location /b/ { proxy_pass http://a; }",
+            "/open/* /b/*! / =/b->301",
+        ),
+        (
+            "proxy_cookie_domain ~(?<!a)b c; location /b/ { proxy_pass http://a; }",
             "/open/* /b/*! / =/b->301",
         ),
         (

@@ -16,12 +16,12 @@ use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, field, parts, with_said};
 
 /// What a `proxy_pass` says.
-struct Pass<'t> {
-    is_tls: bool,
+pub(super) struct Pass<'t> {
+    pub(super) is_tls: bool,
     /// A host with or without a port, an `upstream`, or `unix:` and a path.
-    to: &'t str,
+    pub(super) to: &'t str,
     /// What the location's path is replaced by; empty if it stays.
-    path: &'t str,
+    pub(super) path: &'t str,
 }
 
 impl Writer<'_> {
@@ -70,8 +70,10 @@ impl Writer<'_> {
         if !is_moved && keeps_path {
             route.settings.push(("encoded_slashes", "true".to_owned(), origin.clone()));
         }
+        route.settings.extend(self.changed(scope, &pass, spot)?);
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
+        route.settings.extend(self.rate_settings(scope));
         route.settings.extend(self.route_log(scope));
         Ok(route)
     }
@@ -347,15 +349,8 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 }
 
 /// Directives that take something out of requests or answers, or put something in its place.
-const TAKEN_OUT: [&str; 7] = [
-    "more_clear_input_headers",
-    "more_set_input_headers",
-    "proxy_cookie_domain",
-    "proxy_cookie_flags",
-    "proxy_cookie_path",
-    "proxy_method",
-    "proxy_set_body",
-];
+const TAKEN_OUT: [&str; 4] =
+    ["more_clear_input_headers", "more_set_input_headers", "proxy_method", "proxy_set_body"];
 const REQUEST_ID: &str = "X-Request-Id";
 const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
 /// The host that the client asks for.

@@ -201,6 +201,7 @@ impl Writer<'_> {
                 }
             };
             route.settings.extend(self.header_settings(&way.scope, &directive.origin));
+            route.settings.extend(self.rate_settings(&way.scope));
             route.settings.extend(self.route_log(&way.scope));
             found.routes.push(route);
         }

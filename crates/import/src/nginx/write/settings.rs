@@ -64,6 +64,7 @@ impl Writer<'_> {
         }
         settings.extend(self.header_settings(scope, origin));
         settings.extend(type_settings(scope, origin));
+        settings.extend(self.rate_settings(scope));
         settings.extend(self.route_log(scope));
         self.own_indexes(&mut settings, spot);
         settings
@@ -120,6 +121,29 @@ impl Writer<'_> {
         if let Some(directive) = scope.find("expires") {
             let value = self.expires(directive);
             settings.extend(value.map(|it| ("expires", quoted(&it), directive.origin.clone())));
+        }
+        settings
+    }
+
+    /// How fast responses go.
+    pub(super) fn rate_settings(&mut self, scope: &Scope<'_>) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for name in ["limit_rate", "limit_rate_after"] {
+            let Some(directive) = scope.find(name) else { break };
+            match measure::bytes(directive.word(0)) {
+                // As fast as a client takes it.
+                Some(0) => break,
+                Some(bytes) => {
+                    let bytes = bytes.min(RATE_MAX).to_string();
+                    settings.push((name, bytes, directive.origin.clone()));
+                }
+                None => {
+                    let message = format!("`{}` is not carried over", spoken(directive));
+                    let help = "a rate is the same for all requests of a route: write it, or a route with `when`";
+                    self.output.warn(&directive.origin, message, help);
+                    break;
+                }
+            }
         }
         settings
     }
@@ -288,6 +312,8 @@ struct Added {
     always: bool,
 }
 
+/// As kettle has it.
+const RATE_MAX: u64 = 1 << 40;
 /// The longest that kettle lets a response be kept: ten years, as `expires max` says.
 const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 

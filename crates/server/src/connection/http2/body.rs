@@ -11,12 +11,13 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use kettle_tls::stream::StreamError;
 
+use crate::clock::Clock as _;
 use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::deliver::{self, DeliveryError, cut_short};
+use crate::deliver::{self, DeliveryError, Throttle, cut_short};
 use crate::http2::{Http2Stream, PIECE_BYTES, StreamClosed};
 use crate::open_file::OpenFile;
 use crate::request::ConcurrentUpload;
-use crate::response::Body;
+use crate::response::{Body, SendRate};
 use crate::worker_state::WorkerState;
 use client_side::StreamSide;
 
@@ -31,6 +32,8 @@ pub(super) struct Outgoing<'s> {
     left_bytes: Option<u64>,
     /// The least rate of the connection, as long as this body keeps a server busy.
     pace: Option<Pace>,
+    /// The rate that it is held to, if there is one.
+    throttle: Option<Box<Throttle>>,
     /// The rest of its request, if that goes on beside it.
     upload: Option<ConcurrentUpload<'s>>,
 }
@@ -43,6 +46,7 @@ impl<'s> Outgoing<'s> {
         write_timeout: Duration,
         priority: Priority,
         upload: Option<ConcurrentUpload<'s>>,
+        rate: Option<SendRate>,
     ) -> Self {
         Self {
             worker,
@@ -52,6 +56,7 @@ impl<'s> Outgoing<'s> {
             priority,
             left_bytes: None,
             pace: None,
+            throttle: rate.map(|rate| Throttle::new(rate, worker.clock.monotonic())),
             upload,
         }
     }

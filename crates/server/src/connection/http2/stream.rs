@@ -170,9 +170,9 @@ impl Shared {
         response: &mut Response,
     ) -> bool {
         let write_timeout = self.connection.borrow().snapshot.config.limits.write_timeout;
-        let deadline = self.take_deadline();
+        let (deadline, rate) = (self.take_deadline(), response.rate.as_deref().copied());
         let mut outgoing =
-            Outgoing::new(worker, stream, &deadline, write_timeout, priority, upload);
+            Outgoing::new(worker, stream, &deadline, write_timeout, priority, upload, rate);
         let sent = outgoing.send(&mut response.body).await;
         let is_complete = sent.is_ok();
         if let Err(error) = sent {

@@ -1,17 +1,21 @@
 //! A stream as the client's side of an exchange.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::h2::Incoming;
 use kettle_tls::stream::StreamError;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{Outgoing, closed};
+use crate::clock::Clock as _;
 use crate::deadlines::Pace;
-use crate::deliver::{ClientSide, DeliveryError, Piece, Sent, cut_short, poll_meanwhile};
+use crate::deliver::{
+    ClientSide, DeliveryError, PAUSE_SPARE, Piece, Sent, Throttle, cut_short, poll_meanwhile,
+};
 use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -57,6 +61,25 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
 
     fn pace(&mut self) -> &mut Option<Pace> {
         &mut self.pace
+    }
+
+    fn throttle(&mut self) -> &mut Option<Box<Throttle>> {
+        &mut self.throttle
+    }
+
+    fn now(&self) -> Duration {
+        self.worker.clock.monotonic()
+    }
+
+    /// Meanwhile it is the others' turn.
+    async fn pause(&mut self, time: Duration, _is_watched: bool) -> Sent {
+        let (client, mut over) = (&mut self.client, pin!(sleep(time)));
+        let paused =
+            self.deadline.within(time + PAUSE_SPARE, |context| match client.poll_left(context) {
+                Poll::Ready(error) => Poll::Ready(Err(error.into())),
+                Poll::Pending => over.as_mut().poll(context).map(Ok),
+            });
+        paused.await?
     }
 
     fn ticks(&self) -> u32 {

@@ -17,7 +17,8 @@ async fn the_end_of_a_drain_ends_a_response_whose_client_takes_nothing() {
             worker.deadlines.end_drain();
             let timeout = Duration::from_secs(60);
             let priority = Priority::UNSAID;
-            let mut outgoing = Outgoing::new(worker, &stream, &deadline, timeout, priority, None);
+            let mut outgoing =
+                Outgoing::new(worker, &stream, &deadline, timeout, priority, None, None);
             let mut body = Body::Memory(vec![0; PIECE_BYTES].into());
             let sent = pin!(outgoing.send(&mut body));
             let sent = sent.poll(&mut Context::from_waker(Waker::noop()));

@@ -1,0 +1,122 @@
+//! Sending what a response with a rate may send, over whichever protocol, and waiting in between.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_http::range::ByteRange;
+
+use super::{ClientSide, DeliveryError, Piece};
+
+/// Waits until a side may send, and says how many bytes. It looks after a client that leaves if somebody is kept busy for it.
+pub(super) async fn allowed<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    is_watched: bool,
+) -> Result<u64, DeliveryError> {
+    loop {
+        match allowance(side) {
+            Ok(bytes) => return Ok(bytes),
+            // Boxed: most responses have no rate.
+            Err(wait) => Box::pin(side.pause(wait, is_watched)).await?,
+        }
+    }
+}
+
+/// How many bytes a side may send now.
+///
+/// # Errors
+/// How long it may send none.
+pub(super) fn allowance<'u, S: ClientSide<'u>>(side: &mut S) -> Result<u64, Duration> {
+    let now = side.now();
+    side.throttle().as_ref().map_or(Ok(u64::MAX), |throttle| throttle.allowance(now))
+}
+
+/// Notes that so many bytes went.
+pub(super) fn took<'u, S: ClientSide<'u>>(side: &mut S, bytes: u64) {
+    let now = side.now();
+    if let Some(throttle) = side.throttle() {
+        throttle.took(bytes, now);
+    }
+}
+
+/// Sends a piece, in portions where the response has a rate.
+pub(super) async fn send_piece<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    piece: Piece<'_>,
+    is_end: bool,
+) -> Result<(), DeliveryError> {
+    match side.throttle() {
+        None => side.send_piece(piece, is_end).await,
+        // Boxed: most have none.
+        Some(_) => Box::pin(in_portions(side, piece, is_end)).await,
+    }
+}
+
+async fn in_portions<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    mut piece: Piece<'_>,
+    is_end: bool,
+) -> Result<(), DeliveryError> {
+    loop {
+        let allowed_bytes = allowed(side, false).await?;
+        let (now, rest) = split(piece, allowed_bytes);
+        side.send_piece(now, is_end && rest.is_none()).await?;
+        took(side, now.bytes());
+        match rest {
+            Some(rest) => piece = rest,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Passes on what a server sent, in portions where the response has a rate.
+pub(super) async fn pass<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    piece: Bytes,
+    trailers: Option<Vec<u8>>,
+) -> Result<(), DeliveryError> {
+    match side.throttle() {
+        None => side.pass(piece, trailers).await,
+        Some(_) => Box::pin(pass_in_portions(side, piece, trailers)).await,
+    }
+}
+
+async fn pass_in_portions<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    mut piece: Bytes,
+    mut trailers: Option<Vec<u8>>,
+) -> Result<(), DeliveryError> {
+    loop {
+        let allowed_bytes = match piece.is_empty() {
+            // The end needs no allowance.
+            true => 0,
+            false => allowed(side, true).await?,
+        };
+        let now =
+            piece.split_to(usize::try_from(allowed_bytes).unwrap_or(usize::MAX).min(piece.len()));
+        let bytes = now.len() as u64;
+        let is_last = piece.is_empty();
+        side.pass(now, if is_last { trailers.take() } else { None }).await?;
+        took(side, bytes);
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// The first bytes of a piece, and what is left behind them.
+fn split(piece: Piece<'_>, bytes: u64) -> (Piece<'_>, Option<Piece<'_>>) {
+    if piece.bytes() <= bytes {
+        return (piece, None);
+    }
+    match piece {
+        Piece::Memory(all) => {
+            let at = usize::try_from(bytes).unwrap_or(usize::MAX).min(all.len());
+            let (now, rest) = all.split_at(at);
+            (Piece::Memory(now), Some(Piece::Memory(rest)))
+        }
+        Piece::File(file, ByteRange { start, bytes: all }) => (
+            Piece::File(file, ByteRange { start, bytes }),
+            Some(Piece::File(file, ByteRange { start: start + bytes, bytes: all - bytes })),
+        ),
+    }
+}
