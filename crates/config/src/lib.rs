@@ -38,7 +38,7 @@ pub use foreign::not_here;
 pub use glob::{CacheControl, DenyPatterns};
 pub use located::{Located, Position};
 pub use map_index::{Chosen, MapIndex, Maps};
-pub use media_type::{RUN_EXTENSIONS, media_type};
+pub use media_type::{RUN_EXTENSIONS, media_type, nginx_extensions, nginx_media_type};
 pub use model::{
     Admin, AlpnRoutes, AnswerRewrite, Backend, BackendHost, BackendServer, BackendTls, Balance,
     BasicAuth, Before, Believed, Cache, CacheRule, Captures, Certificate, Check, CheckKind,
@@ -50,7 +50,7 @@ pub use model::{
     Redirect, RedirectListener, RequestBuffering, RequestWord, Respond, Rewrite, Roots, Route,
     RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress, ServerSettings, SignedUrls, Site,
     StartTls, Subject, Suite, Symlinks, TcpListener, Template, Tls, TlsListener, TlsVersion,
-    TooLarge, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames,
+    TooLarge, Truncation, TunnelPathChoice, TxPathChoice, TypeTable, UnknownNames,
 };
 pub use nearest::closest;
 pub use option::option_advice;
@@ -61,6 +61,7 @@ pub use route_index::{RouteIndex, find_plainly};
 pub use rule_index::{Candidates, PathKey, RuleIndex};
 pub use schema::{json_schema, json_schema_text};
 pub use setting::{
-    ANY_NAME, NamePattern, is_own_header, is_own_request_header, quoted, written_prefix,
+    ANY_NAME, NamePattern, is_own_header, is_own_request_header, is_site_name, quoted,
+    written_prefix,
 };
 pub use word::UnknownWord;

@@ -4,6 +4,10 @@
 //! else nginx's. What browsers run, or render with what runs in it, is named for a few extensions alone: an upload with another one
 //! is no page of its site.
 
+mod nginx;
+
+pub use nginx::{nginx_extensions, nginx_media_type};
+
 /// The media type of files with this extension, which has no dot and may be in upper case.
 #[must_use]
 pub fn media_type(extension: &str) -> Option<&'static str> {

@@ -44,7 +44,7 @@ pub use respond::Respond;
 pub(crate) use route::PLACES;
 pub use route::{
     Coding, EarlyHints, Missing, PathChoice, Place, PlaceKey, Redirect, RequestBuffering, Rewrite,
-    Route, Symlinks,
+    Route, Symlinks, TypeTable,
 };
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};

@@ -51,7 +51,7 @@ pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub use quote::quoted;
 pub(crate) use regex::expression;
 pub use regex::{Captures, Expression, Expressions, TooLarge};
-pub use rules::{ANY_NAME, is_own_header, written_prefix};
+pub use rules::{ANY_NAME, is_own_header, is_site_name, written_prefix};
 pub(crate) use section::{
     Settings, Variants, optional, required, section, sections, settings_by_word,
 };

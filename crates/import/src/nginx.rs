@@ -6,6 +6,7 @@
 mod include;
 mod listen;
 mod location;
+mod map;
 mod measure;
 mod regex;
 mod scope;
@@ -38,11 +39,13 @@ pub fn import_file(
         return Err(diagnostics);
     }
     let blocks = directives.iter_mut().filter(|directive| directive.name == "http");
+    let mut maps = Vec::new();
     for http in blocks.filter_map(|http| http.block.as_mut()) {
+        maps.extend(map::take(http));
         let servers = http.iter_mut().filter(|directive| directive.name == "server");
         servers.filter_map(|server| server.block.as_mut()).for_each(|it| scope::put_constants(it));
     }
-    write::write(&directives, path, surroundings, warnings)
+    write::write(&directives, maps, path, surroundings, warnings)
 }
 
 #[cfg(test)]

@@ -65,6 +65,11 @@ impl TomlText {
         self.origins.extend(other.origins);
     }
 
+    /// True if this stands somewhere.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
+
     /// The text and where its lines came from.
     pub(crate) fn finish(self) -> (String, Origins) {
         (self.text, Origins::new(self.origins))

@@ -11,7 +11,7 @@ use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 pub struct Fixed {
     status: u16,
     body: Bytes,
-    media_type: String,
+    media_type: Option<String>,
     /// True if there is none: the connection ends.
     pub closes: bool,
     /// The operator's fields.
@@ -43,12 +43,19 @@ impl Fixed {
         let configured = &self.configured;
         let ready = if is_error { configured.for_errors() } else { configured.all() };
         let fields = ResponseFields::ready(ready.clone());
-        Ok(match self.body.is_empty() {
-            true => Response::new(self.status, fields, Body::Empty),
-            false => {
-                let fields = fields.with("content-type", &self.media_type);
+        let media_type = self.media_type.as_deref();
+        Ok(match (self.body.is_empty(), media_type) {
+            (true, None) => Response::new(self.status, fields, Body::Empty),
+            (true, Some(media_type)) => {
+                Response::new(self.status, fields.with("content-type", media_type), Body::Empty)
+            }
+            (false, _) => {
+                let fields = fields.with("content-type", media_type.unwrap_or(TEXT));
                 Response::new(self.status, fields, Body::Memory(self.body.clone()))
             }
         })
     }
 }
+
+/// The type of a text of which nothing is said.
+const TEXT: &str = "text/plain";

@@ -49,7 +49,7 @@ impl Redirect {
 /// A redirect to another address, without a page.
 #[must_use]
 pub fn redirect(status: u16, location: &str, configured: &ConfiguredFields) -> Response {
-    let fields = ResponseFields::ready(configured.for_errors().clone());
+    let fields = ResponseFields::ready(configured.for_redirects().clone());
     Response::new(status, fields.with_own("location", location), Body::Empty)
 }
 

@@ -19,7 +19,9 @@ use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
-use crate::response::{Answer, ConfiguredFields, LogNotes, Response, set_expires};
+use crate::response::{
+    Answer, CACHE_CONTROL, ConfiguredFields, LogNotes, Response, forbidding, set_expires,
+};
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
@@ -96,7 +98,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     };
     if let Some(response) = answer.response_mut() {
         add_by_words(site, said_by, request, response);
-        of_route(said_by, response);
+        of_route(site, said_by, response);
     }
     match &mut answer {
         Answer::Response(response) => of_site(site, route, response),
@@ -117,10 +119,11 @@ fn lost(request: &Request<'_>) -> Answer {
 }
 
 /// Adds what a route says of each of its responses. A rate that the response has stays.
-fn of_route(route: Option<&Route>, response: &mut Response) {
+fn of_route(site: &Site, route: Option<&Route>, response: &mut Response) {
     let Some(route) = route else { return };
     if let Some(expires) = route.expires {
-        set_expires(response, expires, CoarseClock.wall());
+        let configured = configured_of(site, Some(route));
+        set_expires(response, expires, configured, CoarseClock.wall());
     }
     if let (Some(rate), None) = (route.rate, &response.rate) {
         response.rate = Some(Box::new(rate));
@@ -141,15 +144,24 @@ fn add_by_words(
     request: &Request<'_>,
     response: &mut Response,
 ) {
-    let fields = configured_of(site, route).by_words(response.status);
+    let configured = configured_of(site, route);
+    let fields = configured.by_words(response.status);
     if fields.is_empty() {
         return;
     }
     let words = Asked::of(request).words(site.words());
-    for (name, values) in
-        fields.iter().filter(|(name, _)| !response.fields.has(name)).collect::<Vec<_>>()
+    for (name, values) in fields
+        .iter()
+        .filter(|(name, _)| !(configured.has(name) && response.fields.has(name)))
+        .collect::<Vec<_>>()
     {
-        for value in values.iter().filter_map(|value| words.fill(value)) {
+        let filled = values.iter().filter_map(|value| words.fill(value));
+        if name == CACHE_CONTROL && response.status >= 300 {
+            let said = filled.filter_map(|it| forbidding(std::str::from_utf8(&it).ok()?));
+            said.for_each(|it| response.fields.add(name, it.as_bytes()));
+            continue;
+        }
+        for value in filled {
             response.fields.add(name, &value);
         }
     }

@@ -27,6 +27,7 @@ use crate::upstream::UpstreamBody;
 
 pub use answer::{Answer, Nothing, Upgraded};
 pub use configured::ConfiguredFields;
+pub(crate) use configured::{CACHE_CONTROL, forbidding};
 pub use expires::set_expires;
 pub use held::Held;
 pub use log_notes::{LogNotes, Logged};
@@ -152,6 +153,19 @@ impl ResponseFields {
     pub fn without(mut self, beginning: &str) -> Self {
         self.own = lines_without(&self.own, beginning);
         self
+    }
+
+    /// Moves lines that are shared with other responses, and begin so, behind the response's own.
+    pub fn move_behind(&mut self, beginnings: &[String]) {
+        for beginning in beginnings {
+            let shared = self.ready.split_inclusive(|byte| *byte == b'\n');
+            let moved = shared.filter(|line| line.starts_with(beginning.as_bytes()));
+            let moved = moved.collect::<Vec<_>>().concat();
+            if !moved.is_empty() {
+                self.ready = lines_without(&self.ready, beginning).into();
+                self.own.extend_from_slice(&moved);
+            }
+        }
     }
 
     /// Without any field of this name, which is in lower case, but those for TLS.

@@ -136,7 +136,7 @@ pub enum Handler {
     /// The same to all.
     Fixed(Arc<Fixed>),
     /// Nothing: the route has no root and no backend, so what its guard and its redirects do not answer gets 404.
-    Nothing(ConfiguredFields),
+    Nothing(Box<ConfiguredFields>),
     /// Whatever a test wants to know of a body.
     #[cfg(test)]
     Echo(crate::request::tests::Echo),

@@ -38,9 +38,11 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     for (number, site) in config.sites.iter().enumerate() {
         let own = format!("site.{number}");
         let routes = site.routes.iter().enumerate();
-        let routes = routes.map(|(route, it)| (format!("{own}.route.{route}"), &*it.headers));
-        for (trail, headers) in routes.chain([(own.clone(), &*site.headers)]) {
-            check_caching(&trail, headers, reader);
+        let routes = routes
+            .map(|(route, it)| (format!("{own}.route.{route}"), &*it.headers, it.cache.is_some()));
+        let has_cache = site.routes.iter().any(|it| it.cache.is_some());
+        for (trail, headers, is_kept) in routes.chain([(own.clone(), &*site.headers, has_cache)]) {
+            check_caching(&trail, headers, is_kept, reader);
             named.extend(of_headers(&format!("{trail}.headers"), headers));
         }
         for (before, it) in site.before.iter().enumerate() {
@@ -92,12 +94,17 @@ fn of_headers<'c>(
     with_words.map(|(name, value)| (format!("{trail}.{name}"), value)).collect()
 }
 
-/// How long a response may be kept is decided before anything of a request is filled in.
-fn check_caching(trail: &str, headers: &[(String, Vec<FieldTemplate>)], reader: &mut Reader<'_>) {
+/// How long a response is kept here is decided before anything of a request is filled in, and a date is one for all.
+fn check_caching(
+    trail: &str,
+    headers: &[(String, Vec<FieldTemplate>)],
+    is_kept: bool,
+    reader: &mut Reader<'_>,
+) {
     for (name, values) in headers {
-        let is_of_caches =
-            ["cache-control", "expires"].iter().any(|it| name.eq_ignore_ascii_case(it));
-        if is_of_caches
+        let is_for_all = name.eq_ignore_ascii_case("expires")
+            || is_kept && name.eq_ignore_ascii_case("cache-control");
+        if is_for_all
             && values.iter().any(FieldTemplate::has_words)
             && let Some(place) = reader.place(&format!("{trail}.headers.{name}"))
         {

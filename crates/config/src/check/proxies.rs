@@ -138,6 +138,7 @@ const FILES: &[&str] = &[
     "fallback_for_folders",
     "fallback_except",
     "listing",
+    "answer_options",
     "symlinks",
     "dotfiles",
     "precompressed",
@@ -145,7 +146,10 @@ const FILES: &[&str] = &[
     "cache_control",
     "same_files",
     "charset",
+    "charset_types",
     "mime",
+    "types",
+    "default_type",
 ];
 
 /// What only files that have a `fallback` have.
@@ -154,6 +158,7 @@ const OF_FALLBACK: &[&str] = &["fallback_for_folders", "fallback_except"];
 /// What only requests to a backend have.
 const REQUESTS: &[&str] = &[
     "intercept_errors",
+    "beside",
     "add_prefix",
     "backend_host",
     "backend_redirect",

@@ -3,13 +3,16 @@
 use super::{conditions, places};
 use crate::diagnostic::Help;
 use crate::glob::{CacheControl, DenyPatterns};
-use crate::model::{Expression, PathChoice, PathPattern, Place, Route, Site, Template};
+use crate::model::{Expression, PathChoice, PathPattern, Place, Rewrite, Route, Site, Template};
 use crate::read::Reader;
 use crate::route_index::RouteIndex;
 use crate::rule_index::RuleIndex;
 
 /// Rules of a site, or patterns of a route, that one path may have to be held against one after the other.
 const CROWD_MAX: usize = 1_000;
+
+const KEPT_BY_PATH: &str =
+    "responses of this route are kept by their paths, and this one may be another route's";
 
 /// Records every mistake of the routes of a site, and of what is asked before them.
 pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
@@ -34,6 +37,12 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
         conditions::check(&trail, &before.when, reader);
         let rules = Rules::of(&before.redirects, &before.rewrites);
         check_rules(&trail, before.regex.as_ref(), &rules, reader);
+        check_stay(
+            &trail,
+            &before.rewrites,
+            "no route is found yet that a path could stay in",
+            reader,
+        );
         check_crowds(&trail, &rules, reader);
         let has_none = before.respond.is_none() && rules.0.is_empty();
         if let Some(place) = reader.place(&trail).filter(|_| has_none && !reader.is_partial) {
@@ -49,6 +58,9 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
         let rules = Rules::of(&route.redirects, &route.rewrites);
         check_rules(&trail, route.regex.as_ref(), &rules, reader);
         check_circles(&trail, route, reader);
+        if route.cache.is_some() {
+            check_stay(&trail, &route.rewrites, KEPT_BY_PATH, reader);
+        }
         check_crowds(&trail, &rules, reader);
         check_patterns(&trail, route, reader);
         check_cors(&trail, site, route, reader);
@@ -182,6 +194,16 @@ fn check_rules(trail: &str, own: Option<&Expression>, rules: &Rules<'_>, reader:
 }
 
 /// A redirect of all paths does not lead below its own route.
+/// What is kept is found by its path, which must be no other route's; and before routes there is none to stay in.
+fn check_stay(trail: &str, rewrites: &[Rewrite], why_not: &str, reader: &mut Reader<'_>) {
+    let staying = rewrites.iter().enumerate().filter(|(_, it)| it.stay);
+    for (number, _) in staying {
+        if let Some(place) = reader.place(&format!("{trail}.rewrite.{number}.stay")) {
+            reader.report_at(&place, why_not.to_owned(), Help::act("remove it"));
+        }
+    }
+}
+
 fn check_circles(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     let Some(own) = route.place().filter(|_| route.regex.is_none() && route.when.is_empty()) else {
         return;

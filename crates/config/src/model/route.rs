@@ -83,6 +83,18 @@ words! {
     }
 }
 
+words! {
+    /// The types of files by their extensions, behind those of `mime`.
+    pub enum TypeTable {
+        /// Those that are built in: IANA's names, for about a thousand extensions.
+        BuiltIn = "built-in",
+        /// Those of the `mime.types` that comes with nginx, for about a hundred.
+        Nginx = "nginx",
+        /// None.
+        None = "none",
+    }
+}
+
 impl Coding {
     /// The end of the compressed file's name.
     #[must_use]
@@ -228,6 +240,8 @@ settings! {
         pub fallback_except: Vec<String> = texts(&rules::PATTERN, &[]),
         /// Lists folders without an index file, 1,000 entries a page.
         pub listing: bool = flag(false),
+        /// Says to OPTIONS which methods files take. Without it OPTIONS gets 405, as any method but GET and HEAD does.
+        pub answer_options: bool = flag(true),
         /// What happens at a symbolic link.
         pub symlinks: Symlinks = word(Symlinks::Beneath),
         /// Serves files and folders whose name begins with a dot. Such names are served, and never listed. `/.well-known/` of a
@@ -264,6 +278,8 @@ settings! {
         pub expires: Option<Expires> = expires(),
         /// Names of `headers`, the site's too, that errors have as well. Where it is written, errors have none of the others.
         pub always: Option<Vec<String>> = optional(texts(&rules::HEADER_NAME, &[]), "all"),
+        /// With `backend`: names of `headers`, the site's too, that are sent beside a server's own of the same name, not in its place.
+        pub beside: Vec<String> = texts(&rules::HEADER_NAME, &[]),
         /// The most bytes of a response's body in a second. Each response has the rate for itself; a client that asks for several
         /// at a time gets as many times that (`rate_limit.concurrent` bounds them).
         pub limit_rate: Option<u64> = optional(size(0, 1, 1024 * 1024 * MIB), "as fast as the client takes it"),
@@ -273,8 +289,15 @@ settings! {
         pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.
         pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
-        /// MIME types by file extension, before the built-in table.
+        /// With `charset`: the types of files that it is named for.
+        pub charset_types: Option<Vec<String>> =
+            optional(texts(&rules::MIME_TYPE, &[]), "text/* and application/javascript"),
+        /// MIME types by file extension, before the table of `types`.
         pub mime: BTreeMap<String, String> = mime_types(),
+        /// The table of types by extension.
+        pub types: TypeTable = word(TypeTable::BuiltIn),
+        /// The type of files whose extension is in neither.
+        pub default_type: String = text(&rules::MIME_TYPE, "application/octet-stream"),
     }
 }
 
@@ -405,6 +428,9 @@ settings! {
         /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
         /// what is filled in is percent-encoded: the client's follows it, behind a `&`. A `?` at its end drops the client's.
         pub to: Template = required(rewritten_path()),
+        /// This route answers for that path, whatever route it is of: nginx's `break`. Not with `cache`, whose responses are found by
+        /// paths, and not before routes.
+        pub stay: bool = flag(false),
     }
 }
 

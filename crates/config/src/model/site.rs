@@ -44,7 +44,7 @@ settings! {
         /// `no-cache` and `private` only, and they get no `Expires`. What a response itself needs, such as the `Retry-After`
         /// of an overload, takes the place of the header here. `[]` takes a header of that name away that a backend sends.
         /// Words are filled in as in `request_headers`: `"{map:cors}"`. `{{` is a brace. A header whose words leave it empty is not
-        /// sent. `Cache-Control` and `Expires` have no words.
+        /// sent. `Expires` has no words, and where `cache` of a route keeps responses `Cache-Control` has none.
         pub headers: Vec<(String, Vec<FieldTemplate>)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599). Also of those to what is no request, over
         /// connections made with a name of the site, or with no site's if it is the default one. Each has at most 256 KiB. A changed

@@ -87,6 +87,11 @@ pub fn is_own_header(name: &str) -> bool {
 /// Has a table of its own.
 const CONTENT_TYPE: &str = "content-type";
 
+/// True if a site may have this name.
+pub fn is_site_name(name: &str) -> bool {
+    (SITE_NAME.read)(name).is_ok()
+}
+
 /// Headers whose value follows from the response; another value would contradict it.
 const OWN_HEADERS: [&str; 13] = [
     "accept-ranges",

@@ -158,6 +158,13 @@ fn constants_of(block: &[Directive], with_locations: bool) -> BTreeMap<String, S
     own.map(|(name, value, _)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
+/// The variables that are set somewhere in a block.
+pub(super) fn names_set(block: &[Directive]) -> Vec<String> {
+    let mut all = Vec::new();
+    find_set(block, true, true, &mut all);
+    all.into_iter().map(|(name, ..)| name.to_owned()).collect()
+}
+
 fn find_set<'t>(
     block: &'t [Directive],
     is_outermost: bool,
@@ -173,7 +180,12 @@ fn find_set<'t>(
     }
 }
 
-fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locations: bool) {
+/// Puts texts in the place of variables.
+pub(super) fn put(
+    block: &mut [Directive],
+    constants: &BTreeMap<String, String>,
+    with_locations: bool,
+) {
     if constants.is_empty() {
         return;
     }
@@ -182,10 +194,12 @@ fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locat
         let named = usize::from(directive.name == "set");
         for word in directive.words.iter_mut().skip(named).filter(|word| word.contains('$')) {
             let constant = with_constants(word, constants);
-            // A path of variables takes the place of all that was asked for.
+            // A path beside variables takes the place of all that was asked for.
             let has_path = constant.split("://").nth(1).is_some_and(|it| it.contains('/'));
-            if directive.name != "proxy_pass" || !has_path {
-                *word = constant;
+            let is_whole = directive.name == "proxy_pass" && has_path && !constant.contains('$');
+            *word = constant;
+            if is_whole {
+                word.push_str(WHOLE_PATH);
             }
         }
         if let Some(block) = &mut directive.block {
@@ -194,7 +208,7 @@ fn put(block: &mut [Directive], constants: &BTreeMap<String, String>, with_locat
     }
 }
 
-fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
+pub(super) fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut parts = word.split('$');
     out.push_str(parts.next().unwrap_or_default());
@@ -214,6 +228,8 @@ fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
     out
 }
 
+/// Behind the path of a `proxy_pass` that had variables.
+pub(super) const WHOLE_PATH: &str = "${whole_path}";
 /// The file, `http` and the server.
 const OUTSIDE_OF_LOCATIONS: usize = 3;
 /// So that values within values stay small.

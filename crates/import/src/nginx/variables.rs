@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use kettle_config::FieldTemplate;
 
+use super::scope::Scope;
+use super::syntax::Directive;
+
 /// What `set` said of variables so far; nothing where that depends on a request.
 pub(super) type Said = BTreeMap<String, Option<String>>;
 
@@ -58,14 +61,51 @@ pub(super) fn with_said(text: &str, said: &Said) -> Option<String> {
 
 /// A text of a field or of a condition; nothing where a variable has no word.
 pub(super) fn field(text: &str) -> Option<String> {
-    let mut out = String::new();
+    field_with(text, |_| None)
+}
+
+/// The same where some variables are groups of an expression, those that it has not among them.
+pub(super) fn field_with(text: &str, group: impl Fn(&str) -> Option<bool>) -> Option<String> {
+    let (mut out, mut without_groups) = (String::new(), String::new());
     for part in parts(text) {
+        let said = match part {
+            Part::Text(text) => text.replace('{', "{{"),
+            Part::Variable(name) => match group(name) {
+                Some(is_there) => {
+                    out.extend(is_there.then(|| format!("{{{name}}}")));
+                    continue;
+                }
+                None => word(name)?,
+            },
+        };
+        out.push_str(&said);
+        without_groups.push_str(&said);
+    }
+    FieldTemplate::parse(&without_groups).is_ok().then_some(out)
+}
+
+/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{uri}` is what the
+/// server gets.
+pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
+    let mut out = String::new();
+    for part in parts(value) {
         match part {
-            Part::Text(text) => out.push_str(&text.replace('{', "{{")),
-            Part::Variable(name) => out.push_str(&word(name)?),
+            Part::Text(text) => out.push_str(text),
+            Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
+            Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
+            Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
         }
     }
-    FieldTemplate::parse(&out).is_ok().then_some(out)
+    field(&out)
+}
+
+/// The port of a server that listens on one alone.
+pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
+    let listens = |it: &&Directive| it.name == "listen";
+    let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
+    let mut ports = scope.outwards().flatten().filter(listens).map(port);
+    let first = ports.next()??;
+    ports.all(|other| other == Some(first)).then_some(first)
 }
 
 /// The word for a variable.
@@ -73,16 +113,17 @@ fn word(name: &str) -> Option<String> {
     let fixed = WORDS.iter().find(|(variable, _)| *variable == name).map(|(_, word)| *word);
     let named = || {
         let kinds = [("http_", "header"), ("cookie_", "cookie"), ("arg_", "query")];
+        let kinds = kinds.into_iter().chain([("map:", "map"), ("name:", "name")]);
         let (own, kind) =
-            kinds.iter().find_map(|(begin, kind)| Some((name.strip_prefix(begin)?, kind)))?;
-        let own = if *kind == "header" { own.replace('_', "-") } else { own.to_owned() };
+            kinds.into_iter().find_map(|(begin, kind)| Some((name.strip_prefix(begin)?, kind)))?;
+        let own = if kind == "header" { own.replace('_', "-") } else { own.to_owned() };
         Some(format!("{{{kind}:{own}}}"))
     };
     fixed.map(str::to_owned).or_else(named)
 }
 
 /// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 11] = [
+const WORDS: [(&str, &str); 17] = [
     ("host", "{host}"),
     ("remote_addr", "{client_ip}"),
     ("remote_port", "{client_port}"),
@@ -94,5 +135,12 @@ const WORDS: [(&str, &str); 11] = [
     ("args", "{query}"),
     ("query_string", "{query}"),
     ("request_method", "{method}"),
+    ("content_type", "{header:content-type}"),
+    ("content_length", "{header:content-length}"),
+    // Maps of ours.
+    ("https", "{map:https}"),
+    ("is_args", "{map:is_args}"),
+    ("proxy_add_x_forwarded_for", "{map:proxy_add_x_forwarded_for}"),
+    ("ssl_client_verify", "{map:ssl_client_verify}"),
 ];
 const TEXT_BYTES_MAX: usize = 64 * 1024;

@@ -1,6 +1,7 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
 mod answer;
+mod before;
 mod changed;
 mod condition;
 mod files;
@@ -25,12 +26,14 @@ mod tls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Diagnostic, Expression, ListenAddress, Origin, quoted};
+use kettle_config::{Diagnostic, Expression, ListenAddress, quoted};
 
 use super::listen::Listen;
 use super::location::unknown_guards;
+use super::map::{self, Map};
 use super::scope::Scope;
 use super::syntax::Directive;
+use super::variables::{Said, field_at, with_said};
 use super::vocabulary::{Fate, Term};
 use crate::offer::list;
 use crate::output::Output;
@@ -39,12 +42,13 @@ use crate::{Imported, Surroundings};
 use guard::networks_of;
 use log::Logs;
 use proxies::{OTHER_CLIENTS, Proxies};
-use route::spoken;
+use route::{Route, spoken};
 use site::ServerBlock;
 
 /// Writes it.
 pub(super) fn write(
     main: &[Directive],
+    maps: Vec<Map>,
     path: &Path,
     surroundings: &dyn Surroundings,
     warnings: Vec<Diagnostic>,
@@ -55,6 +59,9 @@ pub(super) fn write(
         output: Output { warnings, ..Output::default() },
         prefix: prefix_of(&folder),
         folder,
+        maps,
+        said: Said::new(),
+        server_names: BTreeSet::new(),
         known_names: BTreeSet::new(),
         backends: TomlText::default(),
         backend_names: BTreeSet::new(),
@@ -63,7 +70,7 @@ pub(super) fn write(
         before: Vec::new(),
         depth: 0,
         takes_any_header: false,
-        closed_names: BTreeMap::new(),
+        named_answers: BTreeMap::new(),
         closed: 0,
         logs: Logs::default(),
         proxies: Proxies::default(),
@@ -79,6 +86,11 @@ struct Writer<'s> {
     folder: PathBuf,
     /// Files are found from there.
     prefix: PathBuf,
+    maps: Vec<Map>,
+    /// What `set` said of variables at the place at hand.
+    said: Said,
+    /// What all servers are named.
+    server_names: BTreeSet<String>,
     /// The names of the sites so far.
     known_names: BTreeSet<String>,
     /// The backends that routes pass requests to.
@@ -96,8 +108,8 @@ struct Writer<'s> {
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
-    /// The locations without a path of the site at hand that cannot be carried over, and where something leads there.
-    closed_names: BTreeMap<String, Origin>,
+    /// Of the site at hand: what answers by a path of its own where nothing else does, by that path.
+    named_answers: BTreeMap<String, Route>,
     /// How many places of the site at hand answer 403, and not in nginx.
     closed: usize,
     logs: Logs,
@@ -118,6 +130,9 @@ impl Writer<'_> {
         for block in https.iter().copied().chain(blocks("stream")) {
             self.tell_of_unknown(&scope.with(block.inner()), &block.name);
         }
+        let all = https.iter().flat_map(|http| http.inner()).flat_map(Directive::inner);
+        let named = all.filter(|it| it.name == "server_name").flat_map(|it| &it.words);
+        self.server_names = named.map(|it| it.to_ascii_lowercase()).collect();
         let mut servers = Vec::new();
         for http in &https {
             let scope = scope.with(http.inner());
@@ -133,6 +148,7 @@ impl Writer<'_> {
         self.servers(&servers);
         self.output.text.append(std::mem::take(&mut self.backends));
         self.streams(&scope, &streams);
+        map::write(&self.maps, &mut self.output.text);
         self.tell_of_other_logs(&https, &streams);
     }
 
@@ -146,7 +162,8 @@ impl Writer<'_> {
                 ("map", _) if directive.word(0) == "$http_upgrade" => {
                     "`websocket = true` of a route says it: kettle writes `Connection` itself"
                 }
-                ("map", _) => "kettle has no variables",
+                ("map", _) if self.is_taken(directive) => continue,
+                ("map", _) => NO_MAP,
                 ("real_ip_header", _) if directive.word(0) == "proxy_protocol" => continue,
                 ("set_real_ip_from" | "real_ip_header" | "real_ip_recursive", _) => {
                     if self.proxies.have(directive) {
@@ -162,6 +179,17 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(directive));
             self.output.warn(&directive.origin, message, help);
         }
+    }
+
+    /// A text of a field with words for its variables; nothing where one has none.
+    fn words(&self, text: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
+        field_at(&with_said(text, &self.said)?, scope, is_moved)
+    }
+
+    /// True if a `map` is one of kettle.
+    fn is_taken(&self, directive: &Directive) -> bool {
+        let name = directive.word(1).trim_start_matches('$');
+        self.maps.iter().any(|map| map.name == name)
     }
 
     /// Says which directives that nobody knows may guard all of a block's servers: each of these is closed.
@@ -254,6 +282,7 @@ fn prefix_of(folder: &Path) -> PathBuf {
     }
 }
 
+const NO_MAP: &str = "a `[[map]]` goes by what a request says, as far as kettle has words for it";
 const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 const UNKNOWN_OF_ALL: &str = "it is of a module that kettle does not know, and may decide who is served; take it away if it does not, \
                               or say it in the places that it is for";

@@ -48,6 +48,8 @@ pub struct FileRoute {
     fallback_except: DenyPatterns,
     /// Whether folders without an index file are listed.
     pub listing: bool,
+    /// Whether OPTIONS is answered.
+    pub answers_options: bool,
     /// Compressed siblings to look for.
     pub codings: Vec<Coding>,
     /// Codings that are made where there is no such sibling.
@@ -159,12 +161,13 @@ impl FileRoute {
             falls_back_for_folders: route.fallback_for_folders,
             fallback_except: DenyPatterns::new(&route.fallback_except),
             listing: route.listing,
+            answers_options: route.answer_options,
             codings: route.precompressed.clone(),
             live_codings: route.compress.clone(),
             offered,
             same_files: route.same_files,
             cache_control: CacheControl::new(&route.cache_control),
-            types: ContentTypes::new(&route.mime, route.charset.as_deref()),
+            types: ContentTypes::new(route),
             configured: ConfiguredFields::of(routes.site, route),
         })
     }

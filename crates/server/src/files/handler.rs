@@ -169,7 +169,7 @@ impl Files {
         request: &Request<'_>,
     ) -> Result<FileAnswer, HttpError> {
         let head = &*request.head;
-        if let Some(answer) = allow(head.method(), &route.configured) {
+        if let Some(answer) = allow(head.method(), &route.configured, route.answers_options) {
             return answer.map(FileAnswer::Response);
         }
         let below = route.below(target.path).ok_or(404_u16)?;
@@ -433,14 +433,15 @@ impl fmt::Debug for Files {
 pub fn allow(
     method: Method<'_>,
     configured: &ConfiguredFields,
+    answers_options: bool,
 ) -> Option<Result<Response, HttpError>> {
     match method {
         Method::Get | Method::Head => None,
-        Method::Options => {
+        Method::Options if answers_options => {
             let fields = ResponseFields::ready(configured.for_errors().clone());
             Some(Ok(Response::new(204, fields.with_own("allow", METHODS), Body::Empty)))
         }
-        Method::Other(_) => {
+        Method::Options | Method::Other(_) => {
             let fields = vec![("allow", METHODS.to_owned())];
             Some(Err(HttpError { status: 405, fields }))
         }

@@ -2,25 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use kettle_config::media_type;
+use kettle_config::{Route, TypeTable, media_type, nginx_media_type};
 
 /// How a route names content types.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ContentTypes {
-    /// By extension in lower case, before the built-in table.
+    /// By extension in lower case, before the table.
     overrides: BTreeMap<String, String>,
+    table: TypeTable,
+    /// That of other extensions.
+    unknown: String,
     /// Named for text, unless the type names one itself.
     charset: Option<String>,
+    /// The types that it is named for, if not for all texts.
+    charset_types: Option<Vec<String>>,
 }
 
 impl ContentTypes {
     /// A route's own types and its charset for text.
     #[must_use]
-    pub fn new(overrides: &BTreeMap<String, String>, charset: Option<&str>) -> Self {
+    pub fn new(route: &Route) -> Self {
         let lower = |extension: &String| extension.trim_start_matches('.').to_ascii_lowercase();
         Self {
-            overrides: overrides.iter().map(|(key, kind)| (lower(key), kind.clone())).collect(),
-            charset: charset.map(str::to_owned),
+            overrides: route.mime.iter().map(|(key, kind)| (lower(key), kind.clone())).collect(),
+            table: route.types,
+            unknown: route.default_type.clone(),
+            charset: route.charset.clone(),
+            charset_types: route.charset_types.clone(),
         }
     }
 
@@ -31,13 +39,23 @@ impl ContentTypes {
             Some((_, extension)) => extension.to_ascii_lowercase(),
             None => String::new(),
         };
-        let kind = self
-            .overrides
-            .get(&extension)
-            .map_or_else(|| media_type(&extension).unwrap_or(UNKNOWN), String::as_str);
+        let own = self.overrides.get(&extension).map(String::as_str);
+        let of_table = || match self.table {
+            TypeTable::BuiltIn => media_type(&extension),
+            TypeTable::Nginx => nginx_media_type(&extension),
+            TypeTable::None => None,
+        };
+        let kind = own.or_else(of_table).unwrap_or(&self.unknown);
         match &self.charset {
-            Some(charset) if is_text(kind) => format!("{kind}; charset={charset}"),
+            Some(charset) if self.has_charset(kind) => format!("{kind}; charset={charset}"),
             _ => kind.to_owned(),
+        }
+    }
+
+    fn has_charset(&self, kind: &str) -> bool {
+        match &self.charset_types {
+            Some(types) => types.iter().any(|it| it.eq_ignore_ascii_case(kind)),
+            None => is_text(kind),
         }
     }
 }
@@ -46,8 +64,6 @@ impl ContentTypes {
 fn is_text(kind: &str) -> bool {
     !kind.contains(';') && (kind.starts_with("text/") || kind == "application/javascript")
 }
-
-const UNKNOWN: &str = "application/octet-stream";
 
 #[cfg(test)]
 mod tests;

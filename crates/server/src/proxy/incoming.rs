@@ -38,12 +38,13 @@ impl ProxyRoute {
         asker: Asker<'_>,
     ) -> ResponseFields {
         let configured = match head.status() {
-            400.. => self.configured.for_errors(),
+            101 | 400.. => self.configured.for_errors(),
             _ => self.configured.all(),
         };
         let mut fields = ResponseFields::ready(configured.clone());
         fields.reserve(head.headers().map(|(name, value)| name.len() + value.len() + 4).sum());
         self.pass_on(head, asker, |name, value| fields.add(name, value));
+        fields.move_behind(self.configured.beside());
         fields
     }
 

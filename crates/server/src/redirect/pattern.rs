@@ -44,6 +44,8 @@ pub struct Rewritten {
     pub path: String,
     /// The query; `None` if the client's stays. An empty one is none.
     pub query: Option<String>,
+    /// True if no other route is looked for.
+    pub stays: bool,
 }
 
 /// What a request fills in.
@@ -166,6 +168,7 @@ impl Paths {
     /// 404 if what was filled in makes it a path that no file can have, 400 if a slash that stays encoded would get into its query.
     pub fn rewritten(&self, target: Target<'_>) -> Result<Option<Rewritten>, HttpError> {
         let Some(rule) = self.rewrites.first(target.path, |_| true) else { return Ok(None) };
+        let stays = rule.stay;
         let filling = self.filling(rule.choice(), target.path, None);
         // A rewrite has no such words.
         let no_word = |_: &FieldPart| String::new();
@@ -173,7 +176,9 @@ impl Paths {
         let as_it_is = |text, _: &str| Cow::Borrowed(text);
         let path = filling.fill(parts.next().unwrap_or_default(), as_it_is, no_word);
         let path = path.filter(|path| is_normal(path)).ok_or(404_u16)?;
-        let Some(own) = parts.next() else { return Ok(Some(Rewritten { path, query: None })) };
+        let Some(own) = parts.next() else {
+            return Ok(Some(Rewritten { path, query: None, stays }));
+        };
         let is_filled = own.iter().any(|piece| !matches!(piece, Piece::Text(_)));
         if target.has_encoded_slash && is_filled {
             return Err(400.into());
@@ -185,7 +190,7 @@ impl Paths {
             query.push_str(if query.is_empty() { "" } else { "&" });
             query.push_str(sent);
         }
-        Ok(Some(Rewritten { path, query: Some(query) }))
+        Ok(Some(Rewritten { path, query: Some(query), stays }))
     }
 
     fn filling<'f>(

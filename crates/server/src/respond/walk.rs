@@ -318,10 +318,15 @@ impl Place<'_> {
             }
             rewritten = paths.rewritten(target)?;
         }
+        let stays = rewritten.as_ref().is_some_and(|it| it.stays);
+        // What is looked for is another's then, and what was asked for has to be of this route in any reading.
+        if stays && !is_whole_of(site, route, target.path, Asked::of(request)) {
+            return Err(400.into());
+        }
         let rewritten = rewritten.map(|rewritten| take_query(rewritten, request));
         if let Some(path) = &rewritten {
             let owner = site.route(path, Asked::of(request));
-            if !owner.is_some_and(|it| std::ptr::eq(it, route)) {
+            if !stays && !owner.is_some_and(|it| std::ptr::eq(it, route)) {
                 return Ok(Step::Elsewhere(rewritten.unwrap_or_default()));
             }
             if let Some(guard) = route.guard() {
@@ -332,7 +337,10 @@ impl Place<'_> {
         let head = &request.head;
         let target = head.target().map_err(|error| error.status())?;
         let target = Target { path: path.unwrap_or(target.path), ..target };
-        if route.proxy().is_some() && !is_whole_of(site, route, target.path, Asked::of(request)) {
+        if !stays
+            && route.proxy().is_some()
+            && !is_whole_of(site, route, target.path, Asked::of(request))
+        {
             return Err(400.into());
         }
         if head.is_extended_connect() && route.proxy().is_none() {
@@ -425,7 +433,7 @@ fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {
 }
 
 fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Answer, HttpError> {
-    let allowed = allow(request.head.method(), configured);
+    let allowed = allow(request.head.method(), configured, true);
     allowed.unwrap_or_else(|| Err(404.into())).map(Answer::from)
 }
 

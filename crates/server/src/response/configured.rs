@@ -10,10 +10,13 @@ pub struct ConfiguredFields {
     all: Bytes,
     without_caching: Bytes,
     for_errors: Bytes,
-    /// Of all lines, in lower case.
+    for_redirects: Bytes,
+    /// Of all lines, in lower case, but for those that stand beside a server's own.
     names: Vec<String>,
     /// Names in lower case.
     removed: Vec<String>,
+    /// The beginnings of lines that follow a server's own, in lower case.
+    beside: Vec<String>,
     /// Those that each request fills in, by names in lower case; most have none.
     by_words: Vec<(String, Vec<FieldTemplate>)>,
     /// Those of them that errors have, too.
@@ -27,22 +30,24 @@ impl ConfiguredFields {
         site: &[(String, Vec<FieldTemplate>)],
         route: &[(String, Vec<FieldTemplate>)],
     ) -> Self {
-        Self::with_always(site, route, None)
+        Self::with_always((site, route), None, &[])
     }
 
     /// Those of a route of a site.
     #[must_use]
     pub fn of(site: &Site, route: &Route) -> Self {
-        Self::with_always(&site.headers, &route.headers, route.always.as_deref())
+        let all = (&*site.headers, &*route.headers);
+        Self::with_always(all, route.always.as_deref(), &route.beside)
     }
 
     /// Of the names that are `always` sent, if there is such a list, errors have no others.
     fn with_always(
-        site: &[(String, Vec<FieldTemplate>)],
-        route: &[(String, Vec<FieldTemplate>)],
+        (site, route): (Headers<'_>, Headers<'_>),
         always: Option<&[String]>,
+        beside: &[String],
     ) -> Self {
         let (mut all, mut without_caching, mut for_errors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut for_redirects = Vec::new();
         let (mut names, mut removed, mut by_words) = (Vec::new(), Vec::new(), Vec::new());
         let is_always = |name: &str| {
             name == "server"
@@ -54,13 +59,17 @@ impl ConfiguredFields {
             write_field(&mut all, &name, value.as_bytes());
             match name.as_str() {
                 CACHE_CONTROL => {
-                    if let Some(value) = forbidding(value).filter(|_| is_always) {
-                        write_field(&mut for_errors, &name, value.as_bytes());
+                    if let Some(value) = forbidding(value) {
+                        write_field(&mut for_redirects, &name, value.as_bytes());
+                        if is_always {
+                            write_field(&mut for_errors, &name, value.as_bytes());
+                        }
                     }
                 }
                 EXPIRES => {}
                 _ => {
                     write_field(&mut without_caching, &name, value.as_bytes());
+                    write_field(&mut for_redirects, &name, value.as_bytes());
                     if is_always {
                         write_field(&mut for_errors, &name, value.as_bytes());
                     }
@@ -82,12 +91,15 @@ impl ConfiguredFields {
             }
         }
         names.extend(by_words.iter().map(|(name, _)| name.clone()));
+        names.retain(|name| !beside.iter().any(|it| it.eq_ignore_ascii_case(name)));
         Self {
             all: all.into(),
             without_caching: without_caching.into(),
             for_errors: for_errors.into(),
+            for_redirects: for_redirects.into(),
             names,
             removed,
+            beside: beside.iter().map(|name| format!("{}:", name.to_ascii_lowercase())).collect(),
             by_words_for_errors: by_words
                 .iter()
                 .filter(|(name, _)| is_always(name))
@@ -102,9 +114,15 @@ impl ConfiguredFields {
     #[must_use]
     pub fn by_words(&self, status: u16) -> &[(String, Vec<FieldTemplate>)] {
         match status {
-            400.. => &self.by_words_for_errors,
+            101 | 400.. => &self.by_words_for_errors,
             _ => &self.by_words,
         }
+    }
+
+    /// The beginnings of lines that are sent behind a server's own of the same name.
+    #[must_use]
+    pub fn beside(&self) -> &[String] {
+        &self.beside
     }
 
     /// True if the operator takes fields of this name, which is in lower case, away.
@@ -141,7 +159,13 @@ impl ConfiguredFields {
         &self.without_caching
     }
 
-    /// For errors, redirects and answers to OPTIONS: of what the operator says of caching only what forbids it. How long something
+    /// For redirects, as for errors, but with what only errors do not have.
+    #[must_use]
+    pub fn for_redirects(&self) -> &Bytes {
+        &self.for_redirects
+    }
+
+    /// For errors and answers to OPTIONS: of what the operator says of caching only what forbids it. How long something
     /// may be kept is meant for what was asked for.
     #[must_use]
     pub fn for_errors(&self) -> &Bytes {
@@ -155,20 +179,22 @@ impl Default for ConfiguredFields {
     }
 }
 
-fn has(fields: &[(String, Vec<FieldTemplate>)], name: &str) -> bool {
+type Headers<'h> = &'h [(String, Vec<FieldTemplate>)];
+
+fn has(fields: Headers<'_>, name: &str) -> bool {
     fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
 /// Of a `Cache-Control` the directives that keep caches from a response; `None` if there is none. One with names of fields, as in
 /// `private="x"`, is about these and not about the response.
-fn forbidding(value: &str) -> Option<String> {
+pub(crate) fn forbidding(value: &str) -> Option<String> {
     let forbids = |said: &&str| FORBIDDING.iter().any(|one| said.eq_ignore_ascii_case(one));
     let said: Vec<_> = value.split(',').map(str::trim).filter(forbids).collect();
     (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// The fields that say how long a response may be kept.
-const CACHE_CONTROL: &str = "cache-control";
+pub(crate) const CACHE_CONTROL: &str = "cache-control";
 const EXPIRES: &str = "expires";
 
 const FORBIDDING: [&str; 3] = ["no-store", "no-cache", "private"];

@@ -5,10 +5,17 @@ use std::time::{Duration, SystemTime};
 use kettle_config::Expires;
 use kettle_http::date::write_imf_fixdate;
 
-use super::Response;
+use super::configured::CACHE_CONTROL;
+use super::{ConfiguredFields, Response};
 
-/// Says until when clients may keep a response, if it is one of those that nginx says it of.
-pub fn set_expires(response: &mut Response, expires: Expires, now: SystemTime) {
+/// Says until when clients may keep a response, if it is one of those that nginx says it of; before the operator's own
+/// `Cache-Control`, and in place of a backend's.
+pub fn set_expires(
+    response: &mut Response,
+    expires: Expires,
+    configured: &ConfiguredFields,
+    now: SystemTime,
+) {
     if !OF_STATUSES.contains(&response.status) {
         return;
     }
@@ -18,11 +25,22 @@ pub fn set_expires(response: &mut Response, expires: Expires, now: SystemTime) {
         Expires::Epoch => (SystemTime::UNIX_EPOCH + Duration::from_secs(1), "no-cache".to_owned()),
     };
     let fields = std::mem::take(&mut response.fields);
+    let [ready, own] = fields.lines();
+    let has_own = configured.has(CACHE_CONTROL);
+    let lines =
+        ready.split_inclusive(is_end).chain(own.split_inclusive(is_end).filter(|_| has_own));
+    let said: Vec<u8> =
+        lines.filter(|it| it.starts_with(b"cache-control:")).flatten().copied().collect();
     response.fields = fields
         .without("expires:")
         .without("cache-control:")
         .with_own("expires", write_imf_fixdate(at))
-        .with("cache-control", control);
+        .with_own(CACHE_CONTROL, control)
+        .with_lines(&said);
+}
+
+fn is_end(byte: &u8) -> bool {
+    *byte == b'\n'
 }
 
 /// Those of nginx's `expires` and `add_header`.

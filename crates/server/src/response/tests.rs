@@ -99,6 +99,28 @@ fn what_requests_fill_in_is_in_no_ready_line() {
     assert!(lines.by_words(200).is_empty() && lines.removes("x-a"));
 }
 
+#[test]
+fn redirects_have_what_only_errors_do_not_have_and_what_is_beside_a_servers_own_follows_it() {
+    let all = pairs(&[("X-A", "1"), ("X-B", "2"), ("Cache-Control", "private, max-age=1")]);
+    let route = kettle_config::Route {
+        headers: all,
+        always: Some(vec!["x-b".to_owned()]),
+        beside: vec!["x-A".to_owned()],
+        ..Default::default()
+    };
+    let lines = ConfiguredFields::of(&kettle_config::Site::default(), &route);
+    assert_eq!(
+        text(lines.for_redirects()),
+        "server: kettle\r\nx-a: 1\r\nx-b: 2\r\ncache-control: private\r\n"
+    );
+    assert_eq!(text(lines.for_errors()), "server: kettle\r\nx-b: 2\r\n");
+    assert!(!lines.has("x-a") && lines.has("x-b"), "a server's own is passed on beside ours");
+    let mut fields = ResponseFields::ready(lines.all().clone()).with("x-a", "0");
+    fields.move_behind(lines.beside());
+    let [ready, own] = fields.lines().map(text);
+    assert_eq!((ready.contains("x-a:"), own), (false, "x-a: 0\r\nx-a: 1\r\n"));
+}
+
 proptest::proptest! {
     /// A field that may not be sent would be left out without a word, so the configuration must have refused it.
     #[test]

@@ -46,7 +46,7 @@ pub(super) fn build_routes(
                 let configured = ConfiguredFields::of(site, route);
                 match &route.respond {
                     Some(respond) => Handler::Fixed(Arc::new(Fixed::new(respond, configured))),
-                    None => Handler::Nothing(configured),
+                    None => Handler::Nothing(Box::new(configured)),
                 }
             }
             Some(root) => match FileRoute::open(all, route, &root.value) {

@@ -28,14 +28,17 @@ fn guards_redirects_and_limits_become_those_of_routes() {
 }
 
 const CARRIED_OVER: &[(&str, &str)] = &[
-    ("allow 10.1.2.3/8; deny all;", "allow = [\"10.0.0.0/8\"]\nmark_private = false\nsymlinks"),
+    (
+        "allow 10.1.2.3/8; deny all;",
+        "allow = [\"10.0.0.0/8\"]\nmark_private = false\nanswer_options = false\nsymlinks",
+    ),
     (
         "deny 10.1.0.0/16; allow 10.0.0.0/8; deny all;",
         "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.1.0.0/16\"]",
     ),
     (
         "allow 10.0.0.0/8; deny 10.1.0.0/16; deny all;",
-        "allow = [\"10.0.0.0/8\"]\nmark_private = false\nsymlinks",
+        "allow = [\"10.0.0.0/8\"]\nmark_private = false\nanswer_options = false\nsymlinks",
     ),
     ("deny 10.0.0.1;", "allow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]"),
     ("allow unix:; allow 127.0.0.1; deny all;", "allow = [\"127.0.0.1/32\"]\n"),
@@ -124,7 +127,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
-        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
+        "text_prefix = \"/b/\"\nbackend = \"127.0.0.1:3000\"\nencoded_slashes = true\nbackend_host = \"127.0.0.1:3000\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"60s\"\nrequest_body = 1048576\nrequest_buffering = \"all\"\nearly_hints = \"off\"\n",
     ),
     (
         "location /b/ { proxy_pass http://127.0.0.1:3000; }",
@@ -132,7 +135,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
-        "backend = \"app\"\nbackend_host = \"{host}\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+        "backend = \"app\"\nencoded_slashes = true\nbackend_host = \"{host}\"\nrequest_headers = { \"X-Request-Id\" = \"{header:x-request-id}\" }\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
     ),
     ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
     (
@@ -178,7 +181,10 @@ const CARRIED_OVER: &[(&str, &str)] = &[
         "location /b { proxy_pass http://app/c$request_uri; }",
         "backend = \"app\"\nadd_prefix = \"/c\"\n",
     ),
-    ("location /b { proxy_pass http://app$request_uri; }", "backend = \"app\"\nbackend_host"),
+    (
+        "location /b { proxy_pass http://app$request_uri; }",
+        "backend = \"app\"\nencoded_slashes = true\nbackend_host",
+    ),
     (
         "location /b { rewrite ^/b/(.*)$ /$1 break; proxy_pass http://app; }",
         "text_prefix = \"/b/\"\nbackend = \"app\"\nstrip_prefix = true\n",
@@ -209,11 +215,11 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",
-        "[[site.route]]\nregex = \"/\\\\.ht\"\ndeny = [\"0.0.0.0/0\", \"::/0\"]\n",
+        "[[site.route]]\nregex = \"/\\\\.ht\"\nrespond = { status = 403 }\n",
     ),
     (
         "location ~ /\\. { deny all; } try_files $uri /a.html;",
-        "[[site.route]]\nregex = \"/\\\\.\"\ndeny = [\"0.0.0.0/0\", \"::/0\"]\n",
+        "[[site.route]]\nregex = \"/\\\\.\"\nrespond = { status = 403 }\n",
     ),
     (
         "location /b/ { proxy_pass http://app; } location ~ \\.css$ { expires 1h; }",
@@ -226,7 +232,7 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     (
         "add_header Access-Control-Allow-Origin $http_origin;",
-        "`add_header Access-Control-Allow-Origin $http_origin` is not carried over",
+        "headers = { \"Access-Control-Allow-Origin\" = \"{header:origin}\" }",
     ),
     ("add_header Alt-Svc 'h3=\":443\"; ma=86400';", "nobody answers QUIC here"),
     ("add_header Alt-Svc 'h2=\":443\"';", "headers = { \"Alt-Svc\" = \"h2=\\\":443\\\"\" }"),
@@ -243,15 +249,15 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ("index b.html; try_files $uri $uri/ =404;", "index = [\"b.html\"]"),
     ("try_files $uri $uri/ /a.html;", "fallback = \"/a.html\"\nfallback_for_folders = false"),
     ("location /x/ { deny all; }", "`location /x/` answers 403 because of `deny all`"),
-    ("location /x { deny all; }", "text_prefix = \"/x\"\ndeny = "),
+    ("location /x { deny all; }", "text_prefix = \"/x\"\nrespond = { status = 403 }"),
     (
         "auth_basic x; auth_basic_user_file empty;",
         "it is not there or has no users, so that nobody is let in",
     ),
-    ("location /up/ { types { } }", "\"html\" = \"text/plain\""),
+    ("location /up/ { types { } }", "types = \"none\"\ndefault_type = \"text/plain\"\n"),
     (
         "location /up/ { types { } default_type application/octet-stream; }",
-        "\"html\" = \"application/octet-stream\"",
+        "charset = \"off\"\ntypes = \"none\"\n\n",
     ),
     ("location = /x { types { } }", "exact = \"/x\"\nroot = \"/srv\""),
     ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),

@@ -8,41 +8,41 @@ use super::*;
 #[test]
 fn no_hidden_name_becomes_looser() {
     left(&[
-        ("location ~ /\\. { deny all; }", "/open/* ~/\\.! /"),
+        ("location ~ /\\. { deny all; }", "/open/* ~/\\.:403 /"),
         (
             "location ~ /\\.(?!well-known) { deny all; }",
-            "/open/* ~/\\.(?:$|[^w]|w(?:$|[^e]|e(?:$|[^l]|l(?:$|[^l]|l(?:$|[^\\-]|\\-(?:$|[^k]|k(?:$|[^n]|n(?:$|[^o]|o(?:$|[^w]|w(?:$|[^n]))))))))))! /",
+            "/open/* ~/\\.(?:$|[^w]|w(?:$|[^e]|e(?:$|[^l]|l(?:$|[^l]|l(?:$|[^\\-]|\\-(?:$|[^k]|k(?:$|[^n]|n(?:$|[^o]|o(?:$|[^w]|w(?:$|[^n])))))))))):403 /",
         ),
-        ("location ~ /\\.(git|svn) { deny all; }", "/open/* ~/\\.(git|svn)! /"),
-        ("location ~ /\\.(git|well) { deny all; }", "/open/* ~/\\.(git|well)! /"),
+        ("location ~ /\\.(git|svn) { deny all; }", "/open/* ~/\\.(git|svn):403 /"),
+        ("location ~ /\\.(git|well) { deny all; }", "/open/* ~/\\.(git|well):403 /"),
         (
             "location /.there/ { expires 1h; } location ~ /\\.h { deny all; }",
-            "/open/* /.there/* ~/\\.h! /",
+            "/open/* /.there/* ~/\\.h:403 /",
         ),
         (
             "location ^~ /.there/ { expires 1h; } location ~ /\\.h { deny all; }",
-            "/open/* ^/.there/* ~/\\.h! /",
+            "/open/* ^/.there/* ~/\\.h:403 /",
         ),
         (
             "location /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
-            "/open/* /.well-known/a/* ~/\\.! /",
+            "/open/* /.well-known/a/* ~/\\.:403 /",
         ),
         (
             "location ^~ /.well-known/ { allow all; } location ~ /\\. { deny all; }",
-            "/open/* ^/.well-known/* ~/\\.! /",
+            "/open/* ^/.well-known/* ~/\\.:403 /",
         ),
         (
             "location ^~ /.well-known/ { expires 1h; } location ~ /\\. { deny all; }",
-            "/open/* ^/.well-known/* ~/\\.! /",
+            "/open/* ^/.well-known/* ~/\\.:403 /",
         ),
         (
             "location ^~ /.well-known/a/ { } location ~ /\\. { deny all; }",
-            "/open/* ^/.well-known/a/* ~/\\.! /",
+            "/open/* ^/.well-known/a/* ~/\\.:403 /",
         ),
-        ("location ~* /\\.W { deny all; }", "/open/* ~(?i)/\\.W! /"),
+        ("location ~* /\\.W { deny all; }", "/open/* ~(?i)/\\.W:403 /"),
         (
             "location ^~ /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
-            "/open/* ^/.well-known/a/* ~/\\.! /",
+            "/open/* ^/.well-known/a/* ~/\\.:403 /",
         ),
     ]);
 }
@@ -52,13 +52,17 @@ fn no_hidden_name_becomes_looser() {
 fn what_an_expression_opens_before_names_with_a_dot_are_hidden_stays_open() {
     let all = "location ~ /\\. { deny all; }";
     for (before, behind, expected) in [
-        ("location ~ /.well-known { allow all; }", "", "~/.well-known ~/\\.!"),
-        ("location ~* ^/\\.well-known/.*$ { allow all; }", "", "~(?i)^/\\.well-known/.*$ ~/\\.!"),
-        ("location ~ /.well-known { deny 1.2.3.4; }", "", "~/.well-known? ~/\\.!"),
-        ("location ~ /.well-known { root /pub; }", "", "~/.well-known ~/\\.!"),
-        ("location /a/ { location ~ /.well-known { } }", "", "/a/* /a/*~/.well-known ~/\\.!"),
-        ("", "location ~ /.well-known { allow all; }", "~/\\.! ~/.well-known"),
-        ("location ~ /.well-known { deny all; }", "", "~/.well-known! ~/\\.!"),
+        ("location ~ /.well-known { allow all; }", "", "~/.well-known ~/\\.:403"),
+        (
+            "location ~* ^/\\.well-known/.*$ { allow all; }",
+            "",
+            "~(?i)^/\\.well-known/.*$ ~/\\.:403",
+        ),
+        ("location ~ /.well-known { deny 1.2.3.4; }", "", "~/.well-known? ~/\\.:403"),
+        ("location ~ /.well-known { root /pub; }", "", "~/.well-known ~/\\.:403"),
+        ("location /a/ { location ~ /.well-known { } }", "", "/a/* /a/*~/.well-known ~/\\.:403"),
+        ("", "location ~ /.well-known { allow all; }", "~/\\.:403 ~/.well-known"),
+        ("location ~ /.well-known { deny all; }", "", "~/.well-known:403 ~/\\.:403"),
     ] {
         left(&[(&format!("{before} {all} {behind}"), &format!("/open/* {expected} /"))]);
     }
@@ -68,15 +72,15 @@ fn what_an_expression_opens_before_names_with_a_dot_are_hidden_stays_open() {
 #[test]
 fn a_sign_without_a_space_is_one_all_the_same() {
     left(&[
-        ("location ~^/(there|x)/ { deny all; }", "/open/* ~^/(there|x)/! /"),
-        ("location ~*^/uploads/.*\\.php$ { deny all; }", "/open/* ~(?i)^/uploads/.*\\.php$! /"),
+        ("location ~^/(there|x)/ { deny all; }", "/open/* ~^/(there|x)/:403 /"),
+        ("location ~*^/uploads/.*\\.php$ { deny all; }", "/open/* ~(?i)^/uploads/.*\\.php$:403 /"),
         ("location ~^/api(.*) { proxy_pass http://a; }", "/open/* ~^/api(.*)> /"),
-        ("location ~/\\. { deny all; }", "/open/* ~/\\.! /"),
-        ("location ^~/there/ { deny all; }", "/open/* ^/there/*! /"),
-        ("location =/there/key { deny all; }", "/open/* =/there/key! /"),
+        ("location ~/\\. { deny all; }", "/open/* ~/\\.:403 /"),
+        ("location ^~/there/ { deny all; }", "/open/* ^/there/*:403 /"),
+        ("location =/there/key { deny all; }", "/open/* =/there/key:403 /"),
         (
             "location ^~/there/ { location ~^/there/k { deny all; } }",
-            "/open/* ^/there/* /there/*~^/there/k! /",
+            "/open/* ^/there/* /there/*~^/there/k:403 /",
         ),
         ("location ~/x { alias /x/; location /x/b/ { expires 1h; } }", "/open/* ~/x! /"),
     ]);
@@ -88,7 +92,7 @@ fn what_is_closed_twice_stays_closed() {
     left(&[
         (
             "location /there { deny all; } location /there/ { deny all; }",
-            "/open/* /there*! /there/*! /",
+            "/open/* /there*:403 /there/*:403 /",
         ),
         (
             "location /there { internal; } location ^~ /there/ { return 403; }",
@@ -96,11 +100,11 @@ fn what_is_closed_twice_stays_closed() {
         ),
         (
             "location /there/ { deny all; } location = /there/ { deny all; }",
-            "/open/* /there/*! =/there/! /",
+            "/open/* /there/*:403 =/there/:403 /",
         ),
         (
             "location /.well-known/ { deny all; } location ~ /\\. { deny all; }",
-            "/open/* /.well-known/*! ~/\\.! /",
+            "/open/* /.well-known/*:403 ~/\\.:403 /",
         ),
     ]);
 }

@@ -7,10 +7,6 @@ use super::*;
 fn what_is_lost_is_told() {
     for (words, expected) in [
         ("location ~ \\.css$ { expires 1h; limit_req zone=a; }", "limit_req zone=a"),
-        (
-            "location /x/ { add_header Cache-Control no-store; proxy_pass http://a; }",
-            "add_header Cache-Control no-store",
-        ),
         ("real_ip_header X-Forwarded-For;", "real_ip_header X-Forwarded-For"),
         (
             "location /x/ { proxy_set_header Keep-Alive x; proxy_pass http://a; }",
@@ -81,26 +77,6 @@ fn what_holds_all_the_same_is_not() {
         let made = imported(&server(&format!("root /srv; {words}")));
         assert!(!made.toml.contains("is not carried over"), "{words}\n{}", made.toml);
         made.config().unwrap();
-    }
-}
-
-/// Fields of a place whose requests are passed on, and whether the comments say that a backend's are lost.
-#[test]
-fn a_field_of_several_lines_that_replaces_a_backend_s_is_told() {
-    for (field, is_told) in [
-        ("Link </a.css>", true),
-        ("Content-Security-Policy \"default-src 'self'\"", true),
-        ("set-cookie a=b", true),
-        ("X-Frame-Options DENY", false),
-        ("Vary Origin", false),
-        ("Link $x", false),
-    ] {
-        for (place, is_passed) in [("proxy_pass http://a;", true), ("expires 1h;", false)] {
-            let words = format!("add_header {field}; root /srv; location /x/ {{ {place} }}");
-            let made = imported(&server(&words));
-            let told = made.toml.contains("takes the place of the backend's");
-            assert_eq!(told, is_told && is_passed, "{words}\n{}", made.toml);
-        }
     }
 }
 

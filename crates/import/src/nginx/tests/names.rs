@@ -14,7 +14,7 @@ fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
         ),
         (
             ["; server_name *.example;", &format!("; server_name a.example; {verified}")],
-            "*.example+* a.example!",
+            "*.example+**.example+* a.example!",
         ),
         (["default_server;", "; server_name a.example; return 444;"], "_+* a.example!"),
         (
@@ -36,7 +36,7 @@ fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
                 "default_server; server_name a.example; return 444;",
                 "; server_name a.example *.example;",
             ],
-            "a.example!* *.example+",
+            "a.example!* *.example+**.example+",
         ),
         (
             ["default_server; server_name a.example;", "; server_name a.example; return 444;"],
@@ -51,29 +51,48 @@ fn no_site_answers_for_the_names_of_a_server_that_is_left_out() {
 #[test]
 fn no_default_answers_for_names_that_cannot_be_written() {
     for (servers, expected) in [
-        (["default_server;", "; server_name *.example; allow 10.0.0.0/8; deny all;"], "*.example?"),
-        (["default_server;", "; server_name *.example; auth_request /x;"], "*.example!"),
+        (
+            ["default_server;", "; server_name *.example; allow 10.0.0.0/8; deny all;"],
+            "_+* *.example?**.example?",
+        ),
+        (
+            [
+                "default_server; server_name b.example *.a.example;",
+                "; server_name *.example; allow 10.0.0.0/8; deny all;",
+            ],
+            "b.example+*.a.example+**.a.example+ *.example?",
+        ),
         (
             [
                 "default_server; server_name b.example;",
-                "; server_name ~^a; allow 10.0.0.0/8; deny all;",
+                "; server_name *.example ~^b; allow 10.0.0.0/8; deny all;",
+            ],
+            "b.example+ *.example?~^b?",
+        ),
+        (
+            ["default_server;", "; server_name *.example; auth_request /x;"],
+            "_+* *.example!**.example!",
+        ),
+        (
+            [
+                "default_server; server_name b.example;",
+                "; server_name ~^(?=a); allow 10.0.0.0/8; deny all;",
             ],
             "b.example+",
         ),
         (
             [
                 "default_server; server_name b.example;",
-                "; server_name b.* a.example; deny 10.0.0.0/8;",
+                "; server_name b.* ~^a(?<n>[0-9]+)$ a.example; deny 10.0.0.0/8;",
             ],
-            "b.example+ a.example?",
+            "b.example+* b.*?~^a(?<n>[0-9]+)$?a.example?",
         ),
-        (["default_server;", "; server_name *.example;"], "_+* *.example+"),
         (
             [
                 "default_server; return 301 https://b.example$request_uri;",
-                "; server_name *.example; deny all;",
+                "; server_name *.example a.*; deny all;",
             ],
-            "*.example!",
+            "*.example!a.*!",
         ),
     ] {
         assert_eq!(left(servers), expected, "{servers:?}");
@@ -100,7 +119,12 @@ fn names(config: &Config) -> String {
             (false, false) => "?",
         };
         let default = if config.default_site() == Some(number) { "*" } else { "" };
-        site.names.iter().map(|name| format!("{}{sign}", name.value)).collect::<String>() + default
+        let short = |name: &str| match name.strip_prefix("~^.+\\.[^.]+\\.") {
+            Some(below) => format!("**.{}", below.trim_end_matches('$').replace('\\', "")),
+            None => name.to_owned(),
+        };
+        let names = site.names.iter().map(|name| short(&name.value) + sign);
+        names.collect::<String>() + default
     });
     all.collect::<Vec<_>>().join(" ")
 }
@@ -119,11 +143,11 @@ fn a_refused_name_without_a_certificate_gets_one_made_here() {
 fn a_server_answers_where_it_listens_and_nowhere_else() {
     let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
     for (servers, expected) in [
-        (["listen 443 ssl;", "listen 8443 ssl;"], "443: a* 8443: b"),
-        (["listen 443 ssl;", "listen 443 ssl; listen 8443 ssl;"], "443: a* b 8443: b"),
+        (["listen 443 ssl;", "listen 8443 ssl;"], "443: a* 8443: b*"),
+        (["listen 443 ssl;", "listen 443 ssl; listen 8443 ssl;"], "443: a* b 8443: b*"),
         (["listen 443 ssl; listen 80;", "listen 80;"], "443: a* 80: a* b"),
-        (["listen 80;", "listen 443 ssl;"], "80: a* 443: b*"),
-        (["listen 80;", "listen 8080;"], "80: a* 8080: b"),
+        (["listen 80;", "listen 443 ssl;"], "80: a b* 443: b*"),
+        (["listen 80;", "listen 8080;"], "80: a* 8080: b*"),
         (["listen 80;", "listen 80 default_server;"], "80: a b*"),
     ] {
         let blocks = servers.iter().zip(["a", "b"]).map(|(listen, name)| {
@@ -140,11 +164,11 @@ fn of_two_servers_of_one_name_each_answers_on_its_own_address() {
     let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
     for (servers, expected) in [
         (["listen 80;", "listen 443 ssl;"], "80: a* 443: a*"),
-        (["listen 80;", "listen 80; listen 443 ssl;"], "80: a* 443: a"),
-        (["listen 80;", "listen 8080;"], "80: a server-0.invalid* 8080: a server-1.invalid"),
+        (["listen 80;", "listen 80; listen 443 ssl;"], "80: a* 443: a*"),
+        (["listen 80;", "listen 8080;"], "80: a server-0.invalid* 8080: a server-1.invalid*"),
         (
             ["listen 443 ssl;", "listen 8443 ssl;"],
-            "443: a server-0.invalid* 8443: a server-1.invalid",
+            "443: a server-0.invalid* 8443: a server-1.invalid*",
         ),
     ] {
         let blocks =
@@ -224,7 +248,7 @@ fn what_holds_for_all_is_named_with_its_file() {
     assert!(made.toml.contains("it holds for all, as /etc/nginx/a.conf:1 says"), "{}", made.toml);
 }
 
-/// One site answers for all other names by TLS.
+/// One site answers for all other names by TLS, and elsewhere listeners name theirs.
 #[test]
 fn one_default_serves_no_more_than_that_of_each_address() {
     let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key; root /srv;";
@@ -237,11 +261,11 @@ fn one_default_serves_no_more_than_that_of_each_address() {
     for (text, expected) in [
         (
             one("a.example", ["443", "8443"]) + &one("b.example", ["8443", "443"]),
-            "443: a b 8443: a b",
+            "443: a* b 8443: a b*",
         ),
         (
             one("a.example", ["443", "8443"]) + &one("b.example", ["8444", "443"]),
-            "443: a* b 8443: a* 8444: b",
+            "443: a* b 8443: a* 8444: b*",
         ),
     ] {
         assert_eq!(served(&config(&format!("http {{ {text} }}"))), expected, "{text}");

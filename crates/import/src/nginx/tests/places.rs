@@ -71,9 +71,11 @@ fn a_network_that_is_enough_needs_no_password() {
     for (words, expected) in [
         ("allow all;", "/a/*"),
         ("", "/a/*?"),
-        ("allow 10.0.0.0/8;", "/a/*!"),
-        ("allow 10.0.0.0/8; deny all;", "/a/*!"),
-        ("allow 10.0.0.0/8; allow all;", "/a/*!"),
+        ("allow 10.0.0.0/8;", "/a/*?"),
+        ("allow 10.0.0.0/8; deny all;", "/a/*{1} /a/*?"),
+        ("allow 10.0.0.0/8; allow all;", "/a/*?"),
+        ("deny all;", "/a/*?"),
+        ("deny 1.2.3.4; allow 10.0.0.0/8; deny all;", "/a/*{2} /a/*?"),
     ] {
         let guards = format!("satisfy any; {words} auth_basic x; auth_basic_user_file users;");
         let made = beside_users(&server(&format!("root /srv; location /a/ {{ {guards} }}")));
@@ -90,7 +92,7 @@ fn a_folder_of_a_backend_gets_its_slash() {
         ("location /b/ { proxy_pass http://a; } location /b { }", "/open/* /b/*> /b* /"),
         (
             "location /b/ { proxy_pass http://a; } location = /b { deny all; }",
-            "/open/* /b/*> =/b! /",
+            "/open/* /b/*> =/b:403 /",
         ),
         ("location /b/ { expires 1h; }", "/open/* /b/* /"),
         // These letters are none of a URL.
@@ -114,7 +116,7 @@ fn an_expression_is_for_the_place_where_it_stands() {
             format!(
                 "location /a/ {{ {css} location /a/b/ {{ location ~ x {{ deny all; }} {css} }} }}"
             ),
-            "/open/* /a/* /a/*~\\.css$ /a/b/* /a/b/*~x! /a/b/*~\\.css$ /",
+            "/open/* /a/* /a/*~\\.css$ /a/b/* /a/b/*~x:403 /a/b/*~\\.css$ /",
         ),
         (
             format!("location /a/ {{ {css} location ^~ /a/b/ {{ }} }}"),
@@ -186,7 +188,7 @@ fn conditions_become_routes_of_one_place() {
         ),
         (
             "location /a/ { limit_except GET POST { deny all; } proxy_pass http://a; }",
-            "/open/* /a/*{1}> /a/*! / =/a->301",
+            "/open/* /a/*{1}> /a/*:403 / =/a->301",
         ),
         (
             "location /a/ { limit_except GET { auth_basic x; auth_basic_user_file users; } proxy_pass http://a; }",
@@ -197,7 +199,7 @@ fn conditions_become_routes_of_one_place() {
             "location /a/ { error_page 418 = @b; return 418; } location @b { proxy_pass http://a; }",
             "/open/* /a/*> /",
         ),
-        ("location /a/ { rewrite ^/a/(.*)$ /open/$1 last; deny all; }", "/open/* /a/*! /"),
+        ("location /a/ { rewrite ^/a/(.*)$ /open/$1 last; deny all; }", "/open/* /a/*:403 /"),
         ("location /a/ { rewrite ^ /open/x last; deny all; }", "/open/* /a/*-> /"),
         (
             "location /a/ { rewrite ^/a/b$ /c permanent; rewrite ^/a/c$ /d; }",

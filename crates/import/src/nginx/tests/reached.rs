@@ -22,7 +22,10 @@ fn no_condition_becomes_looser() {
         ("if ($request_method_is_bad) { return 403; }", "/!"),
         ("if ($request_methods = POST) { return 403; }", "/!"),
         ("if ($cookie_session = \"\") { return 302 /login; }", "|{1}->302 /open/* /"),
-        ("if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }", "/!"),
+        (
+            "if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }",
+            "|{1}->302 /open/* /",
+        ),
         ("if ($bad) { rewrite ^ /denied last; }", "/!"),
         ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/!"),
         ("if ($cookie_key = \"\") { root /pub; }", "/!"),
@@ -50,31 +53,31 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
     let denied = "location /there/ { deny all; }";
     let asked = "location /there/ { auth_basic x; auth_basic_user_file users; }";
     for (words, beside, expected) in [
-        ("location / { location /there/a/ { expires 1h; } }", denied, "/open/* / /there/*!"),
-        ("location / { location ^~ /there/ { expires 1h; } }", denied, "/open/* / /there/*!"),
-        ("location / { location = /there/key { } }", denied, "/open/* / /there/*!"),
-        ("location / { location = /there/key { root /pub; } }", denied, "/open/* / /there/*!"),
+        ("location / { location /there/a/ { expires 1h; } }", denied, "/open/* / /there/*:403"),
+        ("location / { location ^~ /there/ { expires 1h; } }", denied, "/open/* / /there/*:403"),
+        ("location / { location = /there/key { } }", denied, "/open/* / /there/*:403"),
+        ("location / { location = /there/key { root /pub; } }", denied, "/open/* / /there/*:403"),
         (
             "location /the { location /there/a/ { expires 1h; } }",
             denied,
-            "/open/* /the* /there/*! /",
+            "/open/* /the* /there/*:403 /",
         ),
         (
             "location / { location /th { location /there/a/ { root /b; } } }",
             denied,
-            "/open/* / /th* /there/*!",
+            "/open/* / /th* /there/*:403",
         ),
         ("location / { location /there/a/ { expires 1h; } }", asked, "/open/* / /there/*?"),
         (
             "location / { proxy_pass http://a; location /x/y/ { proxy_pass http://a; } }",
             "location /x/ { deny all; proxy_pass http://a; }",
-            "/open/* /> /x/*! =/x->301",
+            "/open/* /> /x/*:403 =/x->301",
         ),
         // Expressions come before prefixes, but for `^~`.
         (
             "location ~ /x { location /x/a/ { expires 1h; } }",
             "location ^~ /x/ { deny all; }",
-            "/open/* ^/x/*! ~/x! /",
+            "/open/* ^/x/*:403 ~/x! /",
         ),
         (
             "location ~ /x { location /x/a/ { deny all; } }",
@@ -85,12 +88,12 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
         (
             "location / { location /x/ { deny all; } }",
             "location /x/y/ { expires 1h; }",
-            "/open/* / /x/*! /x/y/*",
+            "/open/* / /x/*:403 /x/y/*",
         ),
         (
             "location /there/ { location = /there/key { deny all; } }",
             "",
-            "/open/* /there/* =/there/key! /",
+            "/open/* /there/* =/there/key:403 /",
         ),
     ] {
         left(&[(&format!("{words} {beside}"), expected)]);
@@ -105,32 +108,38 @@ fn a_location_within_another_takes_nothing_from_those_beside_that() {
 fn no_expression_that_nginx_meets_first_is_forgotten() {
     left(&[
         // What an expression within says of all that begins so.
-        ("location /th { location ~ \\.a$ { deny all; } }", "/open/* /th* /th*~\\.a$! /"),
+        ("location /th { location ~ \\.a$ { deny all; } }", "/open/* /th* /th*~\\.a$:403 /"),
         ("location /th { location ~ \\.a$ { deny 1.2.3.4; } }", "/open/* /th* /th*~\\.a$? /"),
         (
             "location /th { location ~ \\.a$ { rewrite ^ /there/key break; } }",
-            "/open/* /th* /th*~\\.a$! /",
+            "/open/* /th* /th*~\\.a$=> /",
         ),
         ("location /th { location ~ \\.a$ { expires 1h; } }", "/open/* /th* /th*~\\.a$ /"),
-        ("location /th/ { location ~ \\.a$ { deny all; } }", "/open/* /th/* /th/*~\\.a$! /"),
+        ("location /th/ { location ~ \\.a$ { deny all; } }", "/open/* /th/* /th/*~\\.a$:403 /"),
         // Another file answers where nginx does not come to the rewrite.
         (
             "location ~ ^/(u|x) { } location /x/ { rewrite ^ /there/key break; }",
-            "/open/* /x/*! ~^/(u|x) /",
+            "/open/* /x/*=> ~^/(u|x) /",
         ),
-        ("location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }", "/open/* /x/*! ~^/u /"),
-        ("location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }", "/open/* ^/x/*! ~x /"),
+        (
+            "location ~ ^/u { } location /x/ { rewrite ^ /there/key break; }",
+            "/open/* /x/*=> ~^/u /",
+        ),
+        (
+            "location ^~ /x/ { rewrite ^ /there/key break; } location ~ x { }",
+            "/open/* ^/x/*=> ~x /",
+        ),
         (
             "location ~ \\.a$ { } location /x/ { rewrite ^/x/(.*)$ /x/b/$1 break; }",
             "/open/* /x/*:404 ~\\.a$ /",
         ),
         (
             "location ~ \\.a$ { } location ~ ^/x { rewrite ^ /there/key break; }",
-            "/open/* ~\\.a$ ~^/x! /",
+            "/open/* ~\\.a$ ~^/x=> /",
         ),
         (
             "location ~ ^/x { rewrite ^ /there/key break; } location ~ \\.a$ { }",
-            "/open/* ~^/x! ~\\.a$ /",
+            "/open/* ~^/x=> ~\\.a$ /",
         ),
         (
             "location ~ \\.a$ { } location ~ \\.b$ { return 301 /there/key; }",
@@ -139,12 +148,12 @@ fn no_expression_that_nginx_meets_first_is_forgotten() {
         // A rewrite leads to a file that another route has.
         (
             "location / { rewrite ^ /there/key break; } location = /there/key { deny all; }",
-            "/open/* /! =/there/key!",
+            "/open/* /=> =/there/key:403",
         ),
         // What `^~` says is not for a location within.
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { deny all; }",
-            "/open/* ^/x/* /x/y/* ~\\.a$! /",
+            "/open/* ^/x/* /x/y/* ~\\.a$:403 /",
         ),
         (
             "location ^~ /x/ { } location /x/y/ { } location ~ \\.a$ { return 302 /b; }",

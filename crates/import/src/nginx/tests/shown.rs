@@ -35,7 +35,7 @@ pub fn beside_users(text: &str) -> Imported {
 }
 
 /// The routes of a configuration: what is asked before any behind a `|`; the place, with `*` behind a text, `=` before a path, `~`
-/// before an expression, `^` where it is first; how many conditions it has; `@` where no client may ask; and `!` where nobody is let in, `?` where not
+/// before an expression, `^` where it is first; `->` before where it leads, `=>` where it stays at the place; how many conditions it has; `@` where no client may ask; and `!` where nobody is let in, `?` where not
 /// everybody is, `>` where a backend answers, or what is answered.
 pub fn routes(config: &Config) -> String {
     let mut all: Vec<String> = Vec::new();
@@ -66,7 +66,8 @@ fn rules(redirects: &[kettle_config::Redirect], rewrites: &[kettle_config::Rewri
         _ => String::new(),
     };
     let redirects = redirects.iter().map(|it| format!("{}->{}", of(it.choice()), it.status));
-    let rewrites = rewrites.iter().map(|it| format!("{}->", of(it.choice())));
+    let sign = |it: &kettle_config::Rewrite| if it.stay { "=>" } else { "->" };
+    let rewrites = rewrites.iter().map(|it| format!("{}{}", of(it.choice()), sign(it)));
     redirects.chain(rewrites).collect()
 }
 

@@ -205,7 +205,7 @@ pub(super) static TERMS: &[Term] = &[
     dropped("autoindex_exact_size", "hsl", "lists of folders have a form of their own"),
     dropped("autoindex_localtime", "hsl", "lists of folders have a form of their own"),
     dropped("add_trailer", "hsli", "no trailers are sent"),
-    dropped("charset_types", "hsl", "the charset is named for text/* and application/javascript"),
+    carried("charset_types", "hsl"),
     dropped("charset_map", "h", AS_IT_IS),
     dropped("addition_types", "hsl", AS_IT_IS),
     dropped("postpone_gzipping", "hsl", COMPRESSED),

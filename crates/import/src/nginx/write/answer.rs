@@ -3,7 +3,7 @@
 use kettle_config::{Expression, Template, quoted};
 
 use super::route::{Answer, Place, Rule};
-use super::settings::type_of;
+use super::settings::{type_of, with_charset};
 use crate::nginx::regex::{is_of_all, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -68,11 +68,15 @@ pub(super) fn returned<'t>(
     }
     let table = match status {
         444 => "{ close = true }".to_owned(),
+        200..=299 if body.is_empty() && ![204, 205].contains(&status) => {
+            let kind = with_charset(scope, type_of_answer(scope, place));
+            format!("{{ status = {status}, type = {} }}", quoted(&kind))
+        }
         200..=599 if body.is_empty() || [204, 205, 304].contains(&status) => {
             format!("{{ status = {status} }}")
         }
         200..=599 if body.len() <= BODY_BYTES_MAX => {
-            let kind = type_of_answer(scope, place);
+            let kind = with_charset(scope, type_of_answer(scope, place));
             format!("{{ status = {status}, body = {}, type = {} }}", quoted(&body), quoted(&kind))
         }
         _ => return Err(UNKNOWN),
@@ -141,17 +145,27 @@ pub(super) fn rewritten(
         rule.keeps_query |= !drops_query;
         return Ok((rule, flag, is_whole));
     }
-    let (to, keeps_query) = words(&target, &known).ok_or(TARGET)?;
+    let to = rewritten_to(&target, drops_query, &known)?;
+    let origin = directive.origin.clone();
+    let rule = Rule { regex, to, status: None, keeps_query: true, stays: false, origin };
+    Ok((rule, flag, is_whole))
+}
+
+/// What is looked for in place of a path, with the query that goes before the client's; a `?` at its end drops that.
+pub(super) fn rewritten_to(
+    target: &str,
+    drops_query: bool,
+    known: &Known<'_>,
+) -> Result<String, &'static str> {
+    let (mut to, keeps_query) = words(target, known).ok_or(TARGET)?;
     // What adds the client's query at the end adds it once here.
     if to.contains('?') && keeps_query {
         return Err(QUERY);
     }
-    let to = if drops_query && !keeps_query { format!("{to}?") } else { to };
-    if !Template::is_rewritten_path(&to) {
-        return Err(TARGET);
+    if drops_query && !keeps_query {
+        to.push('?');
     }
-    let origin = directive.origin.clone();
-    Ok((Rule { regex, to, status: None, keeps_query: true, origin }, flag, is_whole))
+    if Template::is_rewritten_path(&to) { Ok(to) } else { Err(TARGET) }
 }
 
 /// Where a directive leads all requests, and with which status.
@@ -184,7 +198,8 @@ fn redirect(
 ) -> Option<Rule> {
     let (to, keeps_query) = words(target, known)?;
     let origin = directive.origin.clone();
-    let rule = Rule { regex, to, status: Some(status), keeps_query, origin };
+    let stays = false;
+    let rule = Rule { regex, to, status: Some(status), keeps_query, stays, origin };
     Template::is_destination(&rule.to).then_some(rule)
 }
 

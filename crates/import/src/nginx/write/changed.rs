@@ -3,14 +3,14 @@
 use kettle_config::{Expression, quoted};
 
 use super::Writer;
-use super::pass::{Pass, sole_port};
+use super::pass::Pass;
 use super::place::Spot;
 use super::route::{Setting, spoken};
 use crate::nginx::location::Shut;
 use crate::nginx::regex::translated;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, parts};
+use crate::nginx::variables::{Part, parts, sole_port};
 use crate::offer::list;
 
 impl Writer<'_> {

@@ -93,7 +93,7 @@ fn subject(variable: &str, said: &Said) -> Result<Subject, &'static str> {
             Some(("http", name)) => named("header", &name.replace('_', "-")),
             Some(("cookie", name)) => named("cookie", name),
             Some(("arg", name)) => named("query", name),
-            _ => Subject::Text(of(&field(&format!("${name}")).ok_or(UNKNOWN)?)),
+            _ => Subject::Text(of(&field(&format!("${{{name}}}")).ok_or(UNKNOWN)?)),
         },
     })
 }
@@ -166,6 +166,14 @@ fn fits(
     }
 }
 
+/// A condition that holds where this one does not.
+pub(super) fn negated(condition: &str) -> String {
+    match condition.strip_suffix(NOT) {
+        Some(positive) => format!("{positive} }}"),
+        None => condition.strip_suffix(" }").map_or_else(String::new, |it| format!("{it}{NOT}")),
+    }
+}
+
 fn turned(text: &str, holds: bool) -> String {
     match holds {
         true => format!("{{ {text} }}"),
@@ -194,6 +202,7 @@ fn is_host(value: &str) -> bool {
         && !value.contains("..")
 }
 
+const NOT: &str = ", not = true }";
 const UNKNOWN: &str = "no condition of kettle asks that";
 const VALUE: &str = "a condition of kettle has a value that is the same for all requests";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it";

@@ -6,7 +6,6 @@ use kettle_config::{Template, quoted};
 
 use super::Writer;
 use super::answer::QUERIES;
-use super::pages::path_of_named;
 use super::place::{Spot, aliased};
 use super::route::{Answer, Place, Route, Setting, spoken};
 use crate::nginx::location::{self, NAMED, Shut};
@@ -47,7 +46,7 @@ impl Writer<'_> {
         }
         let none =
             |route: Route| Route { answer: Answer::Text("{ status = 404 }".to_owned()), ..route };
-        let Some(root) = root_of(spot, scope)? else {
+        let Some(root) = root_of(spot, scope)?.or_else(|| self.usual_root(scope, spot)) else {
             if let Some(first) = scope.own().first().or(spot.location) {
                 let message = format!("{} gets 404, because no root is named", spot.what());
                 self.output.warn(&first.origin, message, NO_ROOT);
@@ -55,6 +54,9 @@ impl Writer<'_> {
             return Ok(none(route));
         };
         let mut root = root;
+        if route.rules.iter().any(|it| it.stays) && root.directive.name == "alias" {
+            return Err(Shut { directive: root.directive, why: ELSEWHERE });
+        }
         if let Some(by) = route.replaced.take() {
             let is_text = matches!(&route.key.place, Place::Text(text) if text.ends_with('/'));
             let is_plain = by.ends_with('/') && !root.strips && root.path.is_none();
@@ -103,6 +105,14 @@ impl Writer<'_> {
         };
         route.origin = place.clone();
         Ok(route)
+    }
+
+    /// The folder that nginx looks into where nobody names one, where its package has made that.
+    fn usual_root<'t>(&self, scope: &Scope<'t>, spot: &Spot<'t>) -> Option<Root<'t>> {
+        let folder = PathBuf::from(USUAL_ROOT);
+        let directive = scope.own().first().or(spot.location)?;
+        let is_there = self.surroundings.is_there(&folder);
+        is_there.then_some(Root { folder, directive, path: None, strips: false })
     }
 
     /// What is said of the files of a place.
@@ -188,7 +198,16 @@ impl Writer<'_> {
             path.strip_prefix(prefix).filter(|it| it.starts_with('/') && !it.ends_with('/'));
         match last.strip_prefix('=') {
             Some("404") => {}
-            Some(_) => self.tell_of_last(directive),
+            Some(status) => match returned_status(status).filter(|_| !is_below) {
+                Some(answer) => {
+                    let path = self.named_answer(status, answer, &directive.origin);
+                    let headers = self.header_settings(scope, &directive.origin);
+                    let named = self.named_answers.get_mut(&path);
+                    named.into_iter().for_each(|it| it.settings.extend(headers.clone()));
+                    tries.fallback = Some(path);
+                }
+                None => self.tell_of_last(directive),
+            },
             None if last.starts_with('@') => match self.named_backend(scope, last) {
                 Ok(Some(backend)) => tries.backend = Some(backend),
                 Ok(None) => self.tell_of_last(directive),
@@ -214,8 +233,7 @@ impl Writer<'_> {
         let message = format!("what is not there answers 403 because of `{}`", spoken(directive));
         self.output.lose(&directive.origin, message, CLOSED_NAMED);
         self.closed += 1;
-        self.closed_names.insert(name.to_owned(), directive.origin.clone());
-        path_of_named(name)
+        self.named_answer(name, Answer::Closed, &directive.origin)
     }
 
     /// The `proxy_pass` of a location without a path that does nothing else; an error where it asks servers in another way, or others.
@@ -240,6 +258,12 @@ impl Writer<'_> {
         let is_alike = said(&inner).is_some_and(|own| Some(own) == said(scope));
         if is_plain && is_alike { Ok(Some((inner, pass))) } else { Err(()) }
     }
+}
+
+/// What answers with a status where no file is found.
+fn returned_status(status: &str) -> Option<Answer> {
+    let status: u16 = status.parse().ok().filter(|it| (200..600).contains(it))?;
+    Some(Answer::Text(format!("{{ status = {status} }}")))
 }
 
 /// A path that is tried; nothing where a request would say more of it than kettle lets it.
@@ -318,6 +342,8 @@ fn root_of<'t>(spot: &Spot<'t>, scope: &Scope<'t>) -> Result<Option<Root<'t>>, S
     }
 }
 
+/// That of Debian's package.
+const USUAL_ROOT: &str = "/usr/share/nginx/html";
 const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
 const CLOSED_NAMED: &str = "an application answers there in nginx, and it cannot be carried over";
 const OTHER_FILES: &str =

@@ -15,22 +15,41 @@ use crate::offer::list;
 impl Writer<'_> {
     /// Who may ask at a place: settings of its route.
     pub(super) fn access<'t>(&self, scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
-        let mut settings = networks(scope, self.knows_client(scope))?;
         let password = self.basic_auth(scope)?;
-        let any = scope.find("satisfy").filter(|it| it.word(0) == "any");
-        match (any, scope.any_of(&["allow", "deny"]).first(), &password) {
-            // The network is enough.
-            (Some(_), Some(first), Some(_)) if first.name == "allow" && first.word(0) == "all" => {}
-            (Some(directive), Some(_), Some(_)) => {
-                let why = "kettle asks for a password whatever the network";
-                return Err(Shut { directive, why });
-            }
-            _ => settings.extend(password),
+        let mut settings = match self.free_networks(scope)? {
+            Some(_) => Vec::new(),
+            None => networks(scope, self.knows_client(scope))?,
+        };
+        let first = scope.any_of(&["allow", "deny"]).first().copied();
+        let is_open = first.is_some_and(|it| it.name == "allow" && it.word(0) == "all");
+        // The network is enough.
+        if !(is_open && satisfies_any(scope)) {
+            settings.extend(password);
         }
         // nginx tells caches nothing of guards.
         let unmarked = settings.first().map(|(_, _, origin)| origin.clone());
         settings.extend(unmarked.map(|origin| ("mark_private", "false".to_owned(), origin)));
         Ok(settings)
+    }
+
+    /// The conditions under which a place asks for no password, where the network is enough; nothing where it is not.
+    pub(super) fn free_networks<'t>(
+        &self,
+        scope: &Scope<'t>,
+    ) -> Result<Option<Vec<String>>, Shut<'t>> {
+        let has_rules = !scope.any_of(&["allow", "deny"]).is_empty();
+        if !satisfies_any(scope) || !has_rules || self.basic_auth(scope)?.is_none() {
+            return Ok(None);
+        }
+        let networks = match networks(scope, self.knows_client(scope)) {
+            Err(shut) if shut.is_of_nginx() => return Ok(Some(Vec::new())),
+            networks => networks?,
+        };
+        let condition = |(key, value, _): &Setting| match *key {
+            "allow" => format!("{{ network = {value} }}"),
+            _ => format!("{{ network = {value}, not = true }}"),
+        };
+        Ok(Some(networks.iter().map(condition).collect()).filter(|it: &Vec<_>| !it.is_empty()))
     }
 
     fn basic_auth<'t>(&self, scope: &Scope<'t>) -> Result<Option<Setting>, Shut<'t>> {
@@ -134,6 +153,10 @@ impl Writer<'_> {
         let help = "`rate_limit` of a route counts clients by their address, by one rate";
         self.output.warn(&limit.origin, message, help);
     }
+}
+
+fn satisfies_any(scope: &Scope<'_>) -> bool {
+    scope.find("satisfy").is_some_and(|it| it.word(0) == "any")
 }
 
 /// The lists of a route that let in whom the first rule that fits lets in. Where no rule lies within an earlier one, the

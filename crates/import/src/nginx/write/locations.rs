@@ -3,6 +3,7 @@
 use kettle_config::{Expression, Origin, Template};
 
 use super::Writer;
+use super::before::Left;
 use super::phase::{Found, Way};
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
@@ -18,13 +19,17 @@ impl Writer<'_> {
         &mut self,
         server: &Scope<'t>,
     ) -> Result<(Vec<Route>, Vec<Route>), Shut<'t>> {
-        let (before, end) = self.before(server)?;
-        if let Some(mut end) = end {
-            end.key = Key::whole();
-            end.break_circles();
-            end.settings.extend(self.header_settings(server, &end.origin));
-            return Ok((before, vec![end]));
-        }
+        let (before, left) = self.before(server)?;
+        let ways = match left {
+            Left::Locations(ways) => ways,
+            Left::Answer(end) => {
+                let mut end = *end;
+                end.key = Key::whole();
+                end.break_circles();
+                end.settings.extend(self.header_settings(server, &end.origin));
+                return Ok((before, vec![end]));
+            }
+        };
         let spots = Spots::of(server)?;
         let rules = before.iter().flat_map(|it| &it.rules);
         let asked = rules.filter_map(|rule| {
@@ -46,7 +51,7 @@ impl Writer<'_> {
         };
         self.has_pages = spots.all.iter().all(has_same);
         let mut routes: Vec<Route> =
-            spots.all.iter().flat_map(|spot| self.spot(&spots, spot)).collect();
+            spots.all.iter().flat_map(|spot| self.spot(server, &spots, spot, &ways)).collect();
         let added: Vec<Route> =
             spots.all.iter().filter_map(|spot| slash_added(&spots, spot)).collect();
         routes.extend(added);
@@ -55,13 +60,21 @@ impl Writer<'_> {
     }
 
     /// The routes of a place.
-    fn spot<'t>(&mut self, spots: &Spots<'t>, spot: &Spot<'t>) -> Vec<Route> {
+    fn spot<'t>(
+        &mut self,
+        server: &Scope<'t>,
+        spots: &Spots<'t>,
+        spot: &Spot<'t>,
+        ways: &[Way<'t>],
+    ) -> Vec<Route> {
         let own: Vec<&'t Directive> =
             spot.location.into_iter().flat_map(Directive::inner).collect();
         let mut found = Found { spots, spot, routes: Vec::new() };
         let followed = match spot.shut {
             Some(shut) => Err(shut),
-            None => self.follow(&own, Way::new(&spot.scope, &spot.key), &mut found),
+            None => Self::starts(server, spot, ways)
+                .into_iter()
+                .try_for_each(|start| self.follow(&own, start, &mut found)),
         };
         let internal = own.iter().find(|it| it.name == "internal");
         let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
@@ -77,6 +90,11 @@ impl Writer<'_> {
         };
         self.leave_out(&shut, &spot.what());
         let mut route = Route::new(&spot.key, Answer::Closed, &shut.directive.origin);
+        if shut.is_of_nginx() {
+            route.answer = refused(&shut);
+            route.settings.extend(self.header_settings(&spot.scope, &shut.directive.origin));
+            route.settings.extend(self.pages_of_route(&spot.scope, false));
+        }
         route.settings.extend(self.route_log(&spot.scope));
         route.settings.extend(internal);
         vec![route]
@@ -113,7 +131,7 @@ impl Writer<'_> {
             return Err(Shut { directive, why });
         }
         let Some(limit) = spot.scope.own().iter().find(|it| it.name == "limit_except") else {
-            return Ok(vec![self.answered(scope, scope, route, spot)?]);
+            return self.answered(scope, scope, route, spot);
         };
         let mut methods: Vec<&str> = limit.words.iter().map(String::as_str).collect();
         if methods.contains(&"GET") && !methods.contains(&"HEAD") {
@@ -121,25 +139,47 @@ impl Writer<'_> {
         }
         let mut allowed = route.clone();
         allowed.when.push(format!("{{ method = {} }}", list(methods.into_iter())));
-        let allowed = self.answered(scope, scope, allowed, spot)?;
+        let mut routes = self.answered(scope, scope, allowed, spot)?;
         let others = scope.with(limit.inner());
-        let others = match self.access(&others) {
-            Err(shut) if shut.is_of_nginx() => Route { answer: Answer::Closed, ..route },
+        routes.extend(match self.access(&others) {
+            Err(shut) if shut.is_of_nginx() => {
+                let mut refusal = Route { answer: refused(&shut), ..route };
+                refusal.settings.extend(self.header_settings(&others, &shut.directive.origin));
+                refusal.settings.extend(self.route_log(&others));
+                vec![refusal]
+            }
             Err(shut) => return Err(shut),
             Ok(_) => self.answered(&others, scope, route, spot)?,
-        };
-        Ok(vec![allowed, others])
+        });
+        Ok(routes)
     }
 
-    /// Gives a route its answer, for those whom `guards` let in.
+    /// Gives a route its answer, for those whom `guards` let in; before it stands the same for those who need no password.
     fn answered<'t>(
+        &mut self,
+        guards: &Scope<'t>,
+        scope: &Scope<'t>,
+        route: Route,
+        spot: &Spot<'t>,
+    ) -> Result<Vec<Route>, Shut<'t>> {
+        let access = self.access(guards)?;
+        let mut routes = Vec::new();
+        if let Some(conditions) = self.free_networks(guards)?.filter(|it| !it.is_empty()) {
+            let mut free = route.clone();
+            free.when.extend(conditions);
+            routes.push(self.admitted(guards, scope, free, spot)?);
+        }
+        routes.push(self.admitted(guards, scope, Route { access, ..route }, spot)?);
+        Ok(routes)
+    }
+
+    fn admitted<'t>(
         &mut self,
         guards: &Scope<'t>,
         scope: &Scope<'t>,
         mut route: Route,
         spot: &Spot<'t>,
     ) -> Result<Route, Shut<'t>> {
-        route.access = self.access(guards)?;
         if route.access.iter().any(|(key, ..)| *key == "basic_auth") {
             self.tell_of_users(guards);
         }
@@ -185,6 +225,12 @@ impl Writer<'_> {
     }
 }
 
+/// What nginx answers to those whom it lets in nowhere.
+fn refused(shut: &Shut<'_>) -> Answer {
+    let status = if shut.directive.name == "internal" { 404 } else { 403 };
+    Answer::Text(format!("{{ status = {status} }}"))
+}
+
 fn words_of(value: &str) -> Vec<String> {
     let names =
         value.trim_matches(['[', ']']).split(", ").map(|it| it.trim_matches('"').to_owned());
@@ -225,7 +271,7 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let key = Key { place: Place::Exact(folder.to_owned()), regex: None, is_first: false };
     let (status, origin) = (Some(301), directive.origin.clone());
     let answer = if Template::is_destination(&to) { Answer::Rules } else { Answer::Closed };
-    let rule = Rule { regex: None, to, status, keeps_query: true, origin };
+    let rule = Rule { regex: None, to, status, keeps_query: true, stays: false, origin };
     let rules = if answer == Answer::Rules { vec![rule] } else { Vec::new() };
     let is_passed = spot.is_asked() && !is_taken;
     is_passed.then(|| Route { rules, ..Route::new(&key, answer, &directive.origin) })

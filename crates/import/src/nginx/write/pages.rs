@@ -1,6 +1,6 @@
 //! `error_page`: what is sent in place of an error, by a site and by routes that say otherwise.
 
-use kettle_config::{Template, quoted};
+use kettle_config::{Origin, Template, quoted};
 
 use super::Writer;
 use super::answer::{Known, Returned, returned};
@@ -59,14 +59,18 @@ impl Writer<'_> {
             route.settings.extend(self.header_settings(&scope, &directive.origin));
             routes.push(route);
         }
-        for (name, origin) in std::mem::take(&mut self.closed_names) {
-            let place = Place::Exact(path_of_named(&name));
-            let key = Key { place, regex: None, is_first: false };
-            let mut route = Route::new(&key, Answer::Closed, &origin);
-            route.settings.push(("internal", "true".to_owned(), origin));
-            routes.push(route);
-        }
+        routes.extend(std::mem::take(&mut self.named_answers).into_values());
         routes
+    }
+
+    /// The path where this is answered to those who are led there.
+    pub(super) fn named_answer(&mut self, name: &str, answer: Answer, origin: &Origin) -> String {
+        let path = path_of_named(name);
+        let key = Key { place: Place::Exact(path.clone()), regex: None, is_first: false };
+        let mut route = Route::new(&key, answer, origin);
+        route.settings.push(("internal", "true".to_owned(), origin.clone()));
+        self.named_answers.insert(path.clone(), route);
+        path
     }
 }
 

@@ -1,18 +1,19 @@
 //! `proxy_pass` of a location as a route with a backend.
 
-use kettle_config::{Origin, Template, is_own_header, is_own_request_header, quoted};
+use kettle_config::{Expression, Origin, Template, is_own_header, is_own_request_header, quoted};
 
 use super::Writer;
+use super::answer::{Known, rewritten_to};
 use super::place::Spot;
-use super::route::{Answer, Place, Route, Setting, spoken};
+use super::route::{Answer, Place, Route, Rule, Setting, spoken};
 use super::settings::{table, values};
 use super::target::Kind;
 use super::tls::laxer_backend;
 use crate::nginx::location::Shut;
 use crate::nginx::measure;
-use crate::nginx::scope::Scope;
+use crate::nginx::scope::{Scope, WHOLE_PATH};
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, field, parts};
+use crate::nginx::variables::{Part, Said, field, parts, with_said};
 
 /// What a `proxy_pass` says.
 pub(super) struct Pass<'t> {
@@ -37,28 +38,60 @@ impl Writer<'_> {
         if let Some(shut) = shut.or_else(|| laxer_backend(scope).filter(|_| is_tls)) {
             return Err(shut);
         }
-        let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
+        let target = self.pass_target(directive).ok_or(Shut { directive, why: VARIABLES })?;
+        let host = target.strip_prefix("http://").or_else(|| target.strip_prefix("https://"));
+        if host.is_some_and(|it| {
+            it.is_empty() || it.starts_with('/') || it.starts_with("$request_uri")
+        }) {
+            let answer = Answer::Text("{ status = 500 }".to_owned());
+            return Ok(Route { answer, ..route });
+        }
+        let pass = read(&target).ok_or(Shut { directive, why: VARIABLES })?;
         let is_moved = route.rules.iter().any(|rule| rule.status.is_none());
-        let path = replaced(&pass, directive, &route, spot)?;
-        if path.is_some() && is_moved {
+        let whole = whole_path(&pass, directive, &route, spot)?;
+        let path = match whole {
+            Some(_) => None,
+            None => replaced(&pass, directive, &route, spot)?,
+        };
+        if (path.is_some() || whole.is_some()) && is_moved {
             return Err(Shut { directive, why: PATHS });
         }
         route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
         route.origin = directive.origin.clone();
         let origin = &directive.origin;
         route.settings = Vec::new();
+        let keeps_path = path.is_none() && whole.is_none();
+        route.rules.extend(whole);
         if let Some((strips, added)) = path {
             let strips = strips.then(|| ("strip_prefix", "true".to_owned(), origin.clone()));
             route.settings.extend(strips);
             route.settings.extend(added.map(|it| ("add_prefix", quoted(&it), origin.clone())));
         }
+        if !is_moved && keeps_path {
+            route.settings.push(("encoded_slashes", "true".to_owned(), origin.clone()));
+        }
         route.settings.extend(self.changed(scope, &pass, spot)?);
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
-        self.tell_of_replacing(scope);
         route.settings.extend(self.rate_settings(scope));
         route.settings.extend(self.route_log(scope));
         Ok(route)
+    }
+
+    /// What a `proxy_pass` says, with what `set` said in it.
+    fn pass_target(&self, directive: &Directive) -> Option<String> {
+        let written = directive.word(0);
+        let is_said =
+            |part: &Part<'_>| matches!(part, Part::Variable(name) if self.said.contains_key(*name));
+        if !parts(written).iter().any(is_said) {
+            return Some(written.to_owned());
+        }
+        let mut target = with_said(written, &self.said)?.replace("${request_uri}", "$request_uri");
+        let has_path = target.split("://").nth(1).is_some_and(|it| it.contains('/'));
+        if has_path && !target.ends_with("$request_uri") {
+            target.push_str(WHOLE_PATH);
+        }
+        Some(target)
     }
 
     /// Writes the backend behind all sites, once; its name.
@@ -99,7 +132,8 @@ impl Writer<'_> {
                 "upgrade" => {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
-                "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
+                "connection" => {}
+                _ if is_usual(&lower, value) => {}
                 "forwarded" => {
                     let help = "kettle writes it itself: it says who asks, and for which host";
                     self.output.warn(&directive.origin, message, help);
@@ -111,7 +145,7 @@ impl Writer<'_> {
                     self.output.warn(&directive.origin, message, help);
                 }
                 _ => {
-                    let said = translated(value.trim(), scope, is_moved);
+                    let said = self.words(value.trim(), scope, is_moved);
                     if said.is_none() {
                         let help = "servers get none of that name, so that no client says it in nginx's place";
                         self.output.lose(&directive.origin, message, help);
@@ -181,6 +215,17 @@ impl Writer<'_> {
     }
 }
 
+/// True if kettle says the same by itself.
+fn is_usual(name: &str, value: &str) -> bool {
+    let usual: &[&str] = match name {
+        "x-forwarded-for" => &["$remote_addr"],
+        "x-forwarded-proto" => &["$scheme"],
+        "x-forwarded-host" => &["$http_host", "$host"],
+        _ => &[],
+    };
+    usual.contains(&value)
+}
+
 /// Adds a line to those of its name. An empty one is none, and without any the client's are taken away.
 fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
     let value = (!value.is_empty()).then(|| value.to_owned());
@@ -188,30 +233,6 @@ fn add_line(headers: &mut Vec<(String, Vec<String>)>, name: &str, value: &str) {
         None => headers.push((name.to_owned(), value.into_iter().collect())),
         Some((_, all)) => all.extend(value),
     }
-}
-
-/// A value with kettle's words for nginx's variables; nothing where one has no word. Where the path is rewritten, `{uri}` is what the
-/// server gets.
-fn translated(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option<String> {
-    let mut out = String::new();
-    for part in parts(value) {
-        match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
-            Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
-            Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
-        }
-    }
-    field(&out)
-}
-
-/// The port of a server that listens on one alone.
-pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
-    let listens = |it: &&Directive| it.name == "listen";
-    let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
-    let mut ports = scope.outwards().flatten().filter(listens).map(port);
-    let first = ports.next()??;
-    ports.all(|other| other == Some(first)).then_some(first)
 }
 
 fn read(text: &str) -> Option<Pass<'_>> {
@@ -230,8 +251,32 @@ fn read(text: &str) -> Option<Pass<'_>> {
             rest.split_at_checked(end.unwrap_or(rest.len()))?
         }
     };
-    let is_plain = !text.contains(['{', '}']) && !to.contains('$') && !to.is_empty();
+    let has_braces = text.trim_end_matches(WHOLE_PATH).contains(['{', '}']);
+    let is_plain = !has_braces && !to.contains('$') && !to.is_empty();
     is_plain.then_some(Pass { is_tls, to, path })
+}
+
+/// The rule for a path in which variables stand: it takes the place of all that was asked for, the query as well.
+fn whole_path<'t>(
+    pass: &Pass<'_>,
+    directive: &'t Directive,
+    route: &Route,
+    spot: &Spot<'_>,
+) -> Result<Option<Rule>, Shut<'t>> {
+    let path = pass.path.strip_suffix(WHOLE_PATH);
+    let is_plain = path.is_none() && !pass.path.contains('$');
+    let path = path.unwrap_or(pass.path);
+    if is_plain || route.replaced.is_some() || path.ends_with("$request_uri") {
+        return Ok(None);
+    }
+    let (said, expression) = (Said::new(), spot.key.regex.as_ref());
+    let expression = expression.and_then(|it| Expression::new(it).ok());
+    let known =
+        Known { said: &said, scheme: None, expression: expression.as_ref(), is_path: false };
+    let to = rewritten_to(path, true, &known).map_err(|_| Shut { directive, why: PATHS })?;
+    let origin = directive.origin.clone();
+    let rule = Rule { regex: None, to, status: None, keeps_query: true, stays: true, origin };
+    Ok(Some(rule))
 }
 
 /// What servers are sent in place of the path: whether the text of the place is taken off, and what is put before; nothing where

@@ -1,7 +1,7 @@
 //! What nginx does with a request before it looks for an answer: `set`, `if`, `return` and `rewrite`, one after the other. Of a
 //! location each way through them becomes a route, of a server an entry that is asked before routes.
 
-use kettle_config::Expression;
+use kettle_config::{Expression, quoted};
 
 use super::Writer;
 use super::answer::{Flag, Known, Returned, returned, rewritten};
@@ -13,20 +13,19 @@ use crate::nginx::regex::literal;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, parts, with_said};
-use crate::nginx::vocabulary::{Fate, Term};
 
 /// A way through what is asked one after the other.
 #[derive(Clone)]
 pub(super) struct Way<'t> {
     /// What holds: of the location, or of an `if` in it.
     pub(super) scope: Scope<'t>,
-    when: Vec<String>,
+    pub(super) when: Vec<String>,
     rules: Vec<Rule>,
-    said: Said,
+    pub(super) said: Said,
     /// The place of a path whose beginning is replaced, and what replaces it.
     replaced: Option<(Key, String)>,
     /// Whose groups `$1` and its like are; nothing where an `if` had an expression of its own.
-    expression: Option<Expression>,
+    pub(super) expression: Option<Expression>,
 }
 
 impl<'t> Way<'t> {
@@ -42,24 +41,24 @@ impl<'t> Way<'t> {
         }
     }
 
-    fn known(&self, scheme: Option<&'static str>) -> Known<'_> {
+    pub(super) fn known(&self, scheme: Option<&'static str>) -> Known<'_> {
         Known { said: &self.said, scheme, expression: self.expression.as_ref(), is_path: false }
     }
 
-    fn set(&mut self, directive: &Directive) {
+    pub(super) fn set(&mut self, directive: &Directive) {
         let name = directive.word(0).trim_start_matches('$').to_owned();
         let value = with_said(directive.word(1), &self.said).filter(|it| !has_group(it));
         self.said.insert(name, value);
     }
 
     /// A route at the end of this way.
-    fn route(&self, key: &Key, answer: Answer, directive: &Directive) -> Route {
+    pub(super) fn route(&self, key: &Key, answer: Answer, directive: &Directive) -> Route {
         let (when, rules) = (self.when.clone(), self.rules.clone());
         Route { when, rules, ..Route::new(key, answer, &directive.origin) }
     }
 
     /// The same with a rule behind those of the way.
-    fn ruled(&self, key: &Key, rule: Rule, directive: &Directive) -> Route {
+    pub(super) fn ruled(&self, key: &Key, rule: Rule, directive: &Directive) -> Route {
         let mut route = self.route(key, Answer::Rules, directive);
         route.rules.push(rule);
         route.break_circles();
@@ -122,9 +121,47 @@ impl Writer<'_> {
         if let Some((key, by)) = way.replaced.clone() {
             (route.key, route.replaced) = (key, Some(by));
         }
-        let routes = self.content(&way.scope, route, found.spot)?;
-        found.routes.extend(routes);
+        for (when, said) in self.chosen(&way, found.spot)? {
+            let mut route = route.clone();
+            route.when.extend(when);
+            self.said = said;
+            let routes = self.content(&way.scope, route, found.spot);
+            self.said = Said::new();
+            found.routes.extend(routes?);
+        }
         Ok(())
+    }
+
+    /// What is said of variables at the end of a way, once for each text of a map that chooses a server.
+    fn chosen<'t>(
+        &self,
+        way: &Way<'t>,
+        spot: &Spot<'t>,
+    ) -> Result<Vec<(Option<String>, Said)>, Shut<'t>> {
+        let mut own = way.scope.own().iter().chain(spot.scope.own());
+        let pass = own.find(|it| it.name == "proxy_pass");
+        let map = |it: &Directive| {
+            let target = with_said(it.word(0), &way.said)?;
+            let all = parts(&target).into_iter().find_map(|part| match part {
+                Part::Variable(name) => Some(name.strip_prefix("map:")?.to_owned()),
+                Part::Text(_) => None,
+            });
+            self.maps.iter().find(|it| Some(&it.name) == all.as_ref())
+        };
+        let Some((directive, map)) = pass.and_then(|it| Some((it, map(it)?))) else {
+            return Ok(vec![(None, way.said.clone())]);
+        };
+        let texts = map.constants().filter(|it| it.len() <= CHOICES_MAX);
+        let texts = texts.ok_or(Shut { directive, why: CHOICES })?;
+        let last = texts.len().saturating_sub(1);
+        let choice = |(number, text): (usize, &str)| {
+            let when = format!("{{ of = \"{{map:{}}}\", text = {} }}", map.name, quoted(text));
+            let mut said = way.said.clone();
+            said.insert(format!("map:{}", map.name), Some(text.to_owned()));
+            // All else is said by default.
+            ((number < last).then_some(when), said)
+        };
+        Ok(texts.into_iter().enumerate().map(choice).collect())
     }
 
     /// Ends a way by a `return`.
@@ -138,6 +175,7 @@ impl Writer<'_> {
         for (scheme, when) in self.schemes_of(directive) {
             let mut way = way.clone();
             way.when.extend(when);
+            self.said.clone_from(&way.said);
             let end = returned(directive, &way.scope, &key.place, &way.known(scheme));
             let mut route = match end.map_err(|why| Shut { directive, why })? {
                 Returned::Redirect(rule) => way.ruled(key, rule, directive),
@@ -188,7 +226,10 @@ impl Writer<'_> {
             Flag::None if decides => return Err(shut(GOES_ON)),
             Flag::Break if decides && !is_whole => return Err(shut(GOES_ON)),
             Flag::Break if !stays(&rule, found) => {
-                let replaced = beginning(&rule, found).ok_or(shut(OUTSIDE))?;
+                let Some(replaced) = beginning(&rule, found) else {
+                    way.rules.push(Rule { stays: true, ..rule });
+                    return Ok(false);
+                };
                 let is_all = replaced.0 == found.spot.key;
                 let mut own = way.clone();
                 own.replaced = Some(replaced);
@@ -208,144 +249,8 @@ impl Writer<'_> {
         Ok(is_whole && flag != Flag::Break)
     }
 
-    /// What a server asks before its routes; with the answer for all that is left, if it has one.
-    pub(super) fn before<'t>(
-        &mut self,
-        scope: &Scope<'t>,
-    ) -> Result<(Vec<Route>, Option<Route>), Shut<'t>> {
-        let key = Key { place: Place::Any, regex: None, is_first: false };
-        let mut way = Way::new(scope, &key);
-        let mut all: Vec<Route> = Vec::new();
-        let mut last_rewrite: Option<&Directive> = None;
-        let own: Vec<&'t Directive> = scope.own().iter().collect();
-        for directive in own.iter().copied() {
-            let name = directive.name.as_str();
-            if let Some(rewrite) = last_rewrite
-                && (["if", "return"].contains(&name)
-                    || name == "rewrite" && directive.word(2) != "last")
-            {
-                return Err(Shut { directive: rewrite, why: GOES_ON });
-            }
-            match name {
-                "set" => way.set(directive),
-                "break" => break,
-                "return" => {
-                    let mut ends = self.before_end(directive, &way, &key)?;
-                    let mut end = ends.pop();
-                    // No other scheme is left.
-                    end.iter_mut().for_each(|it| it.when.clear());
-                    all.extend(ends);
-                    return Ok((all, end));
-                }
-                "rewrite" => {
-                    let (route, flag) = self.before_rewrite(directive, &way, &key)?;
-                    match (all.last_mut(), last_rewrite, flag) {
-                        (Some(earlier), Some(_), Flag::Last) => earlier.rules.extend(route.rules),
-                        _ => all.push(route),
-                    }
-                    if matches!(flag, Flag::Last | Flag::Break) {
-                        last_rewrite = Some(directive);
-                    }
-                }
-                "if" => {
-                    let follows =
-                        own.iter().skip_while(|it| !std::ptr::eq(**it, directive)).skip(1);
-                    let decides = follows.into_iter().any(|it| DECIDES.contains(&&*it.name));
-                    self.before_if(directive, decides, &mut way, &key, &mut all)?;
-                }
-                _ => {}
-            }
-        }
-        Ok((all, None))
-    }
-
-    fn before_if<'t>(
-        &mut self,
-        directive: &'t Directive,
-        decides: bool,
-        way: &mut Way<'t>,
-        key: &Key,
-        all: &mut Vec<Route>,
-    ) -> Result<(), Shut<'t>> {
-        let leads = |it: &&Directive| {
-            it.name == "root"
-                || matches!(Term::fate_of(&it.name), Fate::Answers(_) | Fate::Guards(_))
-        };
-        if let Some(directive) = directive.inner().iter().find(leads) {
-            return Err(Shut { directive, why: OF_SERVER });
-        }
-        let asked = condition::read(directive, &way.said, &way.scope)
-            .map_err(|why| Shut { directive, why });
-        let decided = |it: &Directive| DECIDES.contains(&&*it.name) || it.name == "break";
-        let is_idle = !directive.inner().iter().any(decided);
-        let mut inner = way.clone();
-        inner.expression = None;
-        match asked {
-            Err(_) if is_idle => {}
-            Err(shut) => return Err(shut),
-            Ok(Asked::Constant(false)) => return Ok(()),
-            Ok(Asked::Constant(true)) => {}
-            Ok(Asked::When(conditions)) => inner.when.extend(conditions),
-        }
-        for own in directive.inner() {
-            match own.name.as_str() {
-                "set" => {
-                    inner.set(own);
-                    // Only where the condition holds.
-                    way.said.insert(own.word(0).trim_start_matches('$').to_owned(), None);
-                }
-                "return" => {
-                    all.extend(self.before_end(own, &inner, key)?);
-                    return Ok(());
-                }
-                "rewrite" => {
-                    let (route, flag) = self.before_rewrite(own, &inner, key)?;
-                    if decides && matches!(flag, Flag::Last | Flag::Break) {
-                        return Err(Shut { directive: own, why: GOES_ON });
-                    }
-                    all.push(route);
-                }
-                "break" if decides => return Err(Shut { directive: own, why: GOES_ON }),
-                "break" => return Ok(()),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn before_end<'t>(
-        &mut self,
-        directive: &'t Directive,
-        way: &Way<'t>,
-        key: &Key,
-    ) -> Result<Vec<Route>, Shut<'t>> {
-        let mut all = Vec::new();
-        for (scheme, when) in self.schemes_of(directive) {
-            let mut way = way.clone();
-            way.when.extend(when);
-            let end = returned(directive, &way.scope, &key.place, &way.known(scheme));
-            all.push(match end.map_err(|why| Shut { directive, why })? {
-                Returned::Redirect(rule) => way.ruled(key, rule, directive),
-                Returned::Answer(answer) => way.route(key, answer, directive),
-                Returned::Named(_) => return Err(Shut { directive, why: NAMED }),
-            });
-        }
-        Ok(all)
-    }
-
-    fn before_rewrite<'t>(
-        &mut self,
-        directive: &'t Directive,
-        way: &Way<'t>,
-        key: &Key,
-    ) -> Result<(Route, Flag), Shut<'t>> {
-        let read = rewritten(directive, &way.known(self.only_scheme()));
-        let (rule, flag, _) = read.map_err(|why| Shut { directive, why })?;
-        Ok((way.ruled(key, rule, directive), flag))
-    }
-
     /// The scheme of all requests of the site at hand, if it is one.
-    fn only_scheme(&self) -> Option<&'static str> {
+    pub(super) fn only_scheme(&self) -> Option<&'static str> {
         match self.schemes.as_slice() {
             [one] => Some(one),
             _ => None,
@@ -353,7 +258,10 @@ impl Writer<'_> {
     }
 
     /// The schemes for which a directive is said, each with the condition for it: one where it does not depend on that.
-    fn schemes_of(&self, directive: &Directive) -> Vec<(Option<&'static str>, Option<String>)> {
+    pub(super) fn schemes_of(
+        &self,
+        directive: &Directive,
+    ) -> Vec<(Option<&'static str>, Option<String>)> {
         let asks =
             directive.words.iter().any(|it| it.contains("$scheme") || it.contains("${scheme}"));
         match (self.schemes.as_slice(), asks) {
@@ -432,13 +340,13 @@ fn has_group(text: &str) -> bool {
     )
 }
 
-const DECIDES: [&str; 3] = ["if", "return", "rewrite"];
-const TOO_MANY: &str = "there are too many ways through its conditions";
+pub(super) const DECIDES: [&str; 3] = ["if", "return", "rewrite"];
+pub(super) const TOO_MANY: &str = "there are too many ways through its conditions";
 const ORDER: &str = "a route of kettle redirects first, and rewrites then";
-const GOES_ON: &str = "what follows is asked of the path that it leads to, or not at all";
-const OUTSIDE: &str = "the location of the path that it leads to would answer";
-const OF_SERVER: &str = "conditions of a whole server choose no files";
-const NAMED: &str = "a location without a path answers for a whole server";
+pub(super) const GOES_ON: &str =
+    "what follows is asked of the path that it leads to, or not at all";
+const CHOICES: &str = "a map that chooses a server has 16 texts at most, the same for all requests";
+const CHOICES_MAX: usize = 16;
 /// Routes of one place.
 const ROUTES_MAX: usize = 64;
 /// Locations without a path that lead to each other.

@@ -54,6 +54,8 @@ pub(super) struct Rule {
     /// The status of a redirect.
     pub(super) status: Option<u16>,
     pub(super) keeps_query: bool,
+    /// True if no other place is looked for.
+    pub(super) stays: bool,
     pub(super) origin: Origin,
 }
 
@@ -67,6 +69,9 @@ impl Rule {
         text.push_str(&format!("to = {}", quoted(&self.to)));
         if let Some(status) = self.status {
             text.push_str(&format!(", status = {status}"));
+        }
+        if self.stays {
+            text.push_str(", stay = true");
         }
         if !self.keeps_query {
             text.push_str(", keep_query = false");

@@ -19,13 +19,15 @@ struct Socket {
     listen: Listen,
     servers: Vec<usize>,
     default: usize,
+    /// True if its default site is not that of the file.
+    names_default: bool,
 }
 
 impl Writer<'_> {
     pub(super) fn servers(&mut self, servers: &[ServerBlock<'_>]) {
         self.output.places.all += servers.iter().map(ServerBlock::places).sum::<usize>();
-        let sockets = self.sockets(servers);
-        let defaults = self.defaults(servers, &sockets);
+        let mut sockets = self.sockets(servers);
+        let defaults = self.defaults(servers, &mut sockets);
         let mut faces: Vec<Face> = Vec::new();
         let mut shown: Vec<Vec<usize>> = Vec::new();
         for socket in &sockets {
@@ -34,9 +36,13 @@ impl Writer<'_> {
                 None => self.faces(servers, socket, &defaults, &mut faces),
             });
         }
-        let mut sites: Vec<Vec<String>> = Vec::new();
+        let mut sites: Vec<(Vec<String>, Option<String>)> = Vec::new();
+        for (socket, shown) in sockets.iter().zip(&shown).filter(|(it, _)| !it.listen.is_tls) {
+            name_default(socket, shown, &mut faces);
+        }
         for (socket, shown) in sockets.iter().zip(&shown) {
-            sites.push(names_of(shown, &mut faces, socket.listen.is_tls));
+            let names = names_of(shown, &mut faces, socket.listen.is_tls);
+            sites.push((names, default_of(socket, shown, &mut faces)));
         }
         for (socket, sites) in sockets.iter().zip(&sites) {
             self.http_listener(servers, socket, sites, &faces);
@@ -62,7 +68,8 @@ impl Writer<'_> {
                 let known = sockets.iter_mut().find(|it| it.listen.address == listen.address);
                 let Some(known) = known else {
                     let (listen, servers) = (listen.clone(), vec![number]);
-                    sockets.push(Socket { listen, servers, default: number });
+                    let names_default = false;
+                    sockets.push(Socket { listen, servers, default: number, names_default });
                     continue;
                 };
                 known.servers.push(number);
@@ -94,29 +101,31 @@ impl Writer<'_> {
         kept
     }
 
-    /// The servers whose sites answer for names that no site has: those that do so on each of their sockets, one for TLS and one
-    /// for plain HTTP.
-    fn defaults(&mut self, servers: &[ServerBlock<'_>], sockets: &[Socket]) -> BTreeSet<usize> {
+    /// The servers whose sites answer for names that no site has wherever they are asked, one for TLS and one for plain HTTP. Other
+    /// sockets name theirs.
+    fn defaults(&mut self, servers: &[ServerBlock<'_>], sockets: &mut [Socket]) -> BTreeSet<usize> {
         let mut chosen: BTreeSet<usize> = BTreeSet::new();
-        for socket in sockets.iter().filter(|it| lead_of(servers, it).is_none()) {
-            let Some(server) = servers.get(socket.default) else { continue };
+        let may: Vec<bool> = sockets.iter().map(|it| self.may_be_default(servers, it)).collect();
+        for at in 0..sockets.len() {
+            let Some(socket) = sockets.get(at).filter(|it| lead_of(servers, it).is_none()) else {
+                continue;
+            };
             if chosen.contains(&socket.default) {
                 continue;
             }
-            let own = || sockets.iter().filter(|it| it.servers.contains(&socket.default));
+            let default = socket.default;
+            let own = || sockets.iter().zip(&may).filter(|(it, _)| it.servers.contains(&default));
             let is_taken = |kind: bool| {
                 let mut others = sockets.iter().filter(|it| it.listen.is_tls == kind);
                 others.any(|it| chosen.contains(&it.default))
             };
-            let is_everywhere = own().all(|it| it.default == socket.default);
-            if !is_everywhere || own().any(|it| is_taken(it.listen.is_tls)) {
-                let message = format!(
-                    "on {} no site answers for names that no site has",
-                    socket.listen.address
-                );
-                self.output.lose(server.origin, message, ONE_DEFAULT);
-            } else if own().all(|it| self.may_be_default(servers, it)) {
-                chosen.insert(socket.default);
+            let is_everywhere = own().all(|(it, _)| it.default == default);
+            if is_everywhere && !own().any(|(it, _)| is_taken(it.listen.is_tls)) {
+                if own().all(|(_, may)| *may) {
+                    chosen.insert(default);
+                }
+            } else if may.get(at) == Some(&true) {
+                sockets.get_mut(at).into_iter().for_each(|it| it.names_default = true);
             }
         }
         chosen
@@ -125,6 +134,9 @@ impl Writer<'_> {
     /// True if the default server of a socket may answer for all names that no site has: some may be another server's, which asks for
     /// more.
     fn may_be_default(&mut self, servers: &[ServerBlock<'_>], socket: &Socket) -> bool {
+        if lead_of(servers, socket).is_some() {
+            return false;
+        }
         let others = socket.servers.iter().filter(|it| **it != socket.default);
         for server in others.filter_map(|it| servers.get(*it)) {
             let is_guarded = is_guarded(server.scope.own());
@@ -161,7 +173,8 @@ impl Writer<'_> {
             }
             let is_default = socket.default == *number && defaults.contains(number);
             let refuses = in_tls && server.scope.is_on("ssl_reject_handshake");
-            if names.is_empty() && (!is_default || refuses) {
+            let is_named = is_default || socket.default == *number && socket.names_default;
+            if names.is_empty() && (!is_named || refuses) {
                 let message = "nobody asks for this server by a name";
                 self.output.warn(server.origin, message, "write server_name");
                 continue;
@@ -172,6 +185,7 @@ impl Writer<'_> {
                 server: *number,
                 names,
                 is_default: is_default && !refuses,
+                refuses,
                 sheds_client_auth,
                 in_tls: false,
                 in_plain: false,
@@ -194,7 +208,7 @@ impl Writer<'_> {
         &mut self,
         servers: &[ServerBlock<'_>],
         socket: &Socket,
-        sites: &[String],
+        (sites, default): &(Vec<String>, Option<String>),
         faces: &[Face],
     ) {
         let listen = &socket.listen;
@@ -224,6 +238,9 @@ impl Writer<'_> {
         }
         if !sites.is_empty() {
             self.output.text.set("sites", list(sites.iter().map(String::as_str)), origin);
+        }
+        if let Some(name) = default {
+            self.output.text.set("default_site", quoted(name), origin);
         }
         self.listener_settings(listen);
         let here = || socket.servers.iter().filter_map(|number| servers.get(*number));
@@ -275,20 +292,50 @@ fn names_of(shown: &[usize], faces: &mut [Face], is_tls: bool) -> Vec<String> {
     for number in shown {
         let Some(face) = faces.get(*number) else { continue };
         let is_default = face.is_default;
-        let of_face = face.names.iter().find(|name| taken(faces, name, is_tls) == [*number]);
-        let name = match of_face.cloned() {
-            Some(name) => Some(name),
-            None if is_default && face.names.is_empty() => None,
-            None => {
-                let name = format!("server-{number}.invalid");
-                faces.get_mut(*number).into_iter().for_each(|face| face.names.push(name.clone()));
-                Some(name)
-            }
-        };
-        names.extend(name);
+        if !is_default || !face.names.is_empty() {
+            names.push(own_name(*number, faces, is_tls));
+        }
         names.extend(is_default.then(|| ANY_NAME.to_owned()));
     }
     names
+}
+
+/// Gives the default site of a socket without TLS the names of sites that are not on it, as nginx does: to these, kettle would
+/// lead by HTTPS.
+fn name_default(socket: &Socket, shown: &[usize], faces: &mut [Face]) {
+    let is_default = |it: &Face| it.server == socket.default && !it.in_tls;
+    let is_here = |number: &usize| shown.contains(number);
+    let others = faces.iter().enumerate().filter(|(number, it)| it.in_tls && !is_here(number));
+    let mut names: Vec<String> = others.flat_map(|(_, it)| it.names.clone()).collect();
+    names.retain(|name| {
+        shown.iter().all(|it| faces.get(*it).is_some_and(|it| !it.names.contains(name)))
+    });
+    names.dedup();
+    let mut own = shown.iter().filter(|it| faces.get(**it).is_some_and(is_default));
+    if let Some(face) = own.next().and_then(|it| faces.get_mut(*it)) {
+        let is_new = |name: &String| !face.names.contains(name);
+        let new: Vec<String> = names.into_iter().filter(is_new).collect();
+        face.names.extend(new);
+    }
+}
+
+/// The site that a socket makes its default one, where that is not the one of the file.
+fn default_of(socket: &Socket, shown: &[usize], faces: &mut [Face]) -> Option<String> {
+    let mut own = shown.iter().copied().filter(|_| socket.names_default);
+    let default = own.find(|it| faces.get(*it).is_some_and(|it| it.server == socket.default))?;
+    faces.get(default).filter(|it| !it.refuses)?;
+    Some(own_name(default, faces, socket.listen.is_tls))
+}
+
+/// A name that no other site has where this one is asked.
+fn own_name(number: usize, faces: &mut [Face], is_tls: bool) -> String {
+    let names = faces.get(number).into_iter().flat_map(|face| &face.names);
+    let own = names.into_iter().find(|name| taken(faces, name, is_tls) == [number]).cloned();
+    own.unwrap_or_else(|| {
+        let name = format!("server-{number}.invalid");
+        faces.get_mut(number).into_iter().for_each(|face| face.names.push(name.clone()));
+        name
+    })
 }
 
 /// The sites that a listener would take by a name, as kettle finds them.
@@ -314,11 +361,17 @@ fn lead_of(servers: &[ServerBlock<'_>], socket: &Socket) -> Option<(u16, u16)> {
 fn lead(server: &ServerBlock<'_>) -> Option<(u16, u16)> {
     let decides = |it: &&Directive| ["break", "if", "return", "rewrite"].contains(&&*it.name);
     let own = server.scope.own();
+    let mut scope = server.scope.clone();
     let first = own.iter().find(decides).or_else(|| {
         let mut locations = own.iter().filter(|it| it.name == "location");
         let whole = locations.next().filter(|it| is_whole(&it.words))?;
+        scope = server.scope.with_location(whole);
         locations.next().is_none().then(|| whole.inner().iter().find(decides)).flatten()
     });
+    // A listener that redirects adds nothing.
+    if ["add_header", "expires"].iter().any(|it| scope.find(it).is_some()) {
+        return None;
+    }
     let (to, status) = first.and_then(redirect_of)?;
     let port = to.strip_prefix("https://{host}")?.strip_suffix("{path}")?;
     let port =
@@ -351,5 +404,4 @@ fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
 }
 
 const HTTPS_PORT: u16 = 443;
-const ONE_DEFAULT: &str = "one site answers for all other names by TLS, and one by plain HTTP";
 const NO_DEFAULT: &str = "this name is for some that no site can have, and the default server asks for less than this one";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_config::{Origin, RUN_EXTENSIONS, is_own_header, media_type, quoted};
+use kettle_config::{Origin, is_own_header, nginx_extensions, nginx_media_type, quoted};
 
 use super::Writer;
 use super::place::Spot;
@@ -44,6 +44,7 @@ impl Writer<'_> {
             }
             _ => ("follow", origin),
         };
+        set("answer_options", "false".to_owned(), origin);
         set("symlinks", quoted(symlinks), place);
         set("dotfiles", "true".to_owned(), origin);
         let codings = self.codings(scope);
@@ -55,18 +56,14 @@ impl Writer<'_> {
         if let Some(first) = on.peek().and_then(|(name, _)| scope.find(name)) {
             set("compress", list(on.map(|(_, coding)| *coding)), &first.origin);
         }
-        let charset = scope.find("charset").filter(|charset| !charset.word(0).contains('$'));
+        let charset = charset_of(scope);
         let place = charset.map_or(origin, |charset| &charset.origin);
-        let charset = charset.map_or("off", |charset| charset.word(0));
-        set("charset", quoted(charset), place);
-        settings.extend(self.header_settings(scope, origin));
-        let mut set = |key, value: String, origin: &Origin| {
-            settings.push((key, value, origin.clone()));
-        };
-        let types = self.types(scope);
-        if !types.is_empty() {
-            set("mime", mime(&types), origin);
+        set("charset", quoted(charset.map_or("off", |charset| charset.word(0))), place);
+        if charset.is_some() {
+            set("charset_types", list(charset_types(scope).into_iter()), place);
         }
+        settings.extend(self.header_settings(scope, origin));
+        settings.extend(type_settings(scope, origin));
         settings.extend(self.rate_settings(scope));
         settings.extend(self.route_log(scope));
         self.own_indexes(&mut settings, spot);
@@ -86,15 +83,15 @@ impl Writer<'_> {
         origin: &Origin,
     ) -> Vec<Setting> {
         let mut headers = self.headers(scope);
-        headers.retain(|added| !is_cache_control(&added.name));
-        for directive in
-            scope.all("add_header").into_iter().filter(|it| is_cache_control(it.word(0)))
-        {
-            let message = format!("`{}` is not carried over", spoken(directive));
-            let help = "a backend says it itself; `headers` of the route would say it in its place";
-            self.output.warn(&directive.origin, message, help);
-        }
-        for hidden in scope.all("proxy_hide_header") {
+        let hidden = scope.all("proxy_hide_header");
+        // nginx adds a line to what the server sends.
+        let is_beside = |added: &&Added| {
+            let is_hidden = hidden.iter().any(|it| it.word(0).eq_ignore_ascii_case(&added.name));
+            !is_hidden && !added.values.is_empty()
+        };
+        let beside = headers.iter().filter(is_beside).map(|it| it.name.as_str());
+        let beside = list(beside);
+        for hidden in hidden {
             let name = hidden.word(0);
             let is_known = headers.iter().any(|known| known.name.eq_ignore_ascii_case(name));
             // What kettle writes itself is not the backend's.
@@ -104,7 +101,11 @@ impl Writer<'_> {
                 headers.push(Added { name: name.to_owned(), values: Vec::new(), always: true });
             }
         }
-        self.said_of(scope, headers, origin)
+        let mut settings = self.said_of(scope, headers, origin);
+        if beside != "[]" {
+            settings.push(("beside", beside, origin.clone()));
+        }
+        settings
     }
 
     fn said_of(&mut self, scope: &Scope<'_>, headers: Vec<Added>, origin: &Origin) -> Vec<Setting> {
@@ -145,19 +146,6 @@ impl Writer<'_> {
             }
         }
         settings
-    }
-
-    /// Says that a field takes the place of a backend's, where nginx adds a line and clients look at all of them.
-    pub(super) fn tell_of_replacing(&mut self, scope: &Scope<'_>) {
-        let is_one = |it: &&Directive| {
-            let of_lines = OF_LINES.iter().any(|name| it.word(0).eq_ignore_ascii_case(name));
-            of_lines && !it.word(1).contains('$') && !it.word(1).trim().is_empty()
-        };
-        for directive in scope.all("add_header").into_iter().filter(is_one) {
-            let message = format!("`{}` takes the place of the backend's", spoken(directive));
-            let help = "nginx adds it to what the backend sends: let one of both say all of it";
-            self.output.warn(&directive.origin, message, help);
-        }
     }
 
     fn index(&mut self, index: &Directive) -> Vec<String> {
@@ -213,38 +201,29 @@ impl Writer<'_> {
             let (name, value) = (directive.word(0), directive.word(1).trim());
             let always = directive.word(2) == "always";
             let message = format!("`{}` is not carried over", spoken(directive));
-            if value.contains('$') {
-                let help = "a header's value is the same in every response";
-                self.output.warn(&directive.origin, message, help);
-            } else if is_own_header(name) {
+            let said = self.words(value, scope, false);
+            let said = said.filter(|it| !is_of_expiry(name) || !it.contains('{'));
+            if is_own_header(name) {
                 let help = "kettle writes that header itself, to fit each response";
                 self.output.warn(&directive.origin, message, help);
             } else if is_for_quic(directive) {
                 self.output.warn(&directive.origin, message, NO_QUIC);
             } else if value.is_empty() {
-            } else if let Some(added) =
-                headers.iter_mut().find(|other| other.name.eq_ignore_ascii_case(name))
-            {
-                added.values.push(value.replace('{', "{{"));
-                added.always |= always;
-            } else {
-                let values = vec![value.replace('{', "{{")];
+            } else if let Some(said) = said {
+                let known = headers.iter_mut().find(|other| other.name.eq_ignore_ascii_case(name));
+                if let Some(added) = known {
+                    added.values.push(said);
+                    added.always |= always;
+                    continue;
+                }
+                let values = vec![said];
                 headers.push(Added { name: name.to_owned(), values, always });
+            } else {
+                let help = "a header says what requests say, as far as kettle has words for it";
+                self.output.warn(&directive.origin, message, help);
             }
         }
         headers
-    }
-
-    /// Types that kettle would name otherwise: those of `types`, and of what browsers run nothing else.
-    fn types(&mut self, scope: &Scope<'_>) -> BTreeMap<String, String> {
-        let default = scope.find("default_type");
-        if let Some(default) = default.filter(|it| it.word(0) != "application/octet-stream") {
-            let help = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
-                           by extension";
-            let message = format!("`{}` is not carried over", spoken(default));
-            self.output.warn(&default.origin, message, help);
-        }
-        types_of(scope)
     }
 }
 
@@ -256,8 +235,29 @@ fn is_for_quic(added: &Directive) -> bool {
         || names("alternate-protocol") && value.contains("quic")
 }
 
-fn types_of(scope: &Scope<'_>) -> BTreeMap<String, String> {
-    let other = scope.find("default_type").map_or("text/plain", |it| it.word(0));
+/// What names a charset.
+fn charset_of<'t>(scope: &Scope<'t>) -> Option<&'t Directive> {
+    let charset = scope.find("charset")?;
+    (charset.word(0) != "off" && !charset.word(0).contains('$')).then_some(charset)
+}
+
+fn charset_types<'t>(scope: &Scope<'t>) -> Vec<&'t str> {
+    scope.find("charset_types").map_or(CHARSET_TYPES.to_vec(), |it| {
+        let own = it.words.iter().map(String::as_str).filter(|it| it.contains('/'));
+        own.chain(["text/html"]).collect()
+    })
+}
+
+/// A type with the charset that is named for it.
+pub(super) fn with_charset(scope: &Scope<'_>, kind: String) -> String {
+    match charset_of(scope).filter(|_| charset_types(scope).contains(&kind.as_str())) {
+        Some(charset) => format!("{kind}; charset={}", charset.word(0)),
+        None => kind,
+    }
+}
+
+/// The table of types, what is named otherwise than there, and the type of all else.
+fn type_settings(scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
     let tables = scope.all("types");
     let mut named: BTreeMap<String, &str> = BTreeMap::new();
     for entry in tables.iter().flat_map(|table| table.inner()) {
@@ -267,18 +267,25 @@ fn types_of(scope: &Scope<'_>) -> BTreeMap<String, String> {
     if tables.is_empty() {
         named.extend(OF_NGINX.map(|(extension, kind)| (extension.to_owned(), kind)));
     }
-    for extension in RUN_EXTENSIONS {
-        named.entry((*extension).to_owned()).or_insert(other);
+    let has_table = nginx_extensions().filter(|it| !named.contains_key(*it)).count() <= LACKS_MAX;
+    let default = scope.find("default_type").map_or("text/plain", |it| it.word(0));
+    let default = if default.contains('/') { default } else { "application/octet-stream" };
+    if has_table {
+        for extension in nginx_extensions() {
+            named.entry(extension.to_owned()).or_insert(default);
+        }
+        named.retain(|extension, kind| nginx_media_type(extension) != Some(*kind));
     }
-    let differs = |(extension, kind): &(String, &str)| {
-        media_type(extension).unwrap_or("application/octet-stream") != *kind
-    };
-    let named = named.into_iter().filter(differs);
-    named.map(|(extension, kind)| (extension, kind.to_owned())).collect()
-}
-
-fn mime(types: &BTreeMap<String, String>) -> String {
-    table(types.iter().map(|(name, kind)| (name.as_str(), quoted(kind))))
+    let table_of_types = if has_table { "nginx" } else { "none" };
+    let mut settings = vec![("types", quoted(table_of_types), origin.clone())];
+    if !named.is_empty() {
+        let named = named.iter().map(|(name, kind)| (name.as_str(), quoted(kind)));
+        settings.push(("mime", table(named), origin.clone()));
+    }
+    if default != "application/octet-stream" {
+        settings.push(("default_type", quoted(default), origin.clone()));
+    }
+    settings
 }
 
 /// The type that nginx names for an extension; nothing where that is the default one.
@@ -293,8 +300,8 @@ pub(super) fn type_of(scope: &Scope<'_>, extension: &str) -> Option<String> {
     entries.find(is_it).map(|entry| entry.name.clone())
 }
 
-fn is_cache_control(name: &str) -> bool {
-    name.eq_ignore_ascii_case("cache-control")
+fn is_of_expiry(name: &str) -> bool {
+    name.eq_ignore_ascii_case("expires")
 }
 
 /// A header that is added, with its lines; without one it is taken away.
@@ -312,21 +319,21 @@ const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
 
+/// How many extensions of nginx's own table a file may lack that has it.
+const LACKS_MAX: usize = 20;
+/// nginx's own.
+const CHARSET_TYPES: [&str; 6] = [
+    "text/html",
+    "text/xml",
+    "text/plain",
+    "text/vnd.wap.wml",
+    "application/javascript",
+    "application/rss+xml",
+];
+
 /// What nginx names where no `types` does.
 const OF_NGINX: [(&str, &str); 3] =
     [("html", "text/html"), ("gif", "image/gif"), ("jpg", "image/jpeg")];
-
-/// Fields of which a response often has several, each of which counts.
-const OF_LINES: [&str; 8] = [
-    "access-control-allow-origin",
-    "content-security-policy",
-    "content-security-policy-report-only",
-    "link",
-    "server-timing",
-    "set-cookie",
-    "www-authenticate",
-    "x-robots-tag",
-];
 
 /// The value of a field, or those of its lines.
 pub(super) fn values(all: &[String]) -> String {

@@ -1,12 +1,13 @@
 //! A server of `http` as a site: its names, its certificates, its pages for errors.
 
-use kettle_config::{ANY_NAME, Origin};
+use kettle_config::{ANY_NAME, Origin, is_site_name};
 
 use super::Writer;
 use super::route::{Answer, Route, spoken};
 use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{self, Shut};
+use crate::nginx::regex::translated;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -27,6 +28,8 @@ pub(super) struct Face {
     pub(super) server: usize,
     pub(super) names: Vec<String>,
     pub(super) is_default: bool,
+    /// True if it takes no handshakes, so that it answers for no other names.
+    pub(super) refuses: bool,
     /// True if it is served without TLS alone because clients cannot show certificates there.
     pub(super) sheds_client_auth: bool,
     pub(super) in_tls: bool,
@@ -75,39 +78,43 @@ impl Writer<'_> {
         let mut unwritten = None;
         for directive in own.iter().filter(|directive| directive.name == "server_name") {
             for word in &directive.words {
-                let word = word.to_ascii_lowercase();
                 let origin = &directive.origin;
-                let bare = word.strip_prefix("*.").or(word.strip_prefix('.')).unwrap_or(&word);
-                if word == "_" || word.is_empty() {
+                let lower = word.to_ascii_lowercase();
+                if lower == "_" || lower.is_empty() {
                     continue;
                 }
-                if word.starts_with('~') || !is_host(bare) {
-                    let help = "write each name; `*.example.org` stands for one more label";
+                let Some((own, below)) = names_of(word, &lower) else {
+                    let help = "write each name; an expression does not look around";
                     let message = format!("the name `{word}` is not carried over");
                     self.output.warn(origin, message, help);
                     unwritten = unwritten.or(Some(origin.clone()));
                     continue;
-                }
-                if word != bare {
+                };
+                let deeper = below.filter(|it| self.is_sole_below(it));
+                if below.is_some() && deeper.is_none() {
                     unwritten = unwritten.or(Some(origin.clone()));
                     let message = format!("`{word}` stands for one more label, not for several");
                     self.output.warn(origin, message, "write names below that one by one");
                 }
-                let mut add = |name: String| {
+                let deeper = deeper.map(|it| format!("~^.+\\.[^.]+\\.{}$", it.replace('.', "\\.")));
+                for name in own.into_iter().chain(deeper) {
                     if !names.contains(&name) {
                         names.push(name);
                     }
-                };
-                match word.strip_prefix('.') {
-                    Some(bare) => {
-                        add(bare.to_owned());
-                        add(format!("*.{bare}"));
-                    }
-                    None => add(word),
                 }
             }
         }
         (names, unwritten)
+    }
+
+    /// True if names several labels below one are nobody else's, by whatever comes before an expression in nginx or here.
+    fn is_sole_below(&self, name: &str) -> bool {
+        !self.server_names.iter().any(|other| {
+            let below = other.strip_prefix("*.").or(other.strip_prefix('.'));
+            other.starts_with('~')
+                || other.ends_with(".*")
+                || below.is_some_and(|it| it != name && it.ends_with(&format!(".{name}")))
+        })
     }
 
     /// Writes a server as a site; how many of its places are closed. A server that cannot be carried over is closed whole: without
@@ -115,7 +122,7 @@ impl Writer<'_> {
     pub(super) fn site(&mut self, server: &ServerBlock<'_>, face: &Face) -> usize {
         self.closed = 0;
         self.has_pages = true;
-        self.closed_names.clear();
+        self.named_answers.clear();
         let is_of = [("https", face.in_tls), ("http", face.in_plain)];
         self.schemes =
             is_of.iter().filter(|(_, is_there)| *is_there).map(|(scheme, _)| *scheme).collect();
@@ -219,13 +226,16 @@ fn slashes_kept<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 const SLASHES: &str = "kettle finds routes by paths without slashes in a row, so that `//` would lead into locations that it does not lead into: \
                        take it away if that is as good";
 
-/// A name of DNS or an IP address, as kettle takes it.
-fn is_host(name: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-            && !label.starts_with('-')
-            && !label.ends_with('-')
+/// A word of `server_name` as names of a site; and the name below which it is for names several labels deep, too.
+fn names_of<'n>(word: &str, lower: &'n str) -> Option<(Vec<String>, Option<&'n str>)> {
+    if let Some(pattern) = word.strip_prefix('~') {
+        let name = format!("~{}", translated(pattern, false)?);
+        return is_site_name(&name).then(|| (vec![name], None));
+    }
+    let below = lower.strip_prefix("*.").or(lower.strip_prefix('.'));
+    let names = match below {
+        Some(bare) if lower.starts_with('.') => vec![bare.to_owned(), format!("*.{bare}")],
+        _ => vec![lower.to_owned()],
     };
-    name.parse::<std::net::IpAddr>().is_ok() || (name.len() <= 253 && name.split('.').all(is_label))
+    names.iter().all(|it| is_site_name(it)).then_some((names, below))
 }

@@ -2,7 +2,32 @@ use super::*;
 
 fn types(overrides: &[(&str, &str)], charset: Option<&str>) -> ContentTypes {
     let owned = overrides.iter().map(|(key, kind)| ((*key).to_owned(), (*kind).to_owned()));
-    ContentTypes::new(&owned.collect(), charset)
+    let charset = charset.map(str::to_owned);
+    ContentTypes::new(&Route { mime: owned.collect(), charset, ..Route::default() })
+}
+
+#[test]
+fn the_table_of_nginx_and_none_are_known() {
+    for (table, expected) in [
+        (TypeTable::BuiltIn, ["text/html", "text/markdown", "text/xml", "x/own", "x/y"]),
+        (TypeTable::Nginx, ["text/html", "x/y", "text/xml", "x/own", "x/y"]),
+        (TypeTable::None, ["x/y", "x/y", "x/y", "x/own", "x/y"]),
+    ] {
+        let mime = [("o".to_owned(), "x/own".to_owned())].into();
+        let route =
+            Route { mime, types: table, default_type: "x/y".to_owned(), ..Route::default() };
+        let types = ContentTypes::new(&Route { charset: None, ..route });
+        let found = ["a.html", "a.md", "a.XML", "a.o", "a"].map(|name| types.of(name));
+        assert_eq!(found, expected, "{table:?}");
+    }
+}
+
+#[test]
+fn a_charset_is_named_for_the_types_that_are_said() {
+    let charset_types = Some(vec!["application/json".to_owned()]);
+    let types = ContentTypes::new(&Route { charset_types, ..Route::default() });
+    assert_eq!(types.of("a.json"), "application/json; charset=utf-8");
+    assert_eq!(types.of("a.html"), "text/html");
 }
 
 #[test]

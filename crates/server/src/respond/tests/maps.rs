@@ -134,3 +134,20 @@ async fn a_map_chooses_a_route() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_may_be_kept_may_go_by_a_request() {
+    let control = r#"headers = { "Cache-Control" = "private{query:b}" }"#;
+    let server =
+        server("", &format!("[[site.route]]\nroot = \"/root\"\nexpires = \"1m\"\n{control}"));
+    for (target, status, said) in [
+        ("/a", 200, &["max-age=60", "private"][..]),
+        ("/a?b=,x", 200, &["max-age=60", "private,x"]),
+        ("/none?b=,x", 404, &["private"]),
+        ("/none?b=x", 404, &[]),
+    ] {
+        let reply = server.get(target, &[]).await;
+        let lines = reply.head.lines().filter_map(|it| it.strip_prefix("cache-control: "));
+        assert_eq!((reply.status, lines.collect::<Vec<_>>()), (status, said.to_vec()), "{target}");
+    }
+}

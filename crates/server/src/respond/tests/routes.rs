@@ -127,6 +127,39 @@ async fn a_condition_chooses_and_its_guard_stays() {
     assert_eq!(server.ask("POST", "/closed", &[]).await.status, 403);
 }
 
+/// The path of another route is looked for below this one's folder, and what asks this one is asked.
+#[tokio::test]
+async fn a_rewrite_may_stay_in_its_route() {
+    let server = server(
+        r#"
+        [[site.route]]
+        regex = '^/j/(.*)$'
+        root = "root"
+        rewrite = [{ to = "/b/{1}", stay = true }]
+        deny_files = ["*.php"]
+        [[site.route]]
+        prefix = "/b"
+        deny = ["0.0.0.0/0"]
+        [[site.route]]
+        prefix = "/fixed"
+        root = "b"
+        rewrite = [{ to = "/fixed/x.php", stay = true }]
+        "#,
+    );
+    for (target, status, body) in [
+        ("/b/x.php", 403, ""),
+        ("/j/c/x", 200, "c"),
+        ("/j/x.php", 403, ""),
+        ("/j/none", 404, ""),
+        ("/j/..%2fa.html", 400, ""),
+        ("/j/c/x;/../../a", 404, ""),
+        ("/fixed/any", 200, "php"),
+    ] {
+        let (found, text) = answer(&server, target).await;
+        assert_eq!((found, text.contains(body)), (status, true), "{target}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn a_rewrite_leads_to_another_route_which_asks_what_it_asks() {
     let server = server(
@@ -357,7 +390,7 @@ async fn responses_say_until_when_and_errors_have_the_headers_that_are_meant_for
         reply.head.lines().filter_map(|it| it.strip_prefix(&*name)).map(str::to_owned).collect()
     };
     let controls: Vec<String> = lines(&good, "cache-control");
-    assert_eq!(controls, ["private", "max-age=3600"]);
+    assert_eq!(controls, ["max-age=3600", "private"]);
     assert!(good.header("expires").unwrap().ends_with("GMT"));
     assert_eq!((good.header("x-good"), good.header("x-site")), (Some("1"), Some("1")));
     let bad = server.get("/none", &[]).await;

@@ -1,0 +1,202 @@
+//! `map` as `[[map]]`: texts that are chosen by what a request says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kettle_config::{Expression, Origin, quoted};
+
+use super::regex::translated;
+use super::scope::{names_set, put};
+use super::syntax::Directive;
+use super::variables::{field, field_with};
+use crate::toml_text::TomlText;
+
+/// A `map` in kettle's words.
+#[derive(Debug)]
+pub(super) struct Map {
+    pub(super) name: String,
+    of: String,
+    /// What is said for each text, by that text.
+    values: Vec<(String, String)>,
+    expressions: Vec<(String, String)>,
+    has_stars: bool,
+    default: Option<String>,
+    origin: Origin,
+    /// How many maps are asked one within the other, itself among them.
+    depth: usize,
+}
+
+impl Map {
+    /// Reads one of which all that it asks is known; nothing where it says what kettle cannot.
+    fn read(directive: &Directive, known: &[Self]) -> Option<Self> {
+        let name = directive.word(1).strip_prefix('$')?.to_owned();
+        let constants = constants(known);
+        let with_maps = |text: &str| super::scope::with_constants(text, &constants);
+        let mut map = Self {
+            name,
+            of: field(&with_maps(directive.word(0)))?,
+            values: Vec::new(),
+            expressions: Vec::new(),
+            has_stars: directive.inner().iter().any(|it| it.name == "hostnames"),
+            default: None,
+            origin: directive.origin.clone(),
+            depth: 0,
+        };
+        for entry in directive.inner() {
+            let said = with_maps(entry.word(0));
+            let key = entry.name.as_str();
+            match key.strip_prefix('~') {
+                _ if ["hostnames", "volatile"].contains(&key) && entry.words.is_empty() => {}
+                Some(pattern) => {
+                    let insensitive = pattern.strip_prefix('*');
+                    let regex = translated(insensitive.unwrap_or(pattern), insensitive.is_some())?;
+                    let groups = Expression::new(&regex).ok()?;
+                    let said = field_with(&said, |name| match name.parse::<usize>() {
+                        Ok(number) => Some(number <= groups.groups()),
+                        Err(_) => groups.has_group(name).then_some(true),
+                    })?;
+                    add(&mut map.expressions, regex, said);
+                }
+                None if key == "default" => map.default = Some(field(&said)?),
+                None => {
+                    let key = key.strip_prefix('\\').unwrap_or(key);
+                    add(&mut map.values, key.to_ascii_lowercase(), field(&said)?);
+                }
+            }
+        }
+        let within = known.iter().filter(|it| map.asks(&it.name)).map(|it| it.depth);
+        map.depth = 1 + within.max().unwrap_or(0);
+        (map.depth <= DEPTH_MAX).then_some(map)
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let said = self.values.iter().chain(&self.expressions).map(|(_, said)| said);
+        said.chain(&self.default).chain([&self.of])
+    }
+
+    /// True if a text of it has the word of another.
+    fn asks(&self, name: &str) -> bool {
+        let word = word(name);
+        self.texts().any(|text| text.contains(&word))
+    }
+
+    /// All that it may say, each once and the default last, if that is the same for all requests.
+    pub(super) fn constants(&self) -> Option<Vec<&str>> {
+        let default = self.default.as_deref().unwrap_or_default();
+        let said = self.values.iter().chain(&self.expressions).map(|(_, said)| said.as_str());
+        let mut all: BTreeSet<&str> = said.collect();
+        all.remove(default);
+        let all: Vec<&str> = all.into_iter().chain([default]).collect();
+        all.iter().all(|it| !it.contains('{')).then_some(all)
+    }
+
+    fn write(&self, text: &mut TomlText) {
+        let origin = Some(&self.origin);
+        text.table("[[map]]", origin);
+        text.set("name", quoted(&self.name), origin);
+        text.set("of", quoted(&self.of), origin);
+        let table = |entries: &[(String, String)]| {
+            let each =
+                |(key, said): &(String, String)| format!("{} = {}", quoted(key), quoted(said));
+            entries.iter().map(each).collect::<Vec<_>>()
+        };
+        if !self.values.is_empty() {
+            let values = table(&self.values).join(", ");
+            text.set("values", format_args!("{{ {values} }}"), origin);
+        }
+        if self.has_stars {
+            text.set("hostnames", "true", origin);
+        }
+        if let Some(default) = self.default.as_ref().filter(|it| !it.is_empty()) {
+            text.set("default", quoted(default), origin);
+        }
+        if !self.expressions.is_empty() {
+            text.line("[map.regex]", origin);
+            table(&self.expressions).iter().for_each(|line| text.line(line, origin));
+        }
+    }
+}
+
+/// Adds an entry; the first of one text counts.
+fn add(entries: &mut Vec<(String, String)>, key: String, said: String) {
+    if !entries.iter().any(|(known, _)| *known == key) {
+        entries.push((key, said));
+    }
+}
+
+fn word(name: &str) -> String {
+    format!("{{map:{name}}}")
+}
+
+/// The variables of maps, each as what stands in its place from here on.
+fn constants(maps: &[Map]) -> BTreeMap<String, String> {
+    maps.iter().map(|it| (it.name.clone(), format!("${}", word(&it.name)))).collect()
+}
+
+/// Takes the maps of `http` that can be said, and puts their words in place of their variables.
+pub(super) fn take(http: &mut [Directive]) -> Vec<Map> {
+    let mut known: Vec<Map> = Vec::new();
+    loop {
+        let left = http.iter().filter(|it| it.name == "map");
+        let left =
+            left.filter(|it| !known.iter().any(|map| it.word(1) == format!("${}", map.name)));
+        let Some(next) = left.filter_map(|it| Map::read(it, &known)).next() else { break };
+        known.push(next);
+    }
+    let constants = constants(&known);
+    for directive in http.iter_mut().filter(|it| it.name != "map") {
+        let mut own = constants.clone();
+        for name in names_set(directive.inner()) {
+            own.remove(&name);
+        }
+        put(std::slice::from_mut(directive), &own, true);
+    }
+    known
+}
+
+/// Maps for variables that nginx has by itself.
+fn own() -> Vec<Map> {
+    let map = |[name, of, key, said, default]: &[&str; 5]| Map {
+        name: (*name).to_owned(),
+        of: (*of).to_owned(),
+        values: vec![((*key).to_owned(), (*said).to_owned())],
+        expressions: Vec::new(),
+        has_stars: false,
+        default: Some((*default).to_owned()),
+        origin: Origin::default(),
+        depth: 1,
+    };
+    OWN.iter().map(map).collect()
+}
+
+/// Writes the maps whose words stand in a text, and those that these ask.
+pub(super) fn write(maps: &[Map], text: &mut TomlText) {
+    let mut used: Vec<&Map> = Vec::new();
+    let own: Vec<Map> =
+        own().into_iter().filter(|it| !maps.iter().any(|map| map.name == it.name)).collect();
+    let mut left: Vec<&Map> = maps.iter().chain(&own).collect();
+    loop {
+        let is_used =
+            |it: &&Map| text.has(&word(&it.name)) || used.iter().any(|other| other.asks(&it.name));
+        let Some(at) = left.iter().position(is_used) else { break };
+        used.push(left.remove(at));
+    }
+    for map in maps.iter().chain(&own).filter(|it| used.iter().any(|other| other.name == it.name)) {
+        map.write(text);
+    }
+}
+
+/// By name what is asked, a text, what is said of it and of all else.
+const OWN: [[&str; 5]; 4] = [
+    ["https", "{scheme}", "https", "on", ""],
+    ["is_args", "{query}", "", "", "?"],
+    [
+        "proxy_add_x_forwarded_for",
+        "{header:x-forwarded-for}",
+        "",
+        "{client_ip}",
+        "{header:x-forwarded-for}, {client_ip}",
+    ],
+    ["ssl_client_verify", "{client_cert}", "", "NONE", "SUCCESS"],
+];
+/// As kettle has it.
+const DEPTH_MAX: usize = 10;

@@ -1,0 +1,272 @@
+//! What a server asks before its routes: `set`, `if`, `return` and `rewrite` outside of locations, each of which becomes an entry. Where
+//! an `if` sets a variable that counts, there is a way on with it and one without it.
+
+use std::collections::BTreeSet;
+
+use super::Writer;
+use super::answer::{Flag, Returned, returned, rewritten};
+use super::condition::{self, Asked};
+use super::phase::{DECIDES, GOES_ON, TOO_MANY, Way};
+use super::place::Spot;
+use super::route::{Key, Place, Route};
+use crate::nginx::location::Shut;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Part, parts};
+use crate::nginx::vocabulary::{Fate, Term};
+
+/// What is left behind what a server asks first.
+pub(super) enum Left<'t> {
+    /// The locations, on each of these ways.
+    Locations(Vec<Way<'t>>),
+    /// Nothing but this answer.
+    Answer(Box<Route>),
+}
+
+/// Entries so far, and the ways through what was asked: of each request one holds.
+struct Beginning<'t> {
+    key: Key,
+    entries: Vec<Route>,
+    ways: Vec<Way<'t>>,
+    /// The variables that something asks or says.
+    used: BTreeSet<&'t str>,
+}
+
+impl<'t> Beginning<'t> {
+    /// Goes on from a way by another one, where conditions hold, and by itself where they do not.
+    fn fork(&mut self, way: Way<'t>, mut inner: Way<'t>, conditions: &[String]) {
+        inner.expression.clone_from(&way.expression);
+        self.ways.push(inner);
+        // By the first of them that does not hold.
+        for (number, condition) in conditions.iter().enumerate() {
+            let mut other = way.clone();
+            other.when.extend(conditions.iter().take(number).cloned());
+            other.when.push(condition::negated(condition));
+            self.ways.push(other);
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// What a server asks before its routes, and what is left.
+    pub(super) fn before<'t>(
+        &mut self,
+        scope: &Scope<'t>,
+    ) -> Result<(Vec<Route>, Left<'t>), Shut<'t>> {
+        let key = Key { place: Place::Any, regex: None, is_first: false };
+        let ways = vec![Way::new(scope, &key)];
+        let mut used = BTreeSet::new();
+        find_used(scope.own(), &mut used);
+        let mut so_far = Beginning { key, entries: Vec::new(), ways, used };
+        let mut last_rewrite: Option<&Directive> = None;
+        let own: Vec<&'t Directive> = scope.own().iter().collect();
+        for (at, directive) in own.iter().copied().enumerate() {
+            let name = directive.name.as_str();
+            if let Some(rewrite) = last_rewrite
+                && (["if", "return"].contains(&name)
+                    || name == "rewrite" && directive.word(2) != "last")
+            {
+                return Err(Shut { directive: rewrite, why: GOES_ON });
+            }
+            match name {
+                "set" => so_far.ways.iter_mut().for_each(|way| way.set(directive)),
+                "break" => break,
+                "return" => {
+                    for way in &so_far.ways {
+                        let ends = self.before_end(directive, way, &so_far.key)?;
+                        so_far.entries.extend(ends);
+                    }
+                    // No other scheme is left, and no other way.
+                    let Some(mut end) = so_far.entries.pop() else { break };
+                    end.when.clear();
+                    return Ok((so_far.entries, Left::Answer(Box::new(end))));
+                }
+                "rewrite" => {
+                    let is_one = so_far.ways.len() == 1;
+                    for way in &so_far.ways {
+                        let (route, flag) = self.before_rewrite(directive, way, &so_far.key)?;
+                        let earlier = so_far.entries.last_mut().filter(|_| is_one);
+                        match (earlier, last_rewrite, flag) {
+                            (Some(earlier), Some(_), Flag::Last) => {
+                                earlier.rules.extend(route.rules);
+                            }
+                            (None, Some(_), _) => return Err(Shut { directive, why: GOES_ON }),
+                            _ => so_far.entries.push(route),
+                        }
+                        if matches!(flag, Flag::Last | Flag::Break) {
+                            last_rewrite = Some(directive);
+                        }
+                    }
+                }
+                "if" => {
+                    let mut follows = own.iter().skip(at + 1);
+                    let decides = follows.any(|it| DECIDES.contains(&&*it.name));
+                    let ways = std::mem::take(&mut so_far.ways);
+                    for way in ways {
+                        self.before_if(directive, decides, way, &mut so_far)?;
+                    }
+                    if so_far.ways.len() > WAYS_MAX {
+                        return Err(Shut { directive, why: TOO_MANY });
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok((so_far.entries, Left::Locations(so_far.ways)))
+    }
+
+    /// Asks an `if` on one way, and goes on by it and by those that lead away from it.
+    fn before_if<'t>(
+        &mut self,
+        directive: &'t Directive,
+        decides: bool,
+        way: Way<'t>,
+        so_far: &mut Beginning<'t>,
+    ) -> Result<(), Shut<'t>> {
+        let leads = |it: &&Directive| {
+            it.name == "root"
+                || matches!(Term::fate_of(&it.name), Fate::Answers(_) | Fate::Guards(_))
+        };
+        if let Some(directive) = directive.inner().iter().find(leads) {
+            return Err(Shut { directive, why: OF_SERVER });
+        }
+        let asked = condition::read(directive, &way.said, &way.scope)
+            .map_err(|why| Shut { directive, why });
+        let counts = |it: &Directive| match it.name.as_str() {
+            "set" => so_far.used.contains(it.word(0).trim_start_matches('$')),
+            name => DECIDES.contains(&name) || name == "break",
+        };
+        let conditions = match asked {
+            Err(_) if !directive.inner().iter().any(counts) => Vec::new(),
+            Err(shut) => return Err(shut),
+            Ok(Asked::Constant(false)) => {
+                so_far.ways.push(way);
+                return Ok(());
+            }
+            Ok(Asked::Constant(true)) => Vec::new(),
+            Ok(Asked::When(conditions)) => conditions,
+        };
+        let mut inner = way.clone();
+        inner.expression = None;
+        inner.when.extend(conditions.iter().cloned());
+        let mut forks = false;
+        for own in directive.inner() {
+            match own.name.as_str() {
+                "set" => {
+                    inner.set(own);
+                    forks |= counts(own);
+                }
+                "return" => {
+                    so_far.entries.extend(self.before_end(own, &inner, &so_far.key)?);
+                    forks = false;
+                    if conditions.is_empty() {
+                        return Ok(());
+                    }
+                    break;
+                }
+                "rewrite" => {
+                    let (route, flag) = self.before_rewrite(own, &inner, &so_far.key)?;
+                    if decides && matches!(flag, Flag::Last | Flag::Break) {
+                        return Err(Shut { directive: own, why: GOES_ON });
+                    }
+                    so_far.entries.push(route);
+                }
+                "break" if decides => return Err(Shut { directive: own, why: GOES_ON }),
+                "break" => break,
+                _ => {}
+            }
+        }
+        if forks {
+            so_far.fork(way, inner, &conditions);
+        } else {
+            so_far.ways.push(way);
+        }
+        Ok(())
+    }
+
+    fn before_end<'t>(
+        &mut self,
+        directive: &'t Directive,
+        way: &Way<'t>,
+        key: &Key,
+    ) -> Result<Vec<Route>, Shut<'t>> {
+        let mut all = Vec::new();
+        for (scheme, when) in self.schemes_of(directive) {
+            let mut way = way.clone();
+            way.when.extend(when);
+            let end = returned(directive, &way.scope, &key.place, &way.known(scheme));
+            all.push(match end.map_err(|why| Shut { directive, why })? {
+                Returned::Redirect(rule) => way.ruled(key, rule, directive),
+                Returned::Answer(answer) => way.route(key, answer, directive),
+                Returned::Named(_) => return Err(Shut { directive, why: NAMED }),
+            });
+        }
+        Ok(all)
+    }
+
+    fn before_rewrite<'t>(
+        &mut self,
+        directive: &'t Directive,
+        way: &Way<'t>,
+        key: &Key,
+    ) -> Result<(Route, Flag), Shut<'t>> {
+        let read = rewritten(directive, &way.known(self.only_scheme()));
+        let (rule, flag, _) = read.map_err(|why| Shut { directive, why })?;
+        Ok((way.ruled(key, rule, directive), flag))
+    }
+}
+
+impl<'t> Writer<'_> {
+    /// The ways on which the directives of a location are followed: those of its server, where these say other things there.
+    pub(super) fn starts(server: &Scope<'t>, spot: &Spot<'t>, ways: &[Way<'t>]) -> Vec<Way<'t>> {
+        let mut used = BTreeSet::new();
+        find_used(spot.location.map_or(&[], Directive::inner), &mut used);
+        let is_beside =
+            |it: &&Directive| !["if", "return", "rewrite", "location"].contains(&&*it.name);
+        for directive in server.own() {
+            let is_named = directive.name == "location" && directive.word(0).starts_with('@');
+            if is_named || is_beside(&directive) {
+                find_used(std::slice::from_ref(directive), &mut used);
+            }
+        }
+        let said = |way: &Way<'t>| -> Vec<_> {
+            let own = way.said.iter().filter(|(name, _)| used.contains(name.as_str()));
+            own.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let mut starts: Vec<Way<'t>> = Vec::new();
+        for way in ways {
+            let mut start = Way::new(&spot.scope, &spot.key);
+            start.said.clone_from(&way.said);
+            start.when.clone_from(&way.when);
+            starts.push(start);
+        }
+        if starts.windows(2).all(|pair| pair.first().map(&said) == pair.last().map(&said)) {
+            starts.truncate(1);
+        }
+        // One of them holds.
+        starts.last_mut().into_iter().for_each(|it| it.when.clear());
+        starts
+    }
+}
+
+/// Adds the variables that something in a block asks or says, and not only sets.
+fn find_used<'t>(block: &'t [Directive], used: &mut BTreeSet<&'t str>) {
+    for directive in block {
+        if matches!(Term::fate_of(&directive.name), Fate::Dropped(_)) {
+            continue;
+        }
+        let named = usize::from(directive.name == "set");
+        for word in directive.words.iter().skip(named) {
+            used.extend(parts(word).into_iter().filter_map(|part| match part {
+                Part::Variable(name) => Some(name),
+                Part::Text(_) => None,
+            }));
+        }
+        find_used(directive.inner(), used);
+    }
+}
+
+const OF_SERVER: &str = "conditions of a whole server choose no files";
+const NAMED: &str = "a location without a path answers for a whole server";
+/// Ways through what a server asks.
+const WAYS_MAX: usize = 16;
