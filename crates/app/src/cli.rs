@@ -191,6 +191,9 @@ pub(crate) struct ImportArguments {
     /// Check what it names, too, as `kettle check` does
     #[arg(long)]
     pub(crate) check: bool,
+    /// Say what would become of it instead, and whether kettle would start here
+    #[arg(long, conflicts_with_all = ["check", "for_bench"])]
+    pub(crate) summary: bool,
     /// Print nginx.conf as a template that `kettle bench run --config nginx=TEMPLATE` measures, instead
     #[arg(long, conflicts_with = "check")]
     pub(crate) for_bench: bool,
@@ -421,9 +424,11 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   kettle import hitch /etc/hitch/hitch.conf >kettle.toml
   kettle import stunnel /etc/stunnel/mail.conf >kettle.toml
+  kettle import nginx /etc/nginx/nginx.conf --summary           could it move?
   kettle import nginx /etc/nginx/nginx.conf --check >kettle.toml && kettle run kettle.toml
 
-What was not carried over stands in comments, with its place and what holds instead. `kettle hitch` runs the
+With --summary the exit code is 0 if every place was carried over, 3 if some answer 403, and 1 if kettle would not
+start. What was not carried over stands in comments, with its place and what holds instead. `kettle hitch` runs the
 same text without writing it.";
 
 const DOCTOR_EXAMPLES: &str = "\

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
+use kettle_config::Diagnostic;
 use kettle_import::hitch::{self, Dialect};
-use kettle_import::{Surroundings, nginx, stunnel};
+use kettle_import::{Imported, Surroundings, nginx, stunnel};
 use kettle_supervisor::{
     CONFIG_BYTES_MAX, START_PIPE_TIME_MAX, list_folder, open_file, prepare, prepare::Report,
     read_or_wait, reads_as_keeper,
 };
 
 use crate::cli::{ImportArguments, ImportedProgram};
-use crate::output::{fail, fail_with, print, warn_of};
+use crate::output::{fail, fail_with, print, print_line, warn_of};
 
 /// Prints the kettle.toml. Exits with 0 if it was made and would be served here.
 pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
@@ -36,20 +37,38 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     };
     let config = match imported.config() {
         Ok(config) => config,
+        Err(diagnostics) if arguments.summary => return summarize(&imported, &diagnostics),
         Err(diagnostics) => {
             // What is missing may have been left out, and nobody sees the text that says so.
             imported.warnings.iter().for_each(warn_of);
             return fail_with(&diagnostics);
         }
     };
-    print(&imported.toml);
     let Report { mistakes, warnings, .. } = prepare::check(&config);
+    if arguments.summary {
+        return summarize(&imported, &mistakes);
+    }
+    print(&imported.toml);
     if arguments.check {
         warnings.iter().for_each(warn_of);
     }
     match mistakes.as_slice() {
         [] => ExitCode::SUCCESS,
         mistakes => fail_with(mistakes),
+    }
+}
+
+/// Says what would become of a configuration. The exit code is that of `--help`.
+fn summarize(imported: &Imported, mistakes: &[Diagnostic]) -> ExitCode {
+    print(imported.summary());
+    if !mistakes.is_empty() {
+        print_line("kettle would not start with it on this machine:");
+        return fail_with(mistakes);
+    }
+    print_line("kettle would start with it on this machine.");
+    match imported.places.closed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(SOME_CLOSED),
     }
 }
 
@@ -132,6 +151,9 @@ fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
     }
     Ok(addresses)
 }
+
+/// That not all places were carried over.
+const SOME_CLOSED: u8 = 3;
 
 /// What hosts were found to be last. The keeper, which was this process once, has what was found before the start, and asks
 /// no resolver: that runs much foreign code on what strangers answer.

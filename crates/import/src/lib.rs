@@ -70,11 +70,24 @@ pub struct Imported {
     pub path: PathBuf,
     /// What was not carried over, with what holds instead: what answers 403 or is lost comes first.
     pub warnings: Vec<Diagnostic>,
+    /// How many of the warnings are of what answers 403 or is lost.
+    pub lost: usize,
+    /// What became of its places, if it has any.
+    pub places: Places,
     /// What is no part of a configuration.
     pub process: Process,
     /// The folders of which all files are taken.
     pub folders: Vec<PathBuf>,
     origins: Origins,
+}
+
+/// What became of the places of a configuration: its servers and their locations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// How many there were.
+    pub all: usize,
+    /// How many of them answer 403.
+    pub closed: usize,
 }
 
 /// What the other program did beyond its service.
@@ -105,6 +118,29 @@ impl Imported {
         config.folders_read.clone_from(&self.folders);
         Ok(config)
     }
+
+    /// What was not carried over, each thing once, and the sum.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let (lost, trifles) = self.warnings.split_at_checked(self.lost).unwrap_or_default();
+        let mut text = String::new();
+        for (heading, remarks) in [(output::LOST, lost), (output::TRIFLES, trifles)] {
+            if !remarks.is_empty() {
+                let each: String = each_once(remarks).map(|line| format!("  {line}\n")).collect();
+                text.push_str(&format!("{heading}\n{each}\n"));
+            }
+        }
+        if self.places.all > 0 {
+            text.push_str(&format!("{}\n", self.places.sum()));
+        }
+        text.push_str(&match trifles.len() {
+            0 => "Nothing else differs.\n".to_owned(),
+            1 => "1 directive differs, as it says above.\n".to_owned(),
+            count => format!("{count} directives differ, as they say above.\n"),
+        });
+        text
+    }
+
     /// What is wrong with a text where no connection leads to a site or a backend.
     fn nothing_left(&self) -> Option<Vec<Diagnostic>> {
         let leads = |line: &str| line == "[[site]]" || line.starts_with("backend = ");
@@ -114,4 +150,18 @@ impl Imported {
         let message = "every server was left out, for the reasons above";
         (!is_left).then(|| vec![origin.diagnostic(message, Some(help.to_owned()))])
     }
+}
+
+/// Remarks as lines: what is said of several places once, with the first of them.
+fn each_once(remarks: &[Diagnostic]) -> impl Iterator<Item = String> {
+    let is_alike = |one: &Diagnostic, other: &Diagnostic| {
+        one.message == other.message && one.help == other.help
+    };
+    remarks.iter().enumerate().filter_map(move |(position, remark)| {
+        let (before, here) = remarks.split_at_checked(position)?;
+        let again = here.iter().filter(|other| is_alike(remark, other)).count() - 1;
+        let more = if again == 0 { String::new() } else { format!(" (and {again} more)") };
+        let is_new = !before.iter().any(|other| is_alike(remark, other));
+        is_new.then(|| toml_text::remark_line(remark) + &more)
+    })
 }

@@ -7,14 +7,7 @@ use std::path::{Path, PathBuf};
 use kettle_config::{Diagnostic, Origin, quoted};
 
 use crate::toml_text::TomlText;
-use crate::{Imported, Process, Surroundings};
-
-/// What became of the places of a configuration.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Places {
-    pub(crate) all: usize,
-    pub(crate) closed: usize,
-}
+use crate::{Imported, Places, Process, Surroundings};
 
 /// What an importer has so far.
 #[derive(Default)]
@@ -120,21 +113,22 @@ impl Output {
                 |it: &Diagnostic| (is_trifle(it), it.path != path, it.path.clone(), it.position());
             place(one).cmp(&place(other))
         });
-        self.remarks(&mut text, is_trifle);
+        let lost = self.warnings.iter().position(is_trifle).unwrap_or(self.warnings.len());
+        self.remarks(&mut text, lost);
         remark_process(&process, &mut text, program);
         if let Some(surroundings) = unit {
             fit_unit(&mut text, surroundings);
         }
         text.append(self.text);
         let (toml, origins) = text.finish();
-        let (path, warnings) = (path.to_path_buf(), self.warnings);
-        Ok(Imported { toml, path, warnings, process, folders, origins })
+        let Self { warnings, places, .. } = self;
+        let path = path.to_path_buf();
+        Ok(Imported { toml, path, warnings, lost, places, process, folders, origins })
     }
 
     /// What was not carried over: first what is lost, then trifles, and the sum.
-    fn remarks(&self, text: &mut TomlText, is_trifle: impl Fn(&Diagnostic) -> bool) {
-        let trifles = self.warnings.iter().position(is_trifle).unwrap_or(self.warnings.len());
-        let (lost, trifles) = self.warnings.split_at_checked(trifles).unwrap_or_default();
+    fn remarks(&self, text: &mut TomlText, lost: usize) {
+        let (lost, trifles) = self.warnings.split_at_checked(lost).unwrap_or_default();
         for (heading, remarks) in [(LOST, lost), (TRIFLES, trifles)] {
             if !lost.is_empty() && !remarks.is_empty() {
                 text.comment(heading);
@@ -148,11 +142,12 @@ impl Output {
 }
 
 impl Places {
-    fn sum(self) -> String {
+    pub(crate) fn sum(self) -> String {
         let Self { all, closed } = self;
         let places = if all == 1 { "place" } else { "places" };
         match closed {
             0 => format!("{all} of {all} {places} carried over."),
+            1 => format!("{} of {all} {places} carried over, 1 answers 403.", all - 1),
             _ => format!("{} of {all} {places} carried over, {closed} answer 403.", all - closed),
         }
     }
@@ -192,8 +187,8 @@ fn fit_unit(text: &mut TomlText, surroundings: &dyn Surroundings) {
     }
 }
 
-const LOST: &str = "What answers 403 or is lost:";
-const TRIFLES: &str = "What else is not as it was:";
+pub(crate) const LOST: &str = "What answers 403 or is lost:";
+pub(crate) const TRIFLES: &str = "What else is not as it was:";
 /// What the name of a backend may have.
 const NAME_LETTERS_MAX: usize = 64;
 const CONTROL_FOLDER: &str = "/run/kettle";

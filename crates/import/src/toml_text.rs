@@ -51,12 +51,7 @@ impl TomlText {
 
     /// Adds what was not carried over as a comment with its place.
     pub(crate) fn remark(&mut self, diagnostic: &Diagnostic) {
-        let place = match diagnostic.line {
-            0 => String::new(),
-            line => format!("{}:{line}: ", diagnostic.path.display()),
-        };
-        let help = diagnostic.help.iter().map(|help| format!("; {help}"));
-        self.comment(format_args!("{place}{}{}", diagnostic.message, help.collect::<String>()));
+        self.comment(remark_line(diagnostic));
     }
 
     /// Adds all of another text.
@@ -74,4 +69,14 @@ impl TomlText {
     pub(crate) fn finish(self) -> (String, Origins) {
         (self.text, Origins::new(self.origins))
     }
+}
+
+/// What was not carried over, with its place, in one line.
+pub(crate) fn remark_line(diagnostic: &Diagnostic) -> String {
+    let place = match diagnostic.line {
+        0 => String::new(),
+        line => format!("{}:{line}: ", diagnostic.path.display()),
+    };
+    let help = diagnostic.help.iter().map(|help| format!("; {help}"));
+    format!("{place}{}{}", diagnostic.message, help.collect::<String>())
 }

@@ -185,6 +185,32 @@ fn an_import_closes_what_it_cannot_carry_over_and_starts() {
     }
 }
 
+/// One command says whether a configuration can move, and its exit code says it to programs.
+#[test]
+fn a_summary_says_what_would_become_of_a_configuration() {
+    for (config, code, said) in [
+        ("http { server { SITE } }", 0, "1 of 1 place carried over."),
+        (
+            "http { server { SITE location /b/ { fastcgi_pass 127.0.0.1:1; } } }",
+            3,
+            "1 of 2 places carried over, 1 answers 403.",
+        ),
+        (
+            "http { server { SITE auth_basic a; auth_basic_user_file FOLDER; } }",
+            1,
+            "kettle would not start with it on this machine:",
+        ),
+    ] {
+        let place = Place::new(config, &[("www/a", Vec::new())]);
+        let from = place.nginx_conf(unused_address());
+        let words = ["import".as_ref(), "nginx".as_ref(), from.as_os_str(), "--summary".as_ref()];
+        let ended = Tool::kettle(words).output();
+        let text = ended.text();
+        assert_eq!(ended.status.code(), Some(code), "{config}\n{text}\n{}", ended.stderr);
+        assert!(text.contains(said) && !text.contains("[[site]]"), "{config}\n{text}");
+    }
+}
+
 /// A field, in one line where it stands in several.
 fn field(response: &Response, name: &str) -> String {
     let fields = response.head.lines().filter_map(|line| line.split_once(": "));

@@ -5,6 +5,7 @@
 //! `KETTLE_IMPORT_CONFIGURATIONS` says how many configurations are made of a fresh seed beside the fixed ones, and
 //! `KETTLE_IMPORT_SEED` which one is made alone. A fault names its seed.
 
+mod cases;
 mod random;
 
 use std::fmt;

@@ -75,7 +75,7 @@ fn the_report_ranks_and_sums_up() {
     for (words, expected) in [
         ("etag off; location /a/ { internal; }", "2 of 2 places carried over."),
         ("location /a/ { deny all; } location /b/ { return 404; }", "3 of 3 places carried over."),
-        ("etag off; location /a/ { stub_status; }", "1 of 2 places carried over, 1 answer 403."),
+        ("etag off; location /a/ { stub_status; }", "1 of 2 places carried over, 1 answers 403."),
         (
             "location /a/ { auth_request /x; } location /b/ { } location /c/ { grpc_pass a; }",
             "2 of 4 places carried over, 2 answer 403.",
