@@ -22,7 +22,7 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
-use crate::rate_limit::ClientPlace;
+use crate::rate_limit::Counted;
 use crate::request::{Disconnected, Request};
 use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
 use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
@@ -356,7 +356,7 @@ impl CacheLookup<'_> {
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
-        place: Option<Rc<ClientPlace>>,
+        place: Option<Rc<Counted>>,
         is_ahead: bool,
     ) -> Miss {
         let joined = self.open.fetches.join(asked.fetch_key(), &self.open.store);

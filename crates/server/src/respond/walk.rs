@@ -166,7 +166,10 @@ pub(super) async fn respond_slowly<'s>(
     };
     let mut answer = match outcome {
         Ok(answer) => answer,
-        Err(error) => Box::pin(of_error((&error, deadline), responder, site, route, request)).await,
+        Err(error) => {
+            let page = of_error((&error, deadline), responder, site, route, request, &mut held);
+            Box::pin(page).await
+        }
     };
     let guard = route.and_then(Route::guard);
     if let (Some(guard), Some(response)) = (guard, answer.response_mut()) {
@@ -181,7 +184,7 @@ pub(super) async fn respond_slowly<'s>(
         Answer::Response(response) => (response.notes, response.held) = (notes, held),
         Answer::Tunnel(response, upgraded) => {
             response.notes = notes;
-            // A tunnel has its place among its client's requests until it ends.
+            // A tunnel has its places among its client's requests until it ends.
             upgraded.client_place = held.client_place;
         }
         Answer::Nothing(nothing) => nothing.notes = notes,
@@ -196,8 +199,9 @@ async fn of_error(
     site: &Site,
     route: Option<&Route>,
     request: &mut Request<'_>,
+    held: &mut Held,
 ) -> Answer {
-    if let Some(answer) = in_place_of(error, responder, site, route, request).await {
+    if let Some(answer) = in_place_of(error, responder, site, route, request, held).await {
         return answer;
     }
     let page = own_page(&responder.files, site, route, error.status, deadline).await;

@@ -35,6 +35,7 @@ pub(super) async fn in_place_of(
     site: &Site,
     failed: Option<&Route>,
     request: &mut Request<'_>,
+    held: &mut Held,
 ) -> Option<Answer> {
     let Some(kettle_config::ErrorPage::Elsewhere(target)) = site.error_page(failed, error.status)
     else {
@@ -53,9 +54,9 @@ pub(super) async fn in_place_of(
     }
     let path = target.route.as_deref();
     let route = site.route(path?, Asked::of(request));
-    let (mut held, mut notes) = (Held::default(), LogNotes::default());
+    let mut notes = LogNotes::default();
     let place = Place { route, path, is_first: false };
-    let step = place.ask(responder, site, request, None, &mut held, &mut notes).await;
+    let step = place.ask(responder, site, request, None, held, &mut notes).await;
     let Ok(Step::Answer(Answer::Response(mut response))) = step else { return None };
     // A part of a page, or word that it did not change, is not the page.
     if response.status != OK {
