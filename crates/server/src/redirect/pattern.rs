@@ -154,13 +154,16 @@ impl Paths {
     /// The path to look for in place of this one; none if there is none.
     ///
     /// # Errors
-    /// 404 if what was filled in makes it a path that no file can have.
+    /// 404 if what was filled in makes it a path that no file can have, 414 if one that grew too long: each rule may say it twice.
     pub fn rewritten(&self, path: &str) -> Result<Option<String>, HttpError> {
         let Some(rule) = self.rewrites.first(path, |_| true) else { return Ok(None) };
         let filling = self.filling(rule.choice(), path, None);
         // A rewrite has no such words.
         let no_word = |_: &FieldPart| String::new();
         let rewritten = filling.fill(&rule.to, Cow::Borrowed, no_word).ok_or(404_u16)?;
+        if rewritten.len() > REWRITTEN_BYTES_MAX {
+            return Err(414.into());
+        }
         if is_normal(&rewritten) { Ok(Some(rewritten)) } else { Err(404.into()) }
     }
 
@@ -257,6 +260,9 @@ impl<'f> Filling<'f> {
         Some(text)
     }
 }
+
+/// Longest path that a rewrite makes.
+const REWRITTEN_BYTES_MAX: usize = 64 * 1_024;
 
 #[cfg(test)]
 mod tests;

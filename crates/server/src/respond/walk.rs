@@ -19,7 +19,7 @@ use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
-use crate::route::before::{Before, Beforehand};
+use crate::route::before::Beforehand;
 use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
 use in_place::{in_place_of, intercepted};
@@ -75,25 +75,38 @@ impl Site {
     pub(super) fn ask_before(&self, target: Target<'_>, request: &Request<'_>) -> Start<'_> {
         let asked = Asked::of(request);
         let mut start = Start::at(None);
-        for before in self.before() {
+        let mut behind = None;
+        loop {
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            let outcome = match before.ask(target, asked, self.words(), &self.configured) {
-                Ok(Beforehand::Nothing) => None,
+            let Some((number, outcome)) = self.first_before(target, asked, behind) else { break };
+            behind = Some(number);
+            start.outcome = Some(Box::new(match outcome {
+                // The rest is held against that path.
                 Ok(Beforehand::Path(path)) => {
                     start.path = Some(path);
-                    None
+                    continue;
                 }
-                Ok(Beforehand::Redirect(response)) => Some(Ok(response.into())),
-                Ok(Beforehand::Fixed(fixed)) => Some(fixed_answer(&fixed)),
-                Err(error) => Some(Err(error.into())),
-            };
-            start.outcome = outcome.map(Box::new);
-            if start.outcome.is_some() {
-                return start;
-            }
+                Ok(Beforehand::Redirect(response)) => Ok(response.into()),
+                Ok(Beforehand::Fixed(fixed)) => fixed_answer(&fixed),
+                Err(error) => Err(error.into()),
+            }));
+            return start;
         }
         start.route = self.route(start.path.as_deref().unwrap_or(target.path), asked);
         start
+    }
+
+    /// The first behind a number that does anything with a target, and what that is.
+    fn first_before(
+        &self,
+        target: Target<'_>,
+        asked: Asked<'_>,
+        behind: Option<usize>,
+    ) -> Option<(usize, Result<Beforehand, HttpError>)> {
+        self.before().for_path(target.path, behind).find_map(|(number, before)| {
+            let outcome = before.ask(target, asked, self.words(), &self.configured);
+            Some((number, outcome.transpose()?))
+        })
     }
 }
 
@@ -108,8 +121,7 @@ pub(super) fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'
         // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => {
-            let is_for = |before: &Before, path| before.is_for(path, asked, site.words());
-            site.before().iter().all(|it| is_for(it, path) == is_for(it, &plain))
+            site.before().take_alike(path, &plain, asked, site.words())
                 && site.route(&plain, asked).is_some_and(|it| std::ptr::eq(it, route))
         }
         None => false,
