@@ -6,6 +6,8 @@
 mod backends;
 mod caches;
 mod conditions;
+mod crowds;
+mod expressions;
 mod listeners;
 mod maps;
 mod names;

@@ -15,7 +15,7 @@ mod plain;
 use std::collections::HashMap;
 
 use crate::model::{Place, Route};
-use crate::rule_index::{PathKey, RuleIndex};
+use crate::rule_index::RuleIndex;
 use crate::setting::{Expressions, TooLarge};
 #[doc(hidden)]
 pub use plain::find_plainly;
@@ -109,7 +109,7 @@ impl RouteIndex {
         }
         places
             .sort_by_key(|it| (it.kind != Kind::Exact, std::cmp::Reverse(it.text.len()), it.kind));
-        let index = RuleIndex::new(places.iter().map(OnePlace::key));
+        let index = RuleIndex::new(places.iter().map(|it| it.place().key()));
         Ok(Self { places: places.into(), index, free })
     }
 
@@ -138,12 +138,6 @@ impl RouteIndex {
         Some(answering.unwrap_or(route) as usize)
     }
 
-    /// The number of the most places that one path may have to be held against, one by one.
-    pub(crate) fn largest_crowd(&self) -> Vec<usize> {
-        let first = |place: usize| self.places.get(place).map(|place| place.route as usize);
-        self.index.largest_crowd().into_iter().filter_map(first).collect()
-    }
-
     fn free(&self, path: &str, holds: impl FnMut(usize) -> bool) -> Option<u32> {
         self.free.as_ref()?.find(path, holds)
     }
@@ -170,13 +164,6 @@ impl OnePlace {
 
     fn has(&self, path: &str) -> bool {
         self.place().has(path)
-    }
-
-    fn key(&self) -> PathKey<'_> {
-        match self.kind {
-            Kind::Exact => PathKey::Whole(&self.text),
-            Kind::Prefix | Kind::TextPrefix => PathKey::begins(&self.text),
-        }
     }
 
     fn more(&mut self) -> &mut More {

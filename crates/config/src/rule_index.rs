@@ -117,6 +117,15 @@ struct Sources<'i> {
     chains: [Chain<'i>; 2],
 }
 
+impl Candidates<'_> {
+    /// Those behind this number.
+    #[must_use]
+    pub fn behind(mut self, number: usize) -> Self {
+        self.from = u32::try_from(number).map_or(u32::MAX, |number| number.saturating_add(1));
+        self
+    }
+}
+
 impl Iterator for Candidates<'_> {
     type Item = usize;
 

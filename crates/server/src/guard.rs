@@ -11,7 +11,6 @@ mod signed;
 mod users;
 
 use std::fmt;
-use std::rc::Rc;
 
 pub use denied::DeniedFiles;
 pub use users::UsersMistake;
@@ -105,16 +104,8 @@ impl Guard {
             return Err(Refusal::new("network", 403));
         }
         if let Some(rate) = &self.rate {
-            match rate.take(request.client.host(), guards.clock.monotonic()) {
-                Ok(Some(place)) => held.client_place = Some(Rc::new(place)),
-                // Where a rewrite led here, the place of the first route is kept.
-                Ok(None) => {}
-                Err(Exceeded::Client { seconds }) => {
-                    let fields = vec![("retry-after", seconds.to_string())];
-                    return Err(Refusal::new("rate", HttpError { status: 429, fields }));
-                }
-                Err(Exceeded::Crowd) => return Err(Refusal::new("clients-busy", 503)),
-            }
+            let now = guards.clock.monotonic();
+            rate.count(request.client.host(), now, &mut held.client_place).map_err(refusal)?;
         }
         if let Ok(target) = request.head.target() {
             self.refuse_file(path.unwrap_or(target.path))?;
@@ -197,6 +188,17 @@ impl CacheControl {
             let fields = std::mem::take(&mut response.fields);
             response.fields = fields.with("cache-control", control);
         }
+    }
+}
+
+/// The refusal of a client that asks too much.
+fn refusal(exceeded: Exceeded) -> Refusal {
+    match exceeded {
+        Exceeded::Client { seconds } => {
+            let fields = vec![("retry-after", seconds.to_string())];
+            Refusal::new("rate", HttpError { status: 429, fields })
+        }
+        Exceeded::Crowd => Refusal::new("clients-busy", 503),
     }
 }
 

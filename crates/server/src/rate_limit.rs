@@ -6,6 +6,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,9 +51,19 @@ pub(crate) enum Exceeded {
 
 /// The place of a request under way among those of its client.
 #[derive(Debug)]
-pub struct ClientPlace {
+struct ClientPlace {
     table: Arc<Table>,
     network: u128,
+}
+
+/// A limit that has counted a request, and those that did before: a rewrite may lead through several. Their places are free again
+/// together.
+#[derive(Debug)]
+pub struct Counted {
+    table: Arc<Table>,
+    /// None where requests under way are not limited, or where this one was refused.
+    _place: Option<ClientPlace>,
+    before: Option<Rc<Counted>>,
 }
 
 impl RateLimit {
@@ -70,12 +81,28 @@ impl RateLimit {
         }
     }
 
-    /// Takes one request out of a client's bucket.
-    pub(crate) fn take(
+    /// Counts a request, unless it was counted here before: it comes back by a rewrite, or for the page of its own refusal.
+    pub(crate) fn count(
         &self,
         client: ClientHost,
         now: Duration,
-    ) -> Result<Option<ClientPlace>, Exceeded> {
+        counted: &mut Option<Rc<Counted>>,
+    ) -> Result<(), Exceeded> {
+        let mut before = std::iter::successors(counted.as_ref(), |it| it.before.as_ref());
+        if before.any(|it| Arc::ptr_eq(&it.table, &self.table)) {
+            return Ok(());
+        }
+        let (place, outcome) = match self.take(client, now) {
+            Ok(place) => (place, Ok(())),
+            Err(exceeded) => (None, Err(exceeded)),
+        };
+        let (table, before) = (Arc::clone(&self.table), counted.take());
+        *counted = Some(Rc::new(Counted { table, _place: place, before }));
+        outcome
+    }
+
+    /// Takes one request out of a client's bucket.
+    fn take(&self, client: ClientHost, now: Duration) -> Result<Option<ClientPlace>, Exceeded> {
         let network = network(client);
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut set = self.table.set(network);

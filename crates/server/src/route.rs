@@ -38,7 +38,7 @@ use crate::words::{Asked, WordSource};
 
 use alike::certificate_groups;
 pub use alike::{AlikeSites, client_auth_groups, first_alike};
-use before::Before;
+use before::AllBefore;
 use build::build_routes;
 use listener::HttpsSites;
 pub use listener::KnownNames;
@@ -77,7 +77,7 @@ pub struct Site {
     /// What words are filled in from.
     words: WordSource,
     /// What is asked before a route is looked for.
-    before: Vec<Before>,
+    before: AllBefore,
     /// In the order of the file.
     routes: Vec<Route>,
     /// They by their places: there may be ten thousand.
@@ -210,7 +210,7 @@ impl Router {
                 log: own_log(config, site.access_log.as_ref()).unwrap_or_default(),
                 error_pages: site.error_pages.clone(),
                 words,
-                before: site.before.iter().map(|it| Before::new(site, it)).collect(),
+                before: AllBefore::new(site),
                 index: all.index,
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
@@ -440,7 +440,7 @@ impl Site {
 
     /// What is asked before a route is looked for.
     #[must_use]
-    pub fn before(&self) -> &[Before] {
+    pub fn before(&self) -> &AllBefore {
         &self.before
     }
 }

@@ -11,17 +11,17 @@ pub(super) fn about_guards(config: &Config, index: usize, diagnostics: &mut Vec<
     let guarded: Vec<(usize, &Route, &str)> = routes
         .iter()
         .enumerate()
-        .filter(|(_, route)| route.regex.is_none() && route.is_guarded() && !refuses(route))
+        .filter(|(_, route)| route.regex.is_none() && route.is_guarded() && !route.refuses_all())
         .filter_map(|(number, route)| match route.place()? {
             Place::Prefix(text) | Place::TextPrefix(text) => Some((number, route, text)),
             Place::Exact(_) => None,
         })
         .collect();
-    let takers = routes.iter().enumerate().filter(|(_, it)| !refuses(it) && may_take(it));
+    let takers = routes.iter().enumerate().filter(|(_, it)| !it.refuses_all() && may_take(it));
     let mut said = 0;
     for (number, taker) in takers.take(PAIRS_MAX / guarded.len().max(1)) {
         let takes = |(_, outer, prefix): &&(usize, &Route, &str)| {
-            takes_from(taker, outer, prefix) && !has_guard_of(taker, outer)
+            takes_from(taker, outer, prefix) && !taker.has_guard_of(outer)
         };
         let Some((outer, route, _)) = guarded.iter().find(takes) else { continue };
         let line = setting_of(config, index, *outer).1;
@@ -70,22 +70,6 @@ fn fixed_beginning(regex: &str) -> String {
         text.pop();
     }
     if rest.contains('|') { String::new() } else { text }
-}
-
-/// True if nobody gets anything there.
-fn refuses(route: &Route) -> bool {
-    let is_refusal = route.respond.as_ref().is_some_and(|it| it.status >= 300 || it.close);
-    let denies_all = ["0.0.0.0/0", "::/0"]
-        .iter()
-        .all(|all| route.deny.iter().any(|network| network.to_string() == *all));
-    is_refusal || (denies_all && route.allow.is_empty())
-}
-
-fn has_guard_of(taker: &Route, outer: &Route) -> bool {
-    taker.allow == outer.allow
-        && taker.deny == outer.deny
-        && taker.basic_auth == outer.basic_auth
-        && taker.signed_urls == outer.signed_urls
 }
 
 /// Where a route says its place, and the line.

@@ -2,15 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::expressions;
 use super::names::{Names, find_repeated};
 use crate::diagnostic::Help;
-use crate::map_index::{MapIndex, MapKey};
+use crate::map_index::MapKey;
 use crate::model::{Config, FieldTemplate, Map, Redirect, Template};
 use crate::read::Reader;
 
 /// Records every mistake of maps, and of what names them.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     find_repeated(config.maps.iter().map(|map| &map.name), "map", reader);
+    expressions::check_maps(&config.maps, reader);
     let mut names = Names::of("map", config.maps.iter().map(|map| &map.name));
     for (number, map) in config.maps.iter().enumerate() {
         let trail = format!("map.{number}");
@@ -189,7 +191,7 @@ fn written(text: &FieldTemplate) -> String {
     text.parts().iter().map(ToString::to_string).collect()
 }
 
-/// Each text is there once, a star stands where a name begins or ends, and expressions are not too large.
+/// Each text is there once, and a star stands where a name begins or ends.
 fn check_keys(trail: &str, map: &Map, reader: &mut Reader<'_>) {
     let lower: Vec<String> = map.values.iter().map(|(key, _)| key.to_ascii_lowercase()).collect();
     let mut seen: HashMap<MapKey<'_>, &str> = HashMap::new();
@@ -208,13 +210,6 @@ fn check_keys(trail: &str, map: &Map, reader: &mut Reader<'_>) {
                 break;
             }
         }
-    }
-    if MapIndex::new(map).is_err()
-        && let Some(place) = reader.place(&format!("{trail}.regex"))
-    {
-        let message =
-            "the regular expressions of this map take more than 1 MiB together".to_owned();
-        reader.report_at(&place, message, Help::act("write fewer, or shorter ones"));
     }
 }
 

@@ -19,6 +19,14 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
         check_words(&trail, route.regex.is_some(), reader);
         check_first(&trail, route, reader);
         check_cached(&trail, route, reader);
+        // It is another place than the one that it has for want of what was meant.
+        if PLACES
+            .iter()
+            .map(|name| format!("{trail}.{name}"))
+            .any(|it| reader.is_written(&it) && reader.place(&it).is_none())
+        {
+            continue;
+        }
         let behind = known.insert(route.key(), number);
         if let Some(behind) = behind.filter(|_| route.when.is_empty()) {
             refuse_twin(index, (number, behind), reader);
@@ -31,6 +39,7 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
             false => {}
         }
     }
+    check_twins(index, site, reader);
     let plain: HashSet<Place<'_>> =
         site.routes.iter().filter(|route| route.regex.is_none()).filter_map(Route::place).collect();
     for (number, route) in site.routes.iter().enumerate().filter(|(_, it)| it.regex.is_some()) {
@@ -44,17 +53,6 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
             let help = "write [[site.route]] with the same prefix as well";
             reader.report_at(&place, message, Help::act(help));
         }
-    }
-}
-
-/// Says that the expressions of a site are too large, at its first.
-pub(super) fn refuse_expressions(index: usize, site: &Site, reader: &mut Reader<'_>) {
-    let first = site.routes.iter().position(|route| route.regex.is_some());
-    let place = first.and_then(|first| reader.place(&format!("site.{index}.route.{first}.regex")));
-    if let Some(place) = place {
-        let message =
-            "the regular expressions of this site take more than 1 MiB together".to_owned();
-        reader.report_at(&place, message, Help::act("write fewer, or shorter ones"));
     }
 }
 
@@ -133,4 +131,55 @@ fn refuse_open(trail: &str, reader: &mut Reader<'_>) {
         let help = "write the same place without `when` behind it, with what holds then: deny = [\"0.0.0.0/0\", \"::/0\"] keeps all out";
         reader.report_at(&place, message, Help::act(help));
     }
+}
+
+/// Between a guarded route with `when` and the one that answers where that does not hold stands no other that asks for less.
+fn check_twins(index: usize, site: &Site, reader: &mut Reader<'_>) {
+    let routes = &site.routes;
+    let twin_of = |own: &Route, number: usize| {
+        let behind = routes.iter().enumerate().skip(number + 1);
+        behind.into_iter().find(|(_, it)| it.when.is_empty() && it.key() == own.key())
+    };
+    let guarded = |it: &(usize, &Route)| it.1.is_guarded() && !it.1.when.is_empty();
+    for (number, own) in routes.iter().enumerate().filter(guarded) {
+        let Some((twin, behind)) = twin_of(own, number) else { continue };
+        let asks_less = |it: &Route| !it.refuses_all() && !it.has_guard_of(own);
+        let taker = match own.regex {
+            // Where the first of both is asked, no expression is; where the second is, all are.
+            None if own.first && !behind.first => routes
+                .iter()
+                .position(|it| it.regex.is_some() && it.place().is_none() && asks_less(it)),
+            None => None,
+            Some(_) => (number..twin).find(|between| {
+                routes.get(*between).is_some_and(|it| {
+                    let is_asked = it.regex.is_some() && it.place() == own.place();
+                    is_asked && it.key() != own.key() && asks_less(it)
+                })
+            }),
+        };
+        if let Some(taker) = taker {
+            refuse_taken(index, (number, taker), own.first, reader);
+        }
+    }
+}
+
+fn refuse_taken(
+    index: usize,
+    (number, taker): (usize, usize),
+    is_first: bool,
+    reader: &mut Reader<'_>,
+) {
+    let place_of = |setting: String| reader.place(&setting);
+    let place = place_of(format!("site.{index}.route.{number}.when"));
+    let other = place_of(format!("site.{index}.route.{taker}.regex"));
+    let (Some(place), Some(other)) = (place, other) else { return };
+    let line = reader.line(reader.source().position(other.start).line);
+    let message = format!(
+        "where this does not hold, the expression on {line} comes before the route of the same place without `when`, and asks for less"
+    );
+    let help = match is_first {
+        true => "write first = true in the route without `when`, too",
+        false => "write the same place without `when` before that expression",
+    };
+    reader.report_at(&place, message, Help::act(help));
 }

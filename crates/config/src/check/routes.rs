@@ -1,36 +1,17 @@
 //! Routes of a site: what they say of paths, and of pages of other origins.
 
-use super::{conditions, places};
+use super::{conditions, crowds, expressions, places};
 use crate::diagnostic::Help;
-use crate::glob::{CacheControl, DenyPatterns};
 use crate::model::{Expression, PathChoice, PathPattern, Place, Rewrite, Route, Site, Template};
 use crate::read::Reader;
-use crate::route_index::RouteIndex;
-use crate::rule_index::RuleIndex;
-
-/// Rules of a site, or patterns of a route, that one path may have to be held against one after the other.
-const CROWD_MAX: usize = 1_000;
 
 const KEPT_BY_PATH: &str =
     "responses of this route are kept by their paths, and this one may be another route's";
 
 /// Records every mistake of the routes of a site, and of what is asked before them.
 pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
-    let routes = match RouteIndex::of(&site.routes) {
-        Ok(routes) => routes,
-        Err(_) => return places::refuse_expressions(index, site, reader),
-    };
-    let crowd = routes.largest_crowd();
-    if let Some(number) = crowd.get(CROWD_MAX) {
-        let help = format!("write at most {CROWD_MAX} prefixes that begin with each other");
-        let trail = format!("site.{index}.route.{number}");
-        let setting = if reader.is_written(&format!("{trail}.text_prefix")) {
-            "text_prefix"
-        } else {
-            "prefix"
-        };
-        refuse_crowd(&format!("{trail}.{setting}"), crowd.len(), "prefixes", help, reader);
-    }
+    expressions::check_site(index, site, reader);
+    crowds::check(index, site, reader);
     places::check(index, site, reader);
     for (number, before) in site.before.iter().enumerate() {
         let trail = format!("site.{index}.before.{number}");
@@ -43,7 +24,6 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
             "no route is found yet that a path could stay in",
             reader,
         );
-        check_crowds(&trail, &rules, reader);
         let has_none = before.respond.is_none() && rules.0.is_empty();
         if let Some(place) = reader.place(&trail).filter(|_| has_none && !reader.is_partial) {
             let message = "[[site.before]] needs `respond`, `redirect` or `rewrite`".to_owned();
@@ -61,8 +41,6 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
         if route.cache.is_some() {
             check_stay(&trail, &route.rewrites, KEPT_BY_PATH, reader);
         }
-        check_crowds(&trail, &rules, reader);
-        check_patterns(&trail, route, reader);
         check_cors(&trail, site, route, reader);
     }
 }
@@ -219,46 +197,6 @@ fn check_circles(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             let help = Help::act("write `from` with the paths that are meant");
             reader.report_at(&place, message.to_owned(), help);
         }
-    }
-}
-
-/// Each path is held against all patterns that an index cannot tell apart, to its end.
-fn check_crowds(trail: &str, rules: &Rules<'_>, reader: &mut Reader<'_>) {
-    for setting in ["redirect", "rewrite"] {
-        let own = rules.0.iter().filter(|rule| rule.setting == setting);
-        let crowd = RuleIndex::new(own.map(|rule| rule.choice.key())).largest_crowd();
-        if let Some(number) = crowd.get(CROWD_MAX) {
-            let rule = format!("{trail}.{setting}.{number}");
-            let from = format!("{rule}.from");
-            let setting = if reader.is_written(&from) { from } else { rule };
-            refuse_crowd(&setting, crowd.len(), "patterns", fewer_patterns(), reader);
-        }
-    }
-}
-
-fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    for (name, crowd) in [
-        ("deny_files", DenyPatterns::new(&route.deny_files).crowd()),
-        ("fallback_except", DenyPatterns::new(&route.fallback_except).crowd()),
-        ("cache_control", CacheControl::new(&route.cache_control).crowd()),
-    ] {
-        if crowd > CROWD_MAX {
-            let setting = format!("{trail}.{name}");
-            refuse_crowd(&setting, crowd, "patterns", fewer_patterns(), reader);
-        }
-    }
-}
-
-fn fewer_patterns() -> String {
-    format!(
-        "write at most {CROWD_MAX} of them; those with a beginning or an end of their own cost little, however many there are"
-    )
-}
-
-fn refuse_crowd(setting: &str, crowd: usize, what: &str, help: String, reader: &mut Reader<'_>) {
-    if let Some(place) = reader.place(setting) {
-        let message = format!("one path may have to be held against {crowd} {what}, one by one");
-        reader.report_at(&place, message, Help::act(help));
     }
 }
 

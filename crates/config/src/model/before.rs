@@ -3,6 +3,7 @@
 use super::condition::Condition;
 use super::respond::Respond;
 use super::route::{Place, Redirect, Rewrite};
+use crate::rule_index::PathKey;
 use crate::setting::{Expression, expression, optional, rules, section, sections, settings, text};
 
 settings! {
@@ -33,5 +34,11 @@ impl Before {
     /// The paths it is for, its `regex` apart.
     pub fn place(&self) -> Place<'_> {
         Place::of(&self.prefix, &self.text_prefix, &self.exact).unwrap_or(Place::Prefix(""))
+    }
+
+    /// What an index finds it by.
+    #[must_use]
+    pub fn key(&self) -> PathKey<'_> {
+        self.place().key()
     }
 }

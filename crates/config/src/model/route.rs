@@ -337,6 +337,14 @@ impl<'r> Place<'r> {
         }
     }
 
+    /// What an index finds its paths by.
+    pub(crate) fn key(self) -> PathKey<'r> {
+        match self {
+            Self::Exact(text) => PathKey::Whole(text),
+            Self::Prefix(text) | Self::TextPrefix(text) => PathKey::begins(text),
+        }
+    }
+
     /// What all its paths begin with.
     #[must_use]
     pub fn text(self) -> &'r str {
@@ -372,6 +380,23 @@ impl Route {
             || !self.deny.is_empty()
             || self.basic_auth.is_some()
             || self.signed_urls.is_some()
+    }
+
+    /// True if it asks clients for what the other asks them for.
+    pub(crate) fn has_guard_of(&self, other: &Self) -> bool {
+        self.allow == other.allow
+            && self.deny == other.deny
+            && self.basic_auth == other.basic_auth
+            && self.signed_urls == other.signed_urls
+    }
+
+    /// True if nobody gets anything there.
+    pub(crate) fn refuses_all(&self) -> bool {
+        let is_refusal = self.respond.as_ref().is_some_and(|it| it.status >= 300 || it.close);
+        let denies_all = ["0.0.0.0/0", "::/0"]
+            .iter()
+            .all(|all| self.deny.iter().any(|network| network.to_string() == *all));
+        is_refusal || (denies_all && self.allow.is_empty())
     }
 
     /// What of a path its `root` replaces: `prefix` without its last slash.

@@ -12,7 +12,7 @@ use super::Connection;
 use crate::backend::Slot;
 use crate::client_address::ClientAddress;
 use crate::deadlines::Deadline;
-use crate::rate_limit::ClientPlace;
+use crate::rate_limit::Counted;
 use crate::relay::Side;
 use crate::response::Upgraded;
 use crate::tunnel::{ClientSide, Opened, Peers, Tunnel};
@@ -27,7 +27,7 @@ pub(super) struct TunnelEnds {
     server: Opened,
     slot: Slot,
     /// The place among the requests of its client, until it ends.
-    client_place: Option<Rc<ClientPlace>>,
+    client_place: Option<Rc<Counted>>,
 }
 
 impl TunnelEnds {

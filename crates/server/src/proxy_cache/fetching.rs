@@ -22,7 +22,7 @@ use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure};
 use crate::client_address::ClientHost;
 use crate::disk::{Device, Disks, Reservation};
 use crate::proxy::Asker;
-use crate::rate_limit::ClientPlace;
+use crate::rate_limit::Counted;
 use crate::stores::{FetchBody, FetchState, FetchWriter, OpenStore};
 use crate::upstream::{
     OutgoingRequest, Pool, SharedRequest, Trace, UpstreamBody, UpstreamError, UpstreamResponse,
@@ -47,7 +47,7 @@ pub(super) struct Fetching {
     pub(super) will_do: bool,
     /// The place of who began it among the requests of its client, which a client that leaves does not give back before its server
     /// has answered.
-    pub(super) place: Option<Rc<ClientPlace>>,
+    pub(super) place: Option<Rc<Counted>>,
     /// Whether it is for later requests: it has no reader, and is wanted.
     pub(super) is_ahead: bool,
     pub(super) arriving: FetchWriter,

@@ -23,7 +23,7 @@ use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ObjectLook, ReadyObject};
 use crate::proxy;
 use crate::proxy::Asker;
-use crate::rate_limit::ClientPlace;
+use crate::rate_limit::Counted;
 use crate::request::{Disconnected, Request};
 use crate::response::{Answer, Body, Held, LogNotes, Nothing, Response};
 use crate::stores::{CacheOutcome, Fetch, FetchBody, FetchState, OpenStore};
@@ -357,7 +357,7 @@ impl CacheLookup<'_> {
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
-        place: Option<Rc<ClientPlace>>,
+        place: Option<Rc<Counted>>,
         is_ahead: bool,
     ) -> Miss {
         let joined = self.open.fetches.join(asked.fetch_key(), &self.open.store);

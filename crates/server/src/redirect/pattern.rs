@@ -165,7 +165,8 @@ impl Paths {
     /// What to look for in place of this target; none if there is nothing.
     ///
     /// # Errors
-    /// 404 if what was filled in makes it a path that no file can have, 400 if a slash that stays encoded would get into its query.
+    /// 404 if what was filled in makes it a path that no file can have, 414 if one that grew too long: each rule may say it twice;
+    /// 400 if a slash that stays encoded would get into its query.
     pub fn rewritten(&self, target: Target<'_>) -> Result<Option<Rewritten>, HttpError> {
         let Some(rule) = self.rewrites.first(target.path, |_| true) else { return Ok(None) };
         let stays = rule.stay;
@@ -176,6 +177,9 @@ impl Paths {
         let as_it_is = |text, _: &str| Cow::Borrowed(text);
         let path = filling.fill(parts.next().unwrap_or_default(), as_it_is, no_word);
         let path = path.filter(|path| is_normal(path)).ok_or(404_u16)?;
+        if path.len() > REWRITTEN_BYTES_MAX {
+            return Err(414.into());
+        }
         let Some(own) = parts.next() else {
             return Ok(Some(Rewritten { path, query: None, stays }));
         };
@@ -189,6 +193,9 @@ impl Paths {
         if let Some(sent) = sent {
             query.push_str(if query.is_empty() { "" } else { "&" });
             query.push_str(sent);
+        }
+        if query.len() > REWRITTEN_BYTES_MAX {
+            return Err(414.into());
         }
         Ok(Some(Rewritten { path, query: Some(query), stays }))
     }
@@ -307,6 +314,9 @@ impl<'f> Filling<'f> {
         Some(text)
     }
 }
+
+/// Longest path that a rewrite makes.
+const REWRITTEN_BYTES_MAX: usize = 64 * 1_024;
 
 #[cfg(test)]
 mod tests;

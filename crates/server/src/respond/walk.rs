@@ -20,7 +20,7 @@ use crate::proxy_cache::{self, Begun};
 use crate::redirect::pattern::Rewritten;
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
-use crate::route::before::{Before, Beforehand};
+use crate::route::before::Beforehand;
 use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
 use in_place::{in_place_of, intercepted};
@@ -75,29 +75,42 @@ impl Site {
     /// Asks what comes before all routes, and looks for the route then.
     pub(super) fn ask_before(&self, request: &mut Request<'_>) -> Start<'_> {
         let mut start = Start::at(None);
-        for before in self.before() {
+        let mut behind = None;
+        loop {
             let asked = Asked::of(request);
             let Ok(target) = asked.head.target() else { break };
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            let outcome = match before.ask(target, asked, self.words(), &self.configured) {
-                Ok(Beforehand::Nothing) => None,
+            let Some((number, outcome)) = self.first_before(target, asked, behind) else { break };
+            behind = Some(number);
+            start.outcome = Some(Box::new(match outcome {
+                // The rest is held against that path.
                 Ok(Beforehand::Rewritten(rewritten)) => {
                     start.path = Some(take_query(rewritten, request));
-                    None
+                    continue;
                 }
-                Ok(Beforehand::Redirect(response)) => Some(Ok(response.into())),
-                Ok(Beforehand::Fixed(fixed)) => Some(fixed_answer(&fixed)),
-                Err(error) => Some(Err(error.into())),
-            };
-            start.outcome = outcome.map(Box::new);
-            if start.outcome.is_some() {
-                return start;
-            }
+                Ok(Beforehand::Redirect(response)) => Ok(response.into()),
+                Ok(Beforehand::Fixed(fixed)) => fixed_answer(&fixed),
+                Err(error) => Err(error.into()),
+            }));
+            return start;
         }
         let asked = Asked::of(request);
         let path = start.path.as_deref().or(asked.head.target().ok().map(|target| target.path));
         start.route = path.and_then(|path| self.route(path, asked));
         start
+    }
+
+    /// The first behind a number that does anything with a target, and what that is.
+    fn first_before(
+        &self,
+        target: Target<'_>,
+        asked: Asked<'_>,
+        behind: Option<usize>,
+    ) -> Option<(usize, Result<Beforehand, HttpError>)> {
+        self.before().for_path(target.path, behind).find_map(|(number, before)| {
+            let outcome = before.ask(target, asked, self.words(), &self.configured);
+            Some((number, outcome.transpose()?))
+        })
     }
 }
 
@@ -120,8 +133,7 @@ pub(super) fn is_whole_of(site: &Site, route: &Route, path: &str, asked: Asked<'
         // There is only one way to read the path, and the route was found by it.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => {
-            let is_for = |before: &Before, path| before.is_for(path, asked, site.words());
-            site.before().iter().all(|it| is_for(it, path) == is_for(it, &plain))
+            site.before().take_alike(path, &plain, asked, site.words())
                 && site.route(&plain, asked).is_some_and(|it| std::ptr::eq(it, route))
         }
         None => false,
@@ -190,7 +202,10 @@ pub(super) async fn respond_slowly<'s>(
     };
     let (mut answer, said_by) = match outcome {
         Ok(answer) => (answer, route),
-        Err(error) => Box::pin(of_error((&error, deadline), responder, site, route, request)).await,
+        Err(error) => {
+            let page = of_error((&error, deadline), responder, site, route, request, &mut held);
+            Box::pin(page).await
+        }
     };
     if !same(said_by, route) {
         control = control.max(cache_control(said_by, false));
@@ -211,7 +226,7 @@ pub(super) async fn respond_slowly<'s>(
         Answer::Response(response) => (response.notes, response.held) = (notes, held),
         Answer::Tunnel(response, upgraded) => {
             response.notes = notes;
-            // A tunnel has its place among its client's requests until it ends.
+            // A tunnel has its places among its client's requests until it ends.
             upgraded.client_place = held.client_place;
         }
         Answer::Nothing(nothing) => nothing.notes = notes,
@@ -235,8 +250,9 @@ async fn of_error<'s>(
     site: &'s Site,
     route: Option<&'s Route>,
     request: &mut Request<'_>,
+    held: &mut Held,
 ) -> (Answer, Option<&'s Route>) {
-    if let Some(answered) = in_place_of(error, responder, site, route, request).await {
+    if let Some(answered) = in_place_of(error, responder, site, route, request, held).await {
         return answered;
     }
     let page = own_page(&responder.files, site, route, error.status, deadline).await;

@@ -10,7 +10,7 @@ use super::{LogNotes, Logged, Response};
 use crate::access_log::Destination;
 use crate::backend::{Backend, Slot};
 use crate::client_address::ClientAddress;
-use crate::rate_limit::ClientPlace;
+use crate::rate_limit::Counted;
 use crate::upstream::Link;
 
 /// What becomes of a request.
@@ -89,7 +89,7 @@ pub struct Upgraded {
     /// Whose it is.
     pub backend: Arc<Backend>,
     /// Its place among the requests of its client, until it ends.
-    pub client_place: Option<Rc<ClientPlace>>,
+    pub client_place: Option<Rc<Counted>>,
     /// Where its records are to be encrypted: known once the response is sent.
     pub path: TxPathChoice,
     /// Which log has its line: that of the response.

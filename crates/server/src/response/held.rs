@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use tokio::sync::oneshot;
 
-use crate::rate_limit::ClientPlace;
+use crate::rate_limit::Counted;
 
 /// What is held for a request until its response is sent or given up. Each part acts by being dropped.
 #[derive(Debug, Default)]
 pub struct Held {
-    /// The request's place among those of its client. A fetch that the request began shares it.
-    pub client_place: Option<Rc<ClientPlace>>,
+    /// The request's places among those of its client. A fetch that the request began shares them.
+    pub client_place: Option<Rc<Counted>>,
     /// The end of a write that goes on beside its response: what was stored in the meantime is invalidated then.
     pub invalidation: Option<Box<oneshot::Sender<()>>>,
 }

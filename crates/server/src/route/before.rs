@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kettle_config::Site;
+use kettle_config::{RuleIndex, Site};
 use kettle_http::target::Target;
 
 use super::conditions;
@@ -11,6 +11,54 @@ use crate::fixed::Fixed;
 use crate::redirect::pattern::{Paths, Rewritten};
 use crate::response::{ConfiguredFields, Response};
 use crate::words::{Asked, WordSource};
+
+/// All `[[site.before]]` of a site, by the paths they are for. There may be ten thousand.
+#[derive(Debug, Default)]
+pub struct AllBefore {
+    all: Box<[Before]>,
+    index: RuleIndex,
+}
+
+impl AllBefore {
+    /// Those of a configuration.
+    #[must_use]
+    pub fn new(site: &Site) -> Self {
+        Self {
+            all: site.before.iter().map(|it| Before::new(site, it)).collect(),
+            index: RuleIndex::new(site.before.iter().map(kettle_config::Before::key)),
+        }
+    }
+
+    /// True if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Those that may be for a path, in order, with their numbers: behind one, or all.
+    pub fn for_path(
+        &self,
+        path: &str,
+        behind: Option<usize>,
+    ) -> impl Iterator<Item = (usize, &Before)> {
+        let numbers = self.index.candidates(path);
+        let numbers = match behind {
+            Some(behind) => numbers.behind(behind),
+            None => numbers,
+        };
+        numbers.filter_map(|number| Some((number, self.all.get(number)?)))
+    }
+
+    /// True if the same ones are for both paths.
+    #[must_use]
+    pub fn take_alike(&self, one: &str, other: &str, asked: Asked<'_>, words: &WordSource) -> bool {
+        let of = |path| {
+            let candidates = self.for_path(path, None);
+            candidates.filter(move |(_, it)| it.is_for(path, asked, words)).map(|(it, _)| it)
+        };
+        of(one).eq(of(other))
+    }
+}
 
 /// One `[[site.before]]`.
 #[derive(Debug)]
@@ -23,8 +71,6 @@ pub struct Before {
 /// What comes of it.
 #[derive(Debug)]
 pub enum Beforehand {
-    /// The site goes on.
-    Nothing,
     /// The site goes on with another path, and perhaps another query.
     Rewritten(Rewritten),
     /// The client is sent elsewhere.
@@ -55,7 +101,7 @@ impl Before {
             && conditions::hold(&settings.when, asked, words)
     }
 
-    /// What it does with a request for this target.
+    /// What it does with a request for this target; `None` if the site goes on.
     ///
     /// # Errors
     /// As with the redirects and rewrites of a route.
@@ -65,19 +111,19 @@ impl Before {
         asked: Asked<'_>,
         words: &WordSource,
         configured: &ConfiguredFields,
-    ) -> Result<Beforehand, HttpError> {
+    ) -> Result<Option<Beforehand>, HttpError> {
         let Self { paths, fixed, .. } = self;
         if !self.is_for(target.path, asked, words) {
-            return Ok(Beforehand::Nothing);
+            return Ok(None);
         }
         if let Some(paths) = paths {
             if let Some(response) = paths.redirect(target, asked, words, configured)? {
-                return Ok(Beforehand::Redirect(response));
+                return Ok(Some(Beforehand::Redirect(response)));
             }
             if let Some(rewritten) = paths.rewritten(target)? {
-                return Ok(Beforehand::Rewritten(rewritten));
+                return Ok(Some(Beforehand::Rewritten(rewritten)));
             }
         }
-        Ok(fixed.as_ref().map_or(Beforehand::Nothing, |fixed| Beforehand::Fixed(Arc::clone(fixed))))
+        Ok(fixed.as_ref().map(|fixed| Beforehand::Fixed(Arc::clone(fixed))))
     }
 }

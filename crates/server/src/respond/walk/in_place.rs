@@ -41,6 +41,7 @@ pub(super) async fn in_place_of<'s>(
     site: &'s Site,
     failed: Option<&'s Route>,
     request: &mut Request<'_>,
+    held: &mut Held,
 ) -> Option<(Answer, Option<&'s Route>)> {
     let Some(kettle_config::ErrorPage::Elsewhere(target)) = site.error_page(failed, error.status)
     else {
@@ -56,9 +57,9 @@ pub(super) async fn in_place_of<'s>(
     let asked = request.head.begin_page();
     let framing = request.body.set_framing(BodyFraming::None);
     let route = site.route(path, Asked::of(request));
-    let (mut held, mut notes) = (Held::default(), LogNotes::default());
+    let mut notes = LogNotes::default();
     let place = Place { route, path: Some(path), is_first: false };
-    let step = place.ask(responder, site, request, None, &mut held, &mut notes).await;
+    let step = place.ask(responder, site, request, None, held, &mut notes).await;
     request.head.end_page(asked);
     request.body.set_framing(framing);
     let Ok(Step::Answer(Answer::Response(mut response))) = step else { return None };
