@@ -23,7 +23,8 @@ mod tls;
 pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
 pub use alpn_routes::AlpnRoutes;
 pub use backend::{
-    Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
+    Backend, BackendProtocol, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv,
+    SendProxy,
 };
 pub use before::Before;
 pub use cache::{Cache, RouteCache};

@@ -126,13 +126,17 @@ fn status_of(line: &[u8]) -> Result<u16, ResponseError> {
     }
 }
 
-/// Appends the name of the parameter that a field of a request is for a program (RFC 3875 §4.1.18).
-pub fn parameter_name(out: &mut Vec<u8>, field: &[u8]) {
-    out.extend_from_slice(b"HTTP_");
+/// The name of the parameter that a field of a request is for a program (RFC 3875 §4.1.18).
+#[must_use]
+pub fn parameter_name(field: &[u8]) -> Vec<u8> {
+    let mut name = Vec::with_capacity(PREFIX.len() + field.len());
+    name.extend_from_slice(PREFIX);
     let upper = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
-    out.extend(field.iter().map(upper));
+    name.extend(field.iter().map(upper));
+    name
 }
 
+const PREFIX: &[u8] = b"HTTP_";
 const OK: u16 = 200;
 /// The status of a redirect that says none.
 const FOUND: u16 = 302;

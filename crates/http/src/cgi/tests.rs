@@ -85,9 +85,7 @@ fn a_head_has_the_limits_of_http() {
 
 #[test]
 fn fields_have_the_names_of_rfc_3875() {
-    let mut name = Vec::new();
-    parameter_name(&mut name, b"x-Forwarded-for2");
-    assert_eq!(name, b"HTTP_X_FORWARDED_FOR2");
+    assert_eq!(parameter_name(b"x-Forwarded-for2"), b"HTTP_X_FORWARDED_FOR2");
 }
 
 proptest! {

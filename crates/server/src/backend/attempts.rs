@@ -107,6 +107,11 @@ impl Attempts {
         self.kept = Some(slot);
     }
 
+    /// The next try is to be one of another server: this one has refused the request.
+    pub(crate) fn pass_over(&mut self, slot: Slot) {
+        self.tried.push(slot.index());
+    }
+
     /// The try led to a connection.
     #[must_use]
     pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {
