@@ -6,6 +6,7 @@
 mod backends;
 mod caches;
 mod conditions;
+mod fastcgi;
 mod listeners;
 mod maps;
 mod names;
@@ -38,6 +39,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     site_names::check(config, &reach, reader);
     backends::check(config, &reach, reader);
     proxies::check(config, reader);
+    fastcgi::check(config, reader);
     caches::check(config, reader);
     maps::check(config, reader);
 }

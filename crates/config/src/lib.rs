@@ -43,7 +43,7 @@ pub use model::{
     Admin, AlpnRoutes, Backend, BackendHost, BackendProtocol, BackendServer, BackendTls, Balance,
     BasicAuth, Before, Believed, Cache, CacheRule, Captures, Certificate, Check, CheckKind,
     ClientAuth, ClientAuthMode, Coding, Condition, Config, Cors, EarlyHints, ErrorPage,
-    ErrorTarget, Expires, Expression, Expressions, FieldPart, FieldTemplate, Group, Hsts,
+    ErrorTarget, Expires, Expression, Expressions, FastCgi, FieldPart, FieldTemplate, Group, Hsts,
     HttpsListener, Limits, ListenAddress, Listener, ListenerCertificate, ListenerKind, Log,
     LogFormat, LogTarget, Map, Metrics, Missing, NamedWord, Network, PassthroughListener,
     PathChoice, PathPattern, Piece, Place, PlaceKey, PlainHttp, ProxyTlv, RateLimit, Reach,

@@ -11,6 +11,7 @@ mod cache;
 mod condition;
 mod error_page;
 mod expires;
+mod fastcgi;
 mod listener;
 mod map;
 mod process;
@@ -31,6 +32,7 @@ pub use cache::{Cache, RouteCache};
 pub use condition::{Condition, Scheme, Subject};
 pub use error_page::{ErrorPage, ErrorTarget};
 pub use expires::Expires;
+pub use fastcgi::FastCgi;
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,

@@ -12,10 +12,40 @@ pub fn begin(out: &mut Vec<u8>, keeps_connection: bool) {
     out.extend_from_slice(&[0, RESPONDER, u8::from(keeps_connection), 0, 0, 0, 0, 0]);
 }
 
-/// Appends all parameters of a request, which [`pair`] wrote, with their end.
-pub fn parameters(out: &mut Vec<u8>, pairs: &[u8]) {
-    stream(out, PARAMETERS, pairs);
+/// Appends all parameters of a request, which [`pair`] wrote, with their end. PHP reads each record by itself, so none ends within a
+/// parameter.
+pub fn parameters(out: &mut Vec<u8>, mut pairs: &[u8]) {
+    while !pairs.is_empty() {
+        let (mut bytes, mut rest) = (0, pairs);
+        while let Some(next) = pair_bytes(rest)
+            && bytes + next <= CONTENT_BYTES_MAX
+        {
+            bytes += next;
+            rest = rest.get(next..).unwrap_or_default();
+        }
+        // No parameter is longer than a record.
+        let record = take(&mut pairs, if bytes == 0 { CONTENT_BYTES_MAX } else { bytes });
+        stream(out, PARAMETERS, record);
+    }
     header(out, PARAMETERS, 0);
+}
+
+/// The length of the parameter that these bytes begin with.
+fn pair_bytes(pairs: &[u8]) -> Option<usize> {
+    let mut rest = pairs;
+    let mut length = || {
+        let [first, behind @ ..] = rest else { return None };
+        if *first < LONG {
+            rest = behind;
+            return Some(usize::from(*first));
+        }
+        let [second, third, fourth, behind @ ..] = behind else { return None };
+        rest = behind;
+        let length = u32::from_be_bytes([*first & !LONG, *second, *third, *fourth]);
+        usize::try_from(length).ok()
+    };
+    let (name, value) = (length()?, length()?);
+    Some(pairs.len() - rest.len() + name + value)
 }
 
 /// Appends a piece of a request's body. None is written for no bytes: that would be the end.
@@ -40,56 +70,31 @@ fn header(out: &mut Vec<u8>, kind: u8, content_bytes: u16) {
     out.extend_from_slice(&[VERSION, kind, 0, REQUEST, high, low, 0, 0]);
 }
 
-/// Appends a parameter. One whose value has a control character other than a tab is left out whole: it might mean something else
-/// to the application than to us.
-pub fn pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    if !is_sound(name, value) {
-        return;
-    }
-    length(out, name.len());
-    length(out, value.len());
-    out.extend_from_slice(name);
-    out.extend_from_slice(value);
-}
-
-/// Appends a parameter whose value is written piece by piece, with the same check at its end.
-pub fn pair_with(out: &mut Vec<u8>, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    length(out, name.len());
-    let length_at = out.len();
-    out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(name);
-    let value_at = out.len();
-    write(out);
-    let value = out.get(value_at..).unwrap_or_default();
-    let bytes = long_length(value.len()).filter(|_| is_sound(name, value));
-    match (bytes, out.get_mut(length_at..length_at + 4)) {
-        (Some(bytes), Some(place)) => place.copy_from_slice(&bytes),
-        _ => out.truncate(start),
-    }
-}
-
-fn is_sound(name: &[u8], value: &[u8]) -> bool {
+/// Appends a parameter. Returns false, and appends nothing, if its value has a control character other than a tab, which might mean
+/// something else to the application than to us, or if it is longer than a record.
+#[must_use]
+pub fn pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> bool {
     let is_name = |byte: &u8| byte.is_ascii_graphic();
-    !name.is_empty()
+    let is_sound = !name.is_empty()
         && name.iter().all(is_name)
         && value.iter().all(|byte| crate::field::is_value_byte(*byte))
-        && long_length(name.len()).and(long_length(value.len())).is_some()
+        && 2 * LONG_BYTES + name.len() + value.len() <= CONTENT_BYTES_MAX;
+    if is_sound {
+        length(out, name.len());
+        length(out, value.len());
+        out.extend_from_slice(name);
+        out.extend_from_slice(value);
+    }
+    is_sound
 }
 
 /// Lengths below 128 take one byte.
 fn length(out: &mut Vec<u8>, bytes: usize) {
     match u8::try_from(bytes) {
         Ok(short) if short < LONG => out.push(short),
-        _ => out.extend_from_slice(&long_length(bytes).unwrap_or_default()),
+        // Less than a record.
+        _ => out.extend_from_slice(&(bytes as u32 | u32::from(LONG) << 24).to_be_bytes()),
     }
-}
-
-fn long_length(bytes: usize) -> Option<[u8; 4]> {
-    let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < u32::from(LONG) << 24)?;
-    let [first, rest @ ..] = bytes.to_be_bytes();
-    let [second, third, fourth] = rest;
-    Some([first | LONG, second, third, fourth])
 }
 
 /// A piece of what an application sends.
@@ -283,6 +288,7 @@ const BODY_BYTES: u16 = 8;
 const CONTENT_BYTES_MAX: usize = 0xfff8;
 /// The bit that marks a length of four bytes.
 const LONG: u8 = 0x80;
+const LONG_BYTES: usize = 4;
 
 #[cfg(test)]
 mod tests;

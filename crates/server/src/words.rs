@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kettle_config::{BackendHost, Chosen, FieldPart, FieldTemplate, Maps, NamedWord, RequestWord};
+use kettle_config::{BackendHost, FieldPart, FieldTemplate, Maps, NamedWord, RequestWord};
 use kettle_http::forwarded::Scheme;
 use kettle_http::target::{SlashRuns, reference};
 use kettle_http::uri::{decode_query_value, percent_encode_path};
@@ -123,22 +123,24 @@ fn value_of<'p>(pair: &'p [u8], name: &str) -> Option<&'p [u8]> {
 impl Words<'_> {
     /// The value of a field; `None` if its words leave it empty.
     pub(crate) fn fill(&self, template: &FieldTemplate) -> Option<Vec<u8>> {
-        let value = self.text(template, None);
+        let value = self.text(template, &|_| &[]);
         let is_empty = value.trim_ascii().is_empty() && template.has_words();
         (!is_empty).then_some(value)
     }
 
-    /// What a template says, and with it the groups of the expression that chose it.
-    fn text(&self, template: &FieldTemplate, chosen: Option<&Chosen<'_, '_>>) -> Vec<u8> {
+    /// The text of a template. `group` says what a group of an expression stands for.
+    pub(crate) fn text<'g>(
+        &self,
+        template: &FieldTemplate,
+        group: &dyn Fn(&str) -> &'g [u8],
+    ) -> Vec<u8> {
         let mut text = Vec::new();
         for part in template.parts() {
             match part {
                 FieldPart::Text(own) => text.extend_from_slice(own.as_bytes()),
                 FieldPart::Word(word) => text.extend_from_slice(self.word(*word).as_bytes()),
                 FieldPart::Named(word, name) => text.extend_from_slice(&self.named(*word, name)),
-                FieldPart::Group(name) => {
-                    text.extend_from_slice(chosen.map_or(&b""[..], |it| it.group(name)));
-                }
+                FieldPart::Group(name) => text.extend_from_slice(group(name)),
             }
         }
         text
@@ -174,15 +176,15 @@ impl Words<'_> {
     /// What a map says, if nothing of it was filled in.
     fn own_text(&self, name: &str) -> Option<String> {
         let map = self.source.maps.find(name)?;
-        map.find(&bounded(self.text(&map.of, None))).text.plain().map(str::to_owned)
+        map.find(&bounded(self.text(&map.of, &|_| &[]))).text.plain().map(str::to_owned)
     }
 
     /// What a map says of the request. A valid configuration has no circle of maps, and bounds how many one asks.
     fn map(&self, name: &str) -> Vec<u8> {
         let Some(map) = self.source.maps.find(name) else { return Vec::new() };
-        let of = bounded(self.text(&map.of, None));
+        let of = bounded(self.text(&map.of, &|_| &[]));
         let chosen = map.find(&of);
-        bounded(self.text(chosen.text, Some(&chosen)))
+        bounded(self.text(chosen.text, &|name| chosen.group(name)))
     }
 
     fn named(&self, word: NamedWord, name: &str) -> Cow<'_, [u8]> {
@@ -228,6 +230,14 @@ impl Words<'_> {
             }
             None => Cow::Borrowed(host?),
         })
+    }
+
+    /// The port that is asked for, or else the usual one.
+    pub(crate) fn port(&self) -> Cow<'_, [u8]> {
+        match self.word(RequestWord::Port) {
+            Cow::Borrowed(port) => Cow::Borrowed(port.as_bytes()),
+            Cow::Owned(port) => Cow::Owned(port.into_bytes()),
+        }
     }
 
     fn word(&self, word: RequestWord) -> Cow<'_, str> {

@@ -9,6 +9,7 @@ use super::cache::RouteCache;
 use super::condition::Condition;
 use super::error_page::{ErrorPage, error_pages};
 use super::expires::{Expires, expires};
+use super::fastcgi::FastCgi;
 use super::respond::Respond;
 use crate::located::Located;
 use crate::rule_index::PathKey;
@@ -125,6 +126,8 @@ settings! {
             optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
         /// With `root`: what answers where no file does.
         pub missing: Missing = word(Missing::NotFound),
+        /// With `backend`: the programs that it runs, if it speaks FastCGI.
+        pub fastcgi: Option<FastCgi> = optional(section(), "none"),
         /// With `backend`: takes the route's `prefix`, `text_prefix` or `exact` off the path that servers are sent; with `root`: off
         /// the path that is looked for, if it is a `text_prefix` that ends with a slash (`prefix` is replaced in any case).
         pub strip_prefix: bool = flag(false),
@@ -344,7 +347,8 @@ impl Route {
     #[must_use]
     pub fn stores_bodies(&self) -> bool {
         use RequestBuffering::{All, UnknownLength};
-        self.backend.is_some() && matches!(self.request_buffering, UnknownLength | All)
+        self.backend.is_some()
+            && (self.fastcgi.is_some() || matches!(self.request_buffering, UnknownLength | All))
     }
 }
 

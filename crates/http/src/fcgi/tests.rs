@@ -71,7 +71,7 @@ fn contents(mut bytes: &[u8], kind: u8) -> (Vec<u8>, usize) {
 fn a_request_is_as_the_specification_has_it() {
     let (mut out, mut parameters_of) = (Vec::new(), Vec::new());
     begin(&mut out, true);
-    pair(&mut parameters_of, b"A", b"bc");
+    assert!(pair(&mut parameters_of, b"A", b"bc"));
     parameters(&mut out, &parameters_of);
     input(&mut out, b"xyz");
     input(&mut out, b"");
@@ -93,30 +93,47 @@ fn a_request_is_as_the_specification_has_it() {
 
 #[test]
 fn a_value_that_could_mean_something_else_is_no_parameter() {
+    let mut out = b"before".to_vec();
     for value in ["a\0b", "a\nb", "a\rb", "\u{7f}", "\u{1b}[2J"] {
-        let mut out = b"before".to_vec();
-        pair(&mut out, b"X", value.as_bytes());
-        pair_with(&mut out, b"X", |out| out.extend_from_slice(value.as_bytes()));
-        assert_eq!(out, b"before", "{value:?}");
+        assert!(!pair(&mut out, b"X", value.as_bytes()), "{value:?}");
     }
     for name in ["", "A B", "A\0", "A\n"] {
-        let mut out = Vec::new();
-        pair(&mut out, name.as_bytes(), b"v");
-        pair_with(&mut out, name.as_bytes(), |out| out.push(b'v'));
-        assert!(out.is_empty(), "{name:?}");
+        assert!(!pair(&mut out, name.as_bytes(), b"v"), "{name:?}");
     }
+    assert!(!pair(&mut out, b"X", &[b'v'; 0xfff8]), "longer than a record");
+    assert_eq!(out, b"before");
+    assert!(pair(&mut out, b"X", "a\tb\u{e4}".as_bytes()));
 }
 
 #[test]
-fn streams_are_cut_into_records_that_can_hold_them() {
+fn a_body_is_cut_into_records_that_can_hold_it() {
     for (bytes, records) in [(0, 0), (1, 1), (0xfff8, 1), (0xfff9, 2), (300_000, 5)] {
         let data: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
         let mut out = Vec::new();
         input(&mut out, &data);
-        assert_eq!(contents(&out, 5), (data.clone(), records), "{bytes}");
+        assert_eq!(contents(&out, 5), (data, records), "{bytes}");
+    }
+}
+
+/// PHP reads each record by itself.
+#[test]
+fn no_record_ends_within_a_parameter() {
+    for value_bytes in (1..200).chain([1_000, 30_000, 65_500, 65_520, 65_526]) {
+        let mut all = Vec::new();
+        let value = vec![b'v'; value_bytes];
+        let sent = (0..5).filter(|_| pair(&mut all, b"NAME", &value)).count();
+        assert!(sent == 5 || value_bytes > 65_500, "{value_bytes}");
+        while all.len() < 200_000 && pair(&mut all, b"MORE", b"1") {}
         let mut out = Vec::new();
-        parameters(&mut out, &data);
-        assert_eq!(contents(&out, 4), (data, records + 1), "{bytes}");
+        parameters(&mut out, &all);
+        let mut read = Vec::new();
+        let mut rest = &out[..];
+        while let Some((header, behind)) = rest.split_at_checked(8) {
+            let bytes = usize::from(u16::from_be_bytes([header[4], header[5]]));
+            read.extend(pairs(&behind[..bytes]));
+            rest = &behind[bytes..];
+        }
+        assert_eq!(read, pairs(&all), "{value_bytes}");
     }
 }
 
@@ -190,15 +207,13 @@ proptest! {
     fn applications_read_the_parameters_that_were_written(
         all in prop::collection::vec(("[A-Z_]{1,200}", "[ -~]{0,300}"), 0..20),
     ) {
-        let (mut at_once, mut by_pieces) = (Vec::new(), Vec::new());
+        let mut written = Vec::new();
         for (name, value) in &all {
-            pair(&mut at_once, name.as_bytes(), value.as_bytes());
-            pair_with(&mut by_pieces, name.as_bytes(), |out| out.extend_from_slice(value.as_bytes()));
+            prop_assert!(pair(&mut written, name.as_bytes(), value.as_bytes()));
         }
         let expected: Vec<_> =
             all.into_iter().map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect();
-        prop_assert_eq!(pairs(&at_once), expected.clone());
-        prop_assert_eq!(pairs(&by_pieces), expected);
+        prop_assert_eq!(pairs(&written), expected);
     }
 
     #[test]

@@ -327,7 +327,9 @@ async fn by_handler(
     if let Handler::Files(files_route) = handler {
         // No file has such a path, and none takes anything but these methods.
         let is_of_file = matches!(head.method(), Method::Get | Method::Head);
-        let is_passed_on = route.missing.is_some() && (target.has_encoded_slash || !is_of_file);
+        let is_passed_on = route.missing.is_some()
+            && !files_route.runs_programs()
+            && (target.has_encoded_slash || !is_of_file);
         let ready = match looked.is_done || is_passed_on {
             true => None,
             false => files.ready(files_route, target.path, head),
@@ -341,7 +343,11 @@ async fn by_handler(
             (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
             (FileAnswer::Elsewhere(path), _) => return Ok(Step::Elsewhere(path)),
             (FileAnswer::Missing, Some(missing)) => handler = missing,
-            (FileAnswer::Missing, None) => return Err(404.into()),
+            (FileAnswer::Program(program), Some(missing)) => {
+                request.program = Some(program);
+                handler = missing;
+            }
+            (FileAnswer::Missing | FileAnswer::Program(_), None) => return Err(404.into()),
         }
     }
     Ok(Step::Answer(match handler {

@@ -243,8 +243,6 @@ impl UpstreamBody {
             let (coding_bytes, data_bytes) = self.rest.next_piece(received)?;
             in_flight.received.advance(coding_bytes);
             let data = in_flight.received.split_to(data_bytes).freeze();
-            // More than was announced is no part of the response.
-            self.persists &= coding_bytes == 0 || !matches!(self.rest, Rest::UntilEnd(_));
             if self.has_all() {
                 self.finish();
             }
@@ -253,7 +251,7 @@ impl UpstreamBody {
             }
             let Some(in_flight) = &mut self.in_flight else { return Poll::Ready(Ok(None)) };
             if ready!(in_flight.poll_receive(context))? == 0 {
-                if !matches!(self.rest, Rest::UntilClose | Rest::UntilEnd(None | Some(0))) {
+                if !matches!(self.rest, Rest::UntilClose | Rest::UntilEnd(None)) {
                     return Poll::Ready(Err(ended_early()));
                 }
                 self.finish();
@@ -349,10 +347,10 @@ impl UpstreamBody {
             (Rest::UntilClose, _) => false,
             (Rest::Length(left_bytes), _) => *left_bytes == 0,
             (Rest::Coded(reader), _) => reader.is_done(),
-            (Rest::UntilEnd(left_bytes), Some(it)) => {
-                it.origin.is_over() && it.received.is_empty() && left_bytes.unwrap_or(0) == 0
-            }
-            (Rest::UntilEnd(_), None) => true,
+            // The client has all of it. That the program goes on is no matter of the client's.
+            (Rest::UntilEnd(Some(left_bytes)), _) => *left_bytes == 0,
+            (Rest::UntilEnd(None), Some(it)) => it.origin.has_ended() && it.received.is_empty(),
+            (Rest::UntilEnd(None), None) => true,
         }
     }
 
@@ -361,6 +359,10 @@ impl UpstreamBody {
         let Some(mut in_flight) = self.in_flight.take() else { return };
         if let (Some(filter), Rest::Coded(reader)) = (&self.filter, &self.rest) {
             self.trailers = filter.passed_on(reader.trailers());
+        }
+        if !in_flight.origin.is_over() {
+            let may_keep = self.may_keep && self.persists && in_flight.received.is_empty();
+            return in_flight.see_end(may_keep);
         }
         // What came behind the response is no answer to anything.
         let persists = self.persists && in_flight.received.is_empty() && in_flight.origin.is_over();
@@ -379,7 +381,6 @@ impl Rest {
     fn next_piece(&mut self, received: &[u8]) -> Result<(usize, usize), UpstreamError> {
         match self {
             Self::UntilClose | Self::UntilEnd(None) => Ok((0, received.len())),
-            Self::UntilEnd(Some(0)) => Ok((received.len(), 0)),
             Self::Length(left_bytes) | Self::UntilEnd(Some(left_bytes)) => {
                 let bytes = usize::try_from(*left_bytes).unwrap_or(usize::MAX).min(received.len());
                 *left_bytes -= bytes as u64;

@@ -16,6 +16,7 @@ use kettle_kernel::bug;
 use kettle_tls::buffers;
 use kettle_tls::stream::Stream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::tls_failure;
@@ -136,6 +137,9 @@ impl InFlight {
     /// # Errors
     /// [`UpstreamError`].
     pub async fn send_head(&mut self, request: &OutgoingRequest) -> Result<(), UpstreamError> {
+        if request.protocol() != self.lease.backend.settings.protocol {
+            return Err(bug!("a request is written for the protocol of its backend").into());
+        }
         self.timeout = request.timeout;
         let (deadline, head) = (self.started + self.timeout, request.head());
         let mut left = &*head;
@@ -195,6 +199,9 @@ impl InFlight {
                 return Poll::Ready(Ok(head));
             }
             if ready!(self.poll_receive(context))? == 0 {
+                if self.origin.says_end() {
+                    return Poll::Ready(Err(UpstreamError::NotAnswered));
+                }
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
             }
         }
@@ -348,6 +355,32 @@ impl InFlight {
         is_repeated
     }
 
+    /// Waits for the end of a request whose response is over, while the program that answers it goes on; it has its slot for as long.
+    /// Keeps the connection then, if `may_keep`. A program that has more to say is left.
+    pub(super) fn see_end(mut self, may_keep: bool) {
+        if self.origin.has_ended() {
+            return;
+        }
+        spawn_local(async move {
+            let (limit, mut left_bytes) = (self.timeout, UNWANTED_BYTES_MAX);
+            let rest = poll_fn(|context| {
+                loop {
+                    self.received.clear();
+                    match ready!(self.poll_receive(context)) {
+                        Ok(1..) if left_bytes == 0 => return Poll::Ready(false),
+                        Ok(bytes @ 1..) => left_bytes = left_bytes.saturating_sub(bytes),
+                        ended => return Poll::Ready(ended.is_ok()),
+                    }
+                }
+            });
+            let has_ended = timeout(limit, rest).await.unwrap_or(false);
+            let is_quiet = left_bytes == UNWANTED_BYTES_MAX && self.origin.is_over();
+            if has_ended && is_quiet && may_keep && !self.is_cut {
+                self.lease.keep(self.link);
+            }
+        });
+    }
+
     /// Leaves the request to the next of its `attempts`, to be sent again: to the same server, or to another one if this one has
     /// refused it.
     pub(crate) fn leave_to(self, attempts: &mut Attempts, error: &UpstreamError) {
@@ -383,6 +416,9 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
         }
     }
 }
+
+/// Bytes that a program may send behind the end of its response before it is left.
+const UNWANTED_BYTES_MAX: usize = 64 * 1_024;
 
 /// Interim responses before a final one.
 const INTERIM_MAX: usize = 32;

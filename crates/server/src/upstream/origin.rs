@@ -68,6 +68,14 @@ impl Origin {
         matches!(self, Self::FastCgi(_))
     }
 
+    /// True if the server has said that the request is over, whatever came behind that.
+    pub(super) fn has_ended(&self) -> bool {
+        match self {
+            Self::Http1(_) => true,
+            Self::FastCgi(application) => application.has_ended(),
+        }
+    }
+
     /// True if nothing of the request is still to come, as far as its server says so.
     pub(super) fn is_over(&self) -> bool {
         match self {

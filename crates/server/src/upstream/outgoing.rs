@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::client_address::ClientHost;
 
+use kettle_config::BackendProtocol;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field, write_field_with};
 use kettle_http::{cgi, fcgi};
@@ -15,6 +16,8 @@ pub struct OutgoingRequest {
     /// What its form says.
     bytes: Vec<u8>,
     form: Form,
+    /// True if something that it was to say to a program could not be said.
+    is_short: bool,
     is_head: bool,
     is_idempotent: bool,
     /// True if its method gives content a meaning, so that servers are told of none, too (RFC 9110 §8.6).
@@ -83,19 +86,21 @@ impl OutgoingRequest {
     #[must_use]
     pub fn to_program(
         method: &str,
-        host: &str,
+        host: Option<&str>,
         keeps_connection: bool,
         client: ClientHost,
         timeout: Duration,
     ) -> Option<Self> {
-        if !is_method(method) || !is_visible(host) {
+        if !is_method(method) || !host.is_none_or(is_visible) {
             return None;
         }
         let form = Form::FastCgi { keeps_connection, has_body: false };
         let bytes = Vec::with_capacity(PARAMETER_BYTES_USUAL);
         let mut outgoing = Self::of(form, bytes, method, client, timeout);
         outgoing.parameter("REQUEST_METHOD", method);
-        outgoing.field("host", host);
+        if let Some(host) = host {
+            outgoing.field("host", host);
+        }
         Some(outgoing)
     }
 
@@ -104,7 +109,17 @@ impl OutgoingRequest {
         let says_no_content = matches!(method, "POST" | "PUT" | "PATCH");
         let is_head = method == "HEAD";
         let is_doubtful = false;
-        Self { bytes, form, is_head, is_idempotent, says_no_content, is_doubtful, client, timeout }
+        Self {
+            bytes,
+            form,
+            is_short: false,
+            is_head,
+            is_idempotent,
+            says_no_content,
+            is_doubtful,
+            client,
+            timeout,
+        }
     }
 
     /// Adds a field. One whose name or value could not stand in a message is left out.
@@ -112,7 +127,11 @@ impl OutgoingRequest {
         match self.form {
             Form::Http1 => self.write(|bytes| write_field(bytes, name, value.as_ref())),
             Form::FastCgi { .. } => {
-                fcgi::pair(&mut self.bytes, &cgi::parameter_name(name.as_ref()), value.as_ref());
+                self.is_short |= !fcgi::pair(
+                    &mut self.bytes,
+                    &cgi::parameter_name(name.as_ref()),
+                    value.as_ref(),
+                );
             }
         }
     }
@@ -122,15 +141,31 @@ impl OutgoingRequest {
         match self.form {
             Form::Http1 => self.write(|bytes| write_field_with(bytes, name, value)),
             Form::FastCgi { .. } => {
-                fcgi::pair_with(&mut self.bytes, &cgi::parameter_name(name.as_bytes()), value);
+                let mut text = Vec::new();
+                value(&mut text);
+                self.field(name, text);
             }
         }
     }
 
-    /// Adds a parameter that is no field. One whose value has a control character is left out; HTTP/1.1 has none.
+    /// Adds a parameter that is no field. HTTP/1.1 has none.
     pub fn parameter(&mut self, name: &str, value: impl AsRef<[u8]>) {
         if let Form::FastCgi { .. } = self.form {
-            fcgi::pair(&mut self.bytes, name.as_bytes(), value.as_ref());
+            self.is_short |= !fcgi::pair(&mut self.bytes, name.as_bytes(), value.as_ref());
+        }
+    }
+
+    /// Itself; `None` if a program would not be told all of it: a value has a control character, or is too long.
+    #[must_use]
+    pub fn if_sound(self) -> Option<Self> {
+        (!self.is_short).then_some(self)
+    }
+
+    /// What it is written for.
+    pub(crate) fn protocol(&self) -> BackendProtocol {
+        match self.form {
+            Form::Http1 => BackendProtocol::Http1,
+            Form::FastCgi { .. } => BackendProtocol::FastCgi,
         }
     }
 
@@ -145,8 +180,12 @@ impl OutgoingRequest {
     pub fn announce_body(&mut self, framing: BodyFraming) {
         if let Form::FastCgi { has_body, .. } = &mut self.form {
             *has_body = !framing.is_empty();
-            if let BodyFraming::Length(length) = framing {
-                self.parameter(CONTENT_LENGTH, itoa::Buffer::new().format(length));
+            match framing {
+                BodyFraming::Length(length) => {
+                    self.parameter(CONTENT_LENGTH, itoa::Buffer::new().format(length));
+                }
+                // As nginx does.
+                BodyFraming::None | BodyFraming::Chunked => self.parameter(CONTENT_LENGTH, ""),
             }
         } else {
             self.announce_http_body(framing);
