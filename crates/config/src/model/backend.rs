@@ -175,7 +175,7 @@ settings! {
         pub fall: u32 = number(3, 1, 1000, "checks"),
         /// Good checks in a row that bring it back.
         pub rise: u32 = number(2, 1, 1000, "checks"),
-        /// With `kind = "http"`: the path asked for, with a query if it has one, as it stands in the request: other characters
+        /// With `kind = "http"`: the path asked for (with `protocol = "fastcgi"` what is to run: `ping.path` of PHP-FPM), with a query if it has one, as it stands in the request: other characters
         /// than visible ASCII as `%XX`.
         pub path: String = text(&rules::REQUEST_TARGET, "/"),
         /// With `kind = "http"`: the `Host` sent.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod condition;
+mod fastcgi;
 mod files;
 mod global;
 mod guard;

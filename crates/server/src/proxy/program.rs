@@ -156,8 +156,9 @@ impl ProxyRoute {
         if let Some(port) = client.port() {
             told.say("REMOTE_PORT", port.to_string());
         }
-        if let Some(user) = &request.user {
-            told.say("REMOTE_USER", &**user);
+        // As nginx does, where nobody was asked for a name; and it is never what a client merely says.
+        told.say("REMOTE_USER", request.user.as_deref().unwrap_or_default());
+        if request.user.is_some() {
             told.say("AUTH_TYPE", "Basic");
         }
         told.say("CONTENT_TYPE", header(head, "content-type"));
@@ -196,6 +197,7 @@ impl ProxyRoute {
         told.say_asked(asked, query, &words.reference);
         // No client asks alone. Programs expect that it is there.
         told.say("REMOTE_ADDR", "");
+        told.say("REMOTE_USER", "");
         for (name, value) in fields {
             if !value.is_empty() && !self.is_own(name.as_bytes()) {
                 told.say_field(name.as_bytes(), value);

@@ -182,7 +182,10 @@ impl OutgoingRequest {
             *has_body = !framing.is_empty();
             match framing {
                 BodyFraming::Length(length) => {
-                    self.parameter(CONTENT_LENGTH, itoa::Buffer::new().format(length));
+                    let mut digits = itoa::Buffer::new();
+                    let length = digits.format(length);
+                    self.parameter(CONTENT_LENGTH, length);
+                    self.field("content-length", length);
                 }
                 // As nginx does.
                 BodyFraming::None | BodyFraming::Chunked => self.parameter(CONTENT_LENGTH, ""),

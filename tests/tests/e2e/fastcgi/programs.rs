@@ -32,7 +32,7 @@ fn with_files(setup: Setup) -> Setup {
         .file("www/b.html", "<p>b")
         .file("www/upload/evil.jpg", SOURCE)
         .file("www/plain/readme.txt", "read")
-        .file("www/home/index.html", "home")
+        .file("www/start/index.html", "home")
 }
 
 fn is_source(body: &[u8]) -> bool {
@@ -71,7 +71,8 @@ fn files_and_programs_lie_side_by_side() {
             assert_eq!(ran, program, "{method} {target}");
         }
     }
-    for (target, body) in [("/b.html", "<p>b"), ("/home/", "home"), ("/plain/readme.txt", "read")] {
+    for (target, body) in [("/b.html", "<p>b"), ("/start/", "home"), ("/plain/readme.txt", "read")]
+    {
         let response = client.get(target);
         assert_eq!((response.status, response.body), (200, body.as_bytes().to_vec()), "{target}");
     }

@@ -54,6 +54,7 @@ fn parameters_are_those_of_nginx() {
         ("GATEWAY_INTERFACE", "CGI/1.1"),
         ("HTTPS", "on"),
         ("HTTP_AUTHORIZATION", "Basic eDp5"),
+        ("HTTP_CONTENT_LENGTH", "3"),
         ("HTTP_CONTENT_TYPE", "text/plain"),
         ("HTTP_COOKIE", "a=1; b=2"),
         ("HTTP_HOST", "localhost"),
@@ -62,6 +63,7 @@ fn parameters_are_those_of_nginx() {
         ("QUERY_STRING", "q=%20a&b"),
         ("REDIRECT_STATUS", "200"),
         ("REMOTE_ADDR", "127.0.0.1"),
+        ("REMOTE_USER", ""),
         ("REQUEST_METHOD", "POST"),
         ("REQUEST_SCHEME", "https"),
         ("REQUEST_URI", "/a.php?q=%20a&b"),
@@ -96,13 +98,13 @@ fn nothing_that_a_client_says_becomes_a_setting_of_a_program() {
         "HTTP_X_HOP",
         "HTTP_UPGRADE",
         "HTTP_TRANSFER_ENCODING",
-        "REMOTE_USER",
         "AUTH_TYPE",
         "PATH_INFO",
         "PATH_TRANSLATED",
     ] {
         assert_eq!(asked.params.get(name), None, "{name}");
     }
+    assert_eq!(asked.params.get("REMOTE_USER").map(String::as_str), Some(""));
     assert_eq!(asked.param("HTTP_REMOTE_USER"), "admin", "a field of that name is none of ours");
     assert_eq!(asked.params.get("CONTENT_LENGTH").map(String::as_str), Some(""));
 }

@@ -93,7 +93,8 @@ impl Writer<'_> {
             let help = "a backend says it itself; `headers` of the route would say it in its place";
             self.output.warn(&directive.origin, message, help);
         }
-        for hidden in scope.all("proxy_hide_header") {
+        let hidden = ["proxy_hide_header", "fastcgi_hide_header"];
+        for hidden in hidden.into_iter().flat_map(|name| scope.all(name)) {
             let name = hidden.word(0);
             let is_known = headers.iter().any(|known| known.name.eq_ignore_ascii_case(name));
             // What kettle writes itself is not the backend's.
