@@ -75,6 +75,14 @@ impl Backend {
         socket
     }
 
+    /// Says that nobody has connected besides.
+    pub fn assert_unasked(&self) {
+        self.listener.set_nonblocking(true).unwrap();
+        let asked = self.listener.accept();
+        self.listener.set_nonblocking(false).unwrap();
+        assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::WouldBlock, "the backend was asked");
+    }
+
     /// The connection that the next request comes on: the one that is kept, or a new one where kettle had not put it back yet
     /// when it needed one.
     pub fn asked<'a>(&self, kept: &'a mut Option<TcpStream>) -> &'a mut TcpStream {

@@ -6,6 +6,7 @@
 // A harness that cannot go on has nobody to hand an error to: it fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod application;
 pub mod backend;
 pub mod certificate;
 pub mod client;

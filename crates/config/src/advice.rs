@@ -279,12 +279,14 @@ fn about_certificates(config: &Config, index: usize, diagnostics: &mut Vec<Diagn
     let site = config.sites.get(index).filter(|site| site.client_auth.is_none());
     let routes = site.map_or(&[][..], |site| &site.routes);
     for (number, route) in routes.iter().enumerate() {
-        for (name, values) in &route.request_headers {
+        let headers = route.request_headers.iter().map(|it| ("request_headers", it));
+        let programs = route.fastcgi.iter().flat_map(|it| &it.params);
+        for (table, (name, values)) in headers.chain(programs.map(|it| ("fastcgi.params", it))) {
             let mut words = values.iter().flat_map(FieldTemplate::words);
             let Some(word) = words.find(|word| word.is_of_certificate()) else { continue };
             let message = format!("{{{word}}} is empty: this site asks for no certificates");
             let help = "add [site.client_auth], or write [] if backends are to get no such header";
-            let setting = format!("site.{index}.route.{number}.request_headers.{name}");
+            let setting = format!("site.{index}.route.{number}.{table}.{name}");
             diagnostics.push(at(config, &setting, &message, help));
         }
     }

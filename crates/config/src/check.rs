@@ -8,6 +8,7 @@ mod caches;
 mod conditions;
 mod crowds;
 mod expressions;
+mod fastcgi;
 mod listeners;
 mod maps;
 mod names;
@@ -40,6 +41,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     site_names::check(config, &reach, reader);
     backends::check(config, &reach, reader);
     proxies::check(config, reader);
+    fastcgi::check(config, reader);
     caches::check(config, reader);
     maps::check(config, reader);
 }

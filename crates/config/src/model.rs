@@ -12,10 +12,12 @@ mod cache;
 mod condition;
 mod error_page;
 mod expires;
+mod fastcgi;
 mod listener;
 mod map;
 mod process;
 mod reach;
+mod redirect;
 mod respond;
 mod route;
 mod site;
@@ -25,13 +27,15 @@ pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
 pub use alpn_routes::AlpnRoutes;
 pub use answers::{AnswerRewrite, CookieFlag, CookieFlags};
 pub use backend::{
-    Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
+    Backend, BackendProtocol, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv,
+    SendProxy,
 };
 pub use before::Before;
 pub use cache::{Cache, RouteCache};
 pub use condition::{Condition, Scheme, Subject};
 pub use error_page::{ErrorPage, ErrorTarget};
 pub use expires::Expires;
+pub use fastcgi::FastCgi;
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
@@ -40,11 +44,11 @@ pub use listener::{
 pub use map::Map;
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
 pub use reach::Reach;
+pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
 pub use route::{
-    Coding, EarlyHints, Missing, PathChoice, Place, PlaceKey, Redirect, RequestBuffering, Rewrite,
-    Route, Symlinks, TypeTable,
+    Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, Route, Symlinks, TypeTable,
 };
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};

@@ -30,7 +30,7 @@ pub(crate) use authority::{AUTHORITY, backend_host};
 pub use collection::CacheRule;
 pub(crate) use collection::{
     backends_by_alpn, cache_rules, headers, map_expressions, map_form, map_values, mime_types,
-    read_entries, request_headers,
+    parameters, read_entries, request_headers,
 };
 pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};

@@ -8,9 +8,11 @@
 #![deny(clippy::indexing_slicing, clippy::string_slice)]
 
 pub mod caching;
+pub mod cgi;
 pub mod conditional;
 pub mod date;
 pub mod error;
+pub mod fcgi;
 pub mod field;
 mod fields;
 pub mod forwarded;

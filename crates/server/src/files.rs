@@ -16,6 +16,7 @@ pub mod mime;
 pub mod object;
 pub mod open_cache;
 pub mod precompressed;
+pub mod programs;
 pub mod respond;
 pub mod root;
 

@@ -11,6 +11,7 @@ mod signed;
 mod users;
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use denied::DeniedFiles;
 pub use users::UsersMistake;
@@ -96,7 +97,7 @@ impl Guard {
         guards: &Guards,
         configured: &ConfiguredFields,
         path: Option<&str>,
-        request: &Request<'_>,
+        request: &mut Request<'_>,
         held: &mut Held,
         notes: &mut LogNotes,
     ) -> Result<Option<Response>, Refusal> {
@@ -120,7 +121,9 @@ impl Guard {
             checked.map_err(|why| Refusal::new(why, 403))?;
         }
         if let Some(basic) = &self.basic {
-            notes.user = Some(basic.check(guards, request).await?);
+            let user = basic.check(guards, request).await?;
+            request.user = Some(Arc::clone(&user));
+            notes.user = Some(user);
         }
         Ok(None)
     }

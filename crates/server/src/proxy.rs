@@ -1,6 +1,6 @@
-//! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
+//! Routes that pass requests to a backend, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, `buffering` stores its body where that is wanted, `upload` sends it, `answer` waits
+//! `outgoing` writes the request, `program` that for a program, `buffering` stores its body where that is wanted, `upload` sends it, `answer` waits
 //! for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
@@ -9,6 +9,7 @@ mod buffering;
 mod incoming;
 mod outgoing;
 mod prefix;
+mod program;
 mod rewrites;
 mod shared;
 mod upload;
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::{
-    BackendHost, EarlyHints, FieldTemplate, NamePattern, RequestBuffering, Route, Site,
+    BackendHost, BackendProtocol, EarlyHints, FieldTemplate, NamePattern, RequestBuffering, Route,
+    Site,
 };
 use kettle_http::HttpVersion;
 use kettle_http::target::SlashRuns;
@@ -32,6 +34,7 @@ pub use answer::respond;
 pub use buffering::BodyStore;
 pub(crate) use incoming::Asker;
 use prefix::PrefixChange;
+use program::ProgramRoute;
 use rewrites::Rewrites;
 pub use shared::SharedTarget;
 
@@ -64,6 +67,8 @@ pub struct ProxyRoute {
     words: WordSource,
     /// How servers get slashes in a row.
     slash_runs: SlashRuns,
+    /// What programs are told, if that is what servers run.
+    program: Option<Box<ProgramRoute>>,
     /// How their paths differ from those of clients.
     prefix: Option<PrefixChange>,
     /// What clients get in place of what servers say; most have nothing.
@@ -85,6 +90,7 @@ impl ProxyRoute {
         }
         let tags = route.cache.as_ref().and_then(|cache| cache.tags.as_ref());
         own_fields.extend(tags.map(|name| name.to_ascii_lowercase()));
+        let runs_programs = upstream.backend.settings.protocol == BackendProtocol::FastCgi;
         let texts = site.names.iter().filter(|name| site.pattern(name).is_none());
         Self {
             upstream,
@@ -96,13 +102,14 @@ impl ProxyRoute {
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
             buffering: route.request_buffering,
-            takes_upgrades: route.websocket,
+            takes_upgrades: route.websocket && !runs_programs,
             takes_encoded_slashes: route.encoded_slashes,
             early_hints: route.early_hints,
             is_signed: route.signed_urls.is_some(),
             words,
             slash_runs: slash_runs(route),
-            prefix: PrefixChange::of(route),
+            program: runs_programs.then(|| Box::new(ProgramRoute::of(site, route))),
+            prefix: PrefixChange::of(route).filter(|_| !runs_programs),
             rewrites: Rewrites::of(route),
             own_fields,
         }

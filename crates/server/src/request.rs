@@ -19,6 +19,7 @@ mod concurrent_upload;
 mod connection_source;
 mod disconnect;
 mod parameters;
+mod program;
 mod source;
 mod stream_source;
 
@@ -28,6 +29,7 @@ pub use concurrent_upload::{ConcurrentUpload, Rest, UploadEnd};
 pub use connection_source::ConnectionSource;
 pub(crate) use disconnect::{ClientWatch, Disconnected, disconnect};
 pub use parameters::as_read_otherwise;
+pub use program::Program;
 use source::Source;
 pub use stream_source::StreamSource;
 
@@ -42,6 +44,10 @@ pub struct Request<'c> {
     pub body: RequestBody<'c>,
     /// The client that asks.
     pub client: Client,
+    /// The user that it is, if its route has asked for a name and a password.
+    pub user: Option<Arc<str>>,
+    /// The program that was found for it, where its route has files and an application.
+    pub program: Option<Box<Program>>,
 }
 
 /// What a client presented when it connected.
@@ -119,7 +125,7 @@ impl<'c> Request<'c> {
             total_bytes: 0,
             upload: None,
         };
-        Self { head, body, client }
+        Self { head, body, client, user: None, program: None }
     }
 
     /// What the client presented when it connected.

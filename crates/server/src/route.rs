@@ -24,6 +24,7 @@ use kettle_tls::names::{Names, Rank};
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::files::programs::ProgramFolders;
 use crate::fixed::Fixed;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
@@ -183,6 +184,7 @@ impl Router {
         let mut diagnostics = Vec::new();
         let mut sites = Vec::with_capacity(config.sites.len());
         let maps = Arc::new(Maps::new(&config.maps));
+        let programs = ProgramFolders::of(config.sites.iter().flat_map(|site| &site.routes));
         for (number, site) in config.sites.iter().enumerate() {
             let words = WordSource {
                 maps: Arc::clone(&maps),
@@ -192,7 +194,7 @@ impl Router {
             };
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
-            let all = SiteRoutes::of(site);
+            let all = SiteRoutes::of(site).with_programs(&programs);
             let routes = build_routes(
                 config,
                 site,

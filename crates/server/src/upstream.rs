@@ -1,4 +1,4 @@
-//! Requests to the servers of backends, as an HTTP/1.1 client: a connection, kept or new, one request and its response.
+//! Requests to the servers of backends, as a client of HTTP/1.1 or FastCGI: a connection, kept or new, one request and its response.
 //!
 //! Nothing here knows a client of ours: what is fetched belongs to its caller, which may be a task of its own. A
 //! connection is kept for the next request only if the response was read to its end, its length was beyond doubt, and
@@ -9,11 +9,13 @@
 //! while let Some(bytes) = response.body.chunk().await? { … }
 //! ```
 
+mod application;
 mod body;
 mod error;
 mod fetch;
 mod in_flight;
 mod link;
+mod origin;
 mod outgoing;
 mod pool;
 
@@ -33,6 +35,7 @@ pub use fetch::fetch;
 pub use in_flight::InFlight;
 pub use link::Link;
 pub(crate) use link::UNTAKEN_BYTES_MAX;
+pub(crate) use origin::BodyCoding;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
 pub use outgoing::{OutgoingRequest, Reuse};
 pub use pool::{Pool, SharedRequest};
@@ -109,7 +112,7 @@ impl Upstream {
     /// Whether connections are kept.
     #[must_use]
     pub fn keeps_connections(&self) -> bool {
-        self.backend.settings.keep_alive > 0
+        self.backend.settings.connections_kept() > 0
     }
 }
 

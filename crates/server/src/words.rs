@@ -232,6 +232,14 @@ impl Words<'_> {
         })
     }
 
+    /// The port that is asked for, or else the usual one.
+    pub(crate) fn port(&self) -> Cow<'_, [u8]> {
+        match self.word(RequestWord::Port) {
+            Cow::Borrowed(port) => Cow::Borrowed(port.as_bytes()),
+            Cow::Owned(port) => Cow::Owned(port.into_bytes()),
+        }
+    }
+
     fn word(&self, word: RequestWord) -> Cow<'_, str> {
         let nothing = Cow::Borrowed("");
         let host = || self.host.as_deref().map(split_port);

@@ -8,6 +8,7 @@
 
 mod bench;
 mod cache;
+mod fastcgi;
 mod hitch;
 mod http2;
 mod import;

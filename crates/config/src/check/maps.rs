@@ -55,6 +55,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             let trail = format!("site.{number}.route.{route}");
             let mut own = of_conditions(&trail, &it.when);
             own.extend(of_headers(&format!("{trail}.request_headers"), &it.request_headers));
+            let programs = it.fastcgi.as_ref().map_or(&[][..], |it| &it.params);
+            own.extend(of_headers(&format!("{trail}.fastcgi.params"), programs));
             if it.cache.is_some() {
                 let found = own.iter().filter_map(|(setting, template)| {
                     Some((setting.clone(), template.maps().find(is_of_client)?.to_owned()))

@@ -33,13 +33,14 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 
 /// A route has files or a backend, and the settings of one of both; and what is about `fallback` needs one.
 fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let has_both = route.missing == Missing::Backend;
+    let has_both =
+        route.missing == Missing::Backend || route.fastcgi.is_some() && route.root.is_some();
     let (others, what) = match route.backend {
         Some(_) if has_both => (&[][..], ""),
         Some(_) => (FILES, "is about files, and the route has a backend"),
         None => (REQUESTS, "is about requests to a backend, and the route has none"),
     };
-    if has_both
+    if route.missing == Missing::Backend
         && (route.backend.is_none() || !reader.is_written(&format!("{trail}.root")))
         && let Some(place) = reader.place(&format!("{trail}.missing"))
     {

@@ -5,7 +5,8 @@ use super::Here::{self, Called, Do, Not};
 const NO_OTHER_ASKED: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const NO_VARIABLES: &str = "kettle has no variables";
-const HTTP_ONLY: &str = "kettle asks backends by HTTP/1.1 only";
+const HTTP_ONLY: &str = "kettle asks backends by HTTP/1.1 and FastCGI only";
+const RUN: &str = "write `backend` and [site.route.fastcgi] below [[site.route]], and protocol = \"fastcgi\" in that [[backend]]";
 const NO_ACME: &str = "kettle fetches no certificates; let certbot or another client write the files that [[site.certificate]] names";
 const IN_FRONT: &str = "`kettle run` stays in front, and systemd knows its number";
 const CHOSEN: &str =
@@ -247,8 +248,8 @@ pub(super) const SETTINGS: &[(&str, Here)] = &[
     ("proxy_pass", Do("write `backend` below [[site.route]], and a [[backend]] of that name")),
     ("reverse_proxy", Do("write `backend` below [[site.route]], and a [[backend]] of that name")),
     ("proxypass", Do("write `backend` below [[site.route]], and a [[backend]] of that name")),
-    ("fastcgi_pass", Not(HTTP_ONLY)),
-    ("php_fastcgi", Not(HTTP_ONLY)),
+    ("fastcgi_pass", Do(RUN)),
+    ("php_fastcgi", Do(RUN)),
     ("uwsgi_pass", Not(HTTP_ONLY)),
     ("scgi_pass", Not(HTTP_ONLY)),
     ("grpc_pass", Not(HTTP_ONLY)),

@@ -28,6 +28,17 @@ words! {
 }
 
 words! {
+    /// What the servers of a backend speak, where routes pass requests to them.
+    pub enum BackendProtocol {
+        /// HTTP/1.1.
+        Http1 = "http1",
+        /// FastCGI, as PHP-FPM does, in the role of a responder. What a program is told is the matter of the route's
+        /// `[site.route.fastcgi]`.
+        FastCgi = "fastcgi",
+    }
+}
+
+words! {
     /// Whether a server is told by a PROXY header whom the connection is for.
     pub enum SendProxy {
         /// It is not.
@@ -81,6 +92,8 @@ settings! {
         pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
         /// The servers that offer it.
         pub servers: Vec<BackendServer> as "server" = sections(),
+        /// What its servers speak, where routes pass requests to them.
+        pub protocol: BackendProtocol = word(BackendProtocol::Http1),
         /// Which server gets the next connection, among those that can be reached and have room.
         pub balance: Balance = word(Balance::LeastConnections),
         /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that
@@ -106,8 +119,10 @@ settings! {
         pub queue_timeout: Duration = duration(
             Duration::from_secs(2), Duration::from_millis(1), Duration::from_mins(10)),
         /// Connections that a worker keeps for the next request to a server, where routes pass requests on. After a burst up to
-        /// eight times as many stay for another second. 0: each request has a connection of its own.
-        pub keep_alive: usize = number(32, 0, 65_536, "connections"),
+        /// eight times as many stay for another second. 0: each request has a connection of its own. A process of PHP-FPM serves a
+        /// connection that is kept and no other, so more should be there than all workers together keep.
+        pub keep_alive: Option<usize> = optional(
+            number(32, 0, 65_536, "connections"), "32, and 0 with `protocol = \"fastcgi\"`"),
         /// How long it keeps one. Less than the servers keep theirs: what they close as a request comes has to be sent again.
         pub keep_alive_timeout: Duration = duration(
             Duration::from_secs(4), Duration::from_secs(1), Duration::from_hours(1)),
@@ -160,7 +175,7 @@ settings! {
         pub fall: u32 = number(3, 1, 1000, "checks"),
         /// Good checks in a row that bring it back.
         pub rise: u32 = number(2, 1, 1000, "checks"),
-        /// With `kind = "http"`: the path asked for, with a query if it has one, as it stands in the request: other characters
+        /// With `kind = "http"`: the path asked for (with `protocol = "fastcgi"` what is to run: `ping.path` of PHP-FPM), with a query if it has one, as it stands in the request: other characters
         /// than visible ASCII as `%XX`.
         pub path: String = text(&rules::REQUEST_TARGET, "/"),
         /// With `kind = "http"`: the `Host` sent.
@@ -193,6 +208,15 @@ settings! {
 }
 
 impl Backend {
+    /// The connections to a server that a worker keeps for the next request.
+    #[must_use]
+    pub fn connections_kept(&self) -> usize {
+        self.keep_alive.unwrap_or(match self.protocol {
+            BackendProtocol::Http1 => 32,
+            BackendProtocol::FastCgi => 0,
+        })
+    }
+
     /// The dialogue that comes before TLS to its servers.
     pub fn starttls(&self) -> StartTls {
         self.tls.as_ref().map_or(StartTls::Off, |tls| tls.starttls)

@@ -99,6 +99,45 @@ impl ValueType for Headers {
     }
 }
 
+/// What programs are told, by the names of parameters: each a text with words and groups; one without is taken away.
+pub(crate) fn parameters() -> Parameters {
+    Parameters
+}
+
+pub(crate) struct Parameters;
+
+impl ValueType for Parameters {
+    type Value = Vec<(String, Vec<FieldTemplate>)>;
+
+    fn default_value(&self) -> Self::Value {
+        Vec::new()
+    }
+
+    fn shape(&self) -> ValueShape {
+        let value = || Box::new(ValueShape::Text(&GROUP_TEMPLATE));
+        let list = ValueShape::List { of: value(), may_be_empty: true };
+        map_form(&rules::PARAMETER_NAME, ValueShape::Either(value(), Box::new(list)))
+    }
+
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("none")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let mut parameters = Self::Value::new();
+        for (name, _, value) in read_entries(&rules::PARAMETER_NAME, item, reader)? {
+            reader.remember(&value);
+            let mut values = Vec::new();
+            for element in value.elements().unwrap_or_else(|| vec![value]) {
+                let text = read_text(&GROUP_TEMPLATE, &element, reader);
+                values.extend(text.and_then(|text| group_template(&text)));
+            }
+            parameters.push((name, values));
+        }
+        Some(parameters)
+    }
+}
+
 /// `Cache-Control` values by pattern.
 pub(crate) fn cache_rules() -> CacheRules {
     CacheRules

@@ -4,6 +4,7 @@
 
 mod name;
 mod prefix;
+mod program;
 mod request;
 
 use super::quote::quoted;
@@ -160,6 +161,23 @@ pub(crate) static PATTERN: TextRule =
     TextRule { what: "a pattern of `*`, `**` and `?`", example: "*.css", read: pattern };
 pub(crate) static EXTENSION: TextRule =
     TextRule { what: "a file extension", example: "wasm", read: extension };
+pub(crate) static PROGRAM_ENDING: TextRule = TextRule {
+    what: "a file extension with its dot",
+    example: ".php",
+    read: program::program_ending,
+};
+pub(crate) static PROGRAM_FILE: TextRule = TextRule {
+    what: "a file below `root`",
+    example: "/index.php",
+    read: |text| fallback(&format!("/{}", text.strip_prefix('/').unwrap_or(text))),
+};
+pub(crate) static APPLICATION_PATH: TextRule =
+    TextRule { what: "an absolute path", example: "/srv/www", read: program::application_path };
+pub(crate) static PARAMETER_NAME: TextRule = TextRule {
+    what: "a name of letters, digits and `_`",
+    example: "APP_ENV",
+    read: program::parameter_name,
+};
 pub(crate) static MIME_TYPE: TextRule =
     TextRule { what: "a MIME type", example: "application/wasm", read: mime_type };
 pub(crate) static STATUS: TextRule =

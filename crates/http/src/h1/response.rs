@@ -218,6 +218,13 @@ impl<B> ResponseHead<B> {
         ResponseHead { bytes, status, version, fields }
     }
 
+    /// The same head without its bytes, and these.
+    #[must_use]
+    pub fn into_parts(self) -> (ResponseHead<()>, B) {
+        let Self { bytes, status, version, fields } = self;
+        (ResponseHead { bytes: (), status, version, fields }, bytes)
+    }
+
     /// The status.
     #[must_use]
     pub fn status(&self) -> u16 {

@@ -19,6 +19,7 @@ mod names;
 mod pages;
 mod places;
 mod plain;
+mod programs;
 mod reached;
 mod shown;
 mod streams;
@@ -368,7 +369,8 @@ fn mistakes_are_told_with_their_place() {
 #[test]
 fn what_nobody_knows_is_told_and_closes_its_place() {
     let mut machine = Files::with("/etc/nginx/fastcgi_params", FASTCGI_PARAMS);
-    let php = "location ~ \\.php$ { include snippets/fastcgi-php.conf; fastcgi_pass unix:/run/php.sock; }";
+    let php =
+        "location ~ \\.php$ { include snippets/fastcgi-php.conf; scgi_pass unix:/run/php.sock; }";
     for (path, text) in [
         ("/etc/nginx/snippets/fastcgi-php.conf", FASTCGI_PHP.to_owned()),
         ("/etc/nginx/fastcgi.conf", FASTCGI_PARAMS.to_owned()),
@@ -378,7 +380,7 @@ fn what_nobody_knows_is_told_and_closes_its_place() {
     }
     let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
     let made = made.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
-    assert!(made.toml.contains("because of `fastcgi_pass unix:/run/php.sock`"), "{}", made.toml);
+    assert!(made.toml.contains("because of `scgi_pass unix:/run/php.sock`"), "{}", made.toml);
     assert!(!made.toml.contains("if that is meant"), "{}", made.toml);
     for (words, prefixes, remark) in [
         (

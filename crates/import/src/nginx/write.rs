@@ -4,6 +4,7 @@ mod answer;
 mod before;
 mod changed;
 mod condition;
+mod fastcgi;
 mod files;
 mod global;
 mod guard;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kettle_config::BackendProtocol;
 use tokio::time::{Instant, timeout_at};
 
 use super::failure::{ConnectError, Failure, Outcome};
@@ -107,6 +108,11 @@ impl Attempts {
         self.kept = Some(slot);
     }
 
+    /// The next try is to be one of another server: this one has refused the request.
+    pub(crate) fn pass_over(&mut self, slot: Slot) {
+        self.tried.push(slot.index());
+    }
+
     /// The try led to a connection.
     #[must_use]
     pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {
@@ -127,7 +133,11 @@ impl Attempts {
         self.tried.push(attempt.slot.index());
         let (backend, server) = (&self.backend, &attempt.record.server);
         let now = Instant::now();
-        let is_out = failure.outcome.is_against_server()
+        // An application whose processes are all busy takes connections late, and is well.
+        let is_busy = failure.outcome == Outcome::TimedOut
+            && backend.settings.protocol == BackendProtocol::FastCgi;
+        let is_out = !is_busy
+            && failure.outcome.is_against_server()
             && server.state.connect_failed(&failure, backend.tolerance(), now);
         if is_out {
             tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server is out: it takes no connections");

@@ -6,7 +6,8 @@ use std::io;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
+use kettle_config::{BackendProtocol, Check, CheckKind, SendProxy, ServerAddress};
+use kettle_http::{cgi, fcgi};
 use kettle_preamble::proxy;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
@@ -94,7 +95,11 @@ async fn ask(
     let make = async |socket| begin(backend, server, check, handshake, socket).await;
     let mut stream = socket::connect(server, deadline, make).await?;
     if check.kind == CheckKind::Http {
-        get(&mut *stream, &check.path, &host(check, server)).await?;
+        let host = host(check, server);
+        match backend.settings.protocol {
+            BackendProtocol::Http1 => get(&mut *stream, &check.path, &host).await?,
+            BackendProtocol::FastCgi => run(&mut *stream, &check.path, &host).await?,
+        }
     }
     Ok(stream)
 }
@@ -154,6 +159,59 @@ async fn get(stream: &mut dyn ServerStream, path: &str, host: &str) -> Result<()
             Some(100 | 102..=199) => pass_over_head(&mut answer).await?,
             Some(status) => return Err(bad_answer(format!("it answered with status {status}"))),
             None => return Err(bad_answer("what it answered is no HTTP/1 status line")),
+        }
+    }
+}
+
+/// Asks an application to run a path, as PHP-FPM has one for its own answer (`ping.path`), and is content with the same status.
+async fn run(stream: &mut dyn ServerStream, path: &str, host: &str) -> Result<(), Failure> {
+    let (name, query) = path.split_once('?').unwrap_or((path, ""));
+    let mut params = Vec::new();
+    for (param, value) in [
+        ("GATEWAY_INTERFACE", "CGI/1.1"),
+        ("REQUEST_METHOD", "GET"),
+        ("REQUEST_URI", path),
+        ("QUERY_STRING", query),
+        ("SCRIPT_NAME", name),
+        ("SCRIPT_FILENAME", name),
+        ("SERVER_PROTOCOL", "HTTP/1.1"),
+        ("CONTENT_LENGTH", ""),
+        ("HTTP_HOST", host),
+        ("HTTP_USER_AGENT", "kettle"),
+    ] {
+        if !fcgi::pair(&mut params, param.as_bytes(), value.as_bytes()) {
+            return Err(bad_answer("its path is too long for a program"));
+        }
+    }
+    let mut request = Vec::new();
+    fcgi::begin(&mut request, false);
+    fcgi::parameters(&mut request, &params);
+    fcgi::end_input(&mut request);
+    stream.write_all(&request).await?;
+    stream.flush().await?;
+    let (mut records, mut output) = (fcgi::RecordDecoder::default(), Vec::new());
+    let mut answer = stream.take(ANSWER_BYTES_MAX);
+    let mut room = vec![0; 4 * 1_024];
+    loop {
+        let bytes = answer.read(&mut room).await?;
+        if bytes == 0 {
+            return Err(unanswered(io::ErrorKind::UnexpectedEof.into()));
+        }
+        let mut input = room.get(..bytes).unwrap_or_default();
+        while let Some(piece) = records.next(&mut input).map_err(|it| bad_answer(it.to_string()))? {
+            match piece {
+                fcgi::RecordPiece::Output(data) => output.extend_from_slice(data),
+                fcgi::RecordPiece::Errors(_) => {}
+                fcgi::RecordPiece::End(_) => return Err(bad_answer("it ended without a status")),
+            }
+            let head = cgi::parse_head(&output).map_err(|error| bad_answer(error.to_string()))?;
+            match head.map(|head| head.head.status()) {
+                None => {}
+                Some(200..=399) => return Ok(()),
+                Some(status) => {
+                    return Err(bad_answer(format!("it answered with status {status}")));
+                }
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::generation::Generation;
 use super::mime::ContentTypes;
+use super::programs::{ProgramFolders, Programs};
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
 use crate::redirect::tries::Tries;
@@ -36,9 +37,13 @@ pub struct FileRoute {
     pub others: Option<OtherRoutes>,
     /// Files that answer for no path.
     pub denied: Option<DeniedFiles>,
+    /// Files that are run, or that nobody gets.
+    pub programs: Option<Programs>,
+    /// True if requests of any method are looked at: another route or a program may answer.
+    pub takes_all_methods: bool,
     /// The paths that are looked for in place of the one asked for.
     pub tries: Option<Tries>,
-    /// True if a backend answers where no file does.
+    /// True if a backend or a program answers where no file does.
     pub leaves_missing: bool,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
@@ -74,6 +79,8 @@ pub struct SiteRoutes<'s> {
     pub index: Arc<RouteIndex>,
     /// The numbers of the routes of each place. Where there are several, their conditions say which one answers.
     by_place: HashMap<PlaceKey<'s>, Vec<usize>>,
+    /// Where programs are in the whole configuration.
+    programs: Option<&'s ProgramFolders>,
 }
 
 impl<'s> SiteRoutes<'s> {
@@ -86,7 +93,13 @@ impl<'s> SiteRoutes<'s> {
         }
         // A valid configuration has no expressions that are too large.
         let index = Arc::new(RouteIndex::of(&site.routes).unwrap_or_default());
-        Self { site, index, by_place }
+        Self { site, index, by_place, programs: None }
+    }
+
+    /// The same in a configuration with these programs.
+    #[must_use]
+    pub fn with_programs(self, programs: &'s ProgramFolders) -> Self {
+        Self { programs: Some(programs), ..self }
     }
 }
 
@@ -142,6 +155,17 @@ impl FileRoute {
             (false, "") => Dotfiles::WellKnown,
             (false, _) => Dotfiles::Hidden,
         };
+        let programs = Programs::of(route, root, routes.programs);
+        let others = OtherRoutes::beside(routes, route);
+        let mut index = route.index.clone();
+        if let Some(name) = programs.as_ref().and_then(Programs::index_name) {
+            index.retain(|it| it != name);
+            index.insert(0, name.to_owned());
+        }
+        let leads = |path: &str| others.as_ref().is_some_and(|it| it.path_of(path).is_some());
+        let fallback = route.fallback.as_deref().map(|it| it.trim_start_matches('/'));
+        let takes_all_methods = programs.as_ref().is_some_and(|it| it.are_run)
+            || fallback.into_iter().chain(index.iter().map(String::as_str)).any(leads);
         let root = Root::open(root, route.symlinks, dotfiles)?;
         let mut offered = route.precompressed.clone();
         offered.extend(route.compress.iter().filter(|it| !route.precompressed.contains(it)));
@@ -152,11 +176,14 @@ impl FileRoute {
             root: Arc::new(root),
             generation: Generation::of(number),
             is_root_missed: AtomicBool::new(false),
-            index: route.index.clone(),
-            others: OtherRoutes::beside(routes, route),
+            index,
+            others,
             denied: DeniedFiles::of(route),
+            takes_all_methods,
             tries: Tries::of(route),
-            leaves_missing: route.missing == Missing::Backend && route.backend.is_some(),
+            leaves_missing: programs.as_ref().is_some_and(|it| it.missing.is_some())
+                || route.missing == Missing::Backend && route.backend.is_some(),
+            programs,
             fallback: route.fallback.clone(),
             falls_back_for_folders: route.fallback_for_folders,
             fallback_except: DenyPatterns::new(&route.fallback_except),
@@ -189,6 +216,12 @@ impl FileRoute {
             Err(error) => tracing::warn!(?root, %error, "a route's root cannot be opened any more"),
             Ok(()) => tracing::info!(?root, "a route's root is there again"),
         }
+    }
+
+    /// True if an application runs some of its files.
+    #[must_use]
+    pub fn runs_programs(&self) -> bool {
+        self.programs.as_ref().is_some_and(|programs| programs.are_run)
     }
 
     /// What of a path lies below the prefix: nothing, or a slash and more.

@@ -374,12 +374,14 @@ fn look(
 ) -> Result<(Below, LocateOutcome), Errno> {
     let preference = preference.among(&route.codings);
     let (index, others, denied) = (&*route.index, route.others.as_ref(), route.denied.as_ref());
-    let sought = Sought { relative, index, others, denied, preference, purpose };
+    let programs = route.programs.as_ref();
+    let sought = Sought { relative, index, others, denied, programs, preference, purpose };
     let is_sure = |located: &LocateOutcome| {
         matches!(
             located,
             LocateOutcome::File(_)
                 | LocateOutcome::Elsewhere(_)
+                | LocateOutcome::Program { .. }
                 | LocateOutcome::WouldBlock
                 | LocateOutcome::Beyond(_)
         )

@@ -1,6 +1,7 @@
 //! The handler of files: remembered ones at once, others after a look at the file system.
 
 mod objects;
+mod programs;
 mod tries;
 
 use std::cell::{Cell, RefCell};
@@ -37,7 +38,7 @@ use crate::disk::{DiskDeadline, Disks};
 use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
-use crate::request::{Head, Request};
+use crate::request::{Head, Program, Request};
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
 /// The files of a worker. All its connections share them.
@@ -64,6 +65,8 @@ pub enum FileAnswer {
     Response(Response),
     /// The file that answers for a folder is another route's, by this path.
     Elsewhere(String),
+    /// An application runs this.
+    Program(Box<Program>),
     /// No file is there, and a backend answers then.
     Missing,
 }
@@ -168,10 +171,25 @@ impl Files {
         asked: &str,
         request: &Request<'_>,
     ) -> Result<FileAnswer, HttpError> {
-        let head = &*request.head;
-        if let Some(answer) = allow(head.method(), &route.configured, route.answers_options) {
-            return answer.map(FileAnswer::Response);
+        let refused = allow(request.head.method(), &route.configured, route.answers_options);
+        match refused {
+            None => self.look_up(route, target, asked, request).await,
+            Some(refused) if !route.takes_all_methods => refused.map(FileAnswer::Response),
+            Some(refused) => match self.look_up(route, target, asked, request).await? {
+                FileAnswer::Response(_) => refused.map(FileAnswer::Response),
+                other => Ok(other),
+            },
         }
+    }
+
+    async fn look_up(
+        &self,
+        route: &Arc<FileRoute>,
+        target: Target<'_>,
+        asked: &str,
+        request: &Request<'_>,
+    ) -> Result<FileAnswer, HttpError> {
+        let head = &*request.head;
         let below = route.below(target.path).ok_or(404_u16)?;
         if let Some(tries) = &route.tries {
             return self.try_each(route, tries, target, below, request).await;
@@ -184,10 +202,16 @@ impl Files {
                 false => Ok(FileAnswer::Response(add_slash(route, target))),
             };
         };
+        if target.has_encoded_slash && route.leaves_missing {
+            return self.leave_missing(route, head).await;
+        }
         let key = key(route, below, head);
         let (found, root, look) = self.lookup(route, relative, key).await?;
         let response = match found {
             LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
+            LocateOutcome::Program { path, path_info } => {
+                return programs::answer(route, relative, path, path_info);
+            }
             LocateOutcome::File(found) => self.answer(route, key, found, &root, look, head).await,
             // From the path that was asked for its links would lead elsewhere.
             LocateOutcome::SlashMissing if is_rewritten => Err(404.into()),
@@ -199,7 +223,7 @@ impl Files {
                 return self.fall_back(route, head).await;
             }
             LocateOutcome::Directory | LocateOutcome::Refused(404) if route.leaves_missing => {
-                return Ok(FileAnswer::Missing);
+                return self.leave_missing(route, head).await;
             }
             LocateOutcome::Directory => Err(403.into()),
             LocateOutcome::Refused(404) if falls_back() => {
@@ -442,8 +466,7 @@ pub fn allow(
             Some(Ok(Response::new(204, fields.with_own("allow", METHODS), Body::Empty)))
         }
         Method::Options | Method::Other(_) => {
-            let fields = vec![("allow", METHODS.to_owned())];
-            Some(Err(HttpError { status: 405, fields }))
+            Some(Err(HttpError { status: 405, fields: vec![("allow", METHODS.to_owned())] }))
         }
     }
 }

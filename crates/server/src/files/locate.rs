@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::file_route::OtherRoutes;
 use super::marks::Meeting;
 use super::precompressed::CodingPreference;
+use super::programs::{Nature, Programs};
 use super::root::{Reach, Root};
 use crate::disk::DiskDeadline;
 use crate::guard::DeniedFiles;
@@ -30,6 +31,8 @@ pub struct Sought<'s> {
     pub others: Option<&'s OtherRoutes>,
     /// Files that answer for no other path either.
     pub denied: Option<&'s DeniedFiles>,
+    /// Files that are run, or that nobody gets.
+    pub programs: Option<&'s Programs>,
     /// Content codings the client takes and the route offers, best first.
     pub preference: CodingPreference,
     /// What it is looked for.
@@ -45,6 +48,7 @@ impl<'s> Sought<'s> {
             index: &[],
             others: None,
             denied: None,
+            programs: None,
             preference: CodingPreference::NONE,
             purpose: Purpose::Read,
         }
@@ -69,6 +73,18 @@ impl Sought<'_> {
         }
     }
 
+    /// How a file is opened of which its name says so much. What is never sent is never read.
+    fn flags_of(&self, path: &str, reach: Reach) -> OFlags {
+        match self.nature(path) {
+            Nature::File => self.flags(reach),
+            Nature::Program | Nature::Source => OFlags::PATH,
+        }
+    }
+
+    fn nature(&self, path: &str) -> Nature {
+        self.programs.map_or(Nature::File, |programs| programs.nature(path))
+    }
+
     fn is_denied(&self, path: &str) -> bool {
         self.denied.is_some_and(|denied| denied.have_below(path))
     }
@@ -85,6 +101,13 @@ pub enum LocateOutcome {
     Directory,
     /// A directory with an index file for which another route answers, by this path.
     Elsewhere(String),
+    /// A program.
+    Program {
+        /// Its path below the root, without a leading slash.
+        path: String,
+        /// What of the path goes on behind it.
+        path_info: String,
+    },
     /// Nothing that may be served, as a status code says it.
     Refused(u16),
     /// The answer needs a disk; ask again with [`Reach::Device`].
@@ -98,7 +121,7 @@ impl LocateOutcome {
     #[must_use]
     pub fn is_no_file(&self) -> bool {
         match self {
-            Self::File(_) | Self::WouldBlock | Self::Beyond(_) => false,
+            Self::File(_) | Self::Program { .. } | Self::WouldBlock | Self::Beyond(_) => false,
             Self::SlashMissing | Self::Directory | Self::Elsewhere(_) => true,
             // Out of descriptors or a failing disk: the file may well be there again.
             Self::Refused(status) => *status < 500,
@@ -173,10 +196,11 @@ fn is_older(one: &FileStamp, other: &FileStamp) -> bool {
 /// Looks for a file below a root.
 #[must_use]
 pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> LocateOutcome {
-    if !root.allows(sought.relative) {
+    let outcome = if let Some(program) = locate_before_path_info(root, sought, reach).transpose() {
+        program
+    } else if !root.allows(sought.relative) {
         return LocateOutcome::Refused(404);
-    }
-    let outcome = if sought.relative.is_empty() || sought.relative.ends_with('/') {
+    } else if sought.relative.is_empty() || sought.relative.ends_with('/') {
         locate_directory(root, sought, reach)
     } else {
         locate_file(root, sought, reach)
@@ -190,8 +214,68 @@ pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> LocateOutcome {
     })
 }
 
+/// The first program from the left behind which the path goes on, if the route takes such paths and there is one. Where a part of
+/// the path is not there, none that begins with it is.
+fn locate_before_path_info(
+    root: &Root,
+    sought: Sought<'_>,
+    reach: Reach,
+) -> Result<Option<LocateOutcome>, Errno> {
+    let takes = sought.programs.is_some_and(|programs| programs.take_path_info);
+    let slashes = sought.relative.match_indices('/').filter(|_| takes);
+    let parts = slashes.filter_map(|(at, _)| sought.relative.split_at_checked(at));
+    let named = parts.filter(|(path, _)| sought.nature(path) == Nature::Program);
+    for (path, path_info) in named.take(PROGRAM_FOLDERS_MAX) {
+        if !root.allows(path) {
+            return Ok(None);
+        }
+        let fd = match root.open_below(path, OFlags::PATH, reach) {
+            Err(error @ (Errno::AGAIN | Errno::XDEV)) => return Err(error),
+            Err(_) => return Ok(None),
+            Ok(fd) => fd,
+        };
+        match kind_of(&fd)? {
+            FileKind::Directory => {}
+            FileKind::Other => return Ok(None),
+            // Its own route may ask for more.
+            FileKind::Regular(_) if sought.is_denied(path) => {
+                return Ok(Some(LocateOutcome::Refused(403)));
+            }
+            FileKind::Regular(_)
+                if sought.others.is_some_and(|others| others.path_of(path).is_some()) =>
+            {
+                return Ok(Some(LocateOutcome::Refused(404)));
+            }
+            FileKind::Regular(_) => {
+                let (path, path_info) = (path.to_owned(), path_info.to_owned());
+                return Ok(Some(LocateOutcome::Program { path, path_info }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A regular file as its name says: a program, or one that is sent.
+fn of_nature(
+    root: &Root,
+    sought: Sought<'_>,
+    path: &str,
+    fd: OwnedFd,
+    identity: FileStamp,
+    reach: Reach,
+) -> Result<LocateOutcome, Errno> {
+    match sought.nature(path) {
+        Nature::File => best_variant(root, sought, path, fd, identity, reach),
+        Nature::Program => {
+            Ok(LocateOutcome::Program { path: path.to_owned(), path_info: String::new() })
+        }
+        Nature::Source => Ok(LocateOutcome::Refused(404)),
+    }
+}
+
 fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
-    let fd = match root.open_below(sought.relative, sought.flags(reach), reach) {
+    let flags = sought.flags_of(sought.relative, reach);
+    let fd = match root.open_below(sought.relative, flags, reach) {
         // A folder that may be searched and not read is served from below its slash.
         Err(Errno::ACCESS) if root.open_below(sought.relative, FOLDER, reach).is_ok() => {
             return Ok(LocateOutcome::SlashMissing);
@@ -200,7 +284,7 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
     };
     match kind_of(&fd)? {
         FileKind::Regular(identity) => {
-            best_variant(root, sought, sought.relative, fd, identity, reach)
+            of_nature(root, sought, sought.relative, fd, identity, reach)
         }
         FileKind::Directory => Ok(LocateOutcome::SlashMissing),
         FileKind::Other => Ok(LocateOutcome::Refused(404)),
@@ -211,7 +295,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
         let elsewhere = || sought.others.and_then(|others| others.path_of(&path));
-        match root.open_below(&path, sought.flags(reach), reach) {
+        match root.open_below(&path, sought.flags_of(&path, reach), reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {
                     // Its route may ask for more.
@@ -220,7 +304,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
                     }
                     return match sought.is_denied(&path) {
                         true => Ok(LocateOutcome::Refused(403)),
-                        false => best_variant(root, sought, &path, fd, identity, reach),
+                        false => of_nature(root, sought, &path, fd, identity, reach),
                     };
                 }
             }
@@ -312,6 +396,9 @@ pub fn status_of(error: Errno) -> u16 {
         _ => 500,
     }
 }
+
+/// More folders than this, named as programs are, are in no path that anybody means.
+const PROGRAM_FOLDERS_MAX: usize = 16;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 

@@ -164,7 +164,7 @@ async fn ask(
         let (head, sent) = match conversed {
             Ok(answered) => answered,
             Err(PassError::Upstream(error)) if in_flight.retries(outgoing, &error, trace) => {
-                attempts.keep(in_flight.into_slot());
+                in_flight.leave_to(&mut attempts, &error);
                 reuse = Reuse::Nothing;
                 continue;
             }
@@ -185,7 +185,10 @@ async fn ask(
         if let Sent::Concurrent(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
-            let rest = Rest { unsent, has_ended, stored: stored.take() };
+            let stored = stored.take();
+            let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
+            let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
+            let rest = Rest { unsent, has_ended, stored, coding };
             request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;

@@ -44,6 +44,13 @@ impl ProxyRoute {
         let has_no_length = framing == BodyFraming::Chunked;
         match self.buffering {
             RequestBuffering::Refuse if has_no_length => Buffering::Refused,
+            // A program keeps a process busy while its client sends, and knows no body without a length.
+            RequestBuffering::Off | RequestBuffering::Refuse
+                if self.program.is_some() && !has_no_length =>
+            {
+                Buffering::Nothing
+            }
+            _ if self.program.is_some() && !framing.is_empty() => Buffering::Stored,
             // Its calls may be answered while they go on.
             _ if is_grpc(&request.head) || request.head.is_extended_connect() => Buffering::Nothing,
             RequestBuffering::UnknownLength if has_no_length => Buffering::Stored,

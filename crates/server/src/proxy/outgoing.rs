@@ -27,6 +27,9 @@ impl ProxyRoute {
         asks_upgrade: bool,
         is_stored: bool,
     ) -> Option<OutgoingRequest> {
+        if let Some(program) = &self.program {
+            return self.to_program(program, path, request, is_stored);
+        }
         let head = &*request.head;
         if head.connection_options() > CONNECTION_OPTIONS_MAX {
             return None;
@@ -227,13 +230,13 @@ fn in_lower_case(host: &str) -> Cow<'_, str> {
 }
 
 /// Whether a field of a client's is not passed on, because we say it ourselves or because it is none of a client's.
-fn is_ours(name: &[u8]) -> bool {
+pub(super) fn is_ours(name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     is_of_proxies(name) || ["host", "content-length", "expect"].into_iter().any(is)
 }
 
 /// What a request is called, if its client says it; else by us.
-const REQUEST_ID: &str = "x-request-id";
+pub(super) const REQUEST_ID: &str = "x-request-id";
 
 #[cfg(test)]
 mod tests;

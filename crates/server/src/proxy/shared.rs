@@ -7,7 +7,7 @@ use kettle_http::target::{Target, reference};
 
 use super::ProxyRoute;
 use crate::client_address::ClientHost;
-use crate::request::Request;
+use crate::request::{Program, Request};
 use crate::upstream::OutgoingRequest;
 use crate::words::Words;
 
@@ -20,6 +20,8 @@ pub struct SharedTarget {
     path: usize,
     /// Path and query that servers are sent, if they are others.
     sent: Option<String>,
+    /// The path as a program is told it, and the file that was found for it, where servers run programs.
+    program: Option<Box<(String, Option<Program>)>>,
 }
 
 impl SharedTarget {
@@ -72,10 +74,14 @@ impl ProxyRoute {
             }
             None => None,
         };
+        let program = self
+            .program
+            .is_some()
+            .then(|| Box::new((path.to_owned(), request.program.as_deref().cloned())));
         let reference = reference(Target { path, ..target }, raw, self.slash_runs)?;
         let path = self.unsigned(&reference);
         let uri = [scheme.as_str(), "://", host, path].concat();
-        Some(SharedTarget { scheme, path: uri.len() - path.len(), uri, sent })
+        Some(SharedTarget { scheme, path: uri.len() - path.len(), uri, sent, program })
     }
 
     /// The request for it, with these fields and the operator's.
@@ -86,6 +92,10 @@ impl ProxyRoute {
         fields: &[(String, Vec<u8>)],
     ) -> Option<OutgoingRequest> {
         let words = self.shared_words(target);
+        if let (Some(route), Some(asked)) = (&self.program, &target.program) {
+            let asked = (asked.0.as_str(), asked.1.as_ref());
+            return self.to_program_for_all(route, asked, client, fields, &words);
+        }
         let host = words.host(self.host.as_ref())?;
         let mut outgoing = OutgoingRequest::new("GET", target.sent(), &host, client, self.timeout)?;
         let forwarded: [(&str, &[u8]); 2] = [

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
+use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
 use kettle_http::trailers::TrailerFilter;
 use tokio::time::error::Elapsed;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::request::{BodyError, ClientWatch, RequestBody};
 use crate::spool::{SpoolError, Spooled};
-use crate::upstream::{InFlight, UpstreamError};
+use crate::upstream::{BodyCoding, InFlight, UpstreamError};
 
 /// How far a body got.
 pub(super) enum Upload {
@@ -94,11 +94,13 @@ pub(super) async fn upload_stored(
     in_flight: &mut InFlight,
     stored: &mut Spooled,
 ) -> Result<Upload, UploadError> {
+    let coding = in_flight.body_coding(BodyFraming::Length(stored.bytes()));
     let mut sending = Sending { in_flight, unsent: Vec::new(), has_ended: false };
     let mut answer = None;
     while answer.is_none() && !stored.is_at_end() {
         let piece = stored.next().await.map_err(UploadError::Spool)?;
         sending.has_ended = stored.is_at_end();
+        let piece = coding.of_stored(piece, sending.has_ended);
         answer = sending.send_piece(&piece).await?;
     }
     Ok(sending.concluded(answer))
@@ -109,6 +111,9 @@ async fn await_go_on(
     in_flight: &mut InFlight,
     body: &mut RequestBody<'_>,
 ) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
+    if !in_flight.says_go_on() {
+        return Ok(None);
+    }
     let limit = GO_ON_TIME.min(in_flight.timeout() / 2);
     let heads = async {
         loop {
@@ -145,7 +150,7 @@ impl Sending<'_> {
         bytes_max: u64,
         trailers: &TrailerFilter,
     ) -> Result<Option<ResponseHead<Bytes>>, UploadError> {
-        let mut writer = BodyWriter::new(body.framing() == BodyFraming::Chunked);
+        let coding = self.in_flight.body_coding(body.framing());
         let mut was_drained = false;
         loop {
             if was_drained {
@@ -168,23 +173,23 @@ impl Sending<'_> {
             // Before more is sent: what was sent before had time to be taken.
             was_drained = is_probing && self.in_flight.is_drained();
             let Some((data, client)) = data else { break };
-            let answer = if writer.is_chunked() {
-                let mut piece = Vec::with_capacity(data.len() + CHUNK_BYTES_MORE);
-                writer.write_piece(&mut piece, data);
-                self.send(&piece, client).await?
-            } else {
+            let answer = if coding == BodyCoding::AsItIs {
                 self.send(data, client).await?
+            } else {
+                let mut piece = Vec::with_capacity(data.len() + CODING_BYTES_USUAL);
+                coding.write(&mut piece, data);
+                self.send(&piece, client).await?
             };
             if answer.is_some() {
                 return Ok(answer);
             }
         }
         self.has_ended = true;
-        if !writer.is_chunked() {
+        if coding == BodyCoding::AsItIs {
             return Ok(None);
         }
         let mut end = Vec::new();
-        writer.end(&mut end, &trailers.passed_on(body.trailers()));
+        coding.end(&mut end, &trailers.passed_on(body.trailers()));
         self.send(&end, body.client()).await
     }
 
@@ -282,8 +287,8 @@ fn is_success(head: &ResponseHead<Bytes>) -> bool {
     (200..=299).contains(&head.status())
 }
 
-/// Room for what stands around the data of a chunk.
-const CHUNK_BYTES_MORE: usize = 20;
+/// Room for what stands around the data of a piece.
+const CODING_BYTES_USUAL: usize = 20;
 
 /// How long a client that asks first is kept waiting for a server that does not answer that.
 const GO_ON_TIME: Duration = Duration::from_secs(1);

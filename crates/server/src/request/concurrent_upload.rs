@@ -2,13 +2,14 @@
 
 use std::task::{Context, Poll, ready};
 
-use kettle_http::h1::framing::{BodyFraming, BodyReader, BodyWriter};
+use kettle_http::h1::framing::BodyReader;
 use kettle_http::trailers::TrailerFilter;
 use kettle_kernel::bug;
 use kettle_tls::stream::{Stream, StreamError};
 
 use super::{BodyError, RequestBody};
 use crate::spool::Spooled;
+use crate::upstream::BodyCoding;
 
 /// The state of such a body between two looks at it.
 pub(super) struct UploadState {
@@ -21,6 +22,8 @@ pub(super) struct UploadState {
     bytes_max: u64,
     /// The rest, if all of it was stored before.
     stored: Option<Spooled>,
+    /// How the server gets it.
+    coding: BodyCoding,
     /// Which of its trailers the server gets.
     trailers: TrailerFilter,
     /// True if the server's connection may be kept once it has all.
@@ -34,7 +37,6 @@ pub struct ConcurrentUpload<'b> {
     /// For bodies in the framing of HTTP/1.1.
     pub(crate) reader: &'b mut BodyReader,
     total_bytes: &'b mut u64,
-    writer: BodyWriter,
     /// What the client sent and the server took so far, both counted.
     pub moved_bytes: u64,
 }
@@ -59,6 +61,8 @@ pub struct Rest {
     pub has_ended: bool,
     /// What comes behind it, if it does not come from the client.
     pub stored: Option<Spooled>,
+    /// How the server gets it.
+    pub(crate) coding: BodyCoding,
 }
 
 /// The client's side of a connection or a stream, as bodies come from it.
@@ -78,7 +82,7 @@ impl RequestBody<'_> {
     /// From here on the body goes to a server beside its response.
     pub(crate) fn upload_concurrently(
         &mut self,
-        Rest { unsent, has_ended, stored }: Rest,
+        Rest { unsent, has_ended, stored, coding }: Rest,
         bytes_max: u64,
         trailers: TrailerFilter,
         may_keep: bool,
@@ -87,8 +91,16 @@ impl RequestBody<'_> {
         // The client of a stream that gets a response does not wait to be told to go on.
         self.is_awaited &= self.source.stream().is_none();
         let is_flushed = false;
-        let state =
-            UploadState { unsent, is_flushed, has_ended, bytes_max, stored, trailers, may_keep };
+        let state = UploadState {
+            unsent,
+            is_flushed,
+            has_ended,
+            bytes_max,
+            stored,
+            coding,
+            trailers,
+            may_keep,
+        };
         self.upload = Some(Box::new(state));
     }
 
@@ -105,7 +117,7 @@ impl RequestBody<'_> {
         let stream = self.source.connection()?;
         let (state, is_broken) = (&mut self.upload, &mut self.is_broken);
         let (reader, total_bytes) = (&mut self.reader, &mut self.total_bytes);
-        let upload = ConcurrentUpload::new(state, is_broken, reader, total_bytes, self.framing);
+        let upload = ConcurrentUpload::new(state, is_broken, reader, total_bytes);
         Some((stream, upload))
     }
 
@@ -113,7 +125,7 @@ impl RequestBody<'_> {
     pub(crate) fn upload(&mut self) -> Option<ConcurrentUpload<'_>> {
         let (state, is_broken) = (&mut self.upload, &mut self.is_broken);
         let (reader, total_bytes) = (&mut self.reader, &mut self.total_bytes);
-        ConcurrentUpload::new(state, is_broken, reader, total_bytes, self.framing)
+        ConcurrentUpload::new(state, is_broken, reader, total_bytes)
     }
 }
 
@@ -123,12 +135,10 @@ impl<'b> ConcurrentUpload<'b> {
         is_broken: &'b mut bool,
         reader: &'b mut BodyReader,
         total_bytes: &'b mut u64,
-        framing: BodyFraming,
     ) -> Option<Self> {
-        let writer = BodyWriter::new(framing == BodyFraming::Chunked);
         let is_there = state.is_some();
         let moved_bytes = 0;
-        is_there.then_some(Self { state, is_broken, reader, total_bytes, writer, moved_bytes })
+        is_there.then_some(Self { state, is_broken, reader, total_bytes, moved_bytes })
     }
 
     /// True if it is the client that has to send.
@@ -184,7 +194,7 @@ impl<'b> ConcurrentUpload<'b> {
         }
     }
 
-    /// Takes the next piece of a body that was stored. Its length was announced, so it needs no framing.
+    /// Takes the next piece of a body that was stored.
     fn poll_stored(&mut self, context: &mut Context<'_>) -> Option<Poll<Result<(), BodyError>>> {
         let state = self.state.as_deref_mut()?;
         let stored = state.stored.as_mut()?;
@@ -195,7 +205,7 @@ impl<'b> ConcurrentUpload<'b> {
             })?;
             state.has_ended = stored.is_at_end();
             self.moved_bytes += piece.len() as u64;
-            state.unsent = piece;
+            state.unsent = state.coding.of_stored(piece, state.has_ended);
             Ok(())
         }))
     }
@@ -203,7 +213,7 @@ impl<'b> ConcurrentUpload<'b> {
     /// Takes in data, in the framing that the server gets it in.
     pub(crate) fn take(&mut self, data: &[u8]) {
         match self.state.as_deref_mut() {
-            Some(state) => self.writer.write_piece(&mut state.unsent, data),
+            Some(state) => state.coding.write(&mut state.unsent, data),
             None => _ = bug!("pieces are taken in for an upload"),
         }
         self.moved_bytes += data.len() as u64;
@@ -213,7 +223,7 @@ impl<'b> ConcurrentUpload<'b> {
     pub(crate) fn end(&mut self, trailers: &[u8]) {
         if let Some(state) = self.state.as_deref_mut() {
             state.has_ended = true;
-            self.writer.end(&mut state.unsent, &state.trailers.passed_on(trailers));
+            state.coding.end(&mut state.unsent, &state.trailers.passed_on(trailers));
         }
     }
 

@@ -1,5 +1,6 @@
 pub(crate) mod stage;
 
+mod before;
 mod compression;
 mod conditions;
 mod cors;

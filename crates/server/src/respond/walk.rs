@@ -217,12 +217,16 @@ pub(super) async fn respond_slowly<'s>(
         let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
         own.or(guard).inspect(|guard| guard.add_cors(&request.head, response));
     }
-    let is_noted = guard.is_some()
-        || notes.upstream.is_some()
-        || notes.cache.is_some()
-        || notes.refusal.is_some();
+    hold(&mut answer, guard.is_some(), notes, held);
+    Outcome { answer, route, said_by }
+}
+
+/// Gives an answer what the log is told of it, and what is let go of with it.
+fn hold(answer: &mut Answer, is_guarded: bool, notes: LogNotes, held: Held) {
+    let is_noted =
+        is_guarded || notes.upstream.is_some() || notes.cache.is_some() || notes.refusal.is_some();
     let notes = is_noted.then(|| Box::new(notes));
-    match &mut answer {
+    match answer {
         Answer::Response(response) => (response.notes, response.held) = (notes, held),
         Answer::Tunnel(response, upgraded) => {
             response.notes = notes;
@@ -231,7 +235,6 @@ pub(super) async fn respond_slowly<'s>(
         }
         Answer::Nothing(nothing) => nothing.notes = notes,
     }
-    Outcome { answer, route, said_by }
 }
 
 /// What a route tells caches of its responses, or of what it refuses.
@@ -392,7 +395,9 @@ async fn by_handler(
     if let Handler::Files(files_route) = handler {
         // No file has such a path, and none takes anything but these methods.
         let is_of_file = matches!(head.method(), Method::Get | Method::Head);
-        let is_passed_on = route.missing.is_some() && (target.has_encoded_slash || !is_of_file);
+        let is_passed_on = route.missing.is_some()
+            && !files_route.runs_programs()
+            && (target.has_encoded_slash || !is_of_file);
         let ready = match looked.is_done || is_passed_on {
             true => None,
             false => files.ready(files_route, target.path, head),
@@ -406,7 +411,11 @@ async fn by_handler(
             (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
             (FileAnswer::Elsewhere(path), _) => return Ok(Step::Elsewhere(path)),
             (FileAnswer::Missing, Some(missing)) => handler = missing,
-            (FileAnswer::Missing, None) => return Err(404.into()),
+            (FileAnswer::Program(program), Some(missing)) => {
+                request.program = Some(program);
+                handler = missing;
+            }
+            (FileAnswer::Missing | FileAnswer::Program(_), None) => return Err(404.into()),
         }
     }
     Ok(Step::Answer(match handler {

@@ -53,6 +53,8 @@ enum Rest {
     /// None, or what its coding says.
     Coded(BodyReader),
     UntilClose,
+    /// What comes until the server says that the request is over, of which this many bytes were announced.
+    UntilEnd(Option<u64>),
 }
 
 impl InFlight {
@@ -82,6 +84,12 @@ impl UpstreamBody {
         may_keep: bool,
     ) -> Self {
         let (rest, length) = match framing {
+            ResponseFraming::UntilClose if in_flight.origin.says_end() => {
+                (Rest::UntilEnd(None), None)
+            }
+            ResponseFraming::Marked(BodyFraming::Length(bytes)) if in_flight.origin.says_end() => {
+                (Rest::UntilEnd(Some(bytes)), Some(bytes))
+            }
             ResponseFraming::UntilClose => (Rest::UntilClose, None),
             ResponseFraming::Marked(BodyFraming::Length(bytes)) => {
                 (Rest::Length(bytes), Some(bytes))
@@ -112,7 +120,7 @@ impl UpstreamBody {
         let (is_cut, filter, trailers) = (false, None, Vec::new());
         let mut body =
             Self { in_flight, ahead, rest, length, may_keep, persists, is_cut, filter, trailers };
-        if body.rest.is_done() {
+        if body.has_all() {
             body.finish();
         }
         body
@@ -235,7 +243,7 @@ impl UpstreamBody {
             let (coding_bytes, data_bytes) = self.rest.next_piece(received)?;
             in_flight.received.advance(coding_bytes);
             let data = in_flight.received.split_to(data_bytes).freeze();
-            if self.rest.is_done() {
+            if self.has_all() {
                 self.finish();
             }
             if data_bytes > 0 {
@@ -243,7 +251,7 @@ impl UpstreamBody {
             }
             let Some(in_flight) = &mut self.in_flight else { return Poll::Ready(Ok(None)) };
             if ready!(in_flight.poll_receive(context))? == 0 {
-                if !matches!(self.rest, Rest::UntilClose) {
+                if !matches!(self.rest, Rest::UntilClose | Rest::UntilEnd(None)) {
                     return Poll::Ready(Err(ended_early()));
                 }
                 self.finish();
@@ -308,7 +316,7 @@ impl UpstreamBody {
             let left = left_bytes.checked_sub(bytes as u64);
             *left_bytes = left.ok_or_else(|| bug!("no more is taken of a body than is left"))?;
         }
-        if self.rest.is_done() {
+        if self.has_all() {
             self.finish();
         }
         Ok(())
@@ -333,14 +341,31 @@ impl UpstreamBody {
         (self.in_flight, self.is_cut) = (None, true);
     }
 
+    /// True if nothing of the response is still to come.
+    fn has_all(&self) -> bool {
+        match (&self.rest, &self.in_flight) {
+            (Rest::UntilClose, _) => false,
+            (Rest::Length(left_bytes), _) => *left_bytes == 0,
+            (Rest::Coded(reader), _) => reader.is_done(),
+            // The client has all of it. That the program goes on is no matter of the client's.
+            (Rest::UntilEnd(Some(left_bytes)), _) => *left_bytes == 0,
+            (Rest::UntilEnd(None), Some(it)) => it.origin.has_ended() && it.received.is_empty(),
+            (Rest::UntilEnd(None), None) => true,
+        }
+    }
+
     /// The end was read: keeps the connection, or closes it. A server that has not got the whole request is told no end of it.
     fn finish(&mut self) {
         let Some(mut in_flight) = self.in_flight.take() else { return };
         if let (Some(filter), Rest::Coded(reader)) = (&self.filter, &self.rest) {
             self.trailers = filter.passed_on(reader.trailers());
         }
+        if !in_flight.origin.is_over() {
+            let may_keep = self.may_keep && self.persists && in_flight.received.is_empty();
+            return in_flight.see_end(may_keep);
+        }
         // What came behind the response is no answer to anything.
-        let persists = self.persists && in_flight.received.is_empty();
+        let persists = self.persists && in_flight.received.is_empty() && in_flight.origin.is_over();
         match self.may_keep && !in_flight.is_cut {
             true if persists && !in_flight.link.must_close() => {
                 in_flight.lease.keep(in_flight.link);
@@ -355,8 +380,8 @@ impl Rest {
     /// How much of what came is coding, and how much behind that is data.
     fn next_piece(&mut self, received: &[u8]) -> Result<(usize, usize), UpstreamError> {
         match self {
-            Self::UntilClose => Ok((0, received.len())),
-            Self::Length(left_bytes) => {
+            Self::UntilClose | Self::UntilEnd(None) => Ok((0, received.len())),
+            Self::Length(left_bytes) | Self::UntilEnd(Some(left_bytes)) => {
                 let bytes = usize::try_from(*left_bytes).unwrap_or(usize::MAX).min(received.len());
                 *left_bytes -= bytes as u64;
                 Ok((0, bytes))
@@ -365,14 +390,6 @@ impl Rest {
                 let piece = reader.next_piece(received).map_err(ResponseError::from)?;
                 Ok((piece.coding_bytes, piece.data_bytes))
             }
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        match self {
-            Self::UntilClose => false,
-            Self::Length(left_bytes) => *left_bytes == 0,
-            Self::Coded(reader) => reader.is_done(),
         }
     }
 }

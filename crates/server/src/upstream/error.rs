@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use kettle_http::fcgi::RecordError;
 use kettle_http::h1::response::ResponseError;
 use kettle_kernel::bug::Bug;
 use kettle_tls::stream::StreamError;
@@ -22,6 +23,12 @@ pub enum UpstreamError {
     Stopping,
     /// What came is no response, or not one whose end is beyond doubt.
     Malformed(ResponseError),
+    /// What came are no records of FastCGI.
+    Records(RecordError),
+    /// The application has no process or connection for the request.
+    Overloaded,
+    /// The application ended the request without answering it, because it is no responder or in the middle of its answer.
+    NotAnswered,
     /// The server changed to a protocol that nobody had asked it for.
     UnaskedUpgrade,
     /// The server did not change to the protocol that it was asked for, and called that a success.
@@ -45,7 +52,7 @@ impl UpstreamError {
                 Outcome::TimedOut => 504,
                 _ => 502,
             },
-            Self::Connect(_) => 503,
+            Self::Connect(_) | Self::Overloaded => 503,
             Self::TimedOut | Self::Stopping => 504,
             _ => 502,
         }
@@ -60,6 +67,9 @@ impl UpstreamError {
             Self::TimedOut => "timeout",
             Self::Stopping => "stopping",
             Self::Malformed(error) => error.reason(),
+            Self::Records(_) => "malformed",
+            Self::Overloaded => "overloaded",
+            Self::NotAnswered => "not_answered",
             Self::UnaskedUpgrade => "unasked_upgrade",
             Self::NotUpgraded => "not_upgraded",
             Self::TooManyInterim => "too_many_interim",
@@ -84,6 +94,11 @@ impl fmt::Display for UpstreamError {
             Self::TimedOut => formatter.write_str("the server sent or took nothing for `timeout`"),
             Self::Stopping => formatter.write_str("kettle stops"),
             Self::Malformed(error) => write!(formatter, "the server sent a {error}"),
+            Self::Records(error) => write!(formatter, "the application sent {error}"),
+            Self::Overloaded => formatter.write_str("the application says that it is overloaded"),
+            Self::NotAnswered => {
+                formatter.write_str("the application ended the request without answering it")
+            }
             Self::UnaskedUpgrade => {
                 formatter.write_str("the server changed to a protocol that was not asked for")
             }

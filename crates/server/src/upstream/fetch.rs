@@ -46,7 +46,7 @@ async fn try_fetch(
                 return in_flight.answer(head, request.is_head(), true);
             }
             Err(error) if in_flight.retries(request, &error, trace) => {
-                attempts.keep(in_flight.into_slot());
+                in_flight.leave_to(&mut attempts, &error);
                 reuse = Reuse::Nothing;
             }
             Err(error) => return Err(error),

@@ -10,14 +10,17 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use kettle_http::h1::response::{ParseResponse, ResponseHead, ResponseProgress};
+use kettle_http::h1::framing::BodyFraming;
+use kettle_http::h1::response::ResponseHead;
 use kettle_kernel::bug;
 use kettle_tls::buffers;
 use kettle_tls::stream::Stream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::tls_failure;
+use super::origin::{BodyCoding, Origin};
 use super::pool::{Lease, LinkKey};
 use super::{
     CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Reuse, Trace, Upstream, UpstreamError,
@@ -31,7 +34,7 @@ pub struct InFlight {
     pub(super) received: BytesMut,
     pub(super) lease: Lease,
     pub(super) timeout: Duration,
-    progress: ResponseProgress,
+    pub(super) origin: Origin,
     /// Since when there was a connection for it, over which it is sent at once.
     started: Instant,
     is_reused: bool,
@@ -120,7 +123,7 @@ impl InFlight {
             received: BytesMut::new(),
             lease: Lease { pool: Rc::clone(pool), destination, backend, slot, count },
             timeout: Duration::MAX,
-            progress: ResponseProgress::default(),
+            origin: Origin::of(upstream.backend.settings.protocol),
             started,
             is_reused,
             is_cut: false,
@@ -134,8 +137,12 @@ impl InFlight {
     /// # Errors
     /// [`UpstreamError`].
     pub async fn send_head(&mut self, request: &OutgoingRequest) -> Result<(), UpstreamError> {
+        if request.protocol() != self.lease.backend.settings.protocol {
+            return Err(bug!("a request is written for the protocol of its backend").into());
+        }
         self.timeout = request.timeout;
-        let (deadline, mut left) = (self.started + self.timeout, request.head());
+        let (deadline, head) = (self.started + self.timeout, request.head());
+        let mut left = &*head;
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
         let sent = timeout_at(deadline, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
         let Err(UpstreamError::Ended(error)) = sent else { return sent };
@@ -143,7 +150,7 @@ impl InFlight {
         let answer = poll_fn(|context| self.poll_receive(context));
         match timeout(request.timeout, answer).await {
             Ok(Ok(1..)) => Ok(()),
-            Ok(Err(why)) => Err(why.into()),
+            Ok(Err(why)) => Err(why),
             Ok(Ok(0)) | Err(_) => Err(error.into()),
         }
     }
@@ -187,31 +194,17 @@ impl InFlight {
         context: &mut Context<'_>,
     ) -> Poll<Result<ResponseHead<Bytes>, UpstreamError>> {
         loop {
-            let parsed = match self.progress.parse(&self.received)? {
-                ParseResponse::Complete { head, bytes } => Some((head.moved_to(()), bytes)),
-                ParseResponse::Partial => None,
-            };
-            if let Some((head, bytes)) = parsed {
-                let head = head.moved_to(self.take_front(bytes));
+            if let Some(head) = self.origin.next_head(&mut self.received)? {
                 self.check(&head)?;
                 return Poll::Ready(Ok(head));
             }
             if ready!(self.poll_receive(context))? == 0 {
+                if self.origin.says_end() {
+                    return Poll::Ready(Err(UpstreamError::NotAnswered));
+                }
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
             }
         }
-    }
-
-    /// Takes a head out of what was received. A large one goes with its memory, once it is passed on: what came behind it may have
-    /// to wait long.
-    fn take_front(&mut self, bytes: usize) -> Bytes {
-        if bytes <= SMALL_HEAD_BYTES {
-            return self.received.split_to(bytes).freeze();
-        }
-        let rest = BytesMut::from(self.received.split_at(bytes).1);
-        let mut head = std::mem::replace(&mut self.received, rest);
-        head.truncate(bytes);
-        head.freeze()
     }
 
     /// What passes a head on does work for each option of `Connection` and each field, and somebody waits through all interim
@@ -239,11 +232,15 @@ impl InFlight {
     /// Receives more of what is behind the last head; nothing is the end.
     ///
     /// # Errors
-    /// What the connection says.
-    pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let received = match self.answered {
-            None => self.poll_receive_first(context),
-            Some(_) => {
+    /// [`UpstreamError`].
+    pub(crate) fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<usize, UpstreamError>> {
+        let received = match (&self.origin, self.answered) {
+            (Origin::FastCgi(_), _) => return self.poll_receive_records(context),
+            (Origin::Http1(_), None) => self.poll_receive_first(context),
+            (Origin::Http1(_), Some(_)) => {
                 self.received.reserve(RECEIVE_BYTES);
                 pin!(self.link.read_buf(&mut self.received)).poll(context)
             }
@@ -257,7 +254,38 @@ impl InFlight {
             Poll::Pending if self.received.is_empty() => self.received = BytesMut::new(),
             _ => {}
         }
-        received
+        received.map_err(UpstreamError::from)
+    }
+
+    /// Receives records until one has a part of the response. The end of the connection is never the end of a response.
+    fn poll_receive_records(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<usize, UpstreamError>> {
+        let before = self.received.len();
+        loop {
+            let Origin::FastCgi(application) = &mut self.origin else {
+                return Poll::Ready(Err(bug!("records come from an application").into()));
+            };
+            if self.received.len() > before || application.has_ended() {
+                return Poll::Ready(Ok(self.received.len() - before));
+            }
+            let mut buffer = buffers::take(RECEIVE_BYTES);
+            let mut read = ReadBuf::new(&mut buffer);
+            let polled = Pin::new(&mut self.link).poll_read(context, &mut read);
+            let taken = match &polled {
+                Poll::Ready(Ok(())) if !read.filled().is_empty() => {
+                    self.answered.get_or_insert_with(Instant::now);
+                    let whom = (&*self.lease.backend, &**self.lease.slot.server());
+                    application.take(read.filled(), &mut self.received, whom)
+                }
+                Poll::Ready(Ok(())) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                _ => Ok(()),
+            };
+            buffers::give(buffer);
+            ready!(polled)?;
+            taken?;
+        }
     }
 
     /// What comes first is short, most often, and copied out of memory that the worker has at hand.
@@ -292,9 +320,20 @@ impl InFlight {
         self.timeout
     }
 
+    /// True if its server says 100 when it wants the body of a request.
+    pub(crate) fn says_go_on(&self) -> bool {
+        self.origin.says_go_on()
+    }
+
+    /// How the body of its request goes, if it is announced with this framing.
+    pub(crate) fn body_coding(&self, framing: BodyFraming) -> BodyCoding {
+        self.origin.body_coding(framing)
+    }
+
     /// Whether a request that failed so is to be sent again, on a new connection, and counts it if so: the server had closed
     /// the connection before it can have seen the request, since it had served one before and nothing came back. A new
     /// connection never fails so, and nothing is sent a third time. What may not be repeated takes a new one from then on.
+    /// An application that says itself that it took no notice of a request is followed by the next server.
     #[must_use]
     pub fn retries(
         &self,
@@ -307,7 +346,8 @@ impl InFlight {
         if is_stale {
             self.lease.slot.server().state.kept_died(Instant::now());
         }
-        let is_repeated = is_stale && request.is_repeatable();
+        let is_refused = matches!(error, UpstreamError::Overloaded);
+        let is_repeated = (is_stale || is_refused) && request.is_repeatable();
         if is_repeated {
             self.lease.backend.upstream_retried();
             trace.retries += 1;
@@ -315,9 +355,39 @@ impl InFlight {
         is_repeated
     }
 
-    /// The slot on its server, for a request that is sent again.
-    pub(crate) fn into_slot(self) -> Slot {
-        self.lease.slot
+    /// Waits for the end of a request whose response is over, while the program that answers it goes on; it has its slot for as long.
+    /// Keeps the connection then, if `may_keep`. A program that has more to say is left.
+    pub(super) fn see_end(mut self, may_keep: bool) {
+        if self.origin.has_ended() {
+            return;
+        }
+        spawn_local(async move {
+            let (limit, mut left_bytes) = (self.timeout, UNWANTED_BYTES_MAX);
+            let rest = poll_fn(|context| {
+                loop {
+                    self.received.clear();
+                    match ready!(self.poll_receive(context)) {
+                        Ok(1..) if left_bytes == 0 => return Poll::Ready(false),
+                        Ok(bytes @ 1..) => left_bytes = left_bytes.saturating_sub(bytes),
+                        ended => return Poll::Ready(ended.is_ok()),
+                    }
+                }
+            });
+            let has_ended = timeout(limit, rest).await.unwrap_or(false);
+            let is_quiet = left_bytes == UNWANTED_BYTES_MAX && self.origin.is_over();
+            if has_ended && is_quiet && may_keep && !self.is_cut {
+                self.lease.keep(self.link);
+            }
+        });
+    }
+
+    /// Leaves the request to the next of its `attempts`, to be sent again: to the same server, or to another one if this one has
+    /// refused it.
+    pub(crate) fn leave_to(self, attempts: &mut Attempts, error: &UpstreamError) {
+        match error {
+            UpstreamError::Overloaded => attempts.pass_over(self.lease.slot),
+            _ => attempts.keep(self.lease.slot),
+        }
     }
 
     /// Notes what came back, and when.
@@ -347,11 +417,11 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
     }
 }
 
+/// Bytes that a program may send behind the end of its response before it is left.
+const UNWANTED_BYTES_MAX: usize = 64 * 1_024;
+
 /// Interim responses before a final one.
 const INTERIM_MAX: usize = 32;
-
-/// What stays in the memory that it was received into.
-const SMALL_HEAD_BYTES: usize = 4 * 1_024;
 
 /// What one read takes in: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;

@@ -1,17 +1,23 @@
-//! A request to a server, written by us from parsed parts: a request line, one `host`, one framing.
+//! A request to a server, written by us from parsed parts: a request line, one `host`, one framing; or the parameters of a program.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::client_address::ClientHost;
 
+use kettle_config::BackendProtocol;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::write::{write_content_length, write_field, write_field_with};
+use kettle_http::{cgi, fcgi};
 
 /// A request's head on its way to a server.
 #[derive(Clone, Debug)]
 pub struct OutgoingRequest {
-    /// With the empty line at its end.
+    /// What its form says.
     bytes: Vec<u8>,
+    form: Form,
+    /// True if something that it was to say to a program could not be said.
+    is_short: bool,
     is_head: bool,
     is_idempotent: bool,
     /// True if its method gives content a meaning, so that servers are told of none, too (RFC 9110 §8.6).
@@ -22,6 +28,20 @@ pub struct OutgoingRequest {
     pub client: ClientHost,
     /// How long the server may send nothing, and take nothing.
     pub timeout: Duration,
+}
+
+/// How a head is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The head of HTTP/1.1, with the empty line at its end.
+    Http1,
+    /// Parameters of FastCGI.
+    FastCgi {
+        /// True if the application is not to close the connection.
+        keeps_connection: bool,
+        /// True if a body follows.
+        has_body: bool,
+    },
 }
 
 /// Which kept connections a request may take.
@@ -46,9 +66,11 @@ impl OutgoingRequest {
         client: ClientHost,
         timeout: Duration,
     ) -> Option<Self> {
-        let is_visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        let is_method = !method.is_empty() && is_visible(method);
-        if !is_method || !target.starts_with('/') || !is_visible(target) || !is_visible(host) {
+        if !is_method(method)
+            || !target.starts_with('/')
+            || !is_visible(target)
+            || !is_visible(host)
+        {
             return None;
         }
         let mut bytes = Vec::with_capacity(HEAD_BYTES_USUAL);
@@ -57,21 +79,94 @@ impl OutgoingRequest {
         }
         write_field(&mut bytes, "host", host.as_bytes());
         bytes.extend_from_slice(END);
+        Some(Self::of(Form::Http1, bytes, method, client, timeout))
+    }
+
+    /// A request without a body for a program, which knows no target but by its parameters. `None` if the method or the host is none.
+    #[must_use]
+    pub fn to_program(
+        method: &str,
+        host: Option<&str>,
+        keeps_connection: bool,
+        client: ClientHost,
+        timeout: Duration,
+    ) -> Option<Self> {
+        if !is_method(method) || !host.is_none_or(is_visible) {
+            return None;
+        }
+        let form = Form::FastCgi { keeps_connection, has_body: false };
+        let bytes = Vec::with_capacity(PARAMETER_BYTES_USUAL);
+        let mut outgoing = Self::of(form, bytes, method, client, timeout);
+        outgoing.parameter("REQUEST_METHOD", method);
+        if let Some(host) = host {
+            outgoing.field("host", host);
+        }
+        Some(outgoing)
+    }
+
+    fn of(form: Form, bytes: Vec<u8>, method: &str, client: ClientHost, timeout: Duration) -> Self {
         let is_idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
         let says_no_content = matches!(method, "POST" | "PUT" | "PATCH");
         let is_head = method == "HEAD";
         let is_doubtful = false;
-        Some(Self { bytes, is_head, is_idempotent, says_no_content, is_doubtful, client, timeout })
+        Self {
+            bytes,
+            form,
+            is_short: false,
+            is_head,
+            is_idempotent,
+            says_no_content,
+            is_doubtful,
+            client,
+            timeout,
+        }
     }
 
     /// Adds a field. One whose name or value could not stand in a message is left out.
     pub fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.write(|bytes| write_field(bytes, name, value.as_ref()));
+        match self.form {
+            Form::Http1 => self.write(|bytes| write_field(bytes, name, value.as_ref())),
+            Form::FastCgi { .. } => {
+                self.is_short |= !fcgi::pair(
+                    &mut self.bytes,
+                    &cgi::parameter_name(name.as_ref()),
+                    value.as_ref(),
+                );
+            }
+        }
     }
 
     /// The same for a value that is written piece by piece.
     pub fn field_with(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
-        self.write(|bytes| write_field_with(bytes, name, value));
+        match self.form {
+            Form::Http1 => self.write(|bytes| write_field_with(bytes, name, value)),
+            Form::FastCgi { .. } => {
+                let mut text = Vec::new();
+                value(&mut text);
+                self.field(name, text);
+            }
+        }
+    }
+
+    /// Adds a parameter that is no field. HTTP/1.1 has none.
+    pub fn parameter(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        if let Form::FastCgi { .. } = self.form {
+            self.is_short |= !fcgi::pair(&mut self.bytes, name.as_bytes(), value.as_ref());
+        }
+    }
+
+    /// Itself; `None` if a program would not be told all of it: a value has a control character, or is too long.
+    #[must_use]
+    pub fn if_sound(self) -> Option<Self> {
+        (!self.is_short).then_some(self)
+    }
+
+    /// What it is written for.
+    pub(crate) fn protocol(&self) -> BackendProtocol {
+        match self.form {
+            Form::Http1 => BackendProtocol::Http1,
+            Form::FastCgi { .. } => BackendProtocol::FastCgi,
+        }
     }
 
     /// Writes in front of the empty line.
@@ -81,8 +176,28 @@ impl OutgoingRequest {
         self.bytes.extend_from_slice(END);
     }
 
-    /// Announces a body, which the sender of the request sends behind it.
+    /// Announces a body, which the sender of the request sends behind it. Programs know none without a length.
     pub fn announce_body(&mut self, framing: BodyFraming) {
+        if let Form::FastCgi { has_body, .. } = &mut self.form {
+            *has_body = !framing.is_empty();
+            match framing {
+                BodyFraming::Length(length) => {
+                    let mut digits = itoa::Buffer::new();
+                    let length = digits.format(length);
+                    self.parameter(CONTENT_LENGTH, length);
+                    self.field("content-length", length);
+                }
+                // As nginx does.
+                BodyFraming::None | BodyFraming::Chunked => self.parameter(CONTENT_LENGTH, ""),
+            }
+        } else {
+            self.announce_http_body(framing);
+        }
+        // What was given away once may not be there a second time.
+        self.is_idempotent &= framing.is_empty();
+    }
+
+    fn announce_http_body(&mut self, framing: BodyFraming) {
         match framing {
             BodyFraming::None if self.says_no_content => {
                 self.write(|bytes| write_content_length(bytes, 0));
@@ -91,8 +206,6 @@ impl OutgoingRequest {
             BodyFraming::Length(length) => self.write(|bytes| write_content_length(bytes, length)),
             BodyFraming::Chunked => self.field("transfer-encoding", "chunked"),
         }
-        // What was given away once may not be there a second time.
-        self.is_idempotent &= framing.is_empty();
     }
 
     /// Whether its response has no body, whatever it announces.
@@ -110,10 +223,27 @@ impl OutgoingRequest {
         if self.is_idempotent { Reuse::Any } else { Reuse::OfSteady }
     }
 
-    /// The bytes of the whole head.
-    pub(crate) fn head(&self) -> &[u8] {
-        &self.bytes
+    /// The bytes of the whole head; of a program's, of all that comes before its body.
+    pub(crate) fn head(&self) -> Cow<'_, [u8]> {
+        let Form::FastCgi { keeps_connection, has_body } = self.form else {
+            return Cow::Borrowed(&self.bytes);
+        };
+        let mut head = Vec::with_capacity(self.bytes.len() + RECORD_BYTES_USUAL);
+        fcgi::begin(&mut head, keeps_connection);
+        fcgi::parameters(&mut head, &self.bytes);
+        if !has_body {
+            fcgi::end_input(&mut head);
+        }
+        Cow::Owned(head)
     }
+}
+
+fn is_visible(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn is_method(method: &str) -> bool {
+    !method.is_empty() && is_visible(method)
 }
 
 /// Whether a value of `Authorization` or `WWW-Authenticate` names a scheme by which servers take all that comes over a connection
@@ -135,8 +265,15 @@ pub(crate) const CONNECTION_OPTIONS_MAX: usize = 32;
 /// The empty line that ends a head.
 const END: &[u8] = b"\r\n";
 
-/// Room that most heads find enough.
+/// The parameter that says how long a body is; servers of HTTP/1.1 have a field for it.
+const CONTENT_LENGTH: &str = "CONTENT_LENGTH";
+
+/// Room that most heads find enough,
 const HEAD_BYTES_USUAL: usize = 1_024;
+/// and what a program is told,
+const PARAMETER_BYTES_USUAL: usize = 2_048;
+/// and what stands around that.
+const RECORD_BYTES_USUAL: usize = 64;
 
 #[cfg(test)]
 mod tests;

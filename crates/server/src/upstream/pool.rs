@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_config::ServerAddress;
+use kettle_config::{BackendProtocol, ServerAddress};
 use kettle_kernel::bug;
 use kettle_tls::connector::Connector;
 use tokio::sync::Notify;
@@ -57,6 +57,8 @@ impl Drop for SharedRequest {
 pub(super) struct LinkKey {
     server: Arc<ServerState>,
     connectors: Option<Arc<[Connector]>>,
+    /// What it is spoken to in.
+    protocol: BackendProtocol,
     /// Of a connection whose server has a name.
     peer: Option<PeerAddress>,
 }
@@ -86,7 +88,8 @@ impl LinkKey {
         let has_name = matches!(server.address, ServerAddress::Name(..));
         let peer = if has_name { link.peer_address() } else { None };
         let (server, connectors) = (Arc::clone(&server.state), upstream.connectors.clone());
-        Self { server, connectors, peer: peer.map(PeerAddress::from) }
+        let protocol = upstream.backend.settings.protocol;
+        Self { server, connectors, protocol, peer: peer.map(PeerAddress::from) }
     }
 
     fn leads_there_still(&mut self) -> bool {
@@ -100,7 +103,8 @@ impl LinkKey {
     /// Whether requests to this backend may take the connection.
     fn is_of(&self, upstream: &Upstream) -> bool {
         let mut servers = upstream.backend.servers.iter();
-        self.goes_by(upstream.connectors.as_ref())
+        self.protocol == upstream.backend.settings.protocol
+            && self.goes_by(upstream.connectors.as_ref())
             && servers.any(|server| Arc::ptr_eq(&self.server, &server.state))
     }
 
@@ -148,7 +152,11 @@ impl Pool {
     pub(super) fn successor(&self, upstream: &Upstream) -> Option<Arc<Upstream>> {
         let upstreams = self.upstreams.borrow();
         let next = upstreams.as_ref()?.find(&upstream.backend.name)?;
-        next.backend.is_successor_of(&upstream.backend).then(|| Arc::clone(next))
+        let (own, other) = (&upstream.backend, &next.backend);
+        // A request is written for one protocol.
+        let is_next =
+            other.is_successor_of(own) && own.settings.protocol == other.settings.protocol;
+        is_next.then(|| Arc::clone(next))
     }
 
     /// Begins a request whose response is for several clients.
@@ -219,7 +227,8 @@ impl Pool {
     /// them, and needs no new ones.
     pub(super) fn give(&self, mut link: Link, destination: LinkKey, backend: &Arc<Backend>) {
         let in_force = self.in_force(&destination, backend).filter(|_| !self.is_draining.get());
-        let Some(backend) = in_force.filter(|backend| backend.settings.keep_alive > 0) else {
+        let Some(backend) = in_force.filter(|backend| backend.settings.connections_kept() > 0)
+        else {
             return link.say_goodbye();
         };
         let (settings, now) = (&backend.settings, Instant::now());
@@ -227,11 +236,11 @@ impl Pool {
         let mut idle = self.idle.borrow_mut();
         let kept = idle.entry(destination.place()).or_default();
         kept.push_back(Idle { link, destination, until, _count: count });
-        let beyond = kept.len().checked_sub(settings.keep_alive + 1);
+        let beyond = kept.len().checked_sub(settings.connections_kept() + 1);
         if let Some(beyond) = beyond.and_then(|at| kept.get_mut(at)) {
             beyond.until = beyond.until.min(now + BURST_STAYS);
         }
-        if kept.len() > settings.keep_alive.saturating_mul(BURST_FACTOR)
+        if kept.len() > settings.connections_kept().saturating_mul(BURST_FACTOR)
             && let Some(mut oldest) = kept.pop_front()
         {
             oldest.link.say_goodbye();

@@ -14,6 +14,7 @@ const BOTH: &[&str] = &[
     "error_pages",
     "internal",
     "missing",
+    "fastcgi",
     "strip_prefix",
     "respond",
     "backend",

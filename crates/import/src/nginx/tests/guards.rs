@@ -56,7 +56,7 @@ fn nothing_becomes_looser() {
         ("location = /open { deny all; }", "/open/* =/open:403 /"),
         ("location = /there/ { deny all; }", "/open/* =/there/:403 /"),
         ("location = /other { return 404; }", "/open/* =/other:404 /"),
-        ("location ~ \\.php$ { fastcgi_pass a; }", "/open/* ~\\.php$! /"),
+        ("location ~ \\.php$ { scgi_pass a; }", "/open/* ~\\.php$! /"),
         ("location ~ ^/x { auth_basic x; }", "/open/* ~^/x! /"),
         ("location ~ \\.x$ { deny 1.2.3.4; }", "/open/* ~\\.x$? /"),
         ("location ~ \\.x$ { auth_basic x; auth_basic_user_file users; }", "/open/* ~\\.x$? /"),
@@ -160,7 +160,7 @@ fn no_neighbour_becomes_looser() {
             "/open/* /there/* / @=/.named/a!",
         ),
         (
-            "location /there/ { try_files $uri @a; } location @a { fastcgi_pass a; }",
+            "location /there/ { try_files $uri @a; } location @a { scgi_pass a; }",
             "/open/* /there/* / @=/.named/a!",
         ),
         (
@@ -168,7 +168,7 @@ fn no_neighbour_becomes_looser() {
             "/open/* /there/* / @=/.named/closed!",
         ),
         (
-            "location /there/ { try_files $uri /x.php?$args; } location ~ \\.php$ { fastcgi_pass a; }",
+            "location /there/ { try_files $uri /x.php?$args; } location ~ \\.php$ { scgi_pass a; }",
             "/open/* /there/* ~\\.php$! /",
         ),
         ("location /there/ { alias /srv/; try_files $uri /x.php?a=$uri; }", "/open/* /there/*! /"),
@@ -176,7 +176,7 @@ fn no_neighbour_becomes_looser() {
             "location /there/ { error_page 404 = @a; } location @a { proxy_pass http://a; }",
             "/open/* /there/*! /",
         ),
-        ("error_page 404 = @a; location @a { fastcgi_pass a; }", "/open/*! /!"),
+        ("error_page 404 = @a; location @a { scgi_pass a; }", "/open/*! /!"),
         // Names with a dot are not all that is meant.
         ("location ~ /\\.git|/there/ { deny all; }", "/open/* ~/\\.git|/there/:403 /"),
         ("location ~ (/\\.|\\.bak$) { deny all; }", "/open/* ~(/\\.|\\.bak$):403 /"),

@@ -15,13 +15,13 @@ use crate::nginx::variables::{Part, parts};
 use crate::offer::list;
 
 /// Where the files of a place lie.
-struct Root<'t> {
-    folder: PathBuf,
-    directive: &'t Directive,
+pub(super) struct Root<'t> {
+    pub(super) folder: PathBuf,
+    pub(super) directive: &'t Directive,
     /// The path below the folder, where a request says a part of it.
-    path: Option<String>,
+    pub(super) path: Option<String>,
     /// True if the prefix of the place is no part of the path there.
-    strips: bool,
+    pub(super) strips: bool,
 }
 
 /// What a `try_files` looks for.
@@ -80,7 +80,10 @@ impl Writer<'_> {
         if let Some(tries) = &tries
             && let Some((scope, pass)) = &tries.backend
         {
-            let passed = self.pass(scope, pass, route.clone(), spot)?;
+            let passed = match pass.name.as_str() {
+                "fastcgi_pass" => self.fastcgi(scope, pass, route.clone(), spot)?,
+                _ => self.pass(scope, pass, route.clone(), spot)?,
+            };
             route.settings = passed.settings;
             backend = Some(passed.answer);
         }
@@ -101,6 +104,7 @@ impl Writer<'_> {
         }
         route.answer = match backend {
             Some(Answer::Backend(backend)) => Answer::Files(folder, Some(backend)),
+            Some(Answer::Programs(None, backend)) => Answer::Programs(Some(folder), backend),
             _ => Answer::Files(folder, None),
         };
         route.origin = place.clone();
@@ -248,7 +252,7 @@ impl Writer<'_> {
         let pass = named.inner().iter().find(|it| it.name.ends_with("_pass"));
         let Some(pass) = pass else { return Ok(None) };
         let decides = ["if", "return", "rewrite", "set", "try_files", "limit_except"];
-        let is_plain = pass.name == "proxy_pass"
+        let is_plain = (pass.name == "proxy_pass" || has_one_program(&inner, pass))
             && !named.inner().iter().any(|it| decides.contains(&&*it.name))
             && location::guarded(&inner).is_none();
         let said = |scope: &Scope<'_>| {
@@ -264,6 +268,16 @@ impl Writer<'_> {
 fn returned_status(status: &str) -> Option<Answer> {
     let status: u16 = status.parse().ok().filter(|it| (200..600).contains(it))?;
     Some(Answer::Text(format!("{{ status = {status} }}")))
+}
+
+/// True if what is asked is one program, whatever the path.
+fn has_one_program(scope: &Scope<'_>, pass: &Directive) -> bool {
+    let mut params = scope.all("fastcgi_param").into_iter();
+    let script = params.rfind(|it| it.word(0) == "SCRIPT_FILENAME");
+    let is_asked = |value: &str| {
+        ["$fastcgi_script_name", "$uri", "$request_filename"].iter().any(|it| value.contains(it))
+    };
+    pass.name == "fastcgi_pass" && script.is_some_and(|it| !is_asked(it.word(1)))
 }
 
 /// A path that is tried; nothing where a request would say more of it than kettle lets it.
@@ -282,7 +296,10 @@ fn path_of(word: &str, spot: &Spot<'_>) -> Option<String> {
 }
 
 /// The folder that a route looks into; nothing where nobody names one.
-fn root_of<'t>(spot: &Spot<'t>, scope: &Scope<'t>) -> Result<Option<Root<'t>>, Shut<'t>> {
+pub(super) fn root_of<'t>(
+    spot: &Spot<'t>,
+    scope: &Scope<'t>,
+) -> Result<Option<Root<'t>>, Shut<'t>> {
     let Some(directive) = scope.any_of(&["root", "alias"]).first().copied() else {
         return Ok(None);
     };

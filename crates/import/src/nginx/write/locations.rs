@@ -188,6 +188,9 @@ impl Writer<'_> {
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
             return self.pass(scope, directive, route, spot);
         }
+        if let Some(directive) = own.clone().find(|it| it.name == "fastcgi_pass") {
+            return self.fastcgi(scope, directive, route, spot);
+        }
         self.files(scope, route, spot)
     }
 

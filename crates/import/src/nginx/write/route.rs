@@ -39,6 +39,8 @@ pub(super) enum Answer {
     /// A folder, and the backend for what is not in it.
     Files(PathBuf, Option<String>),
     Backend(String),
+    /// Programs that a backend runs: files of this folder, or others.
+    Programs(Option<PathBuf>, String),
     /// A table in braces.
     Text(String),
     /// Nobody is let in: what nginx has there was not carried over.
@@ -164,6 +166,12 @@ impl Route {
                 }
             }
             Answer::Backend(backend) => text.set("backend", quoted(backend), origin),
+            Answer::Programs(files, backend) => {
+                if let Some(files) = files {
+                    text.set("root", quoted(&files.display().to_string()), origin);
+                }
+                text.set("backend", quoted(backend), origin);
+            }
             Answer::Text(table) => text.set("respond", table, origin),
             Answer::Closed => text.set("deny", EVERYBODY, origin),
         }

@@ -259,6 +259,9 @@ impl Writer<'_> {
         let place = target.upstream.map_or(origin, |upstream| &upstream.origin);
         self.output.text.table("[[backend]]", Some(place));
         self.output.text.set("name", quoted(&target.name), Some(place));
+        if target.is_fastcgi {
+            self.output.text.set("protocol", quoted("fastcgi"), Some(place));
+        }
         let upstream = target.upstream.map(Directive::inner).unwrap_or_default();
         let balance = self.balance(upstream);
         self.output.text.set("balance", quoted(balance), Some(place));

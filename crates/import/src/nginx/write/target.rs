@@ -11,6 +11,7 @@ pub(super) struct Target<'t> {
     /// An address, where there is no such `upstream`.
     pub(super) address: String,
     pub(super) is_tls: bool,
+    pub(super) is_fastcgi: bool,
     /// Whether its `upstream` is another backend's, too.
     pub(super) is_shared: bool,
 }
@@ -30,7 +31,9 @@ impl Writer<'_> {
         let is_tls = kind == Kind::Https || kind == Kind::Stream && scope.is_on("proxy_ssl");
         let address = with_port(to, if kind == Kind::Https { 443 } else { 80 });
         let is_announced = kind == Kind::Stream && scope.is_on("proxy_protocol");
+        let is_fastcgi = kind == Kind::FastCgi;
         let end = match (is_tls, is_announced) {
+            _ if is_fastcgi => "-fastcgi",
             (false, false) => "",
             (true, false) => "-tls",
             (false, true) => "-proxy",
@@ -49,7 +52,7 @@ impl Writer<'_> {
         let is_other = |it: &String| *it != identity && it.contains(&place);
         let is_shared = upstream.is_some() && self.output.backend_names.values().any(is_other);
         let name = self.output.backend_name(to, end, &identity);
-        Target { name, upstream, address, is_tls, is_shared }
+        Target { name, upstream, address, is_tls, is_fastcgi, is_shared }
     }
 }
 
@@ -58,6 +61,7 @@ impl Writer<'_> {
 pub(super) enum Kind {
     Http,
     Https,
+    FastCgi,
     Stream,
 }
 

@@ -363,3 +363,45 @@ async fn who_is_no_longer_watched_is_asked_no_more() {
     during(&mut watching, sleep(Duration::from_mins(1))).await;
     assert_eq!(asked(), before);
 }
+
+/// Answers one connection with these bytes, and returns what came.
+async fn application(sent: Vec<u8>) -> (SocketAddr, tokio::task::JoinHandle<Vec<u8>>) {
+    let listener = listener().await;
+    let address = listener.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut asked = vec![0; 4_096];
+        let bytes = socket.read(&mut asked).await.unwrap();
+        socket.write_all(&sent).await.unwrap();
+        asked.truncate(bytes);
+        asked
+    });
+    (address, answering)
+}
+
+#[tokio::test]
+async fn an_application_is_asked_to_run_a_path() {
+    let record = |kind: u8, content: &[u8]| {
+        [&[1, kind, 0, 1, 0, content.len() as u8, 0, 0], content].concat()
+    };
+    let end = record(3, &[0; 8]);
+    for (sent, is_well) in [
+        (record(6, b"Content-Type: text/plain\r\n\r\npong"), true),
+        ([record(7, b"a notice"), record(6, b"Status: 302\nA: b\n\n"), end.clone()].concat(), true),
+        (record(6, b"Status: 404 Not Found\n\n"), false),
+        (end, false),
+        (record(6, b"Status"), false),
+        (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), false),
+    ] {
+        let (address, answering) = application(sent).await;
+        let check =
+            Check { kind: CheckKind::Http, path: "/ping?json".to_owned(), ..Check::default() };
+        let settings = settings(address, check);
+        let settings = kettle_config::Backend { protocol: BackendProtocol::FastCgi, ..settings };
+        let outcome = asked(&backend(settings), &NoTls).await;
+        assert_eq!(outcome.is_ok(), is_well, "{outcome:?}");
+        let asked = answering.await.unwrap();
+        let has = |text: &[u8]| asked.windows(text.len()).any(|window| window == text);
+        assert!(has(b"SCRIPT_NAME/ping") && has(b"QUERY_STRINGjson"));
+    }
+}

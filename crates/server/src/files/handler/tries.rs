@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kettle_http::target::Target;
 
-use super::{FileAnswer, Files, add_slash, key};
+use super::{FileAnswer, Files, add_slash, key, programs};
 use crate::error_page::HttpError;
 use crate::files::file_route::FileRoute;
 use crate::files::locate::LocateOutcome;
@@ -37,7 +37,10 @@ impl Files {
             }
             let (found, root, look) = self.lookup(route, relative, key).await?;
             let response = match found {
-                LocateOutcome::File(_) | LocateOutcome::Elsewhere(_) | LocateOutcome::Directory
+                LocateOutcome::File(_)
+                | LocateOutcome::Elsewhere(_)
+                | LocateOutcome::Program { .. }
+                | LocateOutcome::Directory
                     if lacks_slash =>
                 {
                     Ok(add_slash(route, target))
@@ -46,6 +49,10 @@ impl Files {
                     self.answer(route, key, found, &root, look, head).await
                 }
                 LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
+                LocateOutcome::Program { path, path_info } => {
+                    let asked = below.trim_start_matches('/');
+                    return programs::answer(route, asked, path, path_info);
+                }
                 LocateOutcome::Directory if is_folder && route.listing => {
                     self.list(route, relative, target, request).await
                 }
@@ -59,7 +66,7 @@ impl Files {
             return response.map(FileAnswer::Response);
         }
         match route.falls_back_for(target.path) {
-            _ if route.leaves_missing => Ok(FileAnswer::Missing),
+            _ if route.leaves_missing => self.leave_missing(route, head).await,
             true => self.fall_back(route, head).await,
             false => Err(404.into()),
         }
@@ -89,6 +96,9 @@ impl Files {
             LocateOutcome::File(found) => {
                 let response = self.answer(route, key, found, &root, look, head).await;
                 response.map(FileAnswer::Response)
+            }
+            LocateOutcome::Program { path, path_info } => {
+                programs::answer(route, "", path, path_info)
             }
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),
             LocateOutcome::Refused(status) if status != 404 => Err(status.into()),

@@ -111,7 +111,7 @@ async fn connections_are_kept_for_as_long_as_the_configuration_in_force_says() {
     let (link, destination) = pool.take(app, &app.backend.servers[0], Instant::now()).unwrap();
     pool.give(link, destination, &app.backend);
     assert!(untils(&pool)[0] <= Instant::now() + second);
-    reload(kettle_config::Backend { keep_alive: 0, ..Default::default() });
+    reload(kettle_config::Backend { keep_alive: Some(0), ..Default::default() });
     assert!(pool.idle.borrow().is_empty());
     let _far = keep_one(&pool, app, &listener).await;
     assert!(pool.idle.borrow().is_empty());
@@ -125,7 +125,7 @@ fn untils(pool: &Pool) -> Vec<Instant> {
 #[tokio::test]
 async fn those_of_a_burst_that_are_too_many_stay_for_a_moment() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let settings = kettle_config::Backend { keep_alive: 2, ..Default::default() };
+    let settings = kettle_config::Backend { keep_alive: Some(2), ..Default::default() };
     let upstreams = in_force_with(listener.local_addr().unwrap(), None, settings).1;
     let (pool, app) = (Rc::<Pool>::default(), upstreams.find("app").unwrap());
     let take = || pool.take(app, &app.backend.servers[0], Instant::now());

@@ -1,0 +1,146 @@
+//! The head of a CGI program's response (RFC 3875 §6) as one of HTTP/1.1, and what its parameters are called.
+//!
+//! It is read by the parser of HTTP/1.1 and has its limits. What only a server says to its next hop is none of a program's matters:
+//! such fields are left out.
+
+use crate::error::RequestError;
+use crate::field;
+use crate::h1::parse::HeadProgress;
+use crate::h1::response::{ParseResponse, ResponseError, ResponseHead, parse_response};
+use crate::h1::write::write_status_line;
+use crate::message::HEAD_BYTES_MAX;
+
+/// A head that has ended.
+#[derive(Debug)]
+pub struct CgiHead {
+    /// The same as HTTP/1.1 has it.
+    pub head: ResponseHead<Vec<u8>>,
+    /// Its length in what the program sent, with the empty line.
+    pub bytes: usize,
+}
+
+/// Spares a slow program's head from being read again at every byte, as [`HeadProgress`] does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CgiProgress(HeadProgress);
+
+impl CgiProgress {
+    /// Reads `buffer`, which begins with the bytes of the previous call; `None` while the head has not ended.
+    ///
+    /// # Errors
+    /// As [`parse_head`]; an error may be found a few calls later than there.
+    pub fn parse(&mut self, buffer: &[u8]) -> Result<Option<CgiHead>, ResponseError> {
+        if !self.0.is_worthwhile(buffer, HEAD_BYTES_MAX) {
+            return Ok(None);
+        }
+        let head = parse_head(buffer)?;
+        if head.is_some() {
+            *self = Self::default();
+        }
+        Ok(head)
+    }
+}
+
+/// Reads the head at the beginning of `buffer`: at most [`HEAD_BYTES_MAX`] bytes, of lines that end with LF or CRLF. Its status is
+/// that of `Status`, or else 302 where it has a `Location`, or else 200.
+///
+/// # Errors
+/// The first rule or limit that the head breaks. More bytes cannot mend it.
+pub fn parse_head(buffer: &[u8]) -> Result<Option<CgiHead>, ResponseError> {
+    // Bytes beyond the limit must not change the outcome, or it would depend on how many of them arrived together.
+    let visible = buffer.get(..HEAD_BYTES_MAX).unwrap_or(buffer);
+    let Some(bytes) = end_of_head(visible) else {
+        let is_full = visible.len() == HEAD_BYTES_MAX;
+        return if is_full { Err(RequestError::HeadTooLarge.into()) } else { Ok(None) };
+    };
+    let lines = || lines(visible).take_while(|line| !line.is_empty());
+    let is_named = |line: &[u8], known: &[u8]| name_of(line).eq_ignore_ascii_case(known);
+    let mut said = lines().filter(|line| is_named(line, b"status"));
+    let status = match (said.next(), said.next()) {
+        (Some(line), None) => status_of(line)?,
+        (Some(_), Some(_)) => return Err(ResponseError::Status),
+        (None, _) if lines().any(|line| is_named(line, b"location")) => FOUND,
+        (None, _) => OK,
+    };
+    if lines().next().is_none() {
+        return Err(RequestError::FieldName.into());
+    }
+    let mut head = Vec::with_capacity(bytes + STATUS_LINE_BYTES_USUAL);
+    write_status_line(&mut head, status);
+    for line in lines() {
+        let name = name_of(line);
+        let is_left_out =
+            is_named(line, b"status") || field::is_hop_by_hop(name, std::iter::empty());
+        if !is_left_out {
+            head.extend_from_slice(line);
+            head.extend_from_slice(b"\r\n");
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    match parse_response(&head)? {
+        ParseResponse::Complete { head: parsed, bytes: parsed_bytes }
+            if parsed_bytes == head.len() =>
+        {
+            let parsed = parsed.moved_to(());
+            Ok(Some(CgiHead { head: parsed.moved_to(head), bytes }))
+        }
+        // A line that ends the head is none of its own.
+        _ => Err(RequestError::LineEnding.into()),
+    }
+}
+
+/// Its length with the empty line, once that is here.
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if matches!(line, b"\n" | b"\r\n") {
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// Lines without their ends.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+fn name_of(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == b':').next().unwrap_or_default()
+}
+
+/// `Status: 404 Not Found`. A program has one answer, and none before it.
+fn status_of(line: &[u8]) -> Result<u16, ResponseError> {
+    let value = line.iter().position(|byte| *byte == b':').and_then(|colon| line.get(colon + 1..));
+    let value = field::trim(value.unwrap_or_default());
+    match value {
+        [hundreds @ b'2'..=b'9', tens, ones, rest @ ..]
+            if tens.is_ascii_digit()
+                && ones.is_ascii_digit()
+                && matches!(rest, [] | [b' ' | b'\t', ..]) =>
+        {
+            let digit = |byte: &u8| u16::from(byte - b'0');
+            Ok(digit(hundreds) * 100 + digit(tens) * 10 + digit(ones))
+        }
+        _ => Err(ResponseError::Status),
+    }
+}
+
+/// The name of the parameter that a field of a request is for a program (RFC 3875 §4.1.18).
+#[must_use]
+pub fn parameter_name(field: &[u8]) -> Vec<u8> {
+    let mut name = Vec::with_capacity(PREFIX.len() + field.len());
+    name.extend_from_slice(PREFIX);
+    let upper = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
+    name.extend(field.iter().map(upper));
+    name
+}
+
+const PREFIX: &[u8] = b"HTTP_";
+const OK: u16 = 200;
+/// The status of a redirect that says none.
+const FOUND: u16 = 302;
+const STATUS_LINE_BYTES_USUAL: usize = 40;
+
+#[cfg(test)]
+mod tests;

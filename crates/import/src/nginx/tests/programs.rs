@@ -1,0 +1,110 @@
+//! Programs by FastCGI: which file runs, and what is closed because a request would say more of it than kettle lets it.
+
+use kettle_config::{BackendProtocol, FastCgi, Route};
+
+use super::*;
+
+const PARAMS: &str = "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; fastcgi_param QUERY_STRING $query_string; \
+                      fastcgi_param SCRIPT_NAME $fastcgi_script_name; fastcgi_param HTTPS $https if_not_empty;";
+
+/// The routes of a server with these words.
+fn routes(words: &str) -> Vec<Route> {
+    let config = config(&server(&format!("root /srv/www; {words}")));
+    for backend in &config.backends {
+        assert_eq!(backend.protocol, BackendProtocol::FastCgi);
+    }
+    config.sites[0].routes.clone()
+}
+
+fn programs(words: &str) -> (Route, FastCgi) {
+    let route = routes(words).into_iter().find(|route| route.fastcgi.is_some());
+    let route = route.unwrap_or_else(|| panic!("no route has programs: {words}"));
+    let fastcgi = route.fastcgi.clone().unwrap();
+    (route, fastcgi)
+}
+
+#[test]
+fn a_location_for_php_becomes_a_route_with_programs() {
+    for (regex, tries, split, fallback, path_info) in [
+        (r"\.php$", "", "", None, false),
+        (r"\.php$", "try_files $uri =404;", "", None, false),
+        (r"\.php$", "try_files $uri $uri/ /doku.php;", "", Some("/doku.php"), false),
+        (
+            r"[^/]\.php(/|$)",
+            "try_files $fastcgi_script_name =404;",
+            r"^(.+?\.php)(/.*)$",
+            None,
+            true,
+        ),
+        (r"^/(index|load)\.php$", "", "", None, false),
+        (r"^/app/(.+\.php)$", "", "", None, false),
+    ] {
+        let split = if split.is_empty() {
+            String::new()
+        } else {
+            format!("fastcgi_split_path_info {split};")
+        };
+        let words = format!(
+            "location ~ {regex} {{ {tries} {split} {PARAMS} fastcgi_pass unix:/run/php.sock; fastcgi_read_timeout 300; \
+             client_max_body_size 8m; fastcgi_intercept_errors on; fastcgi_param APP_ENV prod; }}"
+        );
+        let (route, fastcgi) = programs(&words);
+        assert_eq!(
+            route.root.as_ref().map(|root| root.value.as_path()),
+            Some(Path::new("/srv/www"))
+        );
+        assert_eq!(fastcgi.extensions, [".php"], "{words}");
+        assert_eq!(fastcgi.path_info, path_info, "{words}");
+        assert_eq!(route.fallback.as_deref(), fallback, "{words}");
+        assert_eq!(route.timeout.as_secs(), 300);
+        assert_eq!(route.request_body, 8 * 1024 * 1024);
+        assert!(route.intercept_errors && fastcgi.script.is_none());
+        assert_eq!(fastcgi.params.len(), 1, "{:?}", fastcgi.params);
+        assert_eq!(fastcgi.params[0].0, "APP_ENV");
+    }
+}
+
+#[test]
+fn a_program_of_its_own_answers_for_a_whole_location() {
+    for (value, script) in [
+        ("/usr/lib/git-core/git-http-backend", "/usr/lib/git-core/git-http-backend"),
+        ("$document_root/w/index.php", "/srv/www/w/index.php"),
+    ] {
+        let words = format!(
+            "location ~ ^/git(/.*) {{ fastcgi_pass 127.0.0.1:9000; fastcgi_param SCRIPT_FILENAME {value}; \
+             fastcgi_param PATH_INFO $1; fastcgi_param REMOTE_USER $remote_user; fastcgi_param GIT_ROOT /srv/git; }}"
+        );
+        let (route, fastcgi) = programs(&words);
+        assert_eq!((route.root, fastcgi.script.as_deref()), (None, Some(script)));
+        let names: Vec<&str> = fastcgi.params.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["PATH_INFO", "GIT_ROOT", "SCRIPT_NAME"]);
+        assert!(fastcgi.params[2].1.is_empty(), "nginx does not say it");
+    }
+    let named = "location / { try_files $uri @cgit; } location @cgit { fastcgi_pass unix:/run/cgi.sock; \
+                 fastcgi_param SCRIPT_FILENAME /usr/lib/cgit.cgi; }";
+    let (route, fastcgi) = programs(named);
+    assert!(route.root.is_some() && fastcgi.script.as_deref() == Some("/usr/lib/cgit.cgi"));
+    let application = routes("location /app/ { fastcgi_pass 127.0.0.1:9000; }");
+    let route = application.iter().find(|route| route.backend.is_some()).unwrap();
+    assert!(route.fastcgi.as_ref().is_some_and(|it| it.script.is_none()) && route.root.is_none());
+}
+
+#[test]
+fn what_would_run_any_file_is_closed() {
+    let other = "fastcgi_param SCRIPT_FILENAME $document_root$arg_file;";
+    for words in [
+        format!("location ~ \\.php$ {{ {other} fastcgi_pass a:9000; }}"),
+        format!("location ~ \\.php$ {{ {PARAMS} fastcgi_pass $pool; }}"),
+        format!("location ~ \\.(php|inc)$ {{ {PARAMS} fastcgi_pass a:9000; }}"),
+        format!("location /all/ {{ {PARAMS} fastcgi_pass a:9000; }}"),
+        format!(
+            "location ~ \\.php$ {{ try_files $uri /index.php?q=$uri; {PARAMS} fastcgi_pass a:9000; }}"
+        ),
+        format!("location ~ \\.php$ {{ root /srv/$host; {PARAMS} fastcgi_pass a:9000; }}"),
+        "location /app/ { try_files $uri =404; fastcgi_pass a:9000; }".to_owned(),
+    ] {
+        let routes = routes(&words);
+        assert!(routes.iter().all(|route| route.fastcgi.is_none()), "{words}");
+        assert!(routes.iter().any(|route| !route.deny.is_empty()), "{words}");
+    }
+}

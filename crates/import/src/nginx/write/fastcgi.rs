@@ -1,0 +1,338 @@
+//! `fastcgi_pass` of a location as a route that runs programs: which file runs, what it is told, and what answers for one that is not
+//! there.
+
+use std::path::PathBuf;
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::files::{Root, root_of};
+use super::place::Spot;
+use super::route::{Answer, Route, Setting, spoken};
+use super::settings::{table, values};
+use super::target::Kind;
+use crate::nginx::location::Shut;
+use crate::nginx::measure;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Part, field, parts};
+use crate::offer::list;
+
+/// Which file runs.
+enum Script<'t> {
+    /// The one that is asked for, below this root; names end so.
+    Asked(Root<'t>, String),
+    /// This one.
+    Fixed(String),
+    /// The application itself knows.
+    Application,
+}
+
+impl Writer<'_> {
+    /// Gives a route programs, to which a `fastcgi_pass` leads.
+    pub(super) fn fastcgi<'t>(
+        &mut self,
+        scope: &Scope<'t>,
+        directive: &'t Directive,
+        mut route: Route,
+        spot: &Spot<'t>,
+    ) -> Result<Route, Shut<'t>> {
+        let origin = &directive.origin;
+        if directive.word(0).contains('$') {
+            return Err(Shut { directive, why: VARIABLES });
+        }
+        let params = scope.all("fastcgi_param");
+        let root = root_of(spot, scope)?;
+        let document_root = root.as_ref().filter(|it| it.path.is_none());
+        let document_root =
+            document_root.map(|it| self.below_prefix(&it.folder.display().to_string(), origin));
+        let document_root = document_root.map(|it| it.display().to_string());
+        let script = script_of(&params, root, document_root.as_deref(), spot, directive)?;
+        let mut own: Vec<(&str, String)> = Vec::new();
+        let (mut settings, mut folder) = (Vec::new(), None);
+        match &script {
+            Script::Asked(root, ending) => {
+                let Some((path, of_files)) = self.program_files(scope, root, spot)? else {
+                    route.answer = Answer::Text("{ status = 404 }".to_owned());
+                    return Ok(route);
+                };
+                (settings, folder) = (of_files, Some(path));
+                own.push(("extensions", list([ending.as_str()].into_iter())));
+            }
+            Script::Fixed(script) => own.push(("script", quoted(script))),
+            Script::Application => {}
+        }
+        if !matches!(script, Script::Asked(..))
+            && let Some(directive) = scope.own().iter().find(|it| it.name == "try_files")
+            && std::ptr::eq(scope.own(), spot.scope.own())
+        {
+            return Err(Shut { directive, why: OTHER_TRIES });
+        }
+        let has_path_info = scope.find("fastcgi_split_path_info").is_some();
+        if has_path_info && matches!(script, Script::Asked(..)) {
+            own.push(("path_info", "true".to_owned()));
+        }
+        let root = document_root.as_deref();
+        if let (Script::Fixed(_), Some(root)) = (&script, root) {
+            own.push(("root", quoted(root)));
+        }
+        let told = self.params(&params, root, spot, &script);
+        if !told.is_empty() {
+            own.push((
+                "params",
+                table(told.iter().map(|(name, value)| (name.as_str(), value.clone()))),
+            ));
+        }
+        route.answer = Answer::Programs(folder, self.fastcgi_backend(scope, directive));
+        route.origin = origin.clone();
+        if !own.is_empty() {
+            let own = own.iter().map(|(key, value)| format!("{key} = {value}"));
+            let own = own.collect::<Vec<_>>().join(", ");
+            settings.push(("fastcgi", format!("{{ {own} }}"), origin.clone()));
+        }
+        settings.extend(limits(scope, origin));
+        settings.extend(self.headers_of_backend(scope, origin));
+        settings.extend(self.route_log(scope));
+        route.settings = settings;
+        Ok(route)
+    }
+
+    /// The folder of programs, and what is said of its files; nothing if it is not there.
+    fn program_files<'t>(
+        &mut self,
+        scope: &Scope<'t>,
+        root: &Root<'t>,
+        spot: &Spot<'t>,
+    ) -> Result<Option<(PathBuf, Vec<Setting>)>, Shut<'t>> {
+        let place = &root.directive.origin;
+        let path = self.below_prefix(&root.folder.display().to_string(), place);
+        if self.is_missing(&path) {
+            let message =
+                format!("{} is not there, so that {} gets 404", path.display(), spot.what());
+            let help = "make it, and import anew: kettle starts with folders that are there";
+            self.output.lose(place, message, help);
+            return Ok(None);
+        }
+        let mut settings = self.route_settings(scope, spot, place);
+        settings.retain(|(key, ..)| ["symlinks", "dotfiles"].contains(key));
+        if root.strips {
+            settings.push(("strip_prefix", "true".to_owned(), place.clone()));
+        }
+        settings.extend(tried(scope)?);
+        Ok(Some((path, settings)))
+    }
+
+    /// Writes the backend behind all sites, once; its name.
+    fn fastcgi_backend(&mut self, scope: &Scope<'_>, directive: &Directive) -> String {
+        let is_it = |it: &Directive| {
+            it.name == "upstream" && it.word(0).eq_ignore_ascii_case(directive.word(0))
+        };
+        let block = scope.outwards().find(|block| block.iter().any(is_it)).unwrap_or_default();
+        let target = self.target(scope, block, directive.word(0), Kind::FastCgi);
+        let name = target.name.clone();
+        let sites = std::mem::take(&mut self.output.text);
+        let backends = std::mem::take(&mut self.backends);
+        self.output.text = backends;
+        self.backend(scope, target, &directive.origin);
+        self.backends = std::mem::replace(&mut self.output.text, sites);
+        name
+    }
+
+    /// What programs are told besides what kettle tells them.
+    fn params(
+        &mut self,
+        params: &[&Directive],
+        root: Option<&str>,
+        spot: &Spot<'_>,
+        script: &Script<'_>,
+    ) -> Vec<(String, String)> {
+        let mut outer = spot.scope.outwards().flatten();
+        let own_name = outer.find(|it| it.name == "server_name").map(|it| it.word(0));
+        let mut told: Vec<(String, String)> = Vec::new();
+        for param in params {
+            let (name, value) = (param.word(0), param.word(1));
+            let is_own_name = name == "SERVER_NAME" && Some(value) == own_name;
+            let is_usual = is_own_name
+                || USUAL.iter().any(|(usual, values)| *usual == name && values.contains(&value));
+            let is_of_path = ["SCRIPT_FILENAME", "PATH_TRANSLATED"].contains(&name)
+                || name == "PATH_INFO"
+                    && is_path_info(value)
+                    && matches!(script, Script::Asked(..))
+                || name == "DOCUMENT_ROOT"
+                    && ROOTS.contains(&value)
+                    && !matches!(script, Script::Application);
+            // The last one of a name counts.
+            told.retain(|(known, _)| known != name);
+            if is_usual || is_of_path || name == "HTTP_PROXY" {
+                continue;
+            }
+            let said = translated(value, root, spot).filter(|_| !OWN.contains(&name));
+            let is_fixed =
+                name.starts_with("PHP_") || ["DOCUMENT_ROOT", "SCRIPT_NAME"].contains(&name);
+            match said.filter(|said| !(is_fixed && said.contains('{'))) {
+                Some(said) => told.push((name.to_owned(), values(&[said]))),
+                None => {
+                    let message = format!("`{}` is not carried over", spoken(param));
+                    let help = "no word of kettle says it; `params` of the route's programs has texts and words";
+                    self.output.lose(&param.origin, message, help);
+                    // No client says it in nginx's place.
+                    if name.starts_with("HTTP_") {
+                        told.push((name.to_owned(), "[]".to_owned()));
+                    }
+                }
+            }
+        }
+        // Programs make addresses of it.
+        if !params.iter().any(|it| it.word(0) == "SCRIPT_NAME") {
+            told.push(("SCRIPT_NAME".to_owned(), "[]".to_owned()));
+        }
+        told
+    }
+}
+
+/// What the file that runs is called; an error where a request would say more of it than kettle lets it.
+fn script_of<'t>(
+    params: &[&'t Directive],
+    root: Option<Root<'t>>,
+    document_root: Option<&str>,
+    spot: &Spot<'t>,
+    pass: &'t Directive,
+) -> Result<Script<'t>, Shut<'t>> {
+    let Some(param) = params.iter().rfind(|it| it.word(0) == "SCRIPT_FILENAME").copied() else {
+        return Ok(Script::Application);
+    };
+    let shut = Shut { directive: param, why: OTHER_SCRIPT };
+    let value = param.word(1);
+    let behind = ROOTS.iter().find_map(|root| value.strip_prefix(root));
+    let is_asked = value == "$request_filename"
+        || behind.is_some_and(|name| {
+            ["$fastcgi_script_name", "$uri", "/$fastcgi_script_name"].contains(&name)
+        });
+    if is_asked {
+        let root =
+            root.filter(|it| it.path.is_none()).ok_or(Shut { directive: param, why: NO_ROOT })?;
+        let ending = spot.key.regex.as_deref().and_then(ending_of);
+        let ending = ending.ok_or(Shut { directive: pass, why: ALL_FILES })?;
+        return Ok(Script::Asked(root, ending));
+    }
+    let fixed = match behind {
+        Some(rest) => format!("{}{rest}", document_root.ok_or(shut)?),
+        None => value.to_owned(),
+    };
+    let is_plain = fixed.starts_with('/') && !fixed.contains(['$', '{', '}']);
+    is_plain.then_some(Script::Fixed(fixed)).ok_or(shut)
+}
+
+/// What the names of all files end with that an expression fits: `.php` of `\.php$` and of `[^/]\.php(/|$)`.
+fn ending_of(regex: &str) -> Option<String> {
+    let bare = ENDS.iter().find_map(|end| regex.strip_suffix(end))?;
+    let (_, letters) = bare.trim_end_matches(')').rsplit_once("\\.")?;
+    let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());
+    is_plain.then(|| format!(".{letters}"))
+}
+
+/// What answers for a program that is not there.
+fn tried<'t>(scope: &Scope<'t>) -> Result<Option<Setting>, Shut<'t>> {
+    let Some(directive) = scope.own().iter().find(|it| it.name == "try_files") else {
+        return Ok(None);
+    };
+    let shut = Shut { directive, why: OTHER_TRIES };
+    let (last, before) = directive.words.split_last().ok_or(shut)?;
+    let is_asked = |word: &String| {
+        let name = word.trim_end_matches('/');
+        ["$uri", "$fastcgi_script_name", "$document_uri"].contains(&name)
+    };
+    if !before.iter().all(is_asked) {
+        return Err(shut);
+    }
+    match last.as_str() {
+        "=404" => Ok(None),
+        path if path.starts_with('/')
+            && !path.contains(['$', '?', '{'])
+            && !path.ends_with('/') =>
+        {
+            Ok(Some(("fallback", quoted(path), directive.origin.clone())))
+        }
+        _ => Err(shut),
+    }
+}
+
+/// How long a program has, and how long a body may be.
+fn limits(scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
+    let seconds = scope.find("fastcgi_read_timeout");
+    let seconds = seconds.map_or(Some(60), |it| measure::seconds(it.word(0)));
+    let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
+    let size = scope.find("client_max_body_size");
+    let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
+    let bytes = match bytes.unwrap_or(1024 * 1024) {
+        0 => BODY_BYTES_MAX,
+        bytes => bytes.min(BODY_BYTES_MAX),
+    };
+    let mut settings = vec![
+        ("timeout", quoted(&format!("{seconds}s")), origin.clone()),
+        ("request_body", bytes.to_string(), origin.clone()),
+    ];
+    if let Some(off) = scope.find("fastcgi_request_buffering").filter(|it| it.word(0) == "off") {
+        settings.push(("request_buffering", quoted("off"), off.origin.clone()));
+    }
+    if scope.is_on("fastcgi_intercept_errors") {
+        settings.push(("intercept_errors", "true".to_owned(), origin.clone()));
+    }
+    settings
+}
+
+/// A value with kettle's words for nginx's variables; nothing where one has no word.
+fn translated(value: &str, root: Option<&str>, spot: &Spot<'_>) -> Option<String> {
+    let mut out = String::new();
+    for part in parts(value) {
+        match part {
+            Part::Text(text) => out.push_str(&text.replace('{', "{{")),
+            Part::Variable("document_root" | "realpath_root") => out.push_str(root?),
+            Part::Variable("fastcgi_script_name") => out.push_str("{path}"),
+            Part::Variable(name) if spot.has_group(name) => out.push_str(&format!("{{{name}}}")),
+            Part::Variable(name) => out.push_str(&field(&format!("${{{name}}}"))?),
+        }
+    }
+    Some(out)
+}
+
+fn is_path_info(value: &str) -> bool {
+    ["$fastcgi_path_info", "$path_info"].contains(&value)
+}
+
+/// What kettle tells programs with nginx's values.
+const USUAL: [(&str, &[&str]); 21] = [
+    ("QUERY_STRING", &["$query_string", "$args"]),
+    ("REQUEST_METHOD", &["$request_method"]),
+    ("CONTENT_TYPE", &["$content_type"]),
+    ("CONTENT_LENGTH", &["$content_length"]),
+    ("SCRIPT_NAME", &["$fastcgi_script_name"]),
+    ("REQUEST_URI", &["$request_uri"]),
+    ("DOCUMENT_URI", &["$document_uri", "$uri"]),
+    ("SERVER_PROTOCOL", &["$server_protocol"]),
+    ("REQUEST_SCHEME", &["$scheme"]),
+    ("HTTPS", &["$https"]),
+    ("GATEWAY_INTERFACE", &["CGI/1.1"]),
+    ("SERVER_SOFTWARE", &["nginx/$nginx_version", "nginx"]),
+    ("REMOTE_ADDR", &["$remote_addr"]),
+    ("REMOTE_PORT", &["$remote_port"]),
+    ("REMOTE_USER", &["$remote_user"]),
+    ("SERVER_ADDR", &["$server_addr"]),
+    ("SERVER_PORT", &["$server_port"]),
+    ("SERVER_NAME", &["$server_name"]),
+    ("REDIRECT_STATUS", &["200"]),
+    ("HTTP_HOST", &["$http_host", "$host$is_request_port$request_port"]),
+    ("HTTP_AUTHORIZATION", &["$http_authorization"]),
+];
+/// What fits each request.
+const OWN: [&str; 3] = ["CONTENT_LENGTH", "CONTENT_TYPE", "REQUEST_METHOD"];
+const ROOTS: [&str; 2] = ["$document_root", "$realpath_root"];
+/// How expressions for programs end.
+const ENDS: [&str; 6] = ["$", "(/|$)", "($|/)", "(?:/|$)", "(?:$|/)", "(/.*)?$"];
+const BODY_BYTES_MAX: u64 = 1024 * 1024 * 1024 * 1024;
+const VARIABLES: &str = "a variable says which application is asked";
+const OTHER_SCRIPT: &str = "the file that runs is the one that was found below `root`, or `script`";
+const NO_ROOT: &str = "programs are files below one folder";
+const ALL_FILES: &str = "all files go to the application here, and kettle runs those whose names end so, and sends the others: write \
+                         [site.route.fastcgi] by hand";
+const OTHER_TRIES: &str = "a program that is not there has a file of its root in its place, or 404";

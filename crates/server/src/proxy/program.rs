@@ -1,0 +1,331 @@
+//! The request that an application behind FastCGI gets for a client's: what a program is told (RFC 3875 §4.1), by the names that nginx
+//! has for it. Nothing that a client says becomes a file to run, and no name is said twice.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use kettle_config::{Expression, FastCgi, FieldTemplate, Route, Site};
+use kettle_http::HttpVersion;
+use kettle_http::field::are_one_to_gateways;
+use kettle_http::h1::framing::BodyFraming;
+use kettle_http::target::reference;
+
+use super::ProxyRoute;
+use super::outgoing::{REQUEST_ID, is_ours};
+use crate::client_address::ClientHost;
+use crate::request::{Head, Program, Request};
+use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
+use crate::words::{Words, header};
+
+/// What programs of a route are told that is the same for all requests.
+#[derive(Debug)]
+pub(super) struct ProgramRoute {
+    kind: Kind,
+    /// The folder of the route's files, as the application sees it.
+    root: Option<String>,
+    takes_path_info: bool,
+    /// What of a path `root` replaces, and what it is behind where there is no `root`.
+    replaced: String,
+    prefix: String,
+    server_name: String,
+    params: Vec<(String, Vec<FieldTemplate>)>,
+    /// The expression whose groups stand in these.
+    regex: Option<Expression>,
+}
+
+/// What decides which program runs.
+#[derive(Debug)]
+enum Kind {
+    /// The file that was found below the route's root, or else this program.
+    File(Option<String>),
+    /// This one.
+    Script(String),
+    /// The application itself, which is told of no file.
+    Application,
+}
+
+/// A program and its path, as they follow from a request.
+struct Asked<'r> {
+    script_file: Option<String>,
+    script_name: Cow<'r, str>,
+    path_info: Cow<'r, str>,
+}
+
+impl ProgramRoute {
+    pub(super) fn of(site: &Site, route: &Route) -> Self {
+        let default = FastCgi::default();
+        let settings = route.fastcgi.as_ref().unwrap_or(&default);
+        let root = route.root.as_ref().map(|root| text_of(&root.value));
+        let script = settings.script.clone();
+        let kind = match (&root, script) {
+            (Some(_), script) => Kind::File(script),
+            (None, Some(script)) => Kind::Script(script),
+            (None, None) => Kind::Application,
+        };
+        let place = route.place().filter(|_| route.regex.is_none());
+        let prefix = place.map_or("", |place| place.text().trim_end_matches('/'));
+        Self {
+            kind,
+            root: settings.root.clone().or(root),
+            takes_path_info: settings.path_info,
+            replaced: route.replaced().to_owned(),
+            prefix: prefix.to_owned(),
+            server_name: site.names.first().map_or("", |name| name.value.as_str()).to_owned(),
+            params: settings.params.clone(),
+            regex: route.regex.clone(),
+        }
+    }
+
+    /// True if a parameter of this name is the operator's.
+    fn has(&self, name: &[u8]) -> bool {
+        self.params.iter().any(|(own, _)| own.as_bytes() == name)
+    }
+
+    /// True if the parameter for a field of this name is.
+    fn has_field(&self, name: &[u8]) -> bool {
+        let fields = self.params.iter().filter_map(|(own, _)| own.strip_prefix("HTTP_"));
+        fields.into_iter().any(|own| are_one_to_gateways(own.as_bytes(), name))
+    }
+
+    /// The program for a path; `None` if that needs a file that nobody has found.
+    fn asked<'r>(&self, path: &'r str, program: Option<&'r Program>) -> Option<Asked<'r>> {
+        let whole = || (Cow::Borrowed(path), Cow::Borrowed(""));
+        let (script_file, (script_name, path_info)) = match (&self.kind, program) {
+            (Kind::File(_), Some(program)) => {
+                let file =
+                    format!("{}{}", self.root.as_deref()?.trim_end_matches('/'), program.path);
+                let name = match self.replaced.is_empty() {
+                    true => Cow::Borrowed(program.path.as_str()),
+                    false => Cow::Owned(format!("{}{}", self.replaced, program.path)),
+                };
+                (Some(file), (name, Cow::Borrowed(program.path_info.as_str())))
+            }
+            (Kind::File(None), None) => return None,
+            (Kind::File(Some(script)) | Kind::Script(script), _) => {
+                (Some(script.clone()), self.parts(path).unwrap_or_else(whole))
+            }
+            (Kind::Application, _) => (None, self.parts(path).unwrap_or_else(whole)),
+        };
+        Some(Asked { script_file, script_name, path_info })
+    }
+
+    /// The place of the route, and what of a path follows it.
+    fn parts<'r>(&self, path: &'r str) -> Option<(Cow<'r, str>, Cow<'r, str>)> {
+        let rest = path.strip_prefix(&*self.prefix).filter(|_| self.takes_path_info)?;
+        let name = path.get(..self.prefix.len())?;
+        Some((name.into(), rest.into()))
+    }
+}
+
+impl ProxyRoute {
+    /// The request for a program, with this path if not the one asked for; none if there is no host to ask for, no program, or what it is
+    /// to be told could not be told whole. A body that `is_stored` is announced once it is.
+    pub(super) fn to_program(
+        &self,
+        route: &ProgramRoute,
+        path: Option<&str>,
+        request: &Request<'_>,
+        is_stored: bool,
+    ) -> Option<OutgoingRequest> {
+        let head = &*request.head;
+        if head.connection_options() > CONNECTION_OPTIONS_MAX {
+            return None;
+        }
+        let asked = self.host_of(head, request.presented().server_name);
+        let target = head.target().ok()?;
+        let path = path.unwrap_or(target.path);
+        let reference = reference(target, head.raw_target(), self.slash_runs)?;
+        let client = &request.client;
+        let words = Words {
+            head: Some(head),
+            host: asked.as_deref().map(Cow::Borrowed),
+            reference: Cow::Borrowed(&reference),
+            path: Some(path),
+            scheme: client.scheme,
+            client: Some(client),
+            certificate: request.certificate().filter(|_| self.words.asks_certificates),
+            source: &self.words,
+        };
+        let method = head.method().as_str();
+        let mut outgoing = self.begun(route, method, client.host(), &words)?;
+        let mut told = Told { route, outgoing: &mut outgoing };
+        told.say("SERVER_PROTOCOL", protocol(head.version()));
+        let asked = route.asked(path, request.program.as_deref())?;
+        told.say_asked(asked, target.query.unwrap_or_default(), &reference);
+        told.say("REMOTE_ADDR", client.host().to_string());
+        if let Some(port) = client.port() {
+            told.say("REMOTE_PORT", port.to_string());
+        }
+        // As nginx does, where nobody was asked for a name; and it is never what a client merely says.
+        told.say("REMOTE_USER", request.user.as_deref().unwrap_or_default());
+        if request.user.is_some() {
+            told.say("AUTH_TYPE", "Basic");
+        }
+        told.say("CONTENT_TYPE", header(head, "content-type"));
+        for (name, value) in first_lines(head) {
+            let is_kept = is_ours(name) || client.is_named_by(name);
+            if !is_kept && !head.is_hop_by_hop(name) && !self.is_own(name) {
+                told.say_field(name, &value);
+            }
+        }
+        let is_named =
+            head.header(REQUEST_ID).is_some() && !head.is_hop_by_hop(REQUEST_ID.as_bytes());
+        if !is_named && !self.is_own(REQUEST_ID.as_bytes()) {
+            told.say_field(REQUEST_ID.as_bytes(), client.request_id.to_string().as_bytes());
+        }
+        self.say_own(&mut told, &words, path);
+        if !is_stored {
+            outgoing.announce_body(request.body.framing());
+        }
+        outgoing.if_sound()
+    }
+
+    /// The request for what many clients get, with these fields: nothing in it is the matter of one of them alone.
+    pub(super) fn to_program_for_all(
+        &self,
+        route: &ProgramRoute,
+        (path, program): (&str, Option<&Program>),
+        client: ClientHost,
+        fields: &[(String, Vec<u8>)],
+        words: &Words<'_>,
+    ) -> Option<OutgoingRequest> {
+        let mut outgoing = self.begun(route, "GET", client, words)?;
+        let mut told = Told { route, outgoing: &mut outgoing };
+        told.say("SERVER_PROTOCOL", protocol(HttpVersion::Http11));
+        let asked = route.asked(path, program)?;
+        let query = words.reference.split_once('?').map_or("", |(_, query)| query);
+        told.say_asked(asked, query, &words.reference);
+        // No client asks alone. Programs expect that it is there.
+        told.say("REMOTE_ADDR", "");
+        told.say("REMOTE_USER", "");
+        for (name, value) in fields {
+            if !value.is_empty() && !self.is_own(name.as_bytes()) {
+                told.say_field(name.as_bytes(), value);
+            }
+        }
+        self.say_own(&mut told, words, path);
+        outgoing.announce_body(BodyFraming::None);
+        outgoing.if_sound()
+    }
+
+    /// What follows from the host, the scheme and the configuration alone.
+    fn begun(
+        &self,
+        route: &ProgramRoute,
+        method: &str,
+        client: ClientHost,
+        words: &Words<'_>,
+    ) -> Option<OutgoingRequest> {
+        let host = words.host(self.host.as_ref())?;
+        let is_http_host = !route.has_field(b"host") && !self.is_own(b"host");
+        let keeps = self.upstream.keeps_connections();
+        let host = Some(&*host).filter(|_| is_http_host);
+        let mut outgoing = OutgoingRequest::to_program(method, host, keeps, client, self.timeout)?;
+        let mut told = Told { route, outgoing: &mut outgoing };
+        told.say("GATEWAY_INTERFACE", "CGI/1.1");
+        told.say("SERVER_SOFTWARE", "kettle");
+        told.say("REDIRECT_STATUS", "200");
+        told.say("REQUEST_SCHEME", words.scheme.as_str());
+        if words.scheme.as_str() == "https" {
+            told.say("HTTPS", "on");
+        }
+        told.say("SERVER_NAME", &*route.server_name);
+        told.say("SERVER_PORT", words.port());
+        Some(outgoing)
+    }
+
+    /// What the operator has them told.
+    fn say_own(&self, told: &mut Told<'_>, words: &Words<'_>, path: &str) {
+        for (name, values) in &self.request_headers {
+            let values: Vec<_> = values.iter().filter_map(|value| words.fill(value)).collect();
+            if !values.is_empty() {
+                told.say_field(name.as_bytes(), &values.join(&b", "[..]));
+            }
+        }
+        let captures = told.route.regex.as_ref().and_then(|regex| regex.captures(path));
+        let group = |name: &str| {
+            let captures = captures.as_ref();
+            let text = match name.parse::<usize>() {
+                Ok(number) => captures.and_then(|it| it.get(number)),
+                Err(_) => captures.and_then(|it| it.named(name)),
+            };
+            text.map_or(&b""[..], str::as_bytes)
+        };
+        for (name, values) in &told.route.params {
+            let values: Vec<_> = values.iter().map(|value| words.text_with(value, group)).collect();
+            if !values.is_empty() {
+                told.outgoing.parameter(name, values.join(&b", "[..]));
+            }
+        }
+    }
+}
+
+/// Tells a program what the operator does not tell it.
+struct Told<'o> {
+    route: &'o ProgramRoute,
+    outgoing: &'o mut OutgoingRequest,
+}
+
+impl Told<'_> {
+    fn say(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        if !self.route.has(name.as_bytes()) {
+            self.outgoing.parameter(name, value);
+        }
+    }
+
+    fn say_field(&mut self, name: &[u8], value: &[u8]) {
+        if !self.route.has_field(name) {
+            self.outgoing.field(name, value);
+        }
+    }
+
+    fn say_asked(&mut self, asked: Asked<'_>, query: &str, reference: &str) {
+        let Asked { script_file, script_name, path_info } = asked;
+        self.say("REQUEST_URI", reference);
+        self.say("QUERY_STRING", query);
+        self.say("DOCUMENT_URI", format!("{script_name}{path_info}"));
+        self.say("SCRIPT_NAME", script_name.as_bytes());
+        if self.route.takes_path_info {
+            self.say("PATH_INFO", path_info.as_bytes());
+        }
+        // An application that is told of no file must not find one by what a client asks for.
+        let Some(script_file) = script_file else { return };
+        self.outgoing.parameter("SCRIPT_FILENAME", script_file);
+        if let Some(root) = &self.route.root {
+            self.say("DOCUMENT_ROOT", root);
+            if !path_info.is_empty() {
+                self.outgoing.parameter("PATH_TRANSLATED", format!("{root}{path_info}"));
+            }
+        }
+    }
+}
+
+/// Each field of a client once, with all of its values: a program finds one of each name.
+fn first_lines(head: &Head) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)> {
+    head.headers().filter_map(|(name, value)| {
+        let text = std::str::from_utf8(name).ok()?;
+        let mut values = head.header_values(text);
+        let is_first = values.next().is_some_and(|first| std::ptr::eq(first, value));
+        if !is_first {
+            return None;
+        }
+        if values.next().is_none() {
+            return Some((name, Cow::Borrowed(value)));
+        }
+        let between = if text.eq_ignore_ascii_case("cookie") { &b"; "[..] } else { &b", "[..] };
+        let all: Vec<&[u8]> = head.header_values(text).collect();
+        Some((name, Cow::Owned(all.join(between))))
+    })
+}
+
+fn protocol(version: HttpVersion) -> &'static str {
+    match version {
+        HttpVersion::Http10 => "HTTP/1.0",
+        HttpVersion::Http11 => "HTTP/1.1",
+        HttpVersion::Http2 => "HTTP/2.0",
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

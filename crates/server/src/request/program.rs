@@ -1,0 +1,10 @@
+//! The program that was found for a request.
+
+/// A file that an application is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its path below the root of the route, with its slash.
+    pub path: String,
+    /// What of the request's path goes on behind it.
+    pub path_info: String,
+}
