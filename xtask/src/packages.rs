@@ -121,8 +121,16 @@ const ARTEFACTS: &[&str] =
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4", "varnish"];
 
 /// The servers that tests have behind us, and what scrapes kettle.
-const BEHIND: &[&str] =
-    &["apache2-bin", "gunicorn", "postfix", "postgresql", "prometheus", "python3-aiosmtpd"];
+const BEHIND: &[&str] = &[
+    "apache2-bin",
+    "fcgiwrap",
+    "gunicorn",
+    "php-fpm",
+    "postfix",
+    "postgresql",
+    "prometheus",
+    "python3-aiosmtpd",
+];
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 mod broken;
 mod guarded;
 mod programs;
+mod real;
 mod told;
 
 use std::net::SocketAddr;

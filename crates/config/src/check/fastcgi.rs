@@ -13,6 +13,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let backends = config.backends.iter().enumerate();
     let backends: HashMap<&str, (usize, &Backend)> =
         backends.map(|(number, it)| (it.name.value.as_str(), (number, it))).collect();
+    check_pages(config, reader);
     for (number, site) in config.sites.iter().enumerate() {
         for (route, it) in site.routes.iter().enumerate() {
             let trail = format!("site.{number}.route.{route}");
@@ -29,6 +30,23 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
                     reader.report_at(&place, message, Help::act("remove it"));
                 }
             }
+        }
+    }
+}
+
+/// A page of an error is read by its path, and sent as it is.
+fn check_pages(config: &Config, reader: &mut Reader<'_>) {
+    let routes = || config.sites.iter().flat_map(|site| &site.routes);
+    let endings = routes().filter_map(|route| route.fastcgi.as_ref()).flat_map(|it| &it.extensions);
+    let endings: Vec<&String> = endings.collect();
+    let pages = config.sites.iter().map(|site| &site.error_pages);
+    let pages = pages.chain(routes().map(|route| &route.error_pages)).flat_map(|it| it.values());
+    for page in pages.filter_map(|page| page.file()) {
+        let name = page.value.to_string_lossy().to_ascii_lowercase();
+        if endings.iter().any(|ending| name.ends_with(&ending.to_ascii_lowercase())) {
+            let message = "this is a program, and its source would be sent".to_owned();
+            let help = "write { route = \"/404.php\" }, the path of a route that runs it";
+            reader.report_located(page, message, Help::act(help));
         }
     }
 }

@@ -5,7 +5,9 @@ mod answers;
 use std::collections::HashSet;
 
 use crate::diagnostic::Help;
-use crate::model::{Backend, Config, FieldTemplate, Missing, Route, SendProxy, StartTls};
+use crate::model::{
+    Backend, BackendProtocol, Config, FieldTemplate, Missing, Route, SendProxy, StartTls,
+};
 use crate::read::Reader;
 use crate::setting::is_own_request_header;
 
@@ -16,7 +18,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         it.routes.iter().enumerate().map(move |(number, route)| (trail(number), route))
     });
     for (trail, route) in routes {
-        check_settings(&trail, route, reader);
+        check_settings(&trail, route, runs_programs(config, route), reader);
         check_prefix(&trail, route, reader);
         check_headers(&trail, route, reader);
         answers::check(&trail, route, reader);
@@ -31,10 +33,17 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     }
 }
 
+/// True if the backend of a route speaks FastCGI.
+fn runs_programs(config: &Config, route: &Route) -> bool {
+    let named = |it: &&Backend| Some(&it.name.value) == route.backend.as_ref().map(|it| &it.value);
+    let backend = config.backends.iter().find(named).filter(|_| route.root.is_some());
+    backend.is_some_and(|backend| backend.protocol == BackendProtocol::FastCgi)
+}
+
 /// A route has files or a backend, and the settings of one of both; and what is about `fallback` needs one.
-fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let has_both =
-        route.missing == Missing::Backend || route.fastcgi.is_some() && route.root.is_some();
+fn check_settings(trail: &str, route: &Route, runs_programs: bool, reader: &mut Reader<'_>) {
+    let has_both = route.missing == Missing::Backend
+        || (route.fastcgi.is_some() || runs_programs) && route.root.is_some();
     let (others, what) = match route.backend {
         Some(_) if has_both => (&[][..], ""),
         Some(_) => (FILES, "is about files, and the route has a backend"),

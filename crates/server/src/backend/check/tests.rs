@@ -365,18 +365,13 @@ async fn who_is_no_longer_watched_is_asked_no_more() {
 }
 
 /// Answers one connection with these bytes, and returns what came.
-async fn application(sent: Vec<u8>) -> (SocketAddr, tokio::task::JoinHandle<Vec<u8>>) {
-    let listener = listener().await;
-    let address = listener.local_addr().unwrap();
-    let answering = tokio::spawn(async move {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        let mut asked = vec![0; 4_096];
-        let bytes = socket.read(&mut asked).await.unwrap();
-        socket.write_all(&sent).await.unwrap();
-        asked.truncate(bytes);
-        asked
-    });
-    (address, answering)
+async fn answered(listener: TcpListener, sent: &[u8]) -> Vec<u8> {
+    let (mut socket, _) = listener.accept().await.unwrap();
+    let mut asked = vec![0; 4_096];
+    let bytes = socket.read(&mut asked).await.unwrap();
+    socket.write_all(sent).await.unwrap();
+    asked.truncate(bytes);
+    asked
 }
 
 #[tokio::test]
@@ -393,14 +388,15 @@ async fn an_application_is_asked_to_run_a_path() {
         (record(6, b"Status"), false),
         (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), false),
     ] {
-        let (address, answering) = application(sent).await;
+        let listener = listener().await;
+        let address = listener.local_addr().unwrap();
         let check =
             Check { kind: CheckKind::Http, path: "/ping?json".to_owned(), ..Check::default() };
         let settings = settings(address, check);
         let settings = kettle_config::Backend { protocol: BackendProtocol::FastCgi, ..settings };
-        let outcome = asked(&backend(settings), &NoTls).await;
+        let backend = backend(settings);
+        let (outcome, asked) = tokio::join!(asked(&backend, &NoTls), answered(listener, &sent));
         assert_eq!(outcome.is_ok(), is_well, "{outcome:?}");
-        let asked = answering.await.unwrap();
         let has = |text: &[u8]| asked.windows(text.len()).any(|window| window == text);
         assert!(has(b"SCRIPT_NAME/ping") && has(b"QUERY_STRINGjson"));
     }
