@@ -25,9 +25,9 @@ pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
         let (name, behind) = match piece.strip_prefix('{').and_then(|it| it.split_once('}')) {
             Some(named) => named,
             None => {
-                let is_group = piece.starts_with(|letter: char| letter.is_ascii_digit());
                 let is_of = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-                let end = if is_group { Some(1) } else { piece.find(|letter| !is_of(letter)) };
+                let end =
+                    if is_group(piece) { Some(1) } else { piece.find(|letter| !is_of(letter)) };
                 piece.split_at_checked(end.unwrap_or(piece.len())).unwrap_or((piece, ""))
             }
         };
@@ -39,6 +39,11 @@ pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
         all.extend(Some(behind).filter(|it| !it.is_empty()).map(Part::Text));
     }
     all
+}
+
+/// True if a variable is a group of an expression, by its number.
+pub(super) fn is_group(name: &str) -> bool {
+    name.starts_with(|it: char| it.is_ascii_digit())
 }
 
 /// A text with what `set` said in place of its variables; nothing where that is not known.

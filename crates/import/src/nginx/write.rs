@@ -58,7 +58,7 @@ pub(super) fn write(
     let mut writer = Writer {
         surroundings,
         output: Output { warnings, ..Output::default() },
-        prefix: prefix_of(&folder),
+        prefix: prefix_of(&folder, surroundings),
         folder,
         maps,
         said: Said::new(),
@@ -274,15 +274,18 @@ fn is_network(text: &&str) -> bool {
 }
 
 /// Where nginx was built to find its files, as far as its configuration tells.
-fn prefix_of(folder: &Path) -> PathBuf {
+fn prefix_of(folder: &Path, surroundings: &dyn Surroundings) -> PathBuf {
     match folder.file_name() {
         Some(name) if name == "conf" => folder.parent().unwrap_or(folder).to_path_buf(),
         // Debian's.
-        _ if folder == Path::new("/etc/nginx") => "/usr/share/nginx".into(),
+        _ if folder == Path::new("/etc/nginx") || surroundings.is_there(Path::new(OF_DEBIAN)) => {
+            OF_DEBIAN.into()
+        }
         _ => folder.to_path_buf(),
     }
 }
 
+const OF_DEBIAN: &str = "/usr/share/nginx";
 const NO_MAP: &str = "a `[[map]]` goes by what a request says, as far as kettle has words for it";
 const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";
 const UNKNOWN_OF_ALL: &str = "it is of a module that kettle does not know, and may decide who is served; take it away if it does not, \

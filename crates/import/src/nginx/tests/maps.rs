@@ -111,6 +111,20 @@ fn what_is_set_by_conditions_goes_along_with_them() {
             "location / { set $b blue; if ($http_a) { set $b green; } proxy_pass http://$b; }",
             "/{2}> />",
         ),
+        // Groups of the host.
+        (
+            "server_name www.a.example a.example www.b.example; if ($host ~* ^www\\.(.*)$) { return 301 https://$1$request_uri; }",
+            "|{1}->301 |{1}->301 /",
+        ),
+        (
+            "server_name www.a.example; if ($host ~* www\\.(.*)) { set $h $1; rewrite ^(.*)$ http://$h$1 permanent; }",
+            "|{1}->301 /",
+        ),
+        (
+            "server_name www.a.example a.example; set $h -; if ($host ~ ^www\\.(.*)$) { set $h $1; } add_header X $h;",
+            "/{1} /",
+        ),
+        ("set $m 1; if ($m) { return 503; }", "|:503 /"),
     ] {
         let text = server(&format!("root /srv; {words}"));
         let made = imported(&text.replace("http {", &format!("http {{ {map}")));
@@ -118,4 +132,12 @@ fn what_is_set_by_conditions_goes_along_with_them() {
         let config = config.unwrap_or_else(|found| panic!("{}\n{}", shown(&found), made.toml));
         assert_eq!(routes(&config), expected, "{words}\n{}", made.toml);
     }
+}
+
+#[test]
+fn a_redirect_to_a_part_of_the_host_names_it() {
+    let words = "root /srv; server_name www.a.example; if ($host ~* ^www\\.(.*)$) { return 301 https://$1$request_uri; }";
+    let made = imported(&server(words));
+    let line = "when = [{ host = [\"www.a.example\"] }]\nredirect = [{ to = \"https://a.example{path}\", status = 301 }]";
+    assert!(made.toml.contains(line), "{}", made.toml);
 }

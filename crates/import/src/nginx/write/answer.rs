@@ -7,7 +7,7 @@ use super::settings::{type_of, with_charset};
 use crate::nginx::regex::{is_of_all, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, Said, parts, with_said};
+use crate::nginx::variables::{Part, Said, is_group, parts, with_said};
 
 /// What a `return` does.
 pub(super) enum Returned<'t> {
@@ -125,7 +125,11 @@ pub(super) fn rewritten(
         is_path,
         ..*known
     };
-    let target = with_said(target, known.said).ok_or(VARIABLES)?;
+    let mut said = known.said.clone();
+    if expression.groups() > 0 {
+        said.retain(|name, _| !is_group(name));
+    }
+    let target = with_said(target, &said).ok_or(VARIABLES)?;
     let (target, drops_query) = match target.strip_suffix('?') {
         Some(target) => (target.to_owned(), true),
         None => (target, false),

@@ -12,7 +12,7 @@ use super::route::{Key, Place, Route};
 use crate::nginx::location::Shut;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, parts};
+use crate::nginx::variables::{Part, Said, is_group, parts};
 use crate::nginx::vocabulary::{Fate, Term};
 
 /// What is left behind what a server asks first.
@@ -33,6 +33,14 @@ struct Beginning<'t> {
 }
 
 impl<'t> Beginning<'t> {
+    /// True if a directive of an `if` decides something, or sets what counts.
+    fn counts(&self, directive: &Directive) -> bool {
+        match directive.name.as_str() {
+            "set" => self.used.contains(directive.word(0).trim_start_matches('$')),
+            name => DECIDES.contains(&name) || name == "break",
+        }
+    }
+
     /// Goes on from a way by another one, where conditions hold, and by itself where they do not.
     fn fork(&mut self, way: Way<'t>, mut inner: Way<'t>, conditions: &[String]) {
         inner.expression.clone_from(&way.expression);
@@ -130,14 +138,13 @@ impl Writer<'_> {
         if let Some(directive) = directive.inner().iter().find(leads) {
             return Err(Shut { directive, why: OF_SERVER });
         }
+        if let Some(hosts) = condition::hosts(directive, &way.scope) {
+            return self.before_hosts(directive, decides, way, so_far, hosts);
+        }
         let asked = condition::read(directive, &way.said, &way.scope)
             .map_err(|why| Shut { directive, why });
-        let counts = |it: &Directive| match it.name.as_str() {
-            "set" => so_far.used.contains(it.word(0).trim_start_matches('$')),
-            name => DECIDES.contains(&name) || name == "break",
-        };
         let conditions = match asked {
-            Err(_) if !directive.inner().iter().any(counts) => Vec::new(),
+            Err(_) if !directive.inner().iter().any(|it| so_far.counts(it)) => Vec::new(),
             Err(shut) => return Err(shut),
             Ok(Asked::Constant(false)) => {
                 so_far.ways.push(way);
@@ -149,23 +156,59 @@ impl Writer<'_> {
         let mut inner = way.clone();
         inner.expression = None;
         inner.when.extend(conditions.iter().cloned());
+        if self.inside(directive, decides, &mut inner, so_far)? {
+            so_far.fork(way, inner, &conditions);
+        } else {
+            so_far.ways.push(way);
+        }
+        Ok(())
+    }
+
+    /// Asks an `if` whose groups are parts of the host: one by one for the names of the server that fit.
+    fn before_hosts<'t>(
+        &mut self,
+        directive: &'t Directive,
+        decides: bool,
+        mut way: Way<'t>,
+        so_far: &mut Beginning<'t>,
+        hosts: Vec<(String, Said)>,
+    ) -> Result<(), Shut<'t>> {
+        for (condition, groups) in hosts {
+            let mut inner = way.clone();
+            inner.expression = None;
+            inner.when.push(condition.clone());
+            inner.said.extend(groups);
+            if self.inside(directive, decides, &mut inner, so_far)? {
+                inner.said.retain(|name, _| !is_group(name));
+                so_far.ways.push(inner);
+                way.when.push(condition::negated(&condition));
+            }
+        }
+        so_far.ways.push(way);
+        Ok(())
+    }
+
+    /// What stands in an `if`, on the way into it; true if that way goes on by itself.
+    fn inside<'t>(
+        &mut self,
+        directive: &'t Directive,
+        decides: bool,
+        inner: &mut Way<'t>,
+        so_far: &mut Beginning<'t>,
+    ) -> Result<bool, Shut<'t>> {
         let mut forks = false;
         for own in directive.inner() {
             match own.name.as_str() {
                 "set" => {
                     inner.set(own);
-                    forks |= counts(own);
+                    forks |= so_far.counts(own);
                 }
                 "return" => {
-                    so_far.entries.extend(self.before_end(own, &inner, &so_far.key)?);
-                    forks = false;
-                    if conditions.is_empty() {
-                        return Ok(());
-                    }
-                    break;
+                    so_far.entries.extend(self.before_end(own, inner, &so_far.key)?);
+                    return Ok(false);
                 }
                 "rewrite" => {
-                    let (route, flag) = self.before_rewrite(own, &inner, &so_far.key)?;
+                    let (route, flag) = self.before_rewrite(own, inner, &so_far.key)?;
                     if decides && matches!(flag, Flag::Last | Flag::Break) {
                         return Err(Shut { directive: own, why: GOES_ON });
                     }
@@ -176,12 +219,7 @@ impl Writer<'_> {
                 _ => {}
             }
         }
-        if forks {
-            so_far.fork(way, inner, &conditions);
-        } else {
-            so_far.ways.push(way);
-        }
-        Ok(())
+        Ok(forks)
     }
 
     fn before_end<'t>(

@@ -1,6 +1,6 @@
 //! `if` as conditions of a route.
 
-use kettle_config::quoted;
+use kettle_config::{Expression, quoted};
 
 use super::referer;
 use crate::nginx::regex::translated;
@@ -39,6 +39,32 @@ pub(super) fn read(
         }
         _ => Err(UNKNOWN),
     }
+}
+
+/// The names of a server that an `if` about the host fits which has groups: conditions for each, and what its groups are. Nothing
+/// where it is about something else, or where the names are not told one by one.
+pub(super) fn hosts(condition: &Directive, scope: &Scope<'_>) -> Option<Vec<(String, Said)>> {
+    let words = inside(condition);
+    let [variable, operator, pattern] = words.as_slice() else { return None };
+    if !["$host", "$http_host", "${host}"].contains(&&**variable)
+        || !["~", "~*"].contains(&&**operator)
+    {
+        return None;
+    }
+    let expression =
+        Expression::new(&translated(pattern, true)?).ok().filter(|it| it.groups() > 0)?;
+    let names = scope.all("server_name").into_iter().flat_map(|it| &it.words);
+    let names: Vec<String> = names.map(|it| it.to_ascii_lowercase()).collect();
+    if names.is_empty() || !names.iter().all(|it| is_host(it)) {
+        return None;
+    }
+    let fitting = |name: &String| {
+        let captures = expression.captures(name)?;
+        let number = |at: usize| Some((at.to_string(), captures.get(at).map(str::to_owned)));
+        let groups: Said = (1..=expression.groups()).filter_map(number).collect();
+        Some((format!("{{ host = [{}] }}", quoted(name)), groups))
+    };
+    Some(names.iter().filter_map(fitting).collect())
 }
 
 /// What stands between its brackets, however they are spaced.
@@ -149,7 +175,7 @@ fn fits(
     };
     match subject(variable, said)? {
         Subject::Constant(constant) => {
-            let expression = kettle_config::Expression::new(&expression).map_err(|_| EXPRESSION)?;
+            let expression = Expression::new(&expression).map_err(|_| EXPRESSION)?;
             Ok(Asked::Constant(expression.fits(&constant) == is_fitting))
         }
         Subject::Method => match methods(pattern).filter(|_| !ignores_case) {

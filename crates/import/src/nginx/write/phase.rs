@@ -12,7 +12,7 @@ use crate::nginx::location::{Shut, guards};
 use crate::nginx::regex::literal;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, Said, parts, with_said};
+use crate::nginx::variables::{Part, Said, is_group, parts, with_said};
 
 /// A way through what is asked one after the other.
 #[derive(Clone)]
@@ -335,9 +335,7 @@ fn has_expression(condition: &Directive) -> bool {
 }
 
 fn has_group(text: &str) -> bool {
-    parts(text).iter().any(
-        |it| matches!(it, Part::Variable(name) if name.starts_with(|it: char| it.is_ascii_digit())),
-    )
+    parts(text).iter().any(|it| matches!(it, Part::Variable(name) if is_group(name)))
 }
 
 pub(super) const DECIDES: [&str; 3] = ["if", "return", "rewrite"];
