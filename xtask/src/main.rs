@@ -5,6 +5,7 @@ mod cache_tests;
 mod checkout;
 mod go;
 mod hitch_scripts;
+mod import_files;
 mod measure;
 mod package;
 mod packages;
@@ -40,10 +41,15 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
         rest.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h");
     match command {
         "help" | "--help" | "-h" => help(),
-        "cache-tests" | "hitch-scripts" | "peers" | "scan" | "tidy" if is_asked => help(),
+        "cache-tests" | "hitch-scripts" | "import-files" | "peers" | "scan" | "tidy"
+            if is_asked =>
+        {
+            help()
+        }
         "test" => test::run(rest),
         "cache-tests" => cache_tests::run(rest),
         "hitch-scripts" => hitch_scripts::run(rest),
+        "import-files" => import_files::run(rest),
         "measure" => measure::run(rest),
         "package" => package::run(rest),
         "peers" => packages::ensure_peers().map(|()| ExitCode::SUCCESS),
@@ -66,6 +72,7 @@ cargo xtask COMMAND
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part, `--without measure` for the server
   cache-tests  the public suite for HTTP caches against a route that keeps responses; or the cases named
   hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place; or those of the numbers named
+  import-files  configurations of nginx that others wrote, given to nginx and to `kettle import`; or those of the sources named
   measure    what kettle costs beside nginx: measure native, measure growth, measure work
   tidy       check the rules of STYLE.md that no compiler holds
   package    deb, rpm, oci: what people install; package test and package systemd try them
