@@ -65,6 +65,10 @@ fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
             api("rewrite ^/api/item/(.*)$ /api/x/$1? break;"),
             "/open/* /api/*(^/api/item/(.*)$)->> / =/api->301",
         ),
+        (
+            api("rewrite ^/api/item/(.*)$ /api/i?i=$1&$args&x=$arg_y? break;"),
+            "/open/* /api/*(^/api/item/(.*)$)->> / =/api->301",
+        ),
         (api("rewrite ^/api/item/(.*)$ /open/x?i=$1 break;"), "/open/* /api/*! / =/api->301"),
         (
             api("rewrite ^/api/a/(.*)$ /api/b/$1 break;"),
