@@ -36,6 +36,9 @@ pub fn advice(config: &Config) -> Vec<Diagnostic> {
         diagnostics.extend(about_reach(config, &seen, site));
         about_patterns(config, site, &mut diagnostics);
         guards::about_guards(config, site, &mut diagnostics);
+        if seen.behind_proxies.contains(&site) {
+            diagnostics.extend(guards::about_marks(config, site));
+        }
         about_certificates(config, site, &mut diagnostics);
     }
     for backend in 0..config.backends.len() {
@@ -57,6 +60,8 @@ struct Seen<'c> {
     tls_ports: HashSet<u16>,
     /// For each listener.
     asks_for_sendfile: Vec<bool>,
+    /// The sites that proxies ask for their clients.
+    behind_proxies: HashSet<usize>,
     /// The sites that listeners serve, where there is a listener that serves.
     served: Option<HashSet<usize>>,
 }
@@ -73,7 +78,10 @@ impl<'c> Seen<'c> {
         let tls_port = ports.next();
         let reach = Reach::of(config);
         let served = served(config, &reach);
+        let proxied = config.listeners.iter().filter(|it| !it.trusted_proxies.is_empty());
+        let behind_proxies = proxied.flat_map(|it| reach.served(it)).map(|(site, _)| site);
         Self {
+            behind_proxies: behind_proxies.collect(),
             reach,
             served,
             named: named_backends(config).map(|name| name.value.as_str()).collect(),

@@ -40,6 +40,16 @@ pub(super) fn about_guards(config: &Config, index: usize, diagnostics: &mut Vec<
     }
 }
 
+/// Names the first guarded route whose responses a proxy in front, which may be a cache, is not told to be for one client.
+pub(super) fn about_marks(config: &Config, index: usize) -> Option<Diagnostic> {
+    let routes = &config.sites.get(index)?.routes;
+    let number =
+        routes.iter().position(|it| it.is_guarded() && !it.mark_private && !it.refuses_all())?;
+    let message = "a proxy in front of kettle may keep for others what one client was let in for";
+    let help = "leave it if none there keeps responses; else remove it";
+    Some(at(config, &format!("site.{index}.route.{number}.mark_private"), message, help))
+}
+
 /// True if what answers here is not said by whole segments alone.
 fn may_take(route: &Route) -> bool {
     route.regex.is_some() || matches!(route.place(), Some(Place::Exact(_) | Place::TextPrefix(_)))

@@ -38,7 +38,8 @@ settings! {
         pub regex: Option<Expression> = expression("`from` decides"),
         /// The path to look for, with `{path}`, `{rest}` and `{1}` as with `redirect`. Where it is another route's, that one answers
         /// and asks what it asks of every request; after ten such steps the answer is 500. Behind a `?` it may say a query, in which
-        /// what is filled in is percent-encoded: the client's follows it, behind a `&`. A `?` at its end drops the client's.
+        /// what is filled in is percent-encoded, but for `{query}` and `{query:NAME}` of the client's: all of that follows, behind a
+        /// `&`. A `?` at its end drops the client's.
         pub to: Template = required(rewritten_path()),
         /// This route answers for that path, whatever route it is of: nginx's `break`. Not with `cache`, whose responses are found by
         /// paths, and not before routes.

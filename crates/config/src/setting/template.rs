@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::field_template::{FieldPart, FieldTemplate, NamedWord};
+use super::field_template::{FieldPart, FieldTemplate, NamedWord, RequestWord};
 use super::rules::{self, Guess, TextRule, Wrong};
 use super::text::Read;
 use crate::glob;
@@ -100,6 +100,11 @@ impl Template {
 
     /// Reads a text whose names are right.
     fn read(text: &str) -> Result<Self, Wrong> {
+        Self::read_with(text, &["scheme", "port"])
+    }
+
+    /// The same, in which these words stand for themselves, and not for groups.
+    fn read_with(text: &str, words: &[&str]) -> Result<Self, Wrong> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
@@ -114,7 +119,7 @@ impl Template {
                 ("rest", _) => Piece::Rest,
                 ("host", _) => Piece::Host,
                 (_, [digit @ b'1'..=b'9']) => Piece::Capture(usize::from(digit - b'1')),
-                _ if name.contains(':') || matches!(name, "scheme" | "port") => {
+                _ if name.contains(':') || words.contains(&name) => {
                     let word = FieldTemplate::parse(&format!("{{{name}}}"));
                     let word = word.map_err(|why| Wrong { why, help: Guess::None })?;
                     pieces.extend(word.parts().iter().cloned().map(Piece::Word));
@@ -204,12 +209,19 @@ fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
         Some((path, query)) => (path, Some(query)),
         None => (text, drops_query.then_some("")),
     };
-    let [of_path, of_query] = [Template::read(path)?, Template::read(query.unwrap_or_default())?];
-    let is_other = |piece: &&Piece| matches!(piece, Piece::Host | Piece::Word(_));
-    if !path.starts_with('/')
-        || of_path.pieces().iter().chain(of_query.pieces()).any(|it| is_other(&it))
-    {
+    let of_path = Template::read(path)?;
+    let of_query = Template::read_with(query.unwrap_or_default(), &["query"])?;
+    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Word(_));
+    if !path.starts_with('/') || of_path.pieces.iter().any(is_other) {
         return wrong("it is a path that begins with a slash, with {path}, {rest} and groups");
+    }
+    // What is sent already, and is a query.
+    let is_of_query = |piece: &Piece| {
+        use FieldPart::{Named, Word};
+        matches!(piece, Piece::Word(Word(RequestWord::Query) | Named(NamedWord::Query, _)))
+    };
+    if of_query.pieces.iter().any(|piece| is_other(piece) && !is_of_query(piece)) {
+        return wrong("its query has {path}, {rest}, {query}, {query:NAME} and groups");
     }
     if path.contains(['#', '\\']) || path.chars().any(char::is_control) {
         return wrong("its path is written as it is decoded, without a fragment");

@@ -263,3 +263,24 @@ help: write first = true there, or the same guard here",
         assert_eq!(advised.len(), count, "{first} {taker}: {advised:?}");
     }
 }
+
+#[test]
+fn responses_for_one_client_are_marked_before_proxies() {
+    let with = |listener: &str, route: &str| {
+        format!(
+            "[[listener]]\naddress = \"127.0.0.1:443\"\n{listener}\n[[site]]\nnames = [\"a\"]\nself_signed = true\n\
+             [[site.route]]\nroot = \"/srv\"\n{route}\n"
+        )
+    };
+    let (proxies, guarded) = ("trusted_proxies = [\"10.0.0.0/8\"]", "allow = [\"10.0.0.0/8\"]");
+    assert_advised(
+        &with(proxies, &format!("{guarded}\nmark_private = false")),
+        r"kettle.toml:10:16: a proxy in front of kettle may keep for others what one client was let in for
+ 10 | mark_private = false
+    |                ^^^^^
+help: leave it if none there keeps responses; else remove it",
+    );
+    assert_advised(&with("", &format!("{guarded}\nmark_private = false")), "");
+    assert_advised(&with(proxies, guarded), "");
+    assert_advised(&with(proxies, "mark_private = false"), "");
+}

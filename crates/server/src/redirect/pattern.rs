@@ -16,7 +16,7 @@ use kettle_http::uri::{percent_encode_path, percent_encode_segments};
 use super::redirect;
 use crate::error_page::HttpError;
 use crate::response::{ConfiguredFields, Response};
-use crate::words::{Asked, WordSource, Words};
+use crate::words::{Asked, WordSource, Words, argument};
 
 /// What a place does with paths before it looks for an answer.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ impl Paths {
         let Some(rule) = self.rewrites.first(target.path, |_| true) else { return Ok(None) };
         let stays = rule.stay;
         let filling = self.filling(rule.choice(), target.path, None);
-        // A rewrite has no such words.
+        // Its path has no such words.
         let no_word = |_: &FieldPart| String::new();
         let mut parts = rule.to.pieces().split(|piece| *piece == Piece::Query);
         let as_it_is = |text, _: &str| Cow::Borrowed(text);
@@ -183,14 +183,21 @@ impl Paths {
         let Some(own) = parts.next() else {
             return Ok(Some(Rewritten { path, query: None, stays }));
         };
-        let is_filled = own.iter().any(|piece| !matches!(piece, Piece::Text(_)));
+        let is_filled = own.iter().any(|it| !matches!(it, Piece::Text(_) | Piece::Word(_)));
         if target.has_encoded_slash && is_filled {
             return Err(400.into());
         }
         let encoded = |text, _: &str| Cow::Owned(percent_encode_path(text));
-        let mut query = filling.fill(own, encoded, no_word).ok_or(404_u16)?;
-        let sent = target.query.filter(|sent| parts.next().is_none() && !sent.is_empty());
-        if let Some(sent) = sent {
+        let sent = target.query.unwrap_or_default();
+        let of_query = |word: &FieldPart| match word {
+            FieldPart::Word(_) => sent.to_owned(),
+            FieldPart::Named(_, name) => {
+                String::from_utf8_lossy(argument(sent, name).unwrap_or_default()).into_owned()
+            }
+            FieldPart::Text(_) | FieldPart::Group(_) => String::new(),
+        };
+        let mut query = filling.fill(own, encoded, of_query).ok_or(404_u16)?;
+        if parts.next().is_none() && !sent.is_empty() {
             query.push_str(if query.is_empty() { "" } else { "&" });
             query.push_str(sent);
         }

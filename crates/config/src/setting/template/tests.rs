@@ -42,7 +42,16 @@ fn no_request_decides_about_the_host() {
 
 #[test]
 fn a_rewritten_path_is_a_path() {
-    for text in ["/a{rest}", "/a b/é/{1}", "/{page}", "/100%", "/a?b={1}&c", "/a?", "/a?b=1?"] {
+    for text in [
+        "/a{rest}",
+        "/a b/é/{1}",
+        "/{page}",
+        "/100%",
+        "/a?b={1}&c",
+        "/a?",
+        "/a?b=1?",
+        "/a?{query:b}&{query}",
+    ] {
         assert!(read_rewritten_path(text).is_ok(), "{text}");
     }
     for text in [
@@ -56,6 +65,8 @@ fn a_rewritten_path_is_a_path() {
         "/a?b c",
         "/a?b?c",
         "/a?{host}",
+        "/{query:b}",
+        "/a?{header:b}",
         "/a?#",
     ] {
         assert!(read_rewritten_path(text).is_err(), "{text}");

@@ -66,6 +66,10 @@ fn a_backend_is_asked_for_the_query_that_a_rewrite_says() {
             "/open/* /api/*(^/api/item/(.*)$)->> / =/api->301",
         ),
         (
+            api("rewrite ^/api/item/(.*)$ /api/i?i=$1&$args&x=$arg_y? break;"),
+            "/open/* /api/*(^/api/item/(.*)$)->> / =/api->301",
+        ),
+        (
             api("rewrite ^/api/item/(.*)$ /open/x?i=$1 break;"),
             "/open/* /api/*(^/api/item/(.*)$)=>> / =/api->301",
         ),

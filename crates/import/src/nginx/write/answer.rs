@@ -161,7 +161,7 @@ pub(super) fn rewritten_to(
     drops_query: bool,
     known: &Known<'_>,
 ) -> Result<String, &'static str> {
-    let (mut to, keeps_query) = words(target, known).ok_or(TARGET)?;
+    let (mut to, keeps_query) = words(target, known, true).ok_or(TARGET)?;
     // What adds the client's query at the end adds it once here.
     if to.contains('?') && keeps_query {
         return Err(QUERY);
@@ -200,15 +200,16 @@ fn redirect(
     directive: &Directive,
     known: &Known<'_>,
 ) -> Option<Rule> {
-    let (to, keeps_query) = words(target, known)?;
+    let (to, keeps_query) = words(target, known, false)?;
     let origin = directive.origin.clone();
     let stays = false;
     let rule = Rule { regex, to, status: Some(status), keeps_query, stays, origin };
     Template::is_destination(&rule.to).then_some(rule)
 }
 
-/// An address with kettle's words for nginx's variables, and whether the client's query follows it.
-fn words(text: &str, known: &Known<'_>) -> Option<(String, bool)> {
+/// An address with kettle's words for nginx's variables, and whether the client's query follows it. The query of a rewrite has more
+/// of them.
+fn words(text: &str, known: &Known<'_>, is_rewrite: bool) -> Option<(String, bool)> {
     let behind = QUERIES.iter().find_map(|end| text.strip_suffix(end));
     let mut keeps_query = behind.is_some();
     let text = behind.unwrap_or(text);
@@ -226,6 +227,12 @@ fn words(text: &str, known: &Known<'_>) -> Option<(String, bool)> {
             Part::Variable("request_uri") if Some(number) == last && !to.contains('?') => {
                 to.push_str("{path}");
                 keeps_query = true;
+            }
+            Part::Variable("args" | "query_string") if is_rewrite && to.contains('?') => {
+                to.push_str("{query}");
+            }
+            Part::Variable(name) if is_rewrite && to.contains('?') && name.starts_with("arg_") => {
+                to.push_str(&format!("{{query:{}}}", name.trim_start_matches("arg_")));
             }
             Part::Variable(name) => {
                 let expression = known.expression?;

@@ -158,6 +158,9 @@ async fn a_rewrite_says_a_query() {
         prefix = "/bare"
         rewrite = [{ to = "/went?" }]
         [[site.route]]
+        prefix = "/words"
+        rewrite = [{ to = "/went?page={query:p}&{query}?" }]
+        [[site.route]]
         prefix = "/plain"
         rewrite = [{ to = "/went" }]
         "#,
@@ -171,6 +174,8 @@ async fn a_rewrite_says_a_query() {
         ("/kept/1?", "own"),
         ("/dropped/1?y=%20", "own"),
         ("/bare?page=1", "none"),
+        ("/words?y=%20&p=1", "other"),
+        ("/words?p=a/b%26c%3D&x", "encoded"),
         ("/plain?page=1", "own"),
         ("/went?page=1&y=%20", "both"),
     ] {
