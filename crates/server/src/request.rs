@@ -18,6 +18,7 @@ mod client;
 mod concurrent_upload;
 mod connection_source;
 mod disconnect;
+mod file_facts;
 mod parameters;
 mod source;
 mod stream_source;
@@ -27,6 +28,7 @@ pub(crate) use concurrent_upload::PieceSource;
 pub use concurrent_upload::{ConcurrentUpload, Rest, UploadEnd};
 pub use connection_source::ConnectionSource;
 pub(crate) use disconnect::{ClientWatch, Disconnected, disconnect};
+pub use file_facts::{FileFacts, There, Wanted};
 pub use parameters::as_read_otherwise;
 use source::Source;
 pub use stream_source::StreamSource;
@@ -42,6 +44,8 @@ pub struct Request<'c> {
     pub body: RequestBody<'c>,
     /// The client that asks.
     pub client: Client,
+    /// What is known of files that conditions ask about.
+    pub files: FileFacts,
 }
 
 /// What a client presented when it connected.
@@ -119,7 +123,7 @@ impl<'c> Request<'c> {
             total_bytes: 0,
             upload: None,
         };
-        Self { head, body, client }
+        Self { head, body, client, files: FileFacts::default() }
     }
 
     /// What the client presented when it connected.

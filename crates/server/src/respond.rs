@@ -23,7 +23,7 @@ use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
 use crate::words::Asked;
-use walk::{Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
+use walk::{configured_of, is_slash_refused, is_whole_of, respond_slowly};
 
 /// What a worker answers requests with.
 pub struct Responder {
@@ -57,10 +57,10 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         let status = head.target().err().map_or(421, |error| error.status());
         return Box::pin(refuse(files, router, Some(head), presented, status, id)).await.into();
     };
-    let mut start = match site.before().is_empty() {
-        true => Start::at(site.route(target.path, Asked::of(request))),
-        false => site.ask_before(target, request),
-    };
+    let mut start = site.start(target, Asked::of(request));
+    if let Some(wanted) = request.files.take_wanted() {
+        start = Box::pin(site.start_again(files, target, wanted, request)).await;
+    }
     let path = start.path.as_deref().unwrap_or(target.path);
     let route = start.route;
     let ready = match route {

@@ -12,12 +12,12 @@ use kettle_http::{Method, RequestError};
 use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
-use crate::files::handler::{FileAnswer, allow};
+use crate::files::handler::{FileAnswer, Files, allow};
 use crate::fixed::Fixed;
 use crate::guard::Refusal;
 use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
-use crate::request::{Request, as_read_otherwise};
+use crate::request::{Request, Wanted, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::before::Beforehand;
 use crate::route::{Handler, Route, Site};
@@ -72,8 +72,10 @@ impl<'s> Start<'s> {
 
 impl Site {
     /// Asks what comes before all routes, and looks for the route then.
-    pub(super) fn ask_before(&self, target: Target<'_>, request: &Request<'_>) -> Start<'_> {
-        let asked = Asked::of(request);
+    pub(super) fn start(&self, target: Target<'_>, asked: Asked<'_>) -> Start<'_> {
+        if self.before().is_empty() {
+            return Start::at(self.route(target.path, asked));
+        }
         let mut start = Start::at(None);
         let mut behind = None;
         loop {
@@ -96,6 +98,25 @@ impl Site {
         start
     }
 
+    /// The same, once what is wanted of files is known.
+    pub(super) async fn start_again(
+        &self,
+        files: &Files,
+        target: Target<'_>,
+        wanted: Wanted,
+        request: &Request<'_>,
+    ) -> Start<'_> {
+        let started = match look(files, self, wanted, request).await {
+            Ok(()) => knowing(files, self, request, |asked| self.start(target, asked)).await,
+            Err(error) => Err(error),
+        };
+        let failed = |error: HttpError| Start {
+            outcome: Some(Box::new(Err(error.into()))),
+            ..Start::at(None)
+        };
+        started.unwrap_or_else(failed)
+    }
+
     /// The first behind a number that does anything with a target, and what that is.
     fn first_before(
         &self,
@@ -107,6 +128,41 @@ impl Site {
             let outcome = before.ask(target, asked, self.words(), &self.configured);
             Some((number, outcome.transpose()?))
         })
+    }
+}
+
+/// Asks until all is known that it takes to know of files.
+///
+/// # Errors
+/// 503 if a disk does not say in time what is there.
+pub(super) async fn knowing<T>(
+    files: &Files,
+    site: &Site,
+    request: &Request<'_>,
+    ask: impl Fn(Asked<'_>) -> T,
+) -> Result<T, HttpError> {
+    loop {
+        let answer = ask(Asked::of(request));
+        match request.files.take_wanted() {
+            Some(wanted) => look(files, site, wanted, request).await?,
+            None => return Ok(answer),
+        }
+    }
+}
+
+/// Finds out what is there by a path.
+async fn look(
+    files: &Files,
+    site: &Site,
+    wanted: Wanted,
+    request: &Request<'_>,
+) -> Result<(), HttpError> {
+    let folder = site.folder(wanted.look).ok_or(503_u16)?;
+    let deadline = request.files.deadline(|| files.disks().deadline());
+    let there = files.is_there(folder, &wanted.relative, deadline).await?;
+    match request.files.learn(wanted, there) {
+        true => Ok(()),
+        false => Err(503.into()),
     }
 }
 
@@ -153,7 +209,11 @@ pub(super) async fn respond_slowly<'s>(
         let step = place.ask(responder, site, request, begun.take(), &mut held, &mut notes).await;
         match step {
             Ok(Step::Elsewhere(next)) => {
-                route = site.route(&next, Asked::of(request));
+                let find = |asked: Asked<'_>| site.route(&next, asked);
+                match knowing(&responder.files, site, request, find).await {
+                    Ok(found) => route = found,
+                    Err(error) => outcome = Some(Err(error.into())),
+                }
                 (path, is_first) = (Some(next), false);
             }
             step => outcome = Some(step),
@@ -297,7 +357,8 @@ impl Place<'_> {
             rewritten = paths.rewritten(target.path)?;
         }
         if let Some(path) = &rewritten {
-            let owner = site.route(path, Asked::of(request));
+            let find = |asked: Asked<'_>| site.route(path, asked);
+            let owner = knowing(&responder.files, site, request, find).await?;
             if !owner.is_some_and(|it| std::ptr::eq(it, route)) {
                 return Ok(Step::Elsewhere(rewritten.unwrap_or_default()));
             }
@@ -307,8 +368,11 @@ impl Place<'_> {
         }
         let path = rewritten.as_deref().or(self.path);
         let target = Target { path: path.unwrap_or(asked_path), ..target };
-        if route.proxy().is_some() && !is_whole_of(site, route, target.path, Asked::of(request)) {
-            return Err(400.into());
+        if route.proxy().is_some() {
+            let is_whole = |asked: Asked<'_>| is_whole_of(site, route, target.path, asked);
+            if !knowing(&responder.files, site, request, is_whole).await? {
+                return Err(400.into());
+            }
         }
         if head.is_extended_connect() && route.proxy().is_none() {
             return Err(501.into());

@@ -2,7 +2,7 @@
 
 use kettle_http::Method;
 
-use super::{Place, Responder, Step, configured_of};
+use super::{Place, Responder, Step, configured_of, knowing};
 use crate::error_page::HttpError;
 use crate::redirect::pattern::location_of;
 use crate::redirect::redirect;
@@ -53,7 +53,8 @@ pub(super) async fn in_place_of(
         return None;
     }
     let path = target.route.as_deref();
-    let route = site.route(path?, Asked::of(request));
+    let find = |asked: Asked<'_>| site.route(path.unwrap_or_default(), asked);
+    let route = knowing(&responder.files, site, request, find).await.ok()?;
     let mut notes = LogNotes::default();
     let place = Place { route, path, is_first: false };
     let step = place.ask(responder, site, request, None, held, &mut notes).await;
