@@ -16,6 +16,8 @@ use crate::mounted::Mounted;
 pub enum Silent {
     /// It answers everything.
     Never,
+    /// If it is there.
+    Lookup,
     /// Opening it.
     Open,
     /// Reading what is beyond so many bytes.
@@ -94,7 +96,9 @@ impl Serving {
         let body = &request[HEADER_BYTES..];
         let file = node.checked_sub(FIRST_NODE).and_then(|index| self.files.get(index as usize));
         let silent = file.map_or(Silent::Never, |(.., silent)| *silent);
+        let sought = self.files.iter().find(|(name, ..)| body.starts_with(name.as_bytes()));
         let is_silent = match opcode {
+            LOOKUP => sought.is_some_and(|(.., silent)| *silent == Silent::Lookup),
             OPEN => silent == Silent::Open,
             READ => matches!(silent, Silent::ReadBeyond(bytes) if u64_at(body, 8) >= bytes),
             FLUSH => silent == Silent::Close,

@@ -74,6 +74,8 @@ pub fn check_files(config: &Config) -> Vec<Diagnostic> {
         for page in site.error_page_files() {
             diagnostics.extend(check_readable(config, page, ERROR_PAGE_BYTES_MAX));
         }
+        diagnostics
+            .extend(site.roots_of_conditions().filter_map(|root| check_folder(config, root)));
         for route in &site.routes {
             diagnostics.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));
         }

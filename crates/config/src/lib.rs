@@ -44,14 +44,14 @@ pub use model::{
     BackendTls, Balance, BasicAuth, Before, Believed, Cache, CacheRule, Captures, Certificate,
     Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Condition, Config, CookieFlag,
     CookieFlags, Cors, EarlyHints, ErrorPage, ErrorTarget, Expires, Expression, Expressions,
-    FastCgi, FieldPart, FieldTemplate, Group, Hsts, HttpsListener, Limits, ListenAddress, Listener,
-    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map, Metrics, Missing, NamedWord,
-    Network, PassthroughListener, PathChoice, PathPattern, Piece, Place, PlaceKey, PlainHttp,
-    ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering, RequestWord, Respond,
-    Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme, SendProxy, ServerAddress,
-    ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks, TcpListener, Template,
-    Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice, TxPathChoice, TypeTable,
-    UnknownNames,
+    FastCgi, FieldPart, FieldTemplate, FileKind, Group, Hsts, HttpsListener, Limits, ListenAddress,
+    Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Map, Metrics, Missing,
+    NamedWord, Network, PassthroughListener, PathChoice, PathPattern, Piece, Place, PlaceKey,
+    PlainHttp, ProxyTlv, RateLimit, Reach, Redirect, RedirectListener, RequestBuffering,
+    RequestWord, Respond, Rewrite, Roots, Route, RouteCache, Sandboxing, Scheme, SendProxy,
+    ServerAddress, ServerSettings, SignedUrls, Site, StartTls, Subject, Suite, Symlinks,
+    TcpListener, Template, Tls, TlsListener, TlsVersion, TooLarge, Truncation, TunnelPathChoice,
+    TxPathChoice, TypeTable, UnknownNames,
 };
 pub use nearest::closest;
 pub use option::option_advice;

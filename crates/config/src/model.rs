@@ -32,7 +32,7 @@ pub use backend::{
 };
 pub use before::Before;
 pub use cache::{Cache, RouteCache};
-pub use condition::{Condition, Scheme, Subject};
+pub use condition::{Condition, FileKind, Scheme, Subject};
 pub use error_page::{ErrorPage, ErrorTarget};
 pub use expires::Expires;
 pub use fastcgi::FastCgi;

@@ -18,6 +18,7 @@ mod client;
 mod concurrent_upload;
 mod connection_source;
 mod disconnect;
+mod file_facts;
 mod parameters;
 mod program;
 mod source;
@@ -28,6 +29,7 @@ pub(crate) use concurrent_upload::PieceSource;
 pub use concurrent_upload::{ConcurrentUpload, Rest, UploadEnd};
 pub use connection_source::ConnectionSource;
 pub(crate) use disconnect::{ClientWatch, Disconnected, disconnect};
+pub use file_facts::{FileFacts, There, Wanted};
 pub use parameters::as_read_otherwise;
 pub use program::Program;
 use source::Source;
@@ -48,6 +50,8 @@ pub struct Request<'c> {
     pub user: Option<Arc<str>>,
     /// The program that was found for it, where its route has files and an application.
     pub program: Option<Box<Program>>,
+    /// What is known of files that conditions ask about.
+    pub files: FileFacts,
 }
 
 /// What a client presented when it connected.
@@ -125,7 +129,7 @@ impl<'c> Request<'c> {
             total_bytes: 0,
             upload: None,
         };
-        Self { head, body, client, user: None, program: None }
+        Self { head, body, client, user: None, program: None, files: FileFacts::default() }
     }
 
     /// What the client presented when it connected.

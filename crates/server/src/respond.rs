@@ -49,7 +49,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     let head = &request.head;
     let presented = request.presented();
     let site = router.site(head.host_bytes(), presented);
-    let (Ok(target), Some(site)) = (head.target(), site) else {
+    let (Ok(_), Some(site)) = (head.target(), site) else {
         let id = &request.client.request_id;
         // A client that came by HTTPS to a proxy in front would come back for ever.
         let is_plain = request.client.scheme == Scheme::Http;
@@ -60,14 +60,11 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         let status = head.target().err().map_or(421, |error| error.status());
         return Box::pin(refuse(files, router, Some(head), presented, status, id)).await.into();
     };
-    let (mut start, target) = match site.before().is_empty() {
-        true => (Start::at(site.route(target.path, Asked::of(request))), target),
-        false => {
-            let start = site.ask_before(request);
-            let Ok(target) = request.head.target() else { return lost(request) };
-            (start, target)
-        }
-    };
+    let mut start = Start::at(None);
+    if let Some(wanted) = site.go_on(&mut start, request) {
+        Box::pin(site.go_on_knowing(files, &mut start, wanted, request)).await;
+    }
+    let Ok(target) = request.head.target() else { return lost(request) };
     let head = &request.head;
     let path = start.path.as_deref().unwrap_or(target.path);
     let route = start.route;

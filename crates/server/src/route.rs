@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use kettle_config::{
-    Condition, Config, Diagnostic, ErrorPage, Expires, LogTarget, Maps, RouteIndex, TxPathChoice,
+    Config, Diagnostic, ErrorPage, Expires, LogTarget, Maps, RouteIndex, TxPathChoice,
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::names::{Names, Rank};
@@ -41,6 +41,7 @@ use alike::certificate_groups;
 pub use alike::{AlikeSites, client_auth_groups, first_alike};
 use before::AllBefore;
 use build::build_routes;
+use conditions::{Folders, When};
 use listener::HttpsSites;
 pub use listener::KnownNames;
 
@@ -79,6 +80,8 @@ pub struct Site {
     words: WordSource,
     /// What is asked before a route is looked for.
     before: AllBefore,
+    /// The folders below which conditions look for files, by their numbers.
+    folders: Vec<Arc<FileRoute>>,
     /// In the order of the file.
     routes: Vec<Route>,
     /// They by their places: there may be ten thousand.
@@ -95,7 +98,7 @@ pub struct Site {
 #[derive(Debug)]
 pub struct Route {
     /// What must hold of a request besides its path.
-    when: Vec<Condition>,
+    when: When,
     /// What comes before its handler; most routes have nothing of the kind.
     pub rules: Option<Box<Rules>>,
     /// Who answers.
@@ -195,13 +198,17 @@ impl Router {
             let open =
                 same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.routes);
             let all = SiteRoutes::of(site).with_programs(&programs);
+            let same_folders =
+                same.and_then(|same| same.sites.get(number)).map_or(&[][..], |it| &it.folders);
+            let mut folders = Folders { open: Vec::new(), same: same_folders };
+            let before = AllBefore::open(config, (site, &all), &mut folders, &mut diagnostics);
             let routes = build_routes(
                 config,
                 site,
                 &all,
                 (upstreams, stores, &words),
                 open,
-                &mut diagnostics,
+                (&mut folders, &mut diagnostics),
             );
             sites.push(Site {
                 path: site.path,
@@ -212,7 +219,8 @@ impl Router {
                 log: own_log(config, site.access_log.as_ref()).unwrap_or_default(),
                 error_pages: site.error_pages.clone(),
                 words,
-                before: AllBefore::new(site),
+                before,
+                folders: folders.open,
                 index: all.index,
                 routes,
                 certificates: certificates.get(number).copied().flatten().unwrap_or(number),
@@ -278,7 +286,7 @@ impl Router {
         for site in Arc::get_mut(&mut self.sites).unwrap() {
             let handler = Handler::Echo(echo);
             site.routes = vec![Route {
-                when: Vec::new(),
+                when: When::default(),
                 rules: None,
                 handler,
                 missing: None,
@@ -318,7 +326,7 @@ impl Router {
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
         let target = head.target().ok();
-        let asked = Asked { head, client: None, certificate: None };
+        let asked = Asked { head, client: None, certificate: None, files: None };
         site.log(target.and_then(|target| site.route(target.path, asked))).clone()
     }
 
@@ -418,9 +426,15 @@ impl Site {
     pub fn route(&self, path: &str, asked: Asked<'_>) -> Option<&Route> {
         let holds = |number: usize| {
             let route = self.routes.get(number);
-            route.is_some_and(|route| conditions::hold(&route.when, asked, &self.words))
+            route.is_some_and(|route| route.when.holds(path, asked, &self.words))
         };
         self.routes.get(self.index.find(path, holds)?)
+    }
+
+    /// A folder below which conditions look for files.
+    #[must_use]
+    pub fn folder(&self, number: usize) -> Option<&Arc<FileRoute>> {
+        self.folders.get(number)
     }
 
     /// What is sent in place of an error of a route, or of what none answers.

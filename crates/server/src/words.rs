@@ -16,7 +16,7 @@ use kettle_http::uri::{decode_query_value, percent_encode_path};
 use kettle_tls::PeerIdentity;
 use kettle_tls::names::Names;
 
-use crate::request::{Client, Head, Request};
+use crate::request::{Client, FileFacts, Head, Request};
 
 /// What words of a site's requests are filled in from, besides the request.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,8 @@ pub struct Asked<'r> {
     pub client: Option<&'r Client>,
     /// The certificate that the client showed.
     pub certificate: Option<&'r PeerIdentity>,
+    /// What is known of files; `None` where none is looked for.
+    pub files: Option<&'r FileFacts>,
 }
 
 /// One request, as words see it.
@@ -64,12 +66,13 @@ impl<'r> Asked<'r> {
     #[must_use]
     pub fn of(request: &'r Request<'_>) -> Self {
         let certificate = request.certificate();
-        Self { head: &request.head, client: Some(&request.client), certificate }
+        let files = Some(&request.files);
+        Self { head: &request.head, client: Some(&request.client), certificate, files }
     }
 
     /// What words stand for in it, by what the client asked for.
     pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
-        let Self { head, client, certificate } = self;
+        let Self { head, client, certificate, .. } = self;
         let authority = head.authority();
         let host = authority.map(|it| match it.port {
             Some(port) => format!("{}:{port}", it.host).into(),

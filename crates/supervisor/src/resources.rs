@@ -167,9 +167,10 @@ fn share_memory(config: &mut Config, worker_bytes: usize) {
 /// reload that changes a limit ends connections, and one more site should not; what a step leaves is for the folders of a
 /// configuration that takes the place of another.
 fn kept_open(config: &Config) -> usize {
+    let of_conditions = config.sites.iter().flat_map(kettle_config::Site::roots_of_conditions);
     let routes = config.sites.iter().flat_map(|site| &site.routes);
-    let roots: HashSet<_> =
-        routes.filter_map(|route| route.root.as_ref()).map(|it| &it.value).collect();
+    let roots = routes.filter_map(|route| route.root.as_ref()).chain(of_conditions);
+    let roots: HashSet<_> = roots.map(|it| &it.value).collect();
     let open = roots.len() + config.own_access_logs().len() + config.caches.len();
     if open <= DESCRIPTORS_KEPT / 2 {
         return 0;

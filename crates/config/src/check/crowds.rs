@@ -32,9 +32,13 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
     }
 }
 
-/// Each that may fit is asked, and of it each condition.
+/// Each that may fit is asked, and of it each condition. A look at the disk counts as ten.
 fn weight(when: &[Condition]) -> usize {
-    when.len().max(1)
+    conditions(when).max(1)
+}
+
+fn conditions(when: &[Condition]) -> usize {
+    when.iter().map(|it| if it.file.is_some() { FILE_WEIGHT } else { 1 }).sum()
 }
 
 /// Prefixes that begin with each other, and the conditions of those and of exact paths.
@@ -49,7 +53,7 @@ fn check_places(index: usize, site: &Site, reader: &mut Reader<'_>) {
             }
             Some(Place::Exact(text)) => {
                 let crowd = exact.entry(text).or_default();
-                *crowd += route.when.len();
+                *crowd += conditions(&route.when);
                 if *crowd > CROWD_MAX {
                     let trail = format!("site.{index}.route.{number}.exact");
                     return refuse(&trail, *crowd, "conditions", fewer_conditions(), reader);
@@ -77,7 +81,7 @@ fn check_expressions(index: usize, site: &Site, reader: &mut Reader<'_>) {
     let mut crowds: HashMap<Option<Place<'_>>, usize> = HashMap::new();
     for (number, route) in site.routes.iter().enumerate().filter(|(_, it)| it.regex.is_some()) {
         let crowd = crowds.entry(route.place()).or_default();
-        *crowd += route.when.len();
+        *crowd += conditions(&route.when);
         if *crowd > CROWD_MAX {
             let trail = format!("site.{index}.route.{number}.regex");
             return refuse(&trail, *crowd, "conditions", fewer_conditions(), reader);
@@ -142,4 +146,6 @@ fn refuse(setting: &str, crowd: usize, what: &str, help: String, reader: &mut Re
     }
 }
 
+/// What a look at the disk counts.
+const FILE_WEIGHT: usize = 10;
 const OWN_ENDS: &str = "those with a beginning or an end of their own";

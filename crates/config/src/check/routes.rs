@@ -15,7 +15,7 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
     places::check(index, site, reader);
     for (number, before) in site.before.iter().enumerate() {
         let trail = format!("site.{index}.before.{number}");
-        conditions::check(&trail, &before.when, reader);
+        conditions::check(&trail, &before.when, before.regex.as_ref(), reader);
         let rules = Rules::of(&before.redirects, &before.rewrites);
         check_rules(&trail, before.regex.as_ref(), &rules, reader);
         check_stay(
@@ -32,7 +32,7 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
     }
     for (number, route) in site.routes.iter().enumerate() {
         let trail = format!("site.{index}.route.{number}");
-        conditions::check(&trail, &route.when, reader);
+        conditions::check(&trail, &route.when, route.regex.as_ref(), reader);
         check_answer(&trail, route, reader);
         check_paths(&trail, route, reader);
         let rules = Rules::of(&route.redirects, &route.rewrites);
@@ -79,18 +79,9 @@ fn check_answer(trail: &str, route: &Route, reader: &mut Reader<'_>) {
 
 /// What is tried has words that stand for something, and what is stripped is there.
 fn check_paths(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let groups = route.regex.as_ref().map_or(0, Expression::groups);
-    let has_group = |name: &str| route.regex.as_ref().is_some_and(|it| it.has_group(name));
     for (number, text) in route.tries.iter().enumerate() {
-        let Some(template) = Template::of_try(text) else { continue };
-        let missing = template.names().find(|name| !has_group(name)).map(str::to_owned);
-        let missing = missing.or((template.captures() > groups).then(|| (groups + 1).to_string()));
-        if let Some(missing) = missing
-            && let Some(place) = reader.place(&format!("{trail}.try.{number}"))
-        {
-            let message = format!("{{{missing}}} is nothing: `regex` has no such group");
-            reader.report_at(&place, message, Help::act("write a `regex` with that group"));
-        }
+        let setting = format!("{trail}.try.{number}");
+        conditions::check_tried(&setting, text, route.regex.as_ref(), reader);
     }
     let is_stripped = match route.place() {
         _ if route.regex.is_some() => false,

@@ -1,8 +1,11 @@
 //! `when`: what must hold of a request besides its path.
 
+use std::path::PathBuf;
+
+use crate::located::Located;
 use crate::setting::{
-    Expression, FieldTemplate, Network, expression, field_words, flag, networks, optional, rules,
-    settings, text, texts, word,
+    Expression, FieldTemplate, Network, TRY_PATH, expression, field_words, flag, located_path,
+    networks, optional, rules, settings, text, texts, word,
 };
 use crate::word::words;
 
@@ -16,8 +19,20 @@ words! {
     }
 }
 
+words! {
+    /// What is looked for on the disk.
+    pub enum FileKind {
+        /// A file.
+        File = "file",
+        /// A folder, with or without a slash at the end of the path.
+        Folder = "folder",
+        /// Either.
+        Any = "any",
+    }
+}
+
 settings! {
-    /// A condition: one of `method`, `scheme`, `host`, `header`, `cookie`, `query`, `network` and `of`, and what is asked of it.
+    /// A condition: one of `method`, `scheme`, `host`, `header`, `cookie`, `query`, `network`, `of` and `file`, and what is asked of it.
     pub struct Condition {
         /// The request has one of these methods.
         pub method: Vec<String> = texts(&rules::METHOD, &[]),
@@ -40,6 +55,14 @@ settings! {
         /// With `header`, `cookie`, `query` or `of`: a part of it fits this regular expression. `(?i)` at its beginning takes upper
         /// and lower case for one.
         pub regex: Option<Expression> = expression("not asked"),
+        /// This is there, below the route's `root`, as the route itself would find it: with its `symlinks` and `dotfiles`. It is
+        /// remembered for `limits.revalidate`. A disk that does not say it in time leads to 503. At most 100 of these may be asked of
+        /// one path.
+        pub file: Option<FileKind> = optional(word(FileKind::File), "not asked"),
+        /// With `file`: the path to look for, with words as in `try`. One without words may begin with a dot.
+        pub file_path: Option<String> = optional(text(&TRY_PATH, ""), "the one asked for, as the route finds its files"),
+        /// With `file`: the folder below which the whole path is looked for.
+        pub file_root: Option<Located<PathBuf>> = optional(located_path(), "the route's"),
         /// Turns the condition round.
         pub not: bool = flag(false),
     }
@@ -64,6 +87,8 @@ pub enum Subject<'c> {
     Network(&'c [Network]),
     /// A text with words.
     Of(&'c FieldTemplate),
+    /// What is on the disk.
+    File(FileKind),
 }
 
 impl Condition {
@@ -79,6 +104,7 @@ impl Condition {
             self.query.as_deref().map(Subject::Query),
             Some(&self.network).filter(|it| !it.is_empty()).map(|it| Subject::Network(it)),
             self.of.as_ref().map(Subject::Of),
+            self.file.map(Subject::File),
         ];
         all.into_iter().flatten()
     }
@@ -90,7 +116,7 @@ impl Subject<'_> {
         match self {
             Self::Method(_) | Self::Scheme(_) => true,
             // The key has the site's name for whatever else is asked for, and the path that a rewrite made.
-            Self::Host(_) | Self::Of(_) => false,
+            Self::Host(_) | Self::Of(_) | Self::File(_) => false,
             Self::Header(_) | Self::Cookie(_) | Self::Query(_) | Self::Network(_) => false,
         }
     }

@@ -104,6 +104,13 @@ impl Site {
         self.error_pages.values().chain(of_routes).filter_map(ErrorPage::file)
     }
 
+    /// The folders below which conditions look for files that are no route's.
+    pub fn roots_of_conditions(&self) -> impl Iterator<Item = &Located<PathBuf>> {
+        let before = self.before.iter().flat_map(|it| &it.when);
+        let when = before.chain(self.routes.iter().flat_map(|it| &it.when));
+        when.filter(|it| it.file.is_some()).filter_map(|it| it.file_root.as_ref())
+    }
+
     /// True if it has a certificate, if only a generated one.
     pub fn has_certificate(&self) -> bool {
         self.self_signed || !self.certificates.is_empty()

@@ -89,9 +89,8 @@ impl Finder {
         relative: &str,
         preference: CodingPreference,
         purpose: Purpose,
-        now: Duration,
+        (now, deadline): (Duration, DiskDeadline),
     ) -> Result<RootLookup<LocateOutcome>, Errno> {
-        let deadline = self.disks.deadline();
         let mut looks_left = SWAPS_MAX;
         loop {
             let known = self.roots.known(route, now);

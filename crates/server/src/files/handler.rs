@@ -2,6 +2,7 @@
 
 mod objects;
 mod programs;
+mod there;
 mod tries;
 
 use std::cell::{Cell, RefCell};
@@ -49,6 +50,7 @@ pub struct Files {
     finder: Finder,
     revalidate: Duration,
     error_pages: RefCell<ErrorPages>,
+    looks: RefCell<there::Looks>,
     /// Bounds how often it is said that one cannot be read: clients choose how often that happens.
     warning: OnceAMinute,
     /// When files were last closed that nobody asked for.
@@ -95,6 +97,7 @@ impl Files {
             finder: Finder::new(limits, encoders),
             revalidate: limits.revalidate,
             error_pages: RefCell::default(),
+            looks: RefCell::default(),
             warning: OnceAMinute::default(),
             released: Cell::default(),
             patience: limits.write_timeout,
@@ -113,6 +116,7 @@ impl Files {
         self.forget_entries();
         self.finder.forget_roots();
         self.error_pages.borrow_mut().forget();
+        self.looks.borrow_mut().clear();
     }
 
     fn forget_entries(&self) {
@@ -264,7 +268,8 @@ impl Files {
             _ => Purpose::Read,
         };
         let RootLookup { found, root, looked, .. } = loop {
-            let seen = self.finder.find(route, relative, key.preference, purpose, now).await;
+            let when = (now, self.disks().deadline());
+            let seen = self.finder.find(route, relative, key.preference, purpose, when).await;
             let seen = self.seen(route, generation, seen)?;
             match seen.found {
                 LocateOutcome::File(found)

@@ -62,13 +62,15 @@ pub enum Purpose {
     Read,
     /// To see whether it is what is remembered. That opens nothing, so that no rule of the kernel's about opening is asked.
     Compare,
+    /// To know that it is there. It may be one that cannot be read.
+    Exist,
 }
 
 impl Sought<'_> {
     /// How a file is opened. Only what the kernel remembers is not read: elsewhere, opening asks for the present state.
     fn flags(&self, reach: Reach) -> OFlags {
         match (self.purpose, reach) {
-            (Purpose::Compare, Reach::Cached) => OFlags::PATH,
+            (Purpose::Compare, Reach::Cached) | (Purpose::Exist, _) => OFlags::PATH,
             _ => READING,
         }
     }

@@ -45,6 +45,17 @@ fn tried_path(
 ) -> Option<TriedPath> {
     let is_folder =
         matches!(template.pieces().last(), Some(Piece::Text(text)) if text.ends_with('/'));
+    let path = path_below(template, below, captures)?;
+    // A folder is none where a file is looked for.
+    (path.ends_with('/') == is_folder).then_some(TriedPath { path, is_folder })
+}
+
+/// The path below a root that a template says; `None` if it could be no file's and no folder's.
+pub fn path_below(
+    template: &Template,
+    below: &str,
+    captures: Option<&Captures<'_>>,
+) -> Option<String> {
     let mut path = String::new();
     for piece in template.pieces() {
         let text = match piece {
@@ -58,8 +69,7 @@ fn tried_path(
         let text = if path.ends_with('/') { text.trim_start_matches('/') } else { text };
         path.push_str(text);
     }
-    // A folder is none where a file is looked for.
-    (is_normal(&path) && path.ends_with('/') == is_folder).then_some(TriedPath { path, is_folder })
+    is_normal(&path).then_some(path)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod cors;
 mod denied;
 mod errors;
 mod fallback;
+mod files;
 mod folders;
 mod guard;
 mod maps;

@@ -12,13 +12,13 @@ use kettle_http::{Method, RequestError};
 use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
-use crate::files::handler::{FileAnswer, allow};
+use crate::files::handler::{FileAnswer, Files, allow};
 use crate::fixed::Fixed;
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
 use crate::redirect::pattern::Rewritten;
-use crate::request::{Request, as_read_otherwise};
+use crate::request::{Request, Wanted, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::before::Beforehand;
 use crate::route::{Handler, Route, Site};
@@ -33,6 +33,8 @@ pub(super) struct Start<'s> {
     pub(super) path: Option<String>,
     /// How far it came with what a store may have.
     pub(super) begun: Option<Begun>,
+    /// The last of what comes before routes that has done anything.
+    behind: Option<usize>,
     /// The outcome, if no route is asked. Boxed: most requests carry none.
     pub(super) outcome: Option<Box<Result<Answer, Failure>>>,
 }
@@ -67,21 +69,31 @@ impl<T: Into<HttpError>> From<T> for Failure {
 impl<'s> Start<'s> {
     /// At the route of the path that was asked for.
     pub(super) fn at(route: Option<&'s Route>) -> Self {
-        Self { route, path: None, begun: None, outcome: None }
+        Self { route, path: None, begun: None, behind: None, outcome: None }
     }
 }
 
 impl Site {
-    /// Asks what comes before all routes, and looks for the route then.
-    pub(super) fn ask_before(&self, request: &mut Request<'_>) -> Start<'_> {
-        let mut start = Start::at(None);
-        let mut behind = None;
-        loop {
+    /// Asks what comes before all routes, and looks for the route then. What is wanted of files stops it: it goes on from there once
+    /// that is known.
+    pub(super) fn go_on<'s>(
+        &'s self,
+        start: &mut Start<'s>,
+        request: &mut Request<'_>,
+    ) -> Option<Wanted> {
+        while start.outcome.is_none() {
             let asked = Asked::of(request);
             let Ok(target) = asked.head.target() else { break };
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            let Some((number, outcome)) = self.first_before(target, asked, behind) else { break };
-            behind = Some(number);
+            let first = self.first_before(target, asked, start.behind);
+            if let Some(wanted) = request.files.take_wanted() {
+                return Some(wanted);
+            }
+            let Some((number, outcome)) = first else {
+                start.route = self.route(target.path, asked);
+                return request.files.take_wanted();
+            };
+            start.behind = Some(number);
             start.outcome = Some(Box::new(match outcome {
                 // The rest is held against that path.
                 Ok(Beforehand::Rewritten(rewritten)) => {
@@ -92,12 +104,27 @@ impl Site {
                 Ok(Beforehand::Fixed(fixed)) => fixed_answer(&fixed),
                 Err(error) => Err(error.into()),
             }));
-            return start;
         }
-        let asked = Asked::of(request);
-        let path = start.path.as_deref().or(asked.head.target().ok().map(|target| target.path));
-        start.route = path.and_then(|path| self.route(path, asked));
-        start
+        None
+    }
+
+    /// The same, with what is wanted of files.
+    pub(super) async fn go_on_knowing<'s>(
+        &'s self,
+        files: &Files,
+        start: &mut Start<'s>,
+        wanted: Wanted,
+        request: &mut Request<'_>,
+    ) {
+        let mut wanted = Some(wanted);
+        while let Some(next) = wanted {
+            if let Err(error) = look(files, self, next, request).await {
+                start.route = None;
+                start.outcome = Some(Box::new(Err(error.into())));
+                return;
+            }
+            wanted = self.go_on(start, request);
+        }
     }
 
     /// The first behind a number that does anything with a target, and what that is.
@@ -120,6 +147,41 @@ fn take_query(rewritten: Rewritten, request: &mut Request<'_>) -> String {
         request.head.set_query(query);
     }
     rewritten.path
+}
+
+/// Asks until all is known that it takes to know of files.
+///
+/// # Errors
+/// 503 if a disk does not say in time what is there.
+pub(super) async fn knowing<T>(
+    files: &Files,
+    site: &Site,
+    request: &Request<'_>,
+    ask: impl Fn(Asked<'_>) -> T,
+) -> Result<T, HttpError> {
+    loop {
+        let answer = ask(Asked::of(request));
+        match request.files.take_wanted() {
+            Some(wanted) => look(files, site, wanted, request).await?,
+            None => return Ok(answer),
+        }
+    }
+}
+
+/// Finds out what is there by a path.
+async fn look(
+    files: &Files,
+    site: &Site,
+    wanted: Wanted,
+    request: &Request<'_>,
+) -> Result<(), HttpError> {
+    let folder = site.folder(wanted.look).ok_or(503_u16)?;
+    let deadline = request.files.deadline(|| files.disks().deadline());
+    let there = files.is_there(folder, &wanted.relative, deadline).await?;
+    match request.files.learn(wanted, there) {
+        true => Ok(()),
+        false => Err(503.into()),
+    }
 }
 
 /// True if the path has an encoded slash that this route does not take: not all servers would read it alike.
@@ -156,7 +218,7 @@ pub(super) async fn respond_slowly<'s>(
     start: Start<'s>,
     request: &mut Request<'_>,
 ) -> Outcome<'s> {
-    let Start { mut route, mut path, mut begun, outcome } = start;
+    let Start { mut route, mut path, mut begun, outcome, .. } = start;
     let (mut held, mut notes) = (Held::default(), LogNotes::default());
     // Of the answer as a whole: a page of its error waits no longer.
     let deadline = responder.files.disks().deadline();
@@ -177,7 +239,11 @@ pub(super) async fn respond_slowly<'s>(
         let step = place.ask(responder, site, request, begun.take(), &mut held, &mut notes).await;
         match step {
             Ok(Step::Elsewhere(next)) => {
-                route = site.route(&next, Asked::of(request));
+                let find = |asked: Asked<'_>| site.route(&next, asked);
+                match knowing(&responder.files, site, request, find).await {
+                    Ok(found) => route = found,
+                    Err(error) => outcome = Some(Err(error.into())),
+                }
                 (path, is_first) = (Some(next), false);
             }
             step => outcome = Some(step),
@@ -344,7 +410,8 @@ impl Place<'_> {
         }
         let rewritten = rewritten.map(|rewritten| take_query(rewritten, request));
         if let Some(path) = &rewritten {
-            let owner = site.route(path, Asked::of(request));
+            let find = |asked: Asked<'_>| site.route(path, asked);
+            let owner = knowing(&responder.files, site, request, find).await?;
             if !stays && !owner.is_some_and(|it| std::ptr::eq(it, route)) {
                 return Ok(Step::Elsewhere(rewritten.unwrap_or_default()));
             }
@@ -356,11 +423,11 @@ impl Place<'_> {
         let head = &request.head;
         let target = head.target().map_err(|error| error.status())?;
         let target = Target { path: path.unwrap_or(target.path), ..target };
-        if !stays
-            && route.proxy().is_some()
-            && !is_whole_of(site, route, target.path, Asked::of(request))
-        {
-            return Err(400.into());
+        if !stays && route.proxy().is_some() {
+            let is_whole = |asked: Asked<'_>| is_whole_of(site, route, target.path, asked);
+            if !knowing(&responder.files, site, request, is_whole).await? {
+                return Err(400.into());
+            }
         }
         if head.is_extended_connect() && route.proxy().is_none() {
             return Err(501.into());

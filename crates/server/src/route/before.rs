@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use kettle_config::{RuleIndex, Site};
+use kettle_config::{Config, Diagnostic, RuleIndex, Site};
 use kettle_http::target::Target;
 
-use super::conditions;
+use super::conditions::{Folders, When};
 use crate::error_page::HttpError;
+use crate::files::file_route::SiteRoutes;
 use crate::fixed::Fixed;
 use crate::redirect::pattern::{Paths, Rewritten};
 use crate::response::{ConfiguredFields, Response};
@@ -20,11 +21,19 @@ pub struct AllBefore {
 }
 
 impl AllBefore {
-    /// Those of a configuration.
-    #[must_use]
-    pub fn new(site: &Site) -> Self {
+    /// Those of a configuration. Opens the folders below which they look for files.
+    pub(super) fn open(
+        config: &Config,
+        (site, routes): (&Site, &SiteRoutes<'_>),
+        folders: &mut Folders<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let before = |it: &kettle_config::Before| {
+            let own = (&*it.when, it.regex.as_ref(), None);
+            Before::new(site, it, When::open((config, routes), own, folders, diagnostics))
+        };
         Self {
-            all: site.before.iter().map(|it| Before::new(site, it)).collect(),
+            all: site.before.iter().map(before).collect(),
             index: RuleIndex::new(site.before.iter().map(kettle_config::Before::key)),
         }
     }
@@ -64,6 +73,7 @@ impl AllBefore {
 #[derive(Debug)]
 pub struct Before {
     settings: kettle_config::Before,
+    when: When,
     paths: Option<Paths>,
     fixed: Option<Arc<Fixed>>,
 }
@@ -80,13 +90,12 @@ pub enum Beforehand {
 }
 
 impl Before {
-    /// That of a configuration.
-    #[must_use]
-    pub fn new(site: &Site, settings: &kettle_config::Before) -> Self {
+    fn new(site: &Site, settings: &kettle_config::Before, when: When) -> Self {
         let configured = || ConfiguredFields::new(&site.headers, &[]);
         let fixed = settings.respond.as_ref();
         Self {
             settings: settings.clone(),
+            when,
             paths: Paths::before(settings),
             fixed: fixed.map(|it| Arc::new(Fixed::new(it, configured()))),
         }
@@ -98,7 +107,7 @@ impl Before {
         let Self { settings, .. } = self;
         settings.place().has(path)
             && settings.regex.as_ref().is_none_or(|regex| regex.fits(path))
-            && conditions::hold(&settings.when, asked, words)
+            && self.when.holds(path, asked, words)
     }
 
     /// What it does with a request for this target; `None` if the site goes on.

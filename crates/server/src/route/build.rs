@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kettle_config::{Config, Diagnostic};
 
+use super::conditions::{Folders, When};
 use super::mistake::{root_diagnostic, users_diagnostic};
 use super::{Handler, Route, Rules, own_log};
 use crate::files::file_route::{FileRoute, SiteRoutes};
@@ -24,7 +25,7 @@ pub(super) fn build_routes(
     all: &SiteRoutes<'_>,
     (upstreams, stores, words): (&Upstreams, &Stores, &WordSource),
     open: &[Route],
-    diagnostics: &mut Vec<Diagnostic>,
+    (folders, diagnostics): (&mut Folders<'_>, &mut Vec<Diagnostic>),
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for (number, route) in site.routes.iter().enumerate() {
@@ -63,7 +64,8 @@ pub(super) fn build_routes(
         match Rules::load(route, same.and_then(|it| it.rules.as_deref())) {
             Ok(rules) => {
                 let log = own_log(config, route.access_log.as_ref());
-                let when = route.when.clone();
+                let own = (&*route.when, route.regex.as_ref(), Some(route));
+                let when = When::open((config, all), own, folders, diagnostics);
                 routes.push(Route {
                     when,
                     rules,

@@ -1,14 +1,153 @@
 //! `when`: what a route asks of a request besides its path.
 
-use kettle_config::{Condition, Scheme, Subject};
+use std::sync::Arc;
+
+use kettle_config::{
+    Condition, Config, Diagnostic, Expression, FileKind, Route, Scheme, Subject, Template,
+};
 use kettle_http::forwarded;
 
+use super::mistake::root_diagnostic;
+use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::redirect::tries::path_below;
+use crate::request::There;
 use crate::words::{Asked, WordSource, argument, cookie, header};
 
-/// True if all conditions hold.
-#[must_use]
-pub fn hold(conditions: &[Condition], asked: Asked<'_>, source: &WordSource) -> bool {
-    let mut all = conditions.iter();
+/// What must hold of a request: all of it.
+#[derive(Debug, Default)]
+pub struct When {
+    conditions: Box<[Condition]>,
+    /// Where each that asks about a file looks for it; nothing for most routes.
+    looks: Box<[Option<Look>]>,
+}
+
+/// Where a file is looked for.
+#[derive(Debug)]
+struct Look {
+    /// The number of the folder among those of the site.
+    number: usize,
+    folder: Arc<FileRoute>,
+    path: Option<Template>,
+    /// The expression whose groups stand in the path.
+    regex: Option<Expression>,
+}
+
+/// The folders below which the conditions of a site look for files.
+#[derive(Debug, Default)]
+pub(super) struct Folders<'s> {
+    /// By their numbers.
+    pub(super) open: Vec<Arc<FileRoute>>,
+    /// Those of the same configuration that are open: their folders may be gone.
+    pub(super) same: &'s [Arc<FileRoute>],
+}
+
+impl When {
+    /// The conditions of a route, or of what is asked before routes: then there is no route that says more of files.
+    pub(super) fn open(
+        site: (&Config, &SiteRoutes<'_>),
+        (when, regex, route): (&[Condition], Option<&Expression>, Option<&Route>),
+        folders: &mut Folders<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let mut looks = Vec::new();
+        if when.iter().any(|it| it.file.is_some()) {
+            for condition in when {
+                let look = condition.file.and_then(|_| {
+                    let path = condition.file_path.as_deref().and_then(Template::of_try);
+                    let folder = folders.open(site, condition, route, diagnostics)?;
+                    let number = folders.open.len();
+                    folders.open.push(Arc::clone(&folder));
+                    Some(Look { number, folder, path, regex: regex.cloned() })
+                });
+                looks.push(look);
+            }
+        }
+        Self { conditions: when.into(), looks: looks.into() }
+    }
+
+    /// True if all conditions hold for this path. Where that takes to know of a file what is not known yet, it is wanted, and this is
+    /// false.
+    #[must_use]
+    pub fn holds(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> bool {
+        let Self { conditions, looks } = self;
+        hold(conditions, asked, source)
+            && looks.iter().zip(conditions).all(|(look, condition)| {
+                let Some(look) = look else { return condition.file.is_none() };
+                let there = look.there(path, asked);
+                let fits = match condition.file {
+                    Some(FileKind::File) => there == Some(There::File),
+                    Some(FileKind::Folder) => there == Some(There::Folder),
+                    Some(FileKind::Any) | None => there != Some(There::Nothing),
+                };
+                there.is_some() && fits != condition.not
+            })
+    }
+}
+
+impl Look {
+    /// What is there; `None` if that is not known.
+    fn there(&self, path: &str, asked: Asked<'_>) -> Option<There> {
+        let below = self.folder.below(path);
+        let captures = self.regex.as_ref().and_then(|regex| regex.captures(path));
+        let path = match &self.path {
+            Some(template) => path_below(template, below.unwrap_or(path), captures.as_ref()),
+            None => below.map(str::to_owned),
+        };
+        match path {
+            Some(path) => asked.files?.find(self.number, path.trim_start_matches('/')),
+            // It could be no file's.
+            None => Some(There::Nothing),
+        }
+    }
+}
+
+impl Folders<'_> {
+    /// The folder of a condition, opened, or as it is open. None if it is not there.
+    fn open(
+        &self,
+        (config, site): (&Config, &SiteRoutes<'_>),
+        condition: &Condition,
+        route: Option<&Route>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Arc<FileRoute>> {
+        let own = route.cloned().unwrap_or_default();
+        let root = condition.file_root.as_ref().or(route.and_then(|it| it.root.as_ref()))?;
+        let place = match condition.file_root {
+            // The whole path is looked for.
+            Some(_) => Route { text_prefix: Some("/".to_owned()), ..Route::default() },
+            None => Route {
+                prefix: own.prefix,
+                text_prefix: own.text_prefix,
+                exact: own.exact,
+                regex: own.regex,
+                strip_prefix: own.strip_prefix,
+                ..Route::default()
+            },
+        };
+        // The operator's own text hides nothing.
+        let is_written = condition.file_path.as_ref().is_some_and(|path| !path.contains('{'));
+        let dotfiles = own.dotfiles || is_written;
+        let place = Route { symlinks: own.symlinks, dotfiles, index: Vec::new(), ..place };
+        match FileRoute::open(site, &place, &root.value) {
+            Ok(mut folder) => {
+                folder.others = None;
+                Some(Arc::new(folder))
+            }
+            Err(error) => {
+                let same = self.same.get(self.open.len());
+                let same = same.filter(|it| it.root.path() == root.value).cloned();
+                if same.is_none() {
+                    diagnostics.push(root_diagnostic(config, root, error));
+                }
+                same
+            }
+        }
+    }
+}
+
+/// True if all conditions hold that ask about no file.
+fn hold(conditions: &[Condition], asked: Asked<'_>, source: &WordSource) -> bool {
+    let mut all = conditions.iter().filter(|it| it.file.is_none());
     all.all(|condition| {
         condition.subjects().all(|it| is(asked, source, it, condition)) != condition.not
     })
@@ -39,6 +178,8 @@ fn is(asked: Asked<'_>, source: &WordSource, subject: Subject<'_>, condition: &C
         Subject::Of(template) => {
             fits(condition, &asked.words(source).fill(template).unwrap_or_default())
         }
+        // Asked apart.
+        Subject::File(_) => true,
     }
 }
 

@@ -199,6 +199,10 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
         for page in site.error_page_files() {
             needs.push(Need::of(page, Act::Read, "it is not shown"));
         }
+        needs.extend(
+            site.roots_of_conditions()
+                .map(|root| Need::of(root, Act::Search, "nothing is found there")),
+        );
         for route in &site.routes {
             let act = if route.listing { Act::List } else { Act::Search };
             needs.extend(route.root.iter().map(|root| Need::of(root, act, "requests get 403")));

@@ -25,6 +25,7 @@ const FILES: &[(&str, usize, Silent)] = &[
     ("small-hangs", 10_000, Silent::ReadBeyond(0)),
     ("cannot-be-opened", 10, Silent::Open),
     ("cannot-be-closed", BODY_BYTES, Silent::Close),
+    ("unknown", 10, Silent::Lookup),
 ];
 const BODY_BYTES: usize = 1 << 20;
 
@@ -369,4 +370,37 @@ fn waits_of_disk_threads(kettle: &Kettle) -> u64 {
             count?.trim().parse::<u64>().ok()
         })
         .sum()
+}
+
+/// A disk that does not say whether something is there has not said that it is not: no other route answers, whatever is tried first.
+#[test]
+fn conditions_and_tries_that_a_disk_does_not_answer_are_never_not_there() {
+    let rule = |place: &str, settings: &str| {
+        format!("\n[[site.route]]\nprefix = \"/{place}\"\nroot = \"www/mounted\"\n{settings}\n")
+    };
+    let open = |place: &str| {
+        format!("\n[[site.route]]\nprefix = \"/{place}\"\nrespond = {{ body = \"open\" }}\n")
+    };
+    let twice =
+        "{ file = \"file\", not = true }, { file = \"file\", not = true, file_path = \"{path}\" }";
+    let setup = impatient()
+        .more(&rule("when", "when = [{ file = \"file\" }]\ndeny = [\"0.0.0.0/0\", \"::/0\"]"))
+        .more(&open("when"))
+        .more(&rule("twice", &format!("when = [{twice}]")))
+        .more(&open("twice"))
+        .more(&rule("try", "try = [\"/unknown\", \"{path}\"]"));
+    let kettle = Kettle::start(setup.file("www/mounted/.keep", ""));
+    let Some(fuse) = hanging_disk(&kettle) else { return };
+    let mut client = kettle.connect(TLS13_AES_128);
+    for (target, status) in [
+        ("/when/answers", 403),
+        ("/when/none", 200),
+        ("/when/unknown", 503),
+        ("/twice/unknown", 503),
+        ("/try/answers", 503),
+    ] {
+        client.send(&get(target)).unwrap();
+        assert_eq!(client.response().status, status, "{target}");
+    }
+    drop(fuse);
 }

@@ -30,7 +30,13 @@ fn route(bytes: usize) -> (tempfile::TempDir, Arc<FileRoute>) {
 
 async fn found(finder: &Finder, route: &Arc<FileRoute>) -> Found {
     match finder
-        .find(route, "file", CodingPreference::NONE, Purpose::Read, NOW)
+        .find(
+            route,
+            "file",
+            CodingPreference::NONE,
+            Purpose::Read,
+            (NOW, finder.disks().deadline()),
+        )
         .await
         .unwrap()
         .found
@@ -189,7 +195,10 @@ async fn text_of(
     route: &Arc<FileRoute>,
     preference: CodingPreference,
 ) -> (Facts, Content, Mark) {
-    let seen = finder.find(route, "file.txt", preference, Purpose::Read, NOW).await.unwrap();
+    let seen = finder
+        .find(route, "file.txt", preference, Purpose::Read, (NOW, finder.disks().deadline()))
+        .await
+        .unwrap();
     let LocateOutcome::File(found) = seen.found else { panic!("no file") };
     finder.content(found).await.unwrap()
 }

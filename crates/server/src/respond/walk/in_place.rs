@@ -2,7 +2,7 @@
 
 use kettle_http::h1::framing::BodyFraming;
 
-use super::{Place, Responder, Step, configured_of};
+use super::{Place, Responder, Step, configured_of, knowing};
 use crate::error_page::HttpError;
 use crate::redirect::pattern::location_of;
 use crate::redirect::redirect;
@@ -56,16 +56,10 @@ pub(super) async fn in_place_of<'s>(
     // As with nginx: the page is asked for by GET, and as a whole. A body was meant for the route that failed.
     let asked = request.head.begin_page();
     let framing = request.body.set_framing(BodyFraming::None);
-    let route = site.route(path, Asked::of(request));
-    let mut notes = LogNotes::default();
-    let place = Place { route, path: Some(path), is_first: false };
-    let step = place.ask(responder, site, request, None, held, &mut notes).await;
+    let page = page(path, responder, site, request, held).await;
     request.head.end_page(asked);
     request.body.set_framing(framing);
-    let Ok(Step::Answer(Answer::Response(mut response))) = step else { return None };
-    if response.status != OK {
-        return None;
-    }
+    let (mut response, route) = page?;
     response.status = target.status.unwrap_or(error.status);
     if response.status != OK {
         of_another_status(&mut response, configured_of(site, route));
@@ -74,6 +68,26 @@ pub(super) async fn in_place_of<'s>(
         response.fields = std::mem::take(&mut response.fields).with_own(name, value);
     }
     Some((response.into(), route))
+}
+
+/// What a route answers for a page, if that is a success.
+async fn page<'s>(
+    path: &str,
+    responder: &Responder,
+    site: &'s Site,
+    request: &mut Request<'_>,
+    held: &mut Held,
+) -> Option<(Response, Option<&'s Route>)> {
+    let find = |asked: Asked<'_>| site.route(path, asked);
+    let route = knowing(&responder.files, site, request, find).await.ok()?;
+    let mut notes = LogNotes::default();
+    let place = Place { route, path: Some(path), is_first: false };
+    match place.ask(responder, site, request, None, held, &mut notes).await {
+        Ok(Step::Answer(Answer::Response(response))) if response.status == OK => {
+            Some((response, route))
+        }
+        _ => None,
+    }
 }
 
 /// Takes away what is not said of a response that is no success: when the page was changed, and the operator's fields for successes.

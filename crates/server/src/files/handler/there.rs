@@ -1,0 +1,73 @@
+//! What is there by a path, for conditions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Files;
+use crate::disk::DiskDeadline;
+use crate::error_page::HttpError;
+use crate::files::file_route::FileRoute;
+use crate::files::locate::{self, LocateOutcome, Purpose};
+use crate::files::precompressed::CodingPreference;
+use crate::request::There;
+
+/// What was found lately, and when: by the number of the route and the path below its root.
+pub(super) type Looks = HashMap<(u64, Box<str>), (There, Duration)>;
+
+impl Files {
+    /// What is there by a path below the root of a route, as it was within the period of revalidation.
+    ///
+    /// # Errors
+    /// 503 if the disk does not say it in time.
+    pub async fn is_there(
+        &self,
+        route: &Arc<FileRoute>,
+        relative: &str,
+        deadline: DiskDeadline,
+    ) -> Result<There, HttpError> {
+        let (now, key) = (self.clock.monotonic(), (route.number, relative.into()));
+        let known = self.looks.borrow().get(&key).copied();
+        if let Some((there, looked)) = known
+            && now.saturating_sub(looked) < self.revalidate
+        {
+            return Ok(there);
+        }
+        let (generation, when) = (route.generation.now(), (now, deadline));
+        let (preference, purpose) = (CodingPreference::NONE, Purpose::Exist);
+        let seen = self.finder.find(route, relative, preference, purpose, when).await;
+        let there = match seen.map_err(locate::status_of) {
+            Ok(seen) => match self.seen(route, generation, Ok(seen))?.found {
+                LocateOutcome::File(found) => {
+                    self.finder.release(found);
+                    There::File
+                }
+                LocateOutcome::SlashMissing | LocateOutcome::Directory => There::Folder,
+                LocateOutcome::Elsewhere(_) => There::Folder,
+                LocateOutcome::Program { path_info, .. } if path_info.is_empty() => There::File,
+                LocateOutcome::Program { .. } => There::Nothing,
+                LocateOutcome::Refused(status) if status < 500 => There::Nothing,
+                LocateOutcome::Refused(_)
+                | LocateOutcome::WouldBlock
+                | LocateOutcome::Beyond(_) => return Err(503.into()),
+            },
+            // Nothing is below a root that is not there.
+            Err(status) if status < 500 => There::Nothing,
+            Err(_) => return Err(503.into()),
+        };
+        let mut looks = self.looks.borrow_mut();
+        if relative.len() <= PATH_BYTES_MAX && !self.revalidate.is_zero() {
+            // Clients choose the paths.
+            if looks.len() >= LOOKS_MAX {
+                looks.clear();
+            }
+            looks.insert(key, (there, now));
+        }
+        Ok(there)
+    }
+}
+
+/// Paths that are remembered by a worker.
+const LOOKS_MAX: usize = 4_096;
+/// Longer ones are not.
+const PATH_BYTES_MAX: usize = 256;

@@ -1,0 +1,73 @@
+//! What is known for one request of files that conditions ask about. Routes are found without a wait: what is not known yet is wanted,
+//! looked for, and the route is then found anew, so that all conditions of a request see one state.
+
+use std::cell::{Cell, RefCell};
+
+use crate::disk::DiskDeadline;
+
+/// What is there by a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There {
+    /// Nothing that is served.
+    Nothing,
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// A path below a folder of the site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The number of the folder.
+    pub look: usize,
+    /// The path below it, without a slash at its beginning.
+    pub relative: Box<str>,
+}
+
+/// What was found out for a request.
+#[derive(Debug, Default)]
+pub struct FileFacts {
+    known: RefCell<Vec<(Wanted, There)>>,
+    wanted: RefCell<Option<Wanted>>,
+    deadline: Cell<Option<DiskDeadline>>,
+}
+
+impl FileFacts {
+    /// What is there; `None` if that is not known, and is wanted from now on.
+    #[must_use]
+    pub fn find(&self, look: usize, relative: &str) -> Option<There> {
+        let known = self.known.borrow();
+        let is_it = |wanted: &Wanted| wanted.look == look && *wanted.relative == *relative;
+        if let Some((_, there)) = known.iter().find(|(wanted, _)| is_it(wanted)) {
+            return Some(*there);
+        }
+        let wanted = || Wanted { look, relative: relative.into() };
+        self.wanted.borrow_mut().get_or_insert_with(wanted);
+        None
+    }
+
+    /// The first path that is wanted. Until it is known, what was found may be wrong.
+    #[must_use]
+    pub fn take_wanted(&self) -> Option<Wanted> {
+        self.wanted.borrow_mut().take()
+    }
+
+    /// Notes what is there. False if a request has asked for too many.
+    #[must_use]
+    pub fn learn(&self, wanted: Wanted, there: There) -> bool {
+        let mut known = self.known.borrow_mut();
+        known.push((wanted, there));
+        known.len() <= KNOWN_MAX
+    }
+
+    /// When all looks of the request are given up.
+    pub fn deadline(&self, begin: impl FnOnce() -> DiskDeadline) -> DiskDeadline {
+        let deadline = self.deadline.get().unwrap_or_else(begin);
+        self.deadline.set(Some(deadline));
+        deadline
+    }
+}
+
+/// Ten steps through routes, each with as many conditions as there may be.
+const KNOWN_MAX: usize = 1_000;
