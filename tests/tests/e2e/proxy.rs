@@ -4,6 +4,7 @@ mod agree;
 mod body;
 mod buffering;
 mod clients;
+mod compression;
 mod early;
 mod examples;
 mod failure;

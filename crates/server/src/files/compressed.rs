@@ -1,16 +1,11 @@
 //! Small texts compressed while they are asked for, where no compressed sibling is there.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
-use std::time::Duration;
 
 use brotli::enc::BrotliEncoderParams;
 use bytes::Bytes;
-use flate2::Compression;
 use flate2::write::GzEncoder;
-use kettle_config::Coding;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use kettle_config::{Coding, Route};
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
@@ -18,21 +13,56 @@ use super::entry::Content;
 use super::file_route::FileRoute;
 use super::locate::Facts;
 use super::precompressed::CodingPreference;
+use crate::request::Head;
 
-/// The places of encoders, which all workers share: each encoder holds up to [`ENCODER_BYTES_MAX`] while it is at work.
-#[derive(Clone, Debug)]
-pub struct EncoderPlaces(Arc<Semaphore>);
+/// What a route compresses, and how.
+#[derive(Debug)]
+pub struct Compression {
+    /// Codings that are made, in the order of preference.
+    pub codings: Vec<Coding>,
+    /// Media types in lower case, `text/*` or `*/*`; none: texts.
+    types: Vec<String>,
+    /// The shortest text that is worth it.
+    pub bytes_min: u64,
+    /// True if clients behind proxies that say so are among those it is for.
+    is_for_proxies: bool,
+}
 
-impl EncoderPlaces {
-    /// Places for so many encoders in the whole process.
+impl Compression {
+    /// That of a route.
     #[must_use]
-    pub fn new(places: usize) -> Self {
-        Self(Arc::new(Semaphore::new(places)))
+    pub fn of(route: &Route) -> Self {
+        Self {
+            codings: route.compress.clone(),
+            types: route.compress_types.clone(),
+            bytes_min: route.compress_min,
+            is_for_proxies: route.compress_for_proxies,
+        }
     }
 
-    /// A place, which its encoder keeps until it has ended; none if all are taken for a while.
-    pub(super) async fn take(&self) -> Option<OwnedSemaphorePermit> {
-        timeout(PLACE_TIME_MAX, Arc::clone(&self.0).acquire_owned()).await.ok()?.ok()
+    /// True if it is for the client of this request.
+    #[must_use]
+    pub fn is_for(&self, head: &Head) -> bool {
+        !self.codings.is_empty()
+            && (self.is_for_proxies || head.header_values("via").next().is_none())
+    }
+
+    /// True if what has this `content-type` is worth it. Events are to be seen one by one, and some clients decode nothing but whole
+    /// bodies.
+    #[must_use]
+    pub fn is_text(&self, content_type: &str) -> bool {
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence.to_ascii_lowercase();
+        let is_named = |range: &String| match range.strip_suffix('*') {
+            Some("*/") => true,
+            Some(kind) => essence.starts_with(kind),
+            None => *range == essence,
+        };
+        essence != EVENTS
+            && match self.types.is_empty() {
+                true => is_text(&essence),
+                false => self.types.iter().any(is_named),
+            }
     }
 }
 
@@ -44,13 +74,15 @@ pub fn coding_for(
     facts: &Facts,
     content: &Content,
 ) -> Option<Coding> {
-    let coding = preference.among(&route.live_codings).codings().next()?;
+    let coding = preference.among(&route.compression.codings).codings().next()?;
     if preference.is_on_disk() {
         return None;
     }
-    let is_small = matches!(content, Content::Memory(bytes) if bytes.len() >= BYTES_MIN);
+    let bytes_min = route.compression.bytes_min;
+    let is_small = matches!(content, Content::Memory(bytes) if bytes.len() as u64 >= bytes_min);
     let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
-    (is_small && facts.coding.is_none() && is_text(&route.types.of(name))).then_some(coding)
+    (is_small && facts.coding.is_none() && route.compression.is_text(&route.types.of(name)))
+        .then_some(coding)
 }
 
 /// The bytes in a coding; none if that does not make them fewer. Takes its time.
@@ -66,7 +98,7 @@ pub fn compress(coding: Coding, bytes: &[u8]) -> Option<Bytes> {
 }
 
 fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes)?;
     encoder.finish()
 }
@@ -103,14 +135,15 @@ fn zstd_window_bits(bytes: usize) -> u32 {
     fitting.clamp(ZSTD_WINDOW_BITS_MIN, ZSTD_WINDOW_BITS_MAX)
 }
 
-fn is_text(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
+fn is_text(essence: &str) -> bool {
     essence.starts_with("text/")
         || essence.ends_with("+json")
         || essence.ends_with("+xml")
         || TEXTS.contains(&essence)
 }
 
+/// Events that a server sends as they happen.
+const EVENTS: &str = "text/event-stream";
 /// Texts whose type does not begin so.
 const TEXTS: [&str; 7] = [
     "application/javascript",
@@ -125,8 +158,6 @@ const TEXTS: [&str; 7] = [
 const BROTLI_QUALITY: i32 = 5;
 /// Of 1 to 22.
 const ZSTD_LEVEL: i32 = 6;
-/// Less fits into the same packet either way.
-const BYTES_MIN: usize = 256;
 /// All of a file up to 128 KiB. The library's own window, for streams without an end, makes that 10 MB for a page of text; for one
 /// below this the crate takes the tables of its highest quality, which are 32 MiB (`BrotliMakeHasher` in its enc/encode.rs, 9.1.1).
 const BROTLI_WINDOW_BITS: i32 = 17;
@@ -135,10 +166,6 @@ const BROTLI_HINT_BYTES_MAX: usize = 1 << 20;
 /// The least that zstd takes, and so far that it stays within the same bytes.
 const ZSTD_WINDOW_BITS_MIN: u32 = 10;
 const ZSTD_WINDOW_BITS_MAX: u32 = 18;
-/// What an encoder holds at most beside the file and its compressed form, which count as files in memory.
-pub const ENCODER_BYTES_MAX: usize = 4 << 20;
-/// How long a request waits for a place. Then the file goes out as it is, and the next request tries again.
-const PLACE_TIME_MAX: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests;

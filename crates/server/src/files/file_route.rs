@@ -10,6 +10,7 @@ use kettle_config::{
 };
 use rustix::io::Errno;
 
+use super::compressed::Compression;
 use super::generation::Generation;
 use super::mime::ContentTypes;
 use super::root::{Dotfiles, Root};
@@ -50,8 +51,8 @@ pub struct FileRoute {
     pub listing: bool,
     /// Compressed siblings to look for.
     pub codings: Vec<Coding>,
-    /// Codings that are made where there is no such sibling.
-    pub live_codings: Vec<Coding>,
+    /// What is compressed where there is no such sibling.
+    pub compression: Compression,
     /// Both.
     pub offered: Vec<Coding>,
     /// Whether other hosts have the same files with the same times.
@@ -160,7 +161,7 @@ impl FileRoute {
             fallback_except: DenyPatterns::new(&route.fallback_except),
             listing: route.listing,
             codings: route.precompressed.clone(),
-            live_codings: route.compress.clone(),
+            compression: Compression::of(route),
             offered,
             same_files: route.same_files,
             cache_control: CacheControl::new(&route.cache_control),

@@ -7,6 +7,7 @@ use kettle_config::{Config, Diagnostic};
 
 use super::mistake::{root_diagnostic, users_diagnostic};
 use super::{Handler, Route, Rules, own_log};
+use crate::files::compressed::Compression;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::fixed::Fixed;
 use crate::proxy::ProxyRoute;
@@ -72,6 +73,7 @@ pub(super) fn build_routes(
                     expires: route.expires,
                     intercepts_errors: route.intercept_errors,
                     missing: backend,
+                    compression: compression(route),
                     log,
                 });
             }
@@ -79,6 +81,12 @@ pub(super) fn build_routes(
         }
     }
     routes
+}
+
+/// What is compressed of a backend's responses.
+fn compression(route: &kettle_config::Route) -> Option<Box<Compression>> {
+    let is_any = route.backend.is_some() && !route.compress.is_empty();
+    is_any.then(|| Box::new(Compression::of(route)))
 }
 
 /// The files of a route that is open, if they are those of this root.

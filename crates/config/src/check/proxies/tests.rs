@@ -29,6 +29,10 @@ const BOTH: &[&str] = &[
     "signed_urls",
     "headers",
     "access_log",
+    "compress",
+    "compress_types",
+    "compress_min",
+    "compress_for_proxies",
 ];
 
 /// A new setting that counts for one of both only must be a mistake beside the other.
