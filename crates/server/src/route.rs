@@ -23,8 +23,8 @@ use kettle_tls::names::{Names, Rank};
 
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
-use crate::files::compressed::Compression;
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
@@ -109,7 +109,7 @@ pub struct Route {
     /// Who answers where there is no file.
     pub missing: Option<Handler>,
     /// What of a backend's responses is compressed on the way; most routes have nothing of the kind.
-    pub compression: Option<Box<Compression>>,
+    pub compression: Option<Box<CompressionRules>>,
     /// Which log has its lines, if not the site's.
     log: Option<Destination>,
 }

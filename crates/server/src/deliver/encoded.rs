@@ -11,7 +11,7 @@ use crate::encoder::STEP_BYTES;
 use crate::response::{Body, Encoded, GrowingNext};
 
 /// What comes next of a plain body.
-enum Next {
+enum NextPlain {
     Coded(Bytes),
     Later { filled: u64 },
     End,
@@ -26,14 +26,14 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
     let mut done = 0;
     loop {
         match next(side, body, &mut done).await? {
-            Next::Coded(coded) => {
+            NextPlain::Coded(coded) => {
                 if !coded.is_empty() {
                     side.pass(coded, None).await?;
                 }
                 // Coding takes longer than sending: others have a turn whether or not something is sent.
                 yield_now().await;
             }
-            Next::Later { filled } => {
+            NextPlain::Later { filled } => {
                 let coded = body.encoder.flush().map_err(cut_short)?;
                 if !coded.is_empty() {
                     side.pass(coded, None).await?;
@@ -43,7 +43,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
                     wait_for_more(side, growing, filled).await?;
                 }
             }
-            Next::End => {
+            NextPlain::End => {
                 let coded = body.encoder.finish().map_err(cut_short)?;
                 return side.pass(coded, Some(Vec::new())).await;
             }
@@ -56,34 +56,34 @@ async fn next<'u, S: ClientSide<'u>>(
     side: &mut S,
     Encoded { plain, encoder }: &mut Encoded,
     done: &mut u64,
-) -> Result<Next, DeliveryError> {
+) -> Result<NextPlain, DeliveryError> {
     let step_bytes = STEP_BYTES as u64;
     let (file, span) = match plain {
-        Body::Empty => return Ok(Next::End),
+        Body::Empty => return Ok(NextPlain::End),
         Body::Memory(bytes) => {
             let piece = bytes.split_to(bytes.len().min(STEP_BYTES));
             if piece.is_empty() {
-                return Ok(Next::End);
+                return Ok(NextPlain::End);
             }
-            return Ok(Next::Coded(encoder.encode(&piece).map_err(cut_short)?));
+            return Ok(NextPlain::Coded(encoder.encode(&piece).map_err(cut_short)?));
         }
         Body::File { file, span } => {
             (&*file, ByteRange { start: span.start + *done, bytes: span.bytes - *done })
         }
         Body::Growing(growing) => match growing.next(*done).map_err(cut_short)? {
             GrowingNext::Bytes(span) => (&growing.file, span),
-            GrowingNext::Later { filled } => return Ok(Next::Later { filled }),
-            GrowingNext::End => return Ok(Next::End),
+            GrowingNext::Later { filled } => return Ok(NextPlain::Later { filled }),
+            GrowingNext::End => return Ok(NextPlain::End),
         },
         Body::Parts(_) | Body::Upstream(_) | Body::Encoded(_) => {
             return Err(bug!("what is compressed so is one body that is stored").into());
         }
     };
     if span.bytes == 0 {
-        return Ok(Next::End);
+        return Ok(NextPlain::End);
     }
     let span = ByteRange { bytes: span.bytes.min(step_bytes), ..span };
     let read = side.read_piece(file, span).await?;
     *done += read.bytes().len() as u64;
-    Ok(Next::Coded(encoder.encode(read.bytes()).map_err(cut_short)?))
+    Ok(NextPlain::Coded(encoder.encode(read.bytes()).map_err(cut_short)?))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use brotli::enc::BrotliEncoderParams;
 use bytes::Bytes;
 use flate2::write::GzEncoder;
-use kettle_config::{Coding, Route};
+use kettle_config::Coding;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
@@ -13,58 +13,6 @@ use super::entry::Content;
 use super::file_route::FileRoute;
 use super::locate::Facts;
 use super::precompressed::CodingPreference;
-use crate::request::Head;
-
-/// What a route compresses, and how.
-#[derive(Debug)]
-pub struct Compression {
-    /// Codings that are made, in the order of preference.
-    pub codings: Vec<Coding>,
-    /// Media types in lower case, `text/*` or `*/*`; none: texts.
-    types: Vec<String>,
-    /// The shortest text that is worth it.
-    pub bytes_min: u64,
-    /// True if clients behind proxies that say so are among those it is for.
-    is_for_proxies: bool,
-}
-
-impl Compression {
-    /// That of a route.
-    #[must_use]
-    pub fn of(route: &Route) -> Self {
-        Self {
-            codings: route.compress.clone(),
-            types: route.compress_types.clone(),
-            bytes_min: route.compress_min,
-            is_for_proxies: route.compress_for_proxies,
-        }
-    }
-
-    /// True if it is for the client of this request.
-    #[must_use]
-    pub fn is_for(&self, head: &Head) -> bool {
-        !self.codings.is_empty()
-            && (self.is_for_proxies || head.header_values("via").next().is_none())
-    }
-
-    /// True if what has this `content-type` is worth it. Events are to be seen one by one, and some clients decode nothing but whole
-    /// bodies.
-    #[must_use]
-    pub fn is_text(&self, content_type: &str) -> bool {
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        let essence = essence.to_ascii_lowercase();
-        let is_named = |range: &String| match range.strip_suffix('*') {
-            Some("*/") => true,
-            Some(kind) => essence.starts_with(kind),
-            None => *range == essence,
-        };
-        essence != EVENTS
-            && match self.types.is_empty() {
-                true => is_text(&essence),
-                false => self.types.iter().any(is_named),
-            }
-    }
-}
 
 /// The coding that a file is to be compressed by; none if it is no text, large, tiny, or compressed already.
 #[must_use]
@@ -135,25 +83,6 @@ fn zstd_window_bits(bytes: usize) -> u32 {
     fitting.clamp(ZSTD_WINDOW_BITS_MIN, ZSTD_WINDOW_BITS_MAX)
 }
 
-fn is_text(essence: &str) -> bool {
-    essence.starts_with("text/")
-        || essence.ends_with("+json")
-        || essence.ends_with("+xml")
-        || TEXTS.contains(&essence)
-}
-
-/// Events that a server sends as they happen.
-const EVENTS: &str = "text/event-stream";
-/// Texts whose type does not begin so.
-const TEXTS: [&str; 7] = [
-    "application/javascript",
-    "application/json",
-    "application/toml",
-    "application/wasm",
-    "application/x-ndjson",
-    "application/xml",
-    "application/yaml",
-];
 /// Of 0 to 11. From 10 on it takes ten times as long as gzip.
 const BROTLI_QUALITY: i32 = 5;
 /// Of 1 to 22.

@@ -10,9 +10,9 @@ use kettle_config::{
 };
 use rustix::io::Errno;
 
-use super::compressed::Compression;
 use super::generation::Generation;
 use super::mime::ContentTypes;
+use super::precompressed::CompressionRules;
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
 use crate::redirect::tries::Tries;
@@ -52,7 +52,7 @@ pub struct FileRoute {
     /// Compressed siblings to look for.
     pub codings: Vec<Coding>,
     /// What is compressed where there is no such sibling.
-    pub compression: Compression,
+    pub compression: CompressionRules,
     /// Both.
     pub offered: Vec<Coding>,
     /// Whether other hosts have the same files with the same times.
@@ -161,7 +161,7 @@ impl FileRoute {
             fallback_except: DenyPatterns::new(&route.fallback_except),
             listing: route.listing,
             codings: route.precompressed.clone(),
-            compression: Compression::of(route),
+            compression: CompressionRules::of(route),
             offered,
             same_files: route.same_files,
             cache_control: CacheControl::new(&route.cache_control),

@@ -6,9 +6,8 @@ use kettle_config::Coding;
 use kettle_http::{field, range};
 
 use crate::encoder::OF_BYTES;
-use crate::files::compressed::Compression;
 use crate::files::handler::Files;
-use crate::files::precompressed::{CodingPreference, token};
+use crate::files::precompressed::{CodingPreference, CompressionRules, token};
 use crate::request::Head;
 use crate::response::{Response, ResponseFields};
 use crate::route::Route;
@@ -47,7 +46,7 @@ pub(super) fn compress(route: Option<&Route>, files: &Files, head: &Head, respon
 
 /// True if a client that takes a coding may get it. Of a 304 it is what the response would be that it stands for, as far as that is said.
 fn may_be_compressed(
-    compression: &Compression,
+    compression: &CompressionRules,
     Response { status, fields, body, .. }: &Response,
 ) -> bool {
     let mut types = fields.values("content-type");

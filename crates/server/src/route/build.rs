@@ -7,8 +7,8 @@ use kettle_config::{Config, Diagnostic};
 
 use super::mistake::{root_diagnostic, users_diagnostic};
 use super::{Handler, Route, Rules, own_log};
-use crate::files::compressed::Compression;
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
@@ -84,9 +84,9 @@ pub(super) fn build_routes(
 }
 
 /// What is compressed of a backend's responses.
-fn compression(route: &kettle_config::Route) -> Option<Box<Compression>> {
+fn compression(route: &kettle_config::Route) -> Option<Box<CompressionRules>> {
     let is_any = route.backend.is_some() && !route.compress.is_empty();
-    is_any.then(|| Box::new(Compression::of(route)))
+    is_any.then(|| Box::new(CompressionRules::of(route)))
 }
 
 /// The files of a route that is open, if they are those of this root.

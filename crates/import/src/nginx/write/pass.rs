@@ -54,6 +54,7 @@ impl Writer<'_> {
         }
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
+        route.settings.extend(self.compression(scope));
         self.tell_of_replacing(scope);
         route.settings.extend(self.route_log(scope));
         Ok(route)
