@@ -5,10 +5,9 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use tokio::task::yield_now;
 
-use super::send::wait_for_more;
 use super::{ClientSide, DeliveryError, cut_short};
 use crate::encoder::STEP_BYTES;
-use crate::response::{Body, Encoded, GrowingNext};
+use crate::response::{Body, Encoded, Growing, GrowingNext};
 
 /// What comes next of a plain body.
 enum NextPlain {
@@ -49,6 +48,16 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
             }
         }
     }
+}
+
+/// Waits until more than so many bytes of a file are there.
+pub(super) async fn wait_for_more<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    body: &mut Growing,
+    filled: u64,
+) -> Result<(), DeliveryError> {
+    let patience = body.patience;
+    side.unless_gone(patience, |context| body.poll_more(context, filled).map(Ok)).await
 }
 
 /// Codes what comes behind the `done` bytes of a body.

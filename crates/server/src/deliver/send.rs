@@ -8,7 +8,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 
 use super::concurrent_upload::send_concurrently;
-use super::encoded::send_encoded;
+use super::encoded::{send_encoded, wait_for_more};
 use super::{ClientSide, DeliveryError, Piece, cut_short};
 use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -84,16 +84,6 @@ async fn send_growing<'u, S: ClientSide<'u>>(
             GrowingNext::End => return side.end(&[]).await,
         }
     }
-}
-
-/// Waits until more than so many bytes of a file are there.
-pub(super) async fn wait_for_more<'u, S: ClientSide<'u>>(
-    side: &mut S,
-    body: &mut Growing,
-    filled: u64,
-) -> Result<(), DeliveryError> {
-    let patience = body.patience;
-    side.unless_gone(patience, |context| body.poll_more(context, filled).map(Ok)).await
 }
 
 /// Passes on what a server sends, each piece before the next but one is taken in. The head waits for nothing, but takes along what is
