@@ -31,7 +31,7 @@ pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether a list of tokens that goes over these values has this member, in any case.
-pub(crate) fn has_member<'v>(values: impl Iterator<Item = &'v [u8]>, member: &[u8]) -> bool {
+pub fn has_member<'v>(values: impl Iterator<Item = &'v [u8]>, member: &[u8]) -> bool {
     values.flat_map(members).any(|it| it.eq_ignore_ascii_case(member))
 }
 

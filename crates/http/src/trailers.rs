@@ -32,6 +32,11 @@ impl TrailerFilter {
         Self { dropped: dropped.chain(named(connection)).collect(), is_request: false }
     }
 
+    /// Leaves these out as well, names in lower case.
+    pub fn drop_also<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+        self.dropped.extend(names.into_iter().map(str::to_owned));
+    }
+
     /// The lines of a section that are passed on, names in lower case.
     #[must_use]
     pub fn passed_on(&self, section: &[u8]) -> Vec<u8> {

@@ -8,6 +8,7 @@ mod client_side;
 mod cold;
 mod concurrent_upload;
 mod connection_side;
+mod encoded;
 mod kernel;
 mod placement;
 mod portions;
@@ -34,7 +35,7 @@ use crate::worker_state::WorkerState;
 use send::send_whole;
 
 pub(crate) use client_side::{ClientSide, Piece, Sent};
-pub(crate) use cold::{read_here, read_on_thread};
+pub(crate) use cold::{FileBytes, read_here, read_on_thread};
 pub(crate) use concurrent_upload::poll_meanwhile;
 pub use placement::{Demand, PathPreference};
 pub(crate) use send::send;
@@ -198,7 +199,9 @@ impl<'d> Delivery<'d> {
     pub async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         let sent = match body {
             // Boxed: most bodies are there, and idle connections are many.
-            Body::Growing(_) | Body::Upstream(_) => Box::pin(send(self, body)).await,
+            Body::Growing(_) | Body::Upstream(_) | Body::Encoded(_) => {
+                Box::pin(send(self, body)).await
+            }
             body => send_whole(self, body).await,
         };
         // A connection that ends without a byte looks as if the request may be sent again (RFC 9112 §9.3.1), and a server

@@ -12,9 +12,9 @@ mod written;
 pub(crate) use head::{HeadError, request_head};
 pub(crate) use io::{Http2Io, StreamClosed};
 pub(crate) use send_queue::QueuePlace;
-pub(crate) use stream::Http2Stream;
 #[cfg(test)]
 pub(crate) use stream::tests as stage;
+pub(crate) use stream::{Http2Stream, ReadMemory};
 pub(crate) use tunnel_stream::TunnelStream;
 pub(crate) use websocket::websocket_accept;
 pub(crate) use written::StreamProgress;

@@ -10,6 +10,7 @@ mod connection;
 pub mod deadlines;
 mod deliver;
 pub mod disk;
+pub mod encoder;
 pub mod error_page;
 pub mod files;
 mod fixed;

@@ -3,6 +3,7 @@
 //! A file looked at a moment ago is answered without a system call or a wait; everything else
 //! takes the boxed way, so that the usual case does not carry its size around.
 
+mod compress;
 mod walk;
 
 use std::rc::Rc;
@@ -26,6 +27,7 @@ use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
 use crate::words::Asked;
+use compress::compress;
 use walk::{Outcome, Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
 
 /// What a worker answers requests with.
@@ -80,7 +82,11 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         {
             let mut notes = LogNotes::default();
             match proxy_cache::ready(cached, files, path, request, &mut notes) {
-                Ok(response) => Some(Response { notes: Some(Box::new(notes)), ..response }),
+                Ok(response) => {
+                    let mut response = Response { notes: Some(Box::new(notes)), ..response };
+                    compress(route, files, head, &mut response);
+                    Some(response)
+                }
                 Err(so_far) => {
                     start.begun = Some(so_far);
                     None

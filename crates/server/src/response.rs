@@ -22,6 +22,7 @@ use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
 use crate::access_log::Destination;
+use crate::encoder::Encoder;
 use crate::open_file::OpenFile;
 use crate::upstream::UpstreamBody;
 
@@ -140,6 +141,15 @@ impl ResponseFields {
         self.lines().iter().any(|lines| has_line(lines, name))
     }
 
+    /// The values of all lines of this name, which is in lower case, among those that are not for TLS only.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        let lines = self.lines().into_iter().flat_map(|lines| lines.split(|byte| *byte == b'\n'));
+        lines.filter_map(move |line| {
+            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+            Some(value.trim_ascii())
+        })
+    }
+
     /// Whether caches are told in a line of its own to keep nothing.
     #[must_use]
     pub fn says_no_store(&self) -> bool {
@@ -177,15 +187,16 @@ impl ResponseFields {
         self.without(&format!("{name}:"))
     }
 
-    /// The values of all fields of this name, which is in lower case.
+    /// Without the response's own fields of these names, which are in lower case.
     #[must_use]
-    pub fn values(&self, name: &str) -> Vec<String> {
-        let lines = self.lines().into_iter().flat_map(|it| it.split(|byte| *byte == b'\n'));
-        let value = |line: &[u8]| {
-            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
-            Some(String::from_utf8_lossy(value.trim_ascii()).into_owned())
+    pub fn without_fields(mut self, names: &[&str]) -> Self {
+        let is_one = |line: &[u8]| {
+            let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+            names.iter().any(|it| it.as_bytes() == name)
         };
-        lines.filter_map(value).collect()
+        let lines = self.own.split_inclusive(|byte| *byte == b'\n');
+        self.own = lines.filter(|line| !is_one(line)).flatten().copied().collect();
+        self
     }
 
     /// Adds lines that were written by [`write_field`] before.
@@ -254,6 +265,16 @@ pub enum Body {
     Growing(Box<Growing>),
     /// On their way from a backend's server.
     Upstream(Box<UpstreamBody>),
+    /// In another body that is stored here, compressed on their way.
+    Encoded(Box<Encoded>),
+}
+
+/// A stored body that is compressed on its way, and what compresses it.
+#[derive(Debug)]
+pub struct Encoded {
+    /// The plain one.
+    pub plain: Body,
+    pub(crate) encoder: Encoder,
 }
 
 /// A body, or a part of one, that is sent as it arrives in a file.
@@ -349,6 +370,28 @@ impl Body {
             Body::Parts(parts) => Some(parts.iter().map(Part::bytes).sum()),
             Body::Growing(growing) => growing.bytes,
             Body::Upstream(body) => body.length(),
+            Body::Encoded(_) => None,
+        }
+    }
+
+    /// True if it still comes from a server.
+    pub(crate) fn is_arriving(&self) -> bool {
+        match self {
+            Body::Growing(_) | Body::Upstream(_) => true,
+            Body::Encoded(encoded) => encoded.plain.is_arriving(),
+            _ => false,
+        }
+    }
+
+    /// Has it compressed on its way: only its end tells how many bytes that makes. A body of several parts stays as it is.
+    pub(crate) fn encode(&mut self, encoder: Encoder) {
+        match self {
+            Body::Upstream(body) => body.encode(encoder),
+            Body::Parts(_) | Body::Encoded(_) => {}
+            _ => {
+                let plain = std::mem::replace(self, Body::Empty);
+                *self = Body::Encoded(Box::new(Encoded { plain, encoder }));
+            }
         }
     }
 
@@ -359,6 +402,7 @@ impl Body {
             Body::Empty | Body::Memory(_) | Body::Upstream(_) => None,
             Body::File { file, .. } => Some(file),
             Body::Growing(growing) => Some(&growing.file),
+            Body::Encoded(encoded) => encoded.plain.file(),
             Body::Parts(parts) => parts.iter().find_map(|part| match part {
                 Part::Memory(_) => None,
                 Part::File { file, .. } => Some(&**file),

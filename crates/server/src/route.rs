@@ -24,6 +24,7 @@ use kettle_tls::names::{Names, Rank};
 use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::files::precompressed::CompressionRules;
 use crate::files::programs::ProgramFolders;
 use crate::fixed::Fixed;
 use crate::guard::{Guard, UsersMistake};
@@ -113,6 +114,8 @@ pub struct Route {
     pub intercepts_errors: bool,
     /// Who answers where there is no file.
     pub missing: Option<Handler>,
+    /// What of a backend's responses is compressed on the way; most routes have nothing of the kind.
+    pub compression: Option<Box<CompressionRules>>,
     /// Which log has its lines, if not the site's.
     log: Option<Destination>,
 }
@@ -290,6 +293,7 @@ impl Router {
                 rules: None,
                 handler,
                 missing: None,
+                compression: None,
                 log: None,
                 error_pages: BTreeMap::new(),
                 expires: None,

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::access_log::WorkerLog;
 use crate::backend::Backends;
-use crate::files::compressed::EncoderPlaces;
+use crate::encoder::EncoderPlaces;
 use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;

@@ -23,7 +23,7 @@ use super::resources::Resources;
 use super::retired::Retired;
 use super::sandbox::Sandbox;
 use kettle_server::access_log::{AccessLog, LogError};
-use kettle_server::files::compressed::EncoderPlaces;
+use kettle_server::encoder::EncoderPlaces;
 use kettle_server::metrics::Metrics;
 use kettle_server::setup::{Listening, Served, Snapshot};
 

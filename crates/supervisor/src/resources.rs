@@ -7,7 +7,7 @@ use kettle_config::Config;
 use kettle_kernel::cgroup::Limits;
 use kettle_kernel::process;
 use kettle_server::disk::UNWRITTEN_BYTES_MAX;
-use kettle_server::files::compressed::{ENCODER_BYTES_MAX, EncoderPlaces};
+use kettle_server::encoder::{ENCODER_BYTES_MAX, EncoderPlaces};
 
 /// What this process may use, as it was when the server started.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,9 @@ impl Resources {
     /// The places of all workers' encoders.
     #[must_use]
     pub fn encoder_places(&self) -> EncoderPlaces {
-        EncoderPlaces::new(self.encoders())
+        let stream_bytes =
+            self.memory_share(STREAM_ENCODERS_SHARE).unwrap_or(STREAM_ENCODERS_BYTES);
+        EncoderPlaces::new(self.encoders(), stream_bytes.min(STREAM_ENCODERS_BYTES))
     }
 
     /// How many encoders may be at work at once: one for each processor, as far as their memory is but a part of the share.
@@ -212,6 +214,9 @@ const MEMORY_SHARE: u64 = 2;
 
 /// Of that, all encoders together take at most this part.
 const ENCODERS_SHARE: u64 = 8;
+/// Encoders of bodies on their way take at most the memory the control group allows divided by this, and no more than so much.
+const STREAM_ENCODERS_SHARE: u64 = 16;
+const STREAM_ENCODERS_BYTES: usize = 64 << 20;
 /// Windows of HTTP/2 grow by at most the memory the control group allows divided by this; by so much where it says nothing.
 const WINDOW_SHARE: u64 = 16;
 const WINDOW_BYTES: usize = 64 << 20;

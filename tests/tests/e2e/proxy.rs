@@ -6,6 +6,7 @@ mod body;
 mod buffering;
 mod changed;
 mod clients;
+mod compression;
 mod early;
 mod examples;
 mod failure;

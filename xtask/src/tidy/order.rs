@@ -63,7 +63,17 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["backend", "stores"],
     &["offloads", "spool"],
     &["access_log", "metrics"],
-    &["clock", "deadlines", "open_file", "pipes", "rate_limit", "site_names", "turns", "tx_path"],
+    &[
+        "clock",
+        "deadlines",
+        "encoder",
+        "open_file",
+        "pipes",
+        "rate_limit",
+        "site_names",
+        "turns",
+        "tx_path",
+    ],
     &["disk"],
     &["client_address"],
 ];

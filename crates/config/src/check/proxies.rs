@@ -40,7 +40,7 @@ fn runs_programs(config: &Config, route: &Route) -> bool {
     backend.is_some_and(|backend| backend.protocol == BackendProtocol::FastCgi)
 }
 
-/// A route has files or a backend, and the settings of one of both; and what is about `fallback` needs one.
+/// A route has files or a backend, and the settings of one of both; and what is about another setting needs that.
 fn check_settings(trail: &str, route: &Route, runs_programs: bool, reader: &mut Reader<'_>) {
     let has_both = route.missing == Missing::Backend
         || (route.fastcgi.is_some() || runs_programs) && route.root.is_some();
@@ -62,11 +62,16 @@ fn check_settings(trail: &str, route: &Route, runs_programs: bool, reader: &mut 
             reader.report_at(&place, message, Help::act("remove it"));
         }
     }
-    let has_fallback = reader.is_written(&format!("{trail}.fallback"));
-    for name in OF_FALLBACK.iter().filter(|_| route.backend.is_none() && !has_fallback) {
-        if let Some(place) = reader.place(&format!("{trail}.{name}")) {
-            let message = format!("`{name}` is about `fallback`, and the route has none");
-            reader.report_at(&place, message, Help::act("write `fallback` as well, or remove it"));
+    // Of a route with a backend all that is about files was said.
+    let is_said = |whole: &str| whole == "fallback" && route.backend.is_some();
+    for (whole, parts) in PARTS {
+        let has_none = !is_said(whole) && !reader.is_written(&format!("{trail}.{whole}"));
+        for name in parts.iter().filter(|_| has_none) {
+            if let Some(place) = reader.place(&format!("{trail}.{name}")) {
+                let message = format!("`{name}` is about `{whole}`, and the route has none");
+                let help = format!("write `{whole}` as well, or remove it");
+                reader.report_at(&place, message, Help::act(help));
+            }
         }
     }
 }
@@ -152,7 +157,6 @@ const FILES: &[&str] = &[
     "symlinks",
     "dotfiles",
     "precompressed",
-    "compress",
     "cache_control",
     "same_files",
     "charset",
@@ -162,8 +166,11 @@ const FILES: &[&str] = &[
     "default_type",
 ];
 
-/// What only files that have a `fallback` have.
-const OF_FALLBACK: &[&str] = &["fallback_for_folders", "fallback_except"];
+/// Settings, and what says nothing without them.
+const PARTS: [(&str, &[&str]); 2] = [
+    ("fallback", &["fallback_for_folders", "fallback_except"]),
+    ("compress", &["compress_types", "compress_min", "compress_for_proxies"]),
+];
 
 /// What only requests to a backend have.
 const REQUESTS: &[&str] = &[

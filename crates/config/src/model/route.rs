@@ -253,10 +253,18 @@ settings! {
         /// Compressed forms to look for next to a file. The client's choice decides, then this
         /// order. One that was last modified before its file is passed over.
         pub precompressed: Vec<Coding> = word_list(&[]),
-        /// Forms that text files of at least 256 bytes are compressed to where `precompressed` finds none. The client's choice
-        /// decides, then this order. Only files small enough for `limits.hot_file`, whose compressed form is then remembered
-        /// in `limits.hot_memory`.
+        /// Forms that texts are compressed to: files where `precompressed` finds none, and what a backend sends uncompressed. The
+        /// client's choice decides, then this order. Of files only those small enough for `limits.hot_file` are, whose compressed form
+        /// is then remembered in `limits.hot_memory`. A secret in a page beside what its reader may choose can be guessed by the page's
+        /// compressed length (BREACH): such pages belong into a route without this.
         pub compress: Vec<Coding> = word_list(&[]),
+        /// What counts as a text for `compress`. `[]`: `text/*`, JSON, JavaScript, XML, SVG, TOML, YAML and WebAssembly. Event streams are
+        /// never compressed.
+        pub compress_types: Vec<String> = texts(&rules::MEDIA_RANGE, &[]),
+        /// The shortest text that `compress` is about. What a backend sends without a length is compressed in any case.
+        pub compress_min: u64 = size(256, 0, 1024 * MIB),
+        /// Compresses for clients behind a proxy that says so (`Via`), too. `Vary` tells it which clients the answer is for.
+        pub compress_for_proxies: bool = flag(true),
         /// Says that other hosts have copies of these files, with the same times, behind the same name. The ETag of a file that is too
         /// large for `limits.hot_file` is then made of its length and its time of modification alone, without the time of its last
         /// change on this host; where that time lies before 1980-01-02, it has none. Smaller files have a hash of their content in

@@ -180,6 +180,11 @@ pub(crate) static PARAMETER_NAME: TextRule = TextRule {
 };
 pub(crate) static MIME_TYPE: TextRule =
     TextRule { what: "a MIME type", example: "application/wasm", read: mime_type };
+pub(crate) static MEDIA_RANGE: TextRule = TextRule {
+    what: "a MIME type, `text/*` or `*/*`",
+    example: "application/json",
+    read: media_range,
+};
 pub(crate) static STATUS: TextRule =
     TextRule { what: "a status from 300 to 599", example: "404", read: status };
 
@@ -417,6 +422,26 @@ fn mime_type(text: &str) -> Result<String, Wrong> {
     match parameters.is_none_or(|text| text.split(';').all(is_parameter)) {
         true => Ok(text.trim().to_owned()),
         false => Err(Wrong::new("a parameter of a MIME type is name=value")),
+    }
+}
+
+/// A media type, or all of a kind, or all (RFC 9110 section 12.5.1).
+fn media_range(text: &str) -> Result<String, Wrong> {
+    let why = "a MIME type is two words around a slash";
+    if text == "*" {
+        return Err(Wrong::suggesting(why, "*/*"));
+    }
+    if let Some((essence, _)) = text.split_once(';') {
+        return Err(Wrong::suggesting("parameters do not count here", essence.trim()));
+    }
+    let (kind, subtype) = text.split_once('/').unwrap_or_default();
+    let has_star = |word: &str| word.contains('*');
+    match is_token(kind) && is_token(subtype) {
+        true if has_star(kind) && text != "*/*" || has_star(subtype) && subtype != "*" => {
+            Err(Wrong::new("`*` stands for a whole word behind the slash"))
+        }
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err(Wrong::new(why)),
     }
 }
 

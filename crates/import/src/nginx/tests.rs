@@ -419,7 +419,7 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
         "error_page 404 =200 /x$host.html;",
         "error_page 404 @named;",
         "try_files $uri @app;",
-        "gzip_types text/css;",
+        "gzip_comp_level 9;",
         "client_body_timeout 1m;",
         "server_name ~^(?=a);",
         "listen 444 ssl quic;",

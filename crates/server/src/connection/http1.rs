@@ -367,9 +367,7 @@ impl Connection {
             DeliveryError::BodyCutShort(error) if error.kind() == ErrorKind::StorageFull => {
                 tracing::debug!(remote = %self.remote, "a store took no more of a response");
             }
-            DeliveryError::BodyCutShort(error)
-                if matches!(response.body, Body::Upstream(_) | Body::Growing(_)) =>
-            {
+            DeliveryError::BodyCutShort(error) if response.body.is_arriving() => {
                 let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
                 let entry = trace.map(Trace::entry);
                 let backend = entry.as_ref().and_then(|entry| entry.backend);

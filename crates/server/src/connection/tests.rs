@@ -29,7 +29,7 @@ use super::*;
 use crate::access_log::AccessLog;
 use crate::backend::Backends;
 use crate::disk::UNWRITTEN_BYTES_MAX;
-use crate::files::compressed::EncoderPlaces;
+use crate::encoder::EncoderPlaces;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
 use crate::setup::{Budgets, Served};
@@ -52,7 +52,7 @@ struct Client {
 
 fn budgets() -> Budgets {
     Budgets {
-        encoders: EncoderPlaces::new(1),
+        encoders: EncoderPlaces::new(1, 4 << 20),
         windows: WindowBudget::new(0),
         spool: Spool::new(Path::new("/"), 0, 0, 0),
         unwritten_bytes: UNWRITTEN_BYTES_MAX,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 
-use super::{DeliveryError, Throttle};
+use super::{DeliveryError, FileBytes, Throttle};
 use crate::deadlines::Pace;
 use crate::open_file::OpenFile;
 use crate::request::{ConcurrentUpload, PieceSource};
@@ -94,6 +94,13 @@ pub(crate) trait ClientSide<'u> {
 
     /// Prepares for a body of a server's.
     fn begin_upstream(&mut self, body: &UpstreamBody) -> impl Future<Output = Sent>;
+
+    /// Reads some of a piece of a file, without holding up others.
+    fn read_piece(
+        &mut self,
+        file: &Arc<OpenFile>,
+        span: ByteRange,
+    ) -> impl Future<Output = Result<FileBytes, DeliveryError>>;
 
     /// Sends a piece as it is, behind what waits to be sent.
     fn send_piece(&mut self, piece: Piece<'_>, is_end: bool) -> impl Future<Output = Sent>;

@@ -2,10 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_http::range::ByteRange;
 use kettle_kernel::{bug, socket};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::io::AsyncWrite;
@@ -14,10 +16,12 @@ use tokio::time::{sleep, timeout};
 use super::client_side::Sent;
 use super::concurrent_upload::poll_meanwhile;
 use super::{
-    ClientSide, Delivery, DeliveryError, Demand, PAUSE_SPARE, Piece, Throttle, cut_short, rest,
+    ClientSide, Delivery, DeliveryError, Demand, FileBytes, PAUSE_SPARE, Piece, Throttle,
+    cut_short, rest,
 };
 use crate::clock::Clock as _;
 use crate::deadlines::Pace;
+use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource, disconnect};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -117,6 +121,14 @@ impl<'d> ClientSide<'d> for Delivery<'d> {
         self.is_spliced = self.choose_upstream_path(body).await?;
         self.pace = Some(Pace::new(self.write_timeout));
         Ok(())
+    }
+
+    async fn read_piece(
+        &mut self,
+        file: &Arc<OpenFile>,
+        span: ByteRange,
+    ) -> Result<FileBytes, DeliveryError> {
+        self.read(file, span.start, span.bytes).await
     }
 
     async fn send_piece(&mut self, piece: Piece<'_>, is_end: bool) -> Sent {

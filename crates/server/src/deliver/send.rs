@@ -8,6 +8,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 
 use super::concurrent_upload::send_concurrently;
+use super::encoded::{send_encoded, wait_for_more};
 use super::{ClientSide, DeliveryError, Piece, cut_short, portions};
 use crate::response::{Body, Growing, GrowingNext, Part};
 use crate::upstream::{UpstreamBody, UpstreamError};
@@ -23,6 +24,7 @@ pub(crate) async fn send<'u, S: ClientSide<'u>>(
     match body {
         Body::Growing(body) => send_growing(side, body).await,
         Body::Upstream(body) => send_upstream(side, body).await,
+        Body::Encoded(body) => send_encoded(side, body).await,
         body => send_whole(side, body).await,
     }
 }
@@ -39,7 +41,7 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
     let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
     side.begin_whole(bytes, is_file).await?;
     match body {
-        Body::Growing(_) | Body::Upstream(_) => {
+        Body::Growing(_) | Body::Upstream(_) | Body::Encoded(_) => {
             return Err(bug!("what comes is not there as a whole").into());
         }
         Body::Empty => side.send_piece(Piece::Memory(&[]), true).await?,
@@ -81,9 +83,7 @@ async fn send_growing<'u, S: ClientSide<'u>>(
             }
             GrowingNext::Later { filled } => {
                 side.send_waiting().await?;
-                let patience = body.patience;
-                let more = side.unless_gone(patience, |cx| body.poll_more(cx, filled).map(Ok));
-                more.await?;
+                wait_for_more(side, body, filled).await?;
             }
             GrowingNext::End => return side.end(&[]).await,
         }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::generation::Generation;
 use super::mime::ContentTypes;
+use super::precompressed::CompressionRules;
 use super::programs::{ProgramFolders, Programs};
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
@@ -57,8 +58,8 @@ pub struct FileRoute {
     pub answers_options: bool,
     /// Compressed siblings to look for.
     pub codings: Vec<Coding>,
-    /// Codings that are made where there is no such sibling.
-    pub live_codings: Vec<Coding>,
+    /// What is compressed where there is no such sibling.
+    pub compression: CompressionRules,
     /// Both.
     pub offered: Vec<Coding>,
     /// Whether other hosts have the same files with the same times.
@@ -190,7 +191,7 @@ impl FileRoute {
             listing: route.listing,
             answers_options: route.answer_options,
             codings: route.precompressed.clone(),
-            live_codings: route.compress.clone(),
+            compression: CompressionRules::of(route),
             offered,
             same_files: route.same_files,
             cache_control: CacheControl::new(&route.cache_control),

@@ -18,7 +18,6 @@ use kettle_kernel::transfer::{self, Residency, Wait, read_at, read_beginning};
 use kettle_tls::mac::Sha256;
 use rustix::io::Errno;
 
-use super::compressed::EncoderPlaces;
 use super::current_roots::{Below, CurrentRoots, Known, RootLookup};
 use super::entry::{Content, Mark};
 use super::file_route::FileRoute;
@@ -29,6 +28,7 @@ use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
 use crate::disk::{Abandoned, Device, DiskDeadline, Disks, WaitError};
+use crate::encoder::EncoderPlaces;
 use crate::error_page::ErrorPage;
 
 /// Finds and reads files for one worker.
@@ -71,6 +71,12 @@ impl Finder {
     #[must_use]
     pub fn disks(&self) -> &Disks {
         &self.disks
+    }
+
+    /// The places of encoders.
+    #[must_use]
+    pub fn encoders(&self) -> &EncoderPlaces {
+        &self.encoders
     }
 
     /// Where small files are read to.

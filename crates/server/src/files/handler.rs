@@ -21,7 +21,6 @@ use rustix::io::Errno;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::compressed::EncoderPlaces;
 use super::current_roots::RootLookup;
 use super::entry::{Entry, Look, Mark};
 use super::file_route::FileRoute;
@@ -36,6 +35,7 @@ use super::respond;
 use super::root::Root;
 use crate::clock::{Clock, CoarseClock, OnceAMinute};
 use crate::disk::{DiskDeadline, Disks};
+use crate::encoder::EncoderPlaces;
 use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
@@ -109,6 +109,12 @@ impl Files {
     #[must_use]
     pub fn disks(&self) -> &Disks {
         self.finder.disks()
+    }
+
+    /// The places of encoders.
+    #[must_use]
+    pub fn encoders(&self) -> &EncoderPlaces {
+        self.finder.encoders()
     }
 
     /// Forgets all files, so that none stays open for a configuration that is gone.
@@ -393,7 +399,7 @@ impl Files {
             let bytes = identity.bytes;
             found.meeting = self.marks.borrow_mut().meet(identity);
             let is_worth = || self.cache.borrow().is_worth_memory(bytes, found.meeting.ago);
-            found.is_kept = is_known || !route.live_codings.is_empty() || is_worth();
+            found.is_kept = is_known || !route.compression.codings.is_empty() || is_worth();
         }
         (found.meeting.hash.is_some(), found.is_kept)
     }
@@ -483,7 +489,9 @@ fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
         let preference =
             CodingPreference::negotiate(&route.offered, head.header_values("accept-encoding"));
         // What is compressed here may come out otherwise another time: no range of it is sent.
-        match !route.live_codings.is_empty() && range::requested(head).is_some() {
+        match !route.compression.codings.is_empty()
+            && (!route.compression.is_for(head) || range::requested(head).is_some())
+        {
             true => preference.on_disk(&route.codings),
             false => preference,
         }

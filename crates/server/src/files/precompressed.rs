@@ -1,9 +1,11 @@
-//! Compressed siblings (`page.html.br`): which of them a client takes, best first.
+//! Which compressed forms a client takes, best first, and what a route has compressed.
 //!
-//! Nothing is compressed here; `compressed` does that.
+//! Nothing is compressed here; `compressed` does that, and `encoder`.
 
-use kettle_config::Coding;
+use kettle_config::{Coding, Route};
 use kettle_http::negotiate;
+
+use crate::request::Head;
 
 /// Content codings in order of preference, small enough to be part of a cache key.
 ///
@@ -79,6 +81,64 @@ impl CodingPreference {
     }
 }
 
+/// What a route compresses, and how.
+#[derive(Debug)]
+pub struct CompressionRules {
+    /// Codings that are made, in the order of preference.
+    pub codings: Vec<Coding>,
+    /// Media types in lower case, `text/*` or `*/*`; none: texts.
+    types: Vec<String>,
+    /// The shortest text that is worth it.
+    pub bytes_min: u64,
+    /// True if clients behind proxies that say so are among those it is for.
+    is_for_proxies: bool,
+}
+
+impl CompressionRules {
+    /// That of a route.
+    #[must_use]
+    pub fn of(route: &Route) -> Self {
+        Self {
+            codings: route.compress.clone(),
+            types: route.compress_types.clone(),
+            bytes_min: route.compress_min,
+            is_for_proxies: route.compress_for_proxies,
+        }
+    }
+
+    /// True if it is for the client of this request.
+    #[must_use]
+    pub fn is_for(&self, head: &Head) -> bool {
+        !self.codings.is_empty()
+            && (self.is_for_proxies || head.header_values("via").next().is_none())
+    }
+
+    /// True if what has this `content-type` is worth it. Events are to be seen one by one, and some clients decode nothing but whole
+    /// bodies.
+    #[must_use]
+    pub fn is_text(&self, content_type: &str) -> bool {
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence.to_ascii_lowercase();
+        let is_named = |range: &String| match range.strip_suffix('*') {
+            Some("*/") => true,
+            Some(kind) => essence.starts_with(kind),
+            None => *range == essence,
+        };
+        essence != EVENTS
+            && match self.types.is_empty() {
+                true => is_text(&essence),
+                false => self.types.iter().any(is_named),
+            }
+    }
+}
+
+fn is_text(essence: &str) -> bool {
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || TEXTS.contains(&essence)
+}
+
 fn digit(coding: Coding) -> u8 {
     match coding {
         Coding::Br => 1,
@@ -96,6 +156,19 @@ pub fn token(coding: Coding) -> &'static str {
         Coding::Gzip => "gzip",
     }
 }
+
+/// Events that a server sends as they happen.
+const EVENTS: &str = "text/event-stream";
+/// Texts whose type does not begin so.
+const TEXTS: [&str; 7] = [
+    "application/javascript",
+    "application/json",
+    "application/toml",
+    "application/wasm",
+    "application/x-ndjson",
+    "application/xml",
+    "application/yaml",
+];
 
 const CODINGS_MAX: usize = 3;
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use kettle_http::target::{Form, Target};
 use kettle_http::{Method, RequestError};
 
+use super::compress::compress;
 use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
@@ -485,7 +486,7 @@ async fn by_handler(
             (FileAnswer::Missing | FileAnswer::Program(_), None) => return Err(404.into()),
         }
     }
-    Ok(Step::Answer(match handler {
+    let mut answer = match handler {
         // Asked above.
         Handler::Files(_) => return Err(404.into()),
         Handler::Proxy(proxied) => {
@@ -496,7 +497,10 @@ async fn by_handler(
             let begun = match looked.begun {
                 Some(begun) => begun,
                 None => match proxy_cache::ready(cached, files, &path, request, notes) {
-                    Ok(response) => return Ok(Step::Answer(response.into())),
+                    Ok(mut response) => {
+                        compress(Some(route), files, &request.head, &mut response);
+                        return Ok(Step::Answer(response.into()));
+                    }
                     Err(begun) => begun,
                 },
             };
@@ -509,7 +513,13 @@ async fn by_handler(
         Handler::Nothing(configured) => not_found(request, configured)?,
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await?.into(),
-    }))
+    };
+    if let (Handler::Proxy(_) | Handler::Cached(_), Answer::Response(response)) =
+        (handler, &mut answer)
+    {
+        compress(Some(route), files, &request.head, response);
+    }
+    Ok(Step::Answer(answer))
 }
 
 /// The operator's fields for what a route answers, or none.

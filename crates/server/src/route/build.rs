@@ -9,6 +9,7 @@ use super::conditions::{Folders, When};
 use super::mistake::{root_diagnostic, users_diagnostic};
 use super::{Handler, Route, Rules, own_log};
 use crate::files::file_route::{FileRoute, SiteRoutes};
+use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
@@ -75,6 +76,7 @@ pub(super) fn build_routes(
                     rate: SendRate::of(route),
                     intercepts_errors: route.intercept_errors,
                     missing: backend,
+                    compression: compression(route),
                     log,
                 });
             }
@@ -82,6 +84,12 @@ pub(super) fn build_routes(
         }
     }
     routes
+}
+
+/// What is compressed of a backend's responses.
+fn compression(route: &kettle_config::Route) -> Option<Box<CompressionRules>> {
+    let is_any = route.backend.is_some() && !route.compress.is_empty();
+    is_any.then(|| Box::new(CompressionRules::of(route)))
 }
 
 /// The files of a route that is open, if they are those of this root.

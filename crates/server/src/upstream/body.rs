@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::in_flight::InFlight;
 use super::{Link, UpstreamError, binds_connection};
 use crate::backend::Socket;
+use crate::encoder::{Encoder, Encoding, OF_BYTES};
 
 /// A server's response: its head as it came, fields for the next hop only among them, and its body.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub struct UpstreamBody {
     /// What is kept of the trailers, if anything is.
     filter: Option<Box<TrailerFilter>>,
     trailers: Vec<u8>,
+    /// What it is compressed by on its way, if it is.
+    encoding: Option<Box<Encoding>>,
 }
 
 enum Rest {
@@ -117,13 +120,32 @@ impl UpstreamBody {
         let ends_by_close = matches!(rest, Rest::UntilClose);
         let persists = head.persists() && !has_stray && !is_bound && !ends_by_close;
         let (in_flight, ahead) = (Some(in_flight), VecDeque::new());
-        let (is_cut, filter, trailers) = (false, None, Vec::new());
-        let mut body =
-            Self { in_flight, ahead, rest, length, may_keep, persists, is_cut, filter, trailers };
+        let mut body = Self {
+            in_flight,
+            ahead,
+            rest,
+            length,
+            may_keep,
+            persists,
+            is_cut: false,
+            filter: None,
+            trailers: Vec::new(),
+            encoding: None,
+        };
         if body.has_all() {
             body.finish();
         }
         body
+    }
+
+    /// Has it compressed on its way from here on: its length is not known any more, and what its trailers say of its bytes does not hold.
+    pub(crate) fn encode(&mut self, encoder: Encoder) {
+        self.length = None;
+        self.encoding = Some(Box::new(Encoding::new(encoder)));
+        if let Some(filter) = &mut self.filter {
+            filter.drop_also(OF_BYTES);
+            filter.drop_also(["etag"]);
+        }
     }
 
     /// How long it is, if that was said; of the answer to a HEAD, how long that to a GET would be.
@@ -167,6 +189,20 @@ impl UpstreamBody {
     /// # Errors
     /// [`UpstreamError`].
     pub fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, UpstreamError>> {
+        let Some(mut encoding) = self.encoding.take() else { return self.poll_plain(context) };
+        let next = encoding.poll_next(context, |context| self.poll_plain(context));
+        match &next {
+            // Nothing that follows would be what is decoded.
+            Poll::Ready(Err(_)) => self.cut(),
+            _ => self.encoding = Some(encoding),
+        }
+        next
+    }
+
+    fn poll_plain(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, UpstreamError>> {
@@ -289,14 +325,15 @@ impl UpstreamBody {
     /// Whether the caller may receive the rest from the socket itself: its length is known, and it comes without TLS.
     pub(crate) fn is_spliceable(&self) -> bool {
         let link = self.in_flight.as_ref().map(|in_flight| &in_flight.link);
-        matches!((&self.rest, link), (Rest::Length(_), Some(Link::Plain(_))))
+        self.encoding.is_none()
+            && matches!((&self.rest, link), (Rest::Length(_), Some(Link::Plain(_))))
     }
 
     /// The socket and how many bytes of the body come from there, for a caller that receives them itself and reports it
     /// by [`took`](Self::took). `None` until what was received already is taken.
     pub(crate) fn direct(&self) -> Option<(&Socket, u64)> {
-        let in_flight =
-            self.in_flight.as_ref().filter(|it| self.ahead.is_empty() && it.received.is_empty())?;
+        let is_next = self.encoding.is_none() && self.ahead.is_empty();
+        let in_flight = self.in_flight.as_ref().filter(|it| is_next && it.received.is_empty())?;
         match (&self.rest, &in_flight.link) {
             (Rest::Length(bytes), Link::Plain(socket)) => Some((socket, *bytes)),
             _ => None,

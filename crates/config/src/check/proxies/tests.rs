@@ -33,6 +33,10 @@ const BOTH: &[&str] = &[
     "limit_rate_after",
     "headers",
     "access_log",
+    "compress",
+    "compress_types",
+    "compress_min",
+    "compress_for_proxies",
 ];
 
 /// A new setting that counts for one of both only must be a mistake beside the other.

@@ -227,6 +227,14 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ),
     ("gzip on;", "compress = [\"gzip\"]"),
     (
+        "gzip on;",
+        "compress_types = [\"text/html\"]\ncompress_min = 20\ncompress_for_proxies = false\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; gzip on; gzip_types text/css *; gzip_min_length 1k; gzip_proxied any; }",
+        "compress = [\"gzip\"]\ncompress_types = [\"text/html\", \"text/css\", \"*/*\"]\ncompress_min = 1024\n",
+    ),
+    (
         "add_header Access-Control-Allow-Origin https://a.example; add_header Access-Control-Max-Age 1;",
         "headers = { \"Access-Control-Allow-Origin\" = \"https://a.example\", \"Access-Control-Max-Age\" = \"1\" }",
     ),

@@ -12,8 +12,7 @@ const BODIES: &str = "`request_buffering` of a route says which bodies are store
                       others `body_discard` below [limits] is thrown away";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
-const COMPRESSED: &str =
-    "texts of 256 bytes and more are compressed, up to `hot_file` below [limits]";
+const COMPRESSED: &str = "levels and buffers are kettle's own";
 const AS_IT_IS: &str = "files are sent as they are";
 const LIMITED: &str = "who asks more than `rate_limit` of a route allows gets 429";
 const READ_ONLY: &str = "files are only read";
@@ -234,6 +233,13 @@ pub(super) static TERMS: &[Term] = &[
     carried("gzip", "hsli"),
     carried("brotli", "hsli"),
     carried("zstd", "hsli"),
+    carried("gzip_types", "hsl"),
+    carried("gzip_min_length", "hsl"),
+    carried("gzip_proxied", "hsl"),
+    carried("brotli_types", "hsl"),
+    carried("brotli_min_length", "hsl"),
+    carried("zstd_types", "hsl"),
+    carried("zstd_min_length", "hsl"),
     dropped("gzip_vary", "hsl", "`vary` is sent"),
     dropped("ssi", "hsli", AS_IT_IS),
     dropped("add_before_body", "hsl", AS_IT_IS),

@@ -74,6 +74,7 @@ impl Writer<'_> {
         route.settings.extend(self.request_settings(scope, &pass, origin, is_moved));
         route.settings.extend(self.headers_of_backend(scope, &directive.origin));
         route.settings.extend(self.rate_settings(scope));
+        route.settings.extend(self.compression(scope));
         route.settings.extend(self.route_log(scope));
         Ok(route)
     }

@@ -51,11 +51,10 @@ impl Writer<'_> {
         if !codings.is_empty() {
             set("precompressed", list(codings.iter().copied()), origin);
         }
-        let coders = [("brotli", "br"), ("zstd", "zstd"), ("gzip", "gzip")];
-        let mut on = coders.iter().filter(|(name, _)| scope.is_on(name)).peekable();
-        if let Some(first) = on.peek().and_then(|(name, _)| scope.find(name)) {
-            set("compress", list(on.map(|(_, coding)| *coding)), &first.origin);
-        }
+        settings.extend(self.compression(scope));
+        let mut set = |key, value: String, origin: &Origin| {
+            settings.push((key, value, origin.clone()));
+        };
         let charset = charset_of(scope);
         let place = charset.map_or(origin, |charset| &charset.origin);
         set("charset", quoted(charset.map_or("off", |charset| charset.word(0))), place);
@@ -67,6 +66,45 @@ impl Writer<'_> {
         settings.extend(self.rate_settings(scope));
         settings.extend(self.route_log(scope));
         self.own_indexes(&mut settings, spot);
+        settings
+    }
+
+    /// What is compressed on the way.
+    pub(super) fn compression(&mut self, scope: &Scope<'_>) -> Vec<Setting> {
+        let coders = [("brotli", "br"), ("zstd", "zstd"), ("gzip", "gzip")];
+        let on: Vec<_> = coders.into_iter().filter(|(name, _)| scope.is_on(name)).collect();
+        let Some((first, is_on)) = on.first().and_then(|it| Some((it.0, scope.find(it.0)?))) else {
+            return Vec::new();
+        };
+        let mut settings = Vec::new();
+        let mut set = |key, value, it: &Directive| settings.push((key, value, it.origin.clone()));
+        set("compress", list(on.iter().map(|(_, coding)| *coding)), is_on);
+        // HTML is compressed in any case, and nothing else unless it is named.
+        let named = scope.all(&format!("{first}_types"));
+        let words = named.iter().flat_map(|it| it.words.iter());
+        let mut types = vec!["text/html".to_owned()];
+        for word in words {
+            let kind = if word == "*" { "*/*".to_owned() } else { word.to_ascii_lowercase() };
+            let is_type = kind.split_once('/').is_some_and(|(_, it)| !it.is_empty());
+            if is_type && (kind == "*/*" || !kind.contains('*')) && !types.contains(&kind) {
+                types.push(kind);
+            }
+        }
+        let place = named.first().copied().unwrap_or(is_on);
+        set("compress_types", list(types.iter().map(String::as_str)), place);
+        let shortest = scope.find(&format!("{first}_min_length"));
+        let bytes = shortest.and_then(|it| measure::bytes(it.word(0))).unwrap_or(LENGTH_MIN);
+        set("compress_min", bytes.to_string(), shortest.unwrap_or(is_on));
+        if let Some(gzip) = scope.find("gzip").filter(|_| scope.is_on("gzip")) {
+            let proxied = scope.find("gzip_proxied");
+            if proxied.is_none_or(|it| it.word(0) != "any") {
+                set("compress_for_proxies", "false".to_owned(), proxied.unwrap_or(gzip));
+            }
+            if let Some(it) = proxied.filter(|it| !["any", "off"].contains(&it.word(0))) {
+                let help = "clients behind proxies get nothing compressed: `any` lets all of them";
+                self.output.warn(&it.origin, format!("`{}`", spoken(it)), help);
+            }
+        }
         settings
     }
 
@@ -317,6 +355,9 @@ struct Added {
 const RATE_MAX: u64 = 1 << 40;
 /// The longest that kettle lets a response be kept: ten years, as `expires max` says.
 const EXPIRES_MAX: u32 = 3650 * 24 * 3600;
+
+/// What nginx compresses by default.
+const LENGTH_MIN: u64 = 20;
 
 const NO_QUIC: &str = "nobody answers QUIC here, and clients would look for it in vain";
 

@@ -13,8 +13,8 @@ use kettle_tls::stream::StreamError;
 
 use crate::clock::Clock as _;
 use crate::deadlines::{Deadline, Interrupt, Pace};
-use crate::deliver::{self, DeliveryError, Throttle, cut_short};
-use crate::http2::{Http2Stream, PIECE_BYTES, StreamClosed};
+use crate::deliver::{self, DeliveryError, FileBytes, Throttle, cut_short};
+use crate::http2::{Http2Stream, PIECE_BYTES, ReadMemory, StreamClosed};
 use crate::open_file::OpenFile;
 use crate::request::ConcurrentUpload;
 use crate::response::{Body, SendRate};
@@ -117,26 +117,37 @@ impl<'s> Outgoing<'s> {
         Ok(())
     }
 
-    /// Sends a piece for which a thread has to wait, and returns its length. Until it is there the windows and the queue are the
-    /// others'; by then the client may have taken room back, or others may be before it.
+    /// Sends a piece for which a thread has to wait, and returns its length.
     async fn slow_piece(
         &mut self,
         file: &Arc<OpenFile>,
         offset: u64,
         wanted_bytes: usize,
     ) -> Result<u64, DeliveryError> {
+        let (read, _memory) = self.read_on_thread(file, offset, wanted_bytes as u64).await?;
+        self.memory(read.bytes()).await?;
+        Ok(read.bytes().len() as u64)
+    }
+
+    /// Reads a piece for which a thread has to wait. Until it is there the windows and the queue are the others'; by then the client may
+    /// have taken room back, or others may be before it.
+    pub(super) async fn read_on_thread(
+        &mut self,
+        file: &Arc<OpenFile>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(FileBytes, ReadMemory<'s>), DeliveryError> {
         self.client.place = None;
-        let priority = self.priority;
-        let _memory = self
+        let (priority, wanted_bytes) =
+            (self.priority, usize::try_from(bytes).unwrap_or(usize::MAX).min(PIECE_BYTES));
+        let memory = self
             .patiently(|StreamSide { stream, place }, context| {
                 let memory = stream.poll_read_memory(context, place, priority, wanted_bytes);
                 memory.map_err(closed)
             })
             .await?;
         let read = deliver::read_on_thread(self.worker, file, offset, wanted_bytes as u64).await;
-        let read = read.map_err(cut_short)?;
-        self.memory(read.bytes()).await?;
-        Ok(read.bytes().len() as u64)
+        Ok((read.map_err(cut_short)?, memory))
     }
 
     fn write(&mut self, piece: &[u8]) -> Result<(), DeliveryError> {

@@ -1,21 +1,10 @@
-use std::cell::Cell;
 use std::io::Read as _;
-use std::rc::Rc;
 
-use brotli::enc::{BrotliAlloc, BrotliCompressCustomAlloc};
-use brotli::{Allocator, SliceWrapper, SliceWrapperMut};
+use brotli::enc::BrotliCompressCustomAlloc;
 
 use super::*;
-
-/// Text of some variety: each line has a number that the line before does not lead to.
-fn text(bytes: usize) -> Vec<u8> {
-    let line = |at: u32| {
-        format!("{:08x} the quick brown fox {}\n", at.wrapping_mul(2_654_435_761), at % 97)
-    };
-    let mut text: Vec<u8> = (0..).flat_map(|at| line(at).into_bytes()).take(bytes).collect();
-    text.truncate(bytes);
-    text
-}
+use crate::encoder::ENCODER_BYTES_MAX;
+use crate::encoder::tests::{Counting, text};
 
 const LENGTHS: [usize; 8] = [256, 1_024, 1_025, 4_096, 65_536, 131_073, 300_000, 2 << 20];
 
@@ -50,44 +39,6 @@ fn windows_of_zstd_reach_back_to_the_beginning_of_a_file_up_to_their_bound() {
         assert_eq!(zstd_window_bits(bytes), bits, "{bytes}");
     }
 }
-
-/// Adds up what an encoder holds, and the most that it held.
-#[derive(Clone, Default)]
-struct Counting {
-    now: Rc<Cell<usize>>,
-    most: Rc<Cell<usize>>,
-}
-
-#[derive(Default)]
-struct Counted<T>(Vec<T>);
-
-impl<T> SliceWrapper<T> for Counted<T> {
-    fn slice(&self) -> &[T] {
-        &self.0
-    }
-}
-
-impl<T> SliceWrapperMut<T> for Counted<T> {
-    fn slice_mut(&mut self) -> &mut [T] {
-        &mut self.0
-    }
-}
-
-impl<T: Clone + Default> Allocator<T> for Counting {
-    type AllocatedMemory = Counted<T>;
-
-    fn alloc_cell(&mut self, items: usize) -> Counted<T> {
-        self.now.set(self.now.get() + items * size_of::<T>());
-        self.most.set(self.most.get().max(self.now.get()));
-        Counted(vec![T::default(); items])
-    }
-
-    fn free_cell(&mut self, cell: Counted<T>) {
-        self.now.set(self.now.get() - size_of_val(&*cell.0));
-    }
-}
-
-impl BrotliAlloc for Counting {}
 
 #[test]
 fn an_encoder_holds_no_more_than_is_counted_for_it() {

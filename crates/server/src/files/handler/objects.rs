@@ -141,9 +141,9 @@ mod tests {
     use kettle_kernel::file_system::FileSystem;
     use tempfile::TempDir;
 
-    use super::super::super::compressed::EncoderPlaces;
     use super::*;
     use crate::disk::Device;
+    use crate::encoder::EncoderPlaces;
     use crate::files::object::{FoundObject, ObjectLook};
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let settings = StoreSettings { directory, bytes_max: 1 << 24, object_bytes_max: 1 << 18 };
         let store = Arc::new(Store::open(settings).unwrap());
         let limits = Limits { hot_memory_bytes: 1 << 20, ..Limits::default() };
-        let files = Files::new(&limits, Default::default(), EncoderPlaces::new(1));
+        let files = Files::new(&limits, Default::default(), EncoderPlaces::new(1, 4 << 20));
         let on = FileSystem::of(std::fs::File::open(folder.path()).unwrap().as_fd()).unwrap();
         let device = Arc::new(Device::new(on));
         // Looks for an object that was not looked for before, or was: whether it was remembered by it.

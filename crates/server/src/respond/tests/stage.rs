@@ -16,7 +16,7 @@ use kettle_http::range::ByteRange;
 use kettle_tls::stream::Received;
 
 use crate::clock::{Clock, DateLine};
-use crate::files::compressed::EncoderPlaces;
+use crate::encoder::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::metrics::WorkerMetrics;
@@ -106,7 +106,7 @@ impl Stage {
             passed: Rc::default(),
         };
         let metrics = Arc::new(WorkerMetrics::default());
-        let encoders = EncoderPlaces::new(1);
+        let encoders = EncoderPlaces::new(1, 4 << 20);
         let limits = &self.config.limits;
         let files = Files::with_clock(limits, metrics, encoders, Box::new(clock.clone()));
         let router =
@@ -197,7 +197,9 @@ impl Reply {
             Body::Memory(bytes) => bytes.to_vec(),
             Body::File { file, span } => read(file, *span),
             Body::Parts(parts) => parts.iter().flat_map(read_part).collect(),
-            Body::Growing(_) | Body::Upstream(_) => unreachable!("no backend is asked here"),
+            Body::Growing(_) | Body::Upstream(_) | Body::Encoded(_) => {
+                unreachable!("no backend is asked here")
+            }
         };
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");

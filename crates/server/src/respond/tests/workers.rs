@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::stage::{Server, Stage, set_modified};
-use crate::files::compressed::EncoderPlaces;
+use crate::encoder::EncoderPlaces;
 use crate::files::handler::Files;
 use crate::guard::Guards;
 use crate::metrics::WorkerMetrics;
@@ -23,7 +23,7 @@ impl Two {
         let limits = stage.config.limits.clone();
         let server = stage.open();
         let (metrics, clock) = (Arc::new(WorkerMetrics::default()), server.clock.clone());
-        let encoders = EncoderPlaces::new(1);
+        let encoders = EncoderPlaces::new(1, 4 << 20);
         let files = Files::with_clock(&limits, metrics, encoders, Box::new(clock));
         let spool = Arc::clone(&server.responder.spool);
         let other = Responder {

@@ -23,7 +23,7 @@ pub(super) fn intercepted(
                 && site.error_page(route, response.status).is_some() =>
         {
             let challenges = match response.status {
-                UNAUTHORIZED => response.fields.values(CHALLENGE),
+                UNAUTHORIZED => response.fields.values(CHALLENGE).map(as_text).collect(),
                 _ => Vec::new(),
             };
             let fields = challenges.into_iter().map(|value| (CHALLENGE, value)).collect();
@@ -100,6 +100,10 @@ fn of_another_status(response: &mut Response, configured: &ConfiguredFields) {
         fields = fields.with_lines(configured.for_errors());
     }
     response.fields = fields;
+}
+
+fn as_text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
 }
 
 const OK: u16 = 200;

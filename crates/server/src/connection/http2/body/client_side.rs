@@ -2,11 +2,13 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_http::h2::Incoming;
+use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 use tokio::time::{sleep, timeout};
 
@@ -14,9 +16,11 @@ use super::{Outgoing, closed};
 use crate::clock::Clock as _;
 use crate::deadlines::Pace;
 use crate::deliver::{
-    ClientSide, DeliveryError, PAUSE_SPARE, Piece, Sent, Throttle, cut_short, poll_meanwhile,
+    ClientSide, DeliveryError, FileBytes, PAUSE_SPARE, Piece, Sent, Throttle, cut_short,
+    poll_meanwhile, read_here,
 };
 use crate::http2::{Http2Stream, QueuePlace, StreamClosed};
+use crate::open_file::OpenFile;
 use crate::request::{BodyError, ConcurrentUpload, PieceSource};
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -111,6 +115,21 @@ impl<'s> ClientSide<'s> for Outgoing<'s> {
     async fn begin_upstream(&mut self, _body: &UpstreamBody) -> Sent {
         self.pace = Some(Pace::new(self.write_timeout));
         Ok(())
+    }
+
+    async fn read_piece(
+        &mut self,
+        file: &Arc<OpenFile>,
+        span: ByteRange,
+    ) -> Result<FileBytes, DeliveryError> {
+        let read = read_here(self.worker, file, span.start, span.bytes);
+        match read.map_err(cut_short)? {
+            Some(read) => Ok(read),
+            None => {
+                let read = Box::pin(self.read_on_thread(file, span.start, span.bytes)).await;
+                read.map(|(read, _memory)| read)
+            }
+        }
     }
 
     async fn send_piece(&mut self, piece: Piece<'_>, _is_end: bool) -> Sent {
