@@ -194,3 +194,28 @@ fn what_cannot_be_told_whole_is_told_to_no_program() {
     let asked = told(&kettle, &application, "GET", "/a.php", &fields, b"");
     assert_eq!(asked.param("HTTP_X_59").len(), 1_000, "over several records");
 }
+
+#[test]
+fn a_client_that_asks_first_is_told_to_go_on_by_kettle() {
+    for buffering in ["all", "off"] {
+        let route = format!("request_buffering = \"{buffering}\"\nrequest_body = \"1 KiB\"");
+        let (kettle, application) = one_program(&route, "", "");
+        let mut client = Dialer::default().connect(kettle.address());
+        let head = request("POST", "/a.php", "Expect: 100-continue\r\nContent-Length: 3\r\n");
+        client.send(&head).unwrap();
+        assert_eq!(client.response_head().status, 100, "{buffering}");
+        client.send(b"abc").unwrap();
+        let asked = answer(&mut application.accept(), "Content-Length: 0\n\n");
+        assert_eq!((asked.param("CONTENT_LENGTH"), &*asked.body), ("3", &b"abc"[..]));
+        assert_eq!(asked.params.get("HTTP_EXPECT"), None);
+        assert_eq!(client.response().status, 200);
+        client.send(&request("POST", "/a.php", "Content-Length: 1025\r\n")).unwrap();
+        assert_eq!(client.response().status, 413, "{buffering}");
+        application.assert_unasked();
+    }
+    let (kettle, application) = one_program("request_buffering = \"refuse\"", "", "");
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("POST", "/a.php", "Transfer-Encoding: chunked\r\n")).unwrap();
+    assert_eq!(client.response().status, 411);
+    application.assert_unasked();
+}

@@ -48,7 +48,7 @@ fn a_map_that_cannot_be_said_is_none() {
         let text = server("root /srv; location /a/ { if ($x) { return 403; } }");
         let made = imported(&text.replace("http {", &format!("http {{ map {map}")));
         assert_eq!(made.toml.contains("{map:x}"), is_said, "{map}\n{}", made.toml);
-        assert_eq!(made.toml.contains("answer 403"), !is_said, "{map}\n{}", made.toml);
+        assert_eq!(made.toml.contains("answers 403 because"), !is_said, "{map}\n{}", made.toml);
         assert!(made.config().is_ok(), "{map}\n{}", made.toml);
     }
 }

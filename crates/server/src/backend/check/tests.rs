@@ -365,7 +365,7 @@ async fn who_is_no_longer_watched_is_asked_no_more() {
 }
 
 /// Answers one connection with these bytes, and returns what came.
-async fn taken_and_answered(listener: TcpListener, sent: &[u8]) -> Vec<u8> {
+async fn asked_for(listener: TcpListener, sent: &[u8]) -> Vec<u8> {
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut asked = vec![0; 4_096];
     let bytes = socket.read(&mut asked).await.unwrap();
@@ -395,8 +395,7 @@ async fn an_application_is_asked_to_run_a_path() {
         let settings = settings(address, check);
         let settings = kettle_config::Backend { protocol: BackendProtocol::FastCgi, ..settings };
         let backend = backend(settings);
-        let (outcome, asked) =
-            tokio::join!(asked(&backend, &NoTls), taken_and_answered(listener, &sent));
+        let (outcome, asked) = tokio::join!(asked(&backend, &NoTls), asked_for(listener, &sent));
         assert_eq!(outcome.is_ok(), is_well, "{outcome:?}");
         let has = |text: &[u8]| asked.windows(text.len()).any(|window| window == text);
         assert!(has(b"SCRIPT_NAME/ping") && has(b"QUERY_STRINGjson"));
