@@ -27,7 +27,7 @@ use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::files::programs::ProgramFolders;
 use crate::fixed::Fixed;
-use crate::guard::{Guard, UsersMistake};
+use crate::guard::Guard;
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
 use crate::redirect::pattern::Paths;
@@ -482,20 +482,6 @@ impl Route {
     #[must_use]
     pub fn guard(&self) -> Option<&Guard> {
         self.rules.as_ref()?.guard.as_ref()
-    }
-}
-
-impl Rules {
-    /// `same` are those of the same route as they are in force, if any.
-    fn load(
-        route: &kettle_config::Route,
-        same: Option<&Self>,
-    ) -> Result<Option<Box<Self>>, UsersMistake> {
-        let same = same.and_then(|same| same.guard.as_ref());
-        let (guard, paths) = (Guard::load(route, same)?, Paths::of(route));
-        let rules = Self { guard, paths, is_internal: route.internal };
-        let has_any = rules.guard.is_some() || rules.paths.is_some() || rules.is_internal;
-        Ok(has_any.then(|| Box::new(rules)))
     }
 }
 

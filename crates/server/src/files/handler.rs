@@ -1,9 +1,12 @@
 //! The handler of files: remembered ones at once, others after a look at the file system.
 
+mod methods;
 mod objects;
 mod programs;
 mod there;
 mod tries;
+
+pub use methods::allow;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -40,7 +43,7 @@ use crate::error_page::{self, ErrorPage, ErrorPages, HttpError};
 use crate::metrics::WorkerMetrics;
 use crate::redirect::{path_and_query, redirect};
 use crate::request::{Head, Program, Request};
-use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
+use crate::response::{Body, Response, ResponseFields};
 
 /// The files of a worker. All its connections share them.
 pub struct Files {
@@ -460,28 +463,6 @@ impl fmt::Debug for Files {
     }
 }
 
-/// What is said to methods that read nothing: OPTIONS is answered, others are refused.
-///
-/// # Errors
-/// Status 405, with the methods that are allowed.
-#[must_use]
-pub fn allow(
-    method: Method<'_>,
-    configured: &ConfiguredFields,
-    answers_options: bool,
-) -> Option<Result<Response, HttpError>> {
-    match method {
-        Method::Get | Method::Head => None,
-        Method::Options if answers_options => {
-            let fields = ResponseFields::ready(configured.for_errors().clone());
-            Some(Ok(Response::new(204, fields.with_own("allow", METHODS), Body::Empty)))
-        }
-        Method::Options | Method::Other(_) => {
-            Some(Err(HttpError { status: 405, fields: vec![("allow", METHODS.to_owned())] }))
-        }
-    }
-}
-
 fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
     let preference = if route.offered.is_empty() {
         CodingPreference::NONE
@@ -509,5 +490,3 @@ const LISTING_FIELDS: [(&str, &str); 2] =
     [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
 /// The forms that a file may be found in.
 const FORMS: [Option<Coding>; 4] = [None, Some(Coding::Br), Some(Coding::Zstd), Some(Coding::Gzip)];
-/// What a file can be asked.
-const METHODS: &str = "GET, HEAD, OPTIONS";

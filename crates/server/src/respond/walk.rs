@@ -2,6 +2,7 @@
 //! guard is asked then.
 
 mod in_place;
+mod start;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,32 +14,18 @@ use super::compress::compress;
 use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
-use crate::files::handler::{FileAnswer, Files, allow};
+use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy::{self, BodyStore};
 use crate::proxy_cache::{self, Begun};
-use crate::redirect::pattern::Rewritten;
-use crate::request::{Request, Wanted, as_read_otherwise};
+use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
-use crate::route::before::Beforehand;
 use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
 use in_place::{in_place_of, intercepted};
-
-/// How far a request came before it waited for anything.
-pub(super) struct Start<'s> {
-    /// The route that is to answer.
-    pub(super) route: Option<&'s Route>,
-    /// The path by which it was found, if that is not the one that was asked for.
-    pub(super) path: Option<String>,
-    /// How far it came with what a store may have.
-    pub(super) begun: Option<Begun>,
-    /// The last of what comes before routes that has done anything.
-    behind: Option<usize>,
-    /// The outcome, if no route is asked. Boxed: most requests carry none.
-    pub(super) outcome: Option<Box<Result<Answer, Failure>>>,
-}
+pub(super) use start::Start;
+use start::{knowing, take_query};
 
 /// The reason why a request gets an error.
 pub(super) enum Failure {
@@ -64,124 +51,6 @@ impl From<Refusal> for Failure {
 impl<T: Into<HttpError>> From<T> for Failure {
     fn from(error: T) -> Self {
         Self::Error(error.into())
-    }
-}
-
-impl<'s> Start<'s> {
-    /// At the route of the path that was asked for.
-    pub(super) fn at(route: Option<&'s Route>) -> Self {
-        Self { route, path: None, begun: None, behind: None, outcome: None }
-    }
-}
-
-impl Site {
-    /// Asks what comes before all routes, and looks for the route then. What is wanted of files stops it: it goes on from there once
-    /// that is known.
-    pub(super) fn go_on<'s>(
-        &'s self,
-        start: &mut Start<'s>,
-        request: &mut Request<'_>,
-    ) -> Option<Wanted> {
-        while start.outcome.is_none() {
-            let asked = Asked::of(request);
-            let Ok(target) = asked.head.target() else { break };
-            let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            let first = self.first_before(target, asked, start.behind);
-            if let Some(wanted) = request.files.take_wanted() {
-                return Some(wanted);
-            }
-            let Some((number, outcome)) = first else {
-                start.route = self.route(target.path, asked);
-                return request.files.take_wanted();
-            };
-            start.behind = Some(number);
-            start.outcome = Some(Box::new(match outcome {
-                // The rest is held against that path.
-                Ok(Beforehand::Rewritten(rewritten)) => {
-                    start.path = Some(take_query(rewritten, request));
-                    continue;
-                }
-                Ok(Beforehand::Redirect(response)) => Ok(response.into()),
-                Ok(Beforehand::Fixed(fixed)) => fixed_answer(&fixed),
-                Err(error) => Err(error.into()),
-            }));
-        }
-        None
-    }
-
-    /// The same, with what is wanted of files.
-    pub(super) async fn go_on_knowing<'s>(
-        &'s self,
-        files: &Files,
-        start: &mut Start<'s>,
-        wanted: Wanted,
-        request: &mut Request<'_>,
-    ) {
-        let mut wanted = Some(wanted);
-        while let Some(next) = wanted {
-            if let Err(error) = look(files, self, next, request).await {
-                start.route = None;
-                start.outcome = Some(Box::new(Err(error.into())));
-                return;
-            }
-            wanted = self.go_on(start, request);
-        }
-    }
-
-    /// The first behind a number that does anything with a target, and what that is.
-    fn first_before(
-        &self,
-        target: Target<'_>,
-        asked: Asked<'_>,
-        behind: Option<usize>,
-    ) -> Option<(usize, Result<Beforehand, HttpError>)> {
-        self.before().for_path(target.path, behind).find_map(|(number, before)| {
-            let outcome = before.ask(target, asked, self.words(), &self.configured);
-            Some((number, outcome.transpose()?))
-        })
-    }
-}
-
-/// Gives a request the query that a rule says; the path that is looked for.
-fn take_query(rewritten: Rewritten, request: &mut Request<'_>) -> String {
-    if let Some(query) = rewritten.query {
-        request.head.set_query(query);
-    }
-    rewritten.path
-}
-
-/// Asks until all is known that it takes to know of files.
-///
-/// # Errors
-/// 503 if a disk does not say in time what is there.
-pub(super) async fn knowing<T>(
-    files: &Files,
-    site: &Site,
-    request: &Request<'_>,
-    ask: impl Fn(Asked<'_>) -> T,
-) -> Result<T, HttpError> {
-    loop {
-        let answer = ask(Asked::of(request));
-        match request.files.take_wanted() {
-            Some(wanted) => look(files, site, wanted, request).await?,
-            None => return Ok(answer),
-        }
-    }
-}
-
-/// Finds out what is there by a path.
-async fn look(
-    files: &Files,
-    site: &Site,
-    wanted: Wanted,
-    request: &Request<'_>,
-) -> Result<(), HttpError> {
-    let folder = site.folder(wanted.look).ok_or(503_u16)?;
-    let deadline = request.files.deadline(|| files.disks().deadline());
-    let there = files.is_there(folder, &wanted.relative, deadline).await?;
-    match request.files.learn(wanted, there) {
-        true => Ok(()),
-        false => Err(503.into()),
     }
 }
 

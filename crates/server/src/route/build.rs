@@ -11,8 +11,10 @@ use super::{Handler, Route, Rules, own_log};
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
 use crate::fixed::Fixed;
+use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
 use crate::proxy_cache::CachedRoute;
+use crate::redirect::pattern::Paths;
 use crate::response::{ConfiguredFields, SendRate};
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
@@ -96,4 +98,18 @@ fn compression(route: &kettle_config::Route) -> Option<Box<CompressionRules>> {
 fn files_of(route: &Route, root: &Path) -> Option<Arc<FileRoute>> {
     let Handler::Files(files) = &route.handler else { return None };
     (files.root.path() == root).then(|| Arc::clone(files))
+}
+
+impl Rules {
+    /// `same` are those of the same route as they are in force, if any.
+    fn load(
+        route: &kettle_config::Route,
+        same: Option<&Self>,
+    ) -> Result<Option<Box<Self>>, UsersMistake> {
+        let same = same.and_then(|same| same.guard.as_ref());
+        let (guard, paths) = (Guard::load(route, same)?, Paths::of(route));
+        let rules = Self { guard, paths, is_internal: route.internal };
+        let has_any = rules.guard.is_some() || rules.paths.is_some() || rules.is_internal;
+        Ok(has_any.then(|| Box::new(rules)))
+    }
 }

@@ -1,0 +1,30 @@
+//! Methods that a file can be asked by.
+
+use kettle_http::Method;
+
+use crate::error_page::HttpError;
+use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
+
+/// What is said to methods that read nothing: OPTIONS is answered, others are refused.
+///
+/// # Errors
+/// Status 405, with the methods that are allowed.
+#[must_use]
+pub fn allow(
+    method: Method<'_>,
+    configured: &ConfiguredFields,
+    answers_options: bool,
+) -> Option<Result<Response, HttpError>> {
+    match method {
+        Method::Get | Method::Head => None,
+        Method::Options if answers_options => {
+            let fields = ResponseFields::ready(configured.for_errors().clone());
+            Some(Ok(Response::new(204, fields.with_own("allow", METHODS), Body::Empty)))
+        }
+        Method::Options | Method::Other(_) => {
+            Some(Err(HttpError { status: 405, fields: vec![("allow", METHODS.to_owned())] }))
+        }
+    }
+}
+
+const METHODS: &str = "GET, HEAD, OPTIONS";

@@ -1,0 +1,146 @@
+//! Where a request begins: what is asked before routes, and the first route. What that takes to know of files is looked for on the way.
+
+use kettle_http::target::Target;
+
+use super::{Failure, fixed_answer};
+use crate::error_page::HttpError;
+use crate::files::handler::Files;
+use crate::proxy_cache::Begun;
+use crate::redirect::pattern::Rewritten;
+use crate::request::{Request, Wanted};
+use crate::response::Answer;
+use crate::route::before::Beforehand;
+use crate::route::{Route, Site};
+use crate::words::Asked;
+
+/// How far a request came before it waited for anything.
+pub(in crate::respond) struct Start<'s> {
+    /// The route that is to answer.
+    pub(in crate::respond) route: Option<&'s Route>,
+    /// The path by which it was found, if that is not the one that was asked for.
+    pub(in crate::respond) path: Option<String>,
+    /// How far it came with what a store may have.
+    pub(in crate::respond) begun: Option<Begun>,
+    /// The last of what comes before routes that has done anything.
+    behind: Option<usize>,
+    /// The outcome, if no route is asked. Boxed: most requests carry none.
+    pub(in crate::respond) outcome: Option<Box<Result<Answer, Failure>>>,
+}
+
+impl<'s> Start<'s> {
+    /// At the route of the path that was asked for.
+    pub(in crate::respond) fn at(route: Option<&'s Route>) -> Self {
+        Self { route, path: None, begun: None, behind: None, outcome: None }
+    }
+}
+
+impl Site {
+    /// Asks what comes before all routes, and looks for the route then. What is wanted of files stops it: it goes on from there once
+    /// that is known.
+    pub(in crate::respond) fn go_on<'s>(
+        &'s self,
+        start: &mut Start<'s>,
+        request: &mut Request<'_>,
+    ) -> Option<Wanted> {
+        while start.outcome.is_none() {
+            let asked = Asked::of(request);
+            let Ok(target) = asked.head.target() else { break };
+            let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
+            let first = self.first_before(target, asked, start.behind);
+            if let Some(wanted) = request.files.take_wanted() {
+                return Some(wanted);
+            }
+            let Some((number, outcome)) = first else {
+                start.route = self.route(target.path, asked);
+                return request.files.take_wanted();
+            };
+            start.behind = Some(number);
+            start.outcome = Some(Box::new(match outcome {
+                // The rest is held against that path.
+                Ok(Beforehand::Rewritten(rewritten)) => {
+                    start.path = Some(take_query(rewritten, request));
+                    continue;
+                }
+                Ok(Beforehand::Redirect(response)) => Ok(response.into()),
+                Ok(Beforehand::Fixed(fixed)) => fixed_answer(&fixed),
+                Err(error) => Err(error.into()),
+            }));
+        }
+        None
+    }
+
+    /// The same, with what is wanted of files.
+    pub(in crate::respond) async fn go_on_knowing<'s>(
+        &'s self,
+        files: &Files,
+        start: &mut Start<'s>,
+        wanted: Wanted,
+        request: &mut Request<'_>,
+    ) {
+        let mut wanted = Some(wanted);
+        while let Some(next) = wanted {
+            if let Err(error) = look(files, self, next, request).await {
+                start.route = None;
+                start.outcome = Some(Box::new(Err(error.into())));
+                return;
+            }
+            wanted = self.go_on(start, request);
+        }
+    }
+
+    /// The first behind a number that does anything with a target, and what that is.
+    fn first_before(
+        &self,
+        target: Target<'_>,
+        asked: Asked<'_>,
+        behind: Option<usize>,
+    ) -> Option<(usize, Result<Beforehand, HttpError>)> {
+        self.before().for_path(target.path, behind).find_map(|(number, before)| {
+            let outcome = before.ask(target, asked, self.words(), &self.configured);
+            Some((number, outcome.transpose()?))
+        })
+    }
+}
+
+/// Gives a request the query that a rule says; the path that is looked for.
+pub(super) fn take_query(rewritten: Rewritten, request: &mut Request<'_>) -> String {
+    if let Some(query) = rewritten.query {
+        request.head.set_query(query);
+    }
+    rewritten.path
+}
+
+/// Asks until all is known that it takes to know of files.
+///
+/// # Errors
+/// 503 if a disk does not say in time what is there.
+pub(super) async fn knowing<T>(
+    files: &Files,
+    site: &Site,
+    request: &Request<'_>,
+    ask: impl Fn(Asked<'_>) -> T,
+) -> Result<T, HttpError> {
+    loop {
+        let answer = ask(Asked::of(request));
+        match request.files.take_wanted() {
+            Some(wanted) => look(files, site, wanted, request).await?,
+            None => return Ok(answer),
+        }
+    }
+}
+
+/// Finds out what is there by a path.
+async fn look(
+    files: &Files,
+    site: &Site,
+    wanted: Wanted,
+    request: &Request<'_>,
+) -> Result<(), HttpError> {
+    let folder = site.folder(wanted.look).ok_or(503_u16)?;
+    let deadline = request.files.deadline(|| files.disks().deadline());
+    let there = files.is_there(folder, &wanted.relative, deadline).await?;
+    match request.files.learn(wanted, there) {
+        true => Ok(()),
+        false => Err(503.into()),
+    }
+}
