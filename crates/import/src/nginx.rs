@@ -38,6 +38,7 @@ pub fn import_file(
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
+    scope::put_places_last(&mut directives);
     let blocks = directives.iter_mut().filter(|directive| directive.name == "http");
     let mut maps = Vec::new();
     for http in blocks.filter_map(|http| http.block.as_mut()) {

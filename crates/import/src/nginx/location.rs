@@ -1,6 +1,6 @@
 //! `location`: which requests it is for, and what decides that nobody is answered there.
 
-use super::scope::Scope;
+use super::scope::{Scope, before_places};
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Term, is_harmless};
 
@@ -99,7 +99,7 @@ fn leads_to_backend(scope: &Scope<'_>, directive: &Directive) -> bool {
     let Some(name) = directive.words.last().filter(|it| it.starts_with('@')) else { return false };
     let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name.as_str()];
     let passes = |it: &Directive| it.name.ends_with("_pass");
-    let named = scope.outwards().flatten().find(is_it);
+    let named = scope.settings().flatten().find(is_it);
     named.is_some_and(|it| it.inner().iter().any(passes))
 }
 
@@ -124,8 +124,8 @@ pub(super) fn guarded<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 
 pub(super) fn guards<'s, 't>(scope: &'s Scope<'t>) -> impl Iterator<Item = Shut<'t>> + use<'s, 't> {
     let of_block = move |(depth, block): (usize, &'t [Directive])| {
-        let all = block.iter().filter_map(move |it| guard(scope, depth, block, it));
-        all.collect::<Vec<_>>()
+        let settings = before_places(block).iter();
+        settings.filter_map(move |it| guard(scope, depth, block, it)).collect::<Vec<_>>()
     };
     scope.outwards().enumerate().flat_map(of_block)
 }

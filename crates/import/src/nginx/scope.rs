@@ -48,9 +48,19 @@ impl<'t> Scope<'t> {
         self.0.iter().rev().copied()
     }
 
+    /// The same without places: what holds for those.
+    pub(super) fn settings(&self) -> impl Iterator<Item = &'t [Directive]> + '_ {
+        self.outwards().map(before_places)
+    }
+
     /// All of these names in the innermost block that has any: nginx replaces whole lists.
     pub(super) fn any_of(&self, names: &[&str]) -> Vec<&'t Directive> {
         let of = |block: &'t [Directive]| -> Vec<&'t Directive> {
+            let block = if names.iter().any(|name| PLACES.contains(name)) {
+                block
+            } else {
+                before_places(block)
+            };
             block.iter().filter(|directive| names.contains(&directive.name.as_str())).collect()
         };
         self.outwards().map(of).find(|found| !found.is_empty()).unwrap_or_default()
@@ -69,6 +79,24 @@ impl<'t> Scope<'t> {
         self.find(name).is_some_and(|directive| directive.word(0) == "on")
     }
 }
+
+/// Puts servers and locations behind what holds for them, which is looked for once for each of them. There may be a hundred thousand.
+pub(super) fn put_places_last(block: &mut [Directive]) {
+    block.sort_by_key(is_place);
+    block.iter_mut().filter_map(|it| it.block.as_mut()).for_each(|it| put_places_last(it));
+}
+
+/// What stands before the places of a block.
+pub(super) fn before_places(block: &[Directive]) -> &[Directive] {
+    block.get(..block.partition_point(|it| !is_place(it))).unwrap_or(block)
+}
+
+fn is_place(directive: &Directive) -> bool {
+    PLACES.contains(&directive.name.as_str()) && !directive.word(0).starts_with('@')
+}
+
+/// Blocks of which there may be many.
+const PLACES: [&str; 2] = ["server", "location"];
 
 /// Records directives that stand in a wrong place, and as warnings those that may be misspelt.
 pub(super) fn check(

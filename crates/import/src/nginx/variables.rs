@@ -108,7 +108,7 @@ pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option
 pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
     let listens = |it: &&Directive| it.name == "listen";
     let port = |it: &Directive| it.word(0).rsplit(':').next()?.parse::<u16>().ok();
-    let mut ports = scope.outwards().flatten().filter(listens).map(port);
+    let mut ports = scope.settings().flatten().filter(listens).map(port);
     let first = ports.next()??;
     ports.all(|other| other == Some(first)).then_some(first)
 }

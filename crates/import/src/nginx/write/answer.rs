@@ -91,7 +91,7 @@ fn named<'t>(status: u16, scope: &Scope<'t>) -> Option<&'t Directive> {
     let page = pages.into_iter().find(|it| it.words.contains(&status))?;
     let name = page.words.last().filter(|it| it.starts_with('@'))?;
     let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name.as_str()];
-    scope.outwards().flatten().find(is_it)
+    scope.settings().flatten().find(is_it)
 }
 
 /// The type that nginx names for a path like this.

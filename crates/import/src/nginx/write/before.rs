@@ -261,7 +261,7 @@ impl<'t> Writer<'_> {
         find_used(spot.location.map_or(&[], Directive::inner), &mut used);
         let is_beside =
             |it: &&Directive| !["if", "return", "rewrite", "location"].contains(&&*it.name);
-        for directive in server.own() {
+        for directive in server.settings().next().unwrap_or_default() {
             let is_named = directive.name == "location" && directive.word(0).starts_with('@');
             if is_named || is_beside(&directive) {
                 find_used(std::slice::from_ref(directive), &mut used);

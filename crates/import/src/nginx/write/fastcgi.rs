@@ -127,7 +127,7 @@ impl Writer<'_> {
         let is_it = |it: &Directive| {
             it.name == "upstream" && it.word(0).eq_ignore_ascii_case(directive.word(0))
         };
-        let block = scope.outwards().find(|block| block.iter().any(is_it)).unwrap_or_default();
+        let block = scope.settings().find(|block| block.iter().any(is_it)).unwrap_or_default();
         let target = self.target(scope, block, directive.word(0), Kind::FastCgi);
         let name = target.name.clone();
         let sites = std::mem::take(&mut self.output.text);
@@ -146,7 +146,7 @@ impl Writer<'_> {
         spot: &Spot<'_>,
         script: &Script<'_>,
     ) -> Vec<(String, String)> {
-        let mut outer = spot.scope.outwards().flatten();
+        let mut outer = spot.scope.settings().flatten();
         let own_name = outer.find(|it| it.name == "server_name").map(|it| it.word(0));
         let mut told: Vec<(String, String)> = Vec::new();
         for param in params {

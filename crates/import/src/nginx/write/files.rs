@@ -247,7 +247,7 @@ impl Writer<'_> {
         name: &str,
     ) -> Result<Option<(Scope<'t>, &'t Directive)>, ()> {
         let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name];
-        let Some(named) = scope.outwards().flatten().find(is_it) else { return Ok(None) };
+        let Some(named) = scope.settings().flatten().find(is_it) else { return Ok(None) };
         let inner = scope.server().with_location(named);
         let pass = named.inner().iter().find(|it| it.name.ends_with("_pass"));
         let Some(pass) = pass else { return Ok(None) };

@@ -250,7 +250,7 @@ fn zone<'t>(scope: &Scope<'t>, kind: &str, name: &str) -> Option<&'t Directive> 
         let names = it.words.iter().filter_map(|it| it.strip_prefix("zone="));
         names.into_iter().any(|it| it.split(':').next() == Some(name))
     };
-    let zone = scope.outwards().flatten().filter(|it| it.name == kind).find(named)?;
+    let zone = scope.settings().flatten().filter(|it| it.name == kind).find(named)?;
     let is_client = ["$binary_remote_addr", "$remote_addr"].contains(&zone.word(0));
     is_client.then_some(zone)
 }

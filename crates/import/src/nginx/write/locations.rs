@@ -263,13 +263,7 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let (Place::Text(path) | Place::Exact(path)) = &spot.key.place else { return None };
     let directive = spot.location.filter(|_| spot.key.regex.is_none())?;
     let folder = path.strip_suffix('/').filter(|it| !it.is_empty())?;
-    let is_taken = spots.all.iter().any(|it| {
-        let (Place::Exact(other) | Place::Text(other) | Place::Prefix(other)) = &it.key.place
-        else {
-            return false;
-        };
-        it.key.regex.is_none() && other == folder
-    });
+    let is_taken = spots.has_path(folder);
     let to = path.clone();
     let key = Key { place: Place::Exact(folder.to_owned()), regex: None, is_first: false };
     let (status, origin) = (Some(301), directive.origin.clone());

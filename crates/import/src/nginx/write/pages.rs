@@ -93,7 +93,7 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     let target = if uri.starts_with('@') {
         let is_it =
             |it: &&Directive| it.name == "location" && it.words.as_slice() == [uri.as_str()];
-        let named = scope.outwards().flatten().find(is_it)?;
+        let named = scope.settings().flatten().find(is_it)?;
         let (_, own) = text_of(named, &scope.server().with_location(named))?;
         let status = status.map(|_| own).or(Some(own));
         format!("{{ route = {}{} }}", quoted(&path_of_named(uri)), with(status))

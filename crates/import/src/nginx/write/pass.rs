@@ -99,7 +99,7 @@ impl Writer<'_> {
     fn http_backend(&mut self, scope: &Scope<'_>, pass: &Pass<'_>, origin: &Origin) -> String {
         let is_it =
             |it: &Directive| it.name == "upstream" && it.word(0).eq_ignore_ascii_case(pass.to);
-        let block = scope.outwards().find(|block| block.iter().any(is_it)).unwrap_or_default();
+        let block = scope.settings().find(|block| block.iter().any(is_it)).unwrap_or_default();
         let kind = if pass.is_tls { Kind::Https } else { Kind::Http };
         let target = self.target(scope, block, pass.to, kind);
         let name = target.name.clone();

@@ -1,5 +1,7 @@
 //! The locations of a server as places of kettle: in which order they are asked, and for which paths each is.
 
+use std::collections::HashMap;
+
 use kettle_config::Expression;
 
 use super::route::{Key, Place};
@@ -24,6 +26,8 @@ pub(super) struct Spot<'t> {
 /// The places of a server.
 pub(super) struct Spots<'t> {
     pub(super) all: Vec<Spot<'t>>,
+    /// Where they are: a server may have a hundred thousand.
+    numbers: HashMap<(Place, Option<String>), usize>,
     /// Locations to which no request comes, and those that get theirs.
     pub(super) dead: Vec<(&'t Directive, &'t Directive)>,
 }
@@ -34,13 +38,13 @@ type Bound<'t> = Vec<(Scope<'t>, &'t Directive)>;
 impl<'t> Spots<'t> {
     /// Those of a server; what cannot be told from all others.
     pub(super) fn of(server: &Scope<'t>) -> Result<Self, Shut<'t>> {
-        let mut spots = Self { all: Vec::new(), dead: Vec::new() };
+        let mut spots = Self { all: Vec::new(), numbers: HashMap::new(), dead: Vec::new() };
         spots.walk(server, &Vec::new(), None)?;
         for directive in locations(server, &[LocationKind::Pattern]) {
             spots.expression(server, directive, Place::Any)?;
         }
         if spots.find(&Key::whole()).is_none() {
-            spots.all.push(Spot {
+            spots.push(Spot {
                 key: Key::whole(),
                 expression: None,
                 scope: server.clone(),
@@ -53,7 +57,27 @@ impl<'t> Spots<'t> {
     }
 
     fn find(&self, key: &Key) -> Option<usize> {
-        self.all.iter().position(|it| (&it.key.place, &it.key.regex) == (&key.place, &key.regex))
+        self.numbers.get(&(key.place.clone(), key.regex.clone())).copied()
+    }
+
+    fn push(&mut self, spot: Spot<'t>) {
+        let key = (spot.key.place.clone(), spot.key.regex.clone());
+        self.numbers.entry(key).or_insert(self.all.len());
+        self.all.push(spot);
+    }
+
+    fn remove(&mut self, number: usize) {
+        self.all.remove(number);
+        self.numbers.clear();
+        for spot in std::mem::take(&mut self.all) {
+            self.push(spot);
+        }
+    }
+
+    /// True if a place without an expression has this path.
+    pub(super) fn has_path(&self, path: &str) -> bool {
+        let places = [Place::Exact, Place::Text, Place::Prefix];
+        places.into_iter().any(|place| self.numbers.contains_key(&(place(path.to_owned()), None)))
     }
 
     /// Adds the locations of a block for prefixes and paths, and what is in them. `around` are the expressions that are asked there.
@@ -101,7 +125,7 @@ impl<'t> Spots<'t> {
     /// Adds a location for a prefix or a path. An inner one of the same path is what nginx finds.
     fn add(&mut self, key: Key, scope: &Scope<'t>, directive: &'t Directive, path: &str) {
         if let Some(known) = self.find(&key) {
-            self.all.remove(known);
+            self.remove(known);
         }
         let spot = |key, shut| Spot {
             key,
@@ -114,9 +138,9 @@ impl<'t> Spots<'t> {
         // An alias is for names that go on right behind the prefix, too, and a prefix of kettle is not.
         if matches!(&key.place, Place::Prefix(prefix) if !prefix.is_empty()) {
             let beside = Key { place: Place::Text(path.to_owned()), ..key.clone() };
-            self.all.push(spot(beside, Some(Shut { directive, why: WHOLE_NAMES })));
+            self.push(spot(beside, Some(Shut { directive, why: WHOLE_NAMES })));
         }
-        self.all.push(spot(key, None));
+        self.push(spot(key, None));
     }
 
     /// Adds a location for an expression. The first of one expression is what nginx finds.
@@ -143,14 +167,7 @@ impl<'t> Spots<'t> {
         let key = Key { place, regex: Some(regex), is_first: false };
         if self.find(&key).is_none() {
             let (scope, location) = (block.with_location(directive), Some(directive));
-            self.all.push(Spot {
-                key,
-                expression,
-                scope,
-                location,
-                path: pattern.to_owned(),
-                shut,
-            });
+            self.push(Spot { key, expression, scope, location, path: pattern.to_owned(), shut });
         }
         Ok(())
     }

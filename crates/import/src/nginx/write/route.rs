@@ -12,7 +12,7 @@ use crate::toml_text::TomlText;
 pub(super) type Setting = (&'static str, String, Origin);
 
 /// The paths of a route, its expression apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// Those whose expression fits.
     Any,
