@@ -17,7 +17,7 @@ use crate::clock::{Clock as _, CoarseClock};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage};
 use crate::files::handler::Files;
-use crate::guard::Guards;
+use crate::guard::{CacheControl, Guards};
 use crate::proxy_cache;
 use crate::request::{Head, Presented, Request};
 use crate::response::{
@@ -77,9 +77,13 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         {
             files.ready(route, path, head)
         }
-        Some(Route { handler: Handler::Cached(cached), rules: None, .. })
-            if route.is_some_and(|it| is_whole_of(site, it, path, Asked::of(request))) =>
-        {
+        // An error that is kept may have a page in its place.
+        Some(Route {
+            handler: Handler::Cached(cached),
+            rules: None,
+            intercepts_errors: false,
+            ..
+        }) if route.is_some_and(|it| is_whole_of(site, it, path, Asked::of(request))) => {
             let mut notes = LogNotes::default();
             match proxy_cache::ready(cached, files, path, request, &mut notes) {
                 Ok(response) => {
@@ -95,13 +99,13 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         }
         _ => None,
     };
-    let Outcome { mut answer, route, said_by } = match ready {
-        Some(response) => Outcome { answer: response.into(), route, said_by: route },
+    let Outcome { mut answer, route, said_by, control } = match ready {
+        Some(response) => Outcome { answer: response.into(), route, said_by: route, control: None },
         None => Box::pin(respond_slowly(responder, site, start, request)).await,
     };
     if let Some(response) = answer.response_mut() {
         add_by_words(site, said_by, request, response);
-        of_route(site, said_by, response);
+        of_route(site, said_by, control, response);
     }
     match &mut answer {
         Answer::Response(response) => of_site(site, route, response),
@@ -122,11 +126,17 @@ fn lost(request: &Request<'_>) -> Answer {
 }
 
 /// Adds what a route says of each of its responses. A rate that the response has stays.
-fn of_route(site: &Site, route: Option<&Route>, response: &mut Response) {
+fn of_route(
+    site: &Site,
+    route: Option<&Route>,
+    control: Option<CacheControl>,
+    response: &mut Response,
+) {
     let Some(route) = route else { return };
-    if let Some(expires) = route.expires {
+    if let Some(expires) = route.expires.filter(|_| control != Some(CacheControl::NoStore)) {
         let configured = configured_of(site, Some(route));
-        set_expires(response, expires, configured, CoarseClock.wall());
+        let is_private = control == Some(CacheControl::Private);
+        set_expires(response, expires, is_private, (configured, CoarseClock.wall()));
     }
     if let (Some(rate), None) = (route.rate, &response.rate) {
         response.rate = Some(Box::new(rate));

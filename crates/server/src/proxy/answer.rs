@@ -182,17 +182,17 @@ async fn ask(
         // One that was asked to change its protocol may believe that it did.
         let may_keep = !asks_upgrade && !is_bound && !outgoing.is_doubtful;
         let is_whole = matches!(sent, Sent::Whole);
+        let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
+        let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
+        let answered = in_flight.answer(head, outgoing.is_head(), may_keep && is_whole);
+        let mut response = answered?;
+        // Only beside that response: what takes the place of a broken one comes from elsewhere.
         if let Sent::Concurrent(unsent, has_ended) = sent {
             let trailers = route.request_trailers(&request.head, &request.client);
             let bytes_max = route.request_body_bytes_max;
-            let stored = stored.take();
-            let framing = stored.as_ref().map(|it| BodyFraming::Length(it.bytes()));
-            let coding = in_flight.body_coding(framing.unwrap_or(request.body.framing()));
-            let rest = Rest { unsent, has_ended, stored, coding };
+            let rest = Rest { unsent, has_ended, stored: stored.take(), coding };
             request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
         }
-        let may_keep = may_keep && is_whole;
-        let mut response = in_flight.answer(head, outgoing.is_head(), may_keep)?;
         // Behind a body of a known length there are none.
         if takes_trailers(&request.head) && response.body.length().is_none() {
             response.body.keep_trailers(route.response_trailers(&response.head));

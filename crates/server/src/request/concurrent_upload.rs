@@ -104,6 +104,11 @@ impl RequestBody<'_> {
         self.upload = Some(Box::new(state));
     }
 
+    /// What is left of it goes to nobody: its response is not sent.
+    pub(crate) fn end_upload(&mut self) {
+        self.upload = None;
+    }
+
     /// True if it goes on beside its response.
     pub(crate) fn is_uploaded_concurrently(&self) -> bool {
         self.upload.is_some()

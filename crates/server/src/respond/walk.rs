@@ -79,6 +79,8 @@ pub(super) struct Outcome<'s> {
     pub(super) route: Option<&'s Route>,
     /// The route whose fields and times the answer has: another one where that answers in place of an error.
     pub(super) said_by: Option<&'s Route>,
+    /// What caches are told of it, because it is not for everybody.
+    pub(super) control: Option<CacheControl>,
 }
 
 /// Answers a request. Its first route was asked for what it has ready.
@@ -154,7 +156,7 @@ pub(super) async fn respond_slowly<'s>(
         own.or(guard).inspect(|guard| guard.add_cors(&request.head, response));
     }
     hold(&mut answer, guard.is_some(), notes, held);
-    Outcome { answer, route, said_by }
+    Outcome { answer, route, said_by, control }
 }
 
 /// Gives an answer what the log is told of it, and what is let go of with it.
@@ -347,7 +349,11 @@ async fn by_handler(
         match (answer, &route.missing) {
             (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
             (FileAnswer::Elsewhere(path), _) => return Ok(Step::Elsewhere(path)),
-            (FileAnswer::Missing, Some(missing)) => handler = missing,
+            (FileAnswer::Missing, Some(missing)) => {
+                // One that was found before is another route's.
+                request.program = None;
+                handler = missing;
+            }
             (FileAnswer::Program(program), Some(missing)) => {
                 request.program = Some(program);
                 handler = missing;

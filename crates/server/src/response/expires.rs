@@ -13,17 +13,20 @@ use super::{ConfiguredFields, Response};
 pub fn set_expires(
     response: &mut Response,
     expires: Expires,
-    configured: &ConfiguredFields,
-    now: SystemTime,
+    is_private: bool,
+    (configured, now): (&ConfiguredFields, SystemTime),
 ) {
     if !OF_STATUSES.contains(&response.status) {
         return;
     }
-    let (at, control) = match expires {
+    let (at, mut control) = match expires {
         Expires::After(span) => (now + span, format!("max-age={}", span.as_secs())),
         // A second behind it, as nginx has it: some clients take 0 for none.
         Expires::Epoch => (SystemTime::UNIX_EPOCH + Duration::from_secs(1), "no-cache".to_owned()),
     };
+    if is_private {
+        control.push_str(", private");
+    }
     let fields = std::mem::take(&mut response.fields);
     let [ready, own] = fields.lines();
     let has_own = configured.has(CACHE_CONTROL);

@@ -1,7 +1,9 @@
 //! What clients get in place of what a server says: where its redirects lead, its cookies, its errors. And what it is asked for by a
 //! rewrite.
 
-use kettle_tests::backend::Backend;
+use std::io::Write;
+
+use kettle_tests::backend::{Backend, backend, read_head, read_to_end};
 use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -102,6 +104,43 @@ fn a_page_of_a_server_is_asked_for_by_get_and_without_the_body() {
     // The connection goes on behind the body, which nobody wanted.
     client.send(&get("/none")).unwrap();
     assert_eq!(client.response().status, 404);
+}
+
+/// A body that was under way to a server whose response is not sent goes nowhere: least of all to the server of the page.
+#[test]
+fn the_rest_of_a_body_does_not_follow_the_request_for_a_page() {
+    let bad = "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\n";
+    let failed = "HTTP/1.1 500 Failed\r\nContent-Length: 100\r\n\r\nbeginning";
+    for (response, status) in [(bad, 502), (failed, 500)] {
+        let (failing, paged) = (Backend::listen(), Backend::listen());
+        let page = format!(
+            "\n[[site.route]]\nexact = \"/page\"\nbackend = \"page\"\ninternal = true\n{}",
+            backend("page", "", &[paged.address()])
+        );
+        let pages = "{ 500 = { route = \"/page\" }, 502 = { route = \"/page\" } }";
+        let route = format!("intercept_errors = true\nerror_pages = {pages}");
+        let kettle = Kettle::start(before(&route, "", &[failing.address()]).more(&page));
+        let mut client = Dialer::default().connect(kettle.address());
+        let head = "POST /app/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
+        client.send([head, "beginning"].concat().as_bytes()).unwrap();
+        let mut server = failing.accept();
+        read_head(&mut server);
+        server.write_all(response.as_bytes()).unwrap();
+        let mut server = paged.accept();
+        let asked = read_head(&mut server);
+        assert!(asked.starts_with("GET /page HTTP/1.1\r\n"), "{asked}");
+        server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf").unwrap();
+        assert_eq!(client.response_head().status, status);
+        client.send(b"GET /smuggled HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(client.receive_exactly(4), b"half");
+        server.write_all(b" way").unwrap();
+        assert_eq!(client.receive_exactly(4), b" way");
+        // What was sent to it is nothing but the request.
+        assert_eq!(kettle.entry("/app/x").number("status"), u64::from(status));
+        drop(client);
+        drop(kettle);
+        assert_eq!(read_to_end(&mut server).0, b"");
+    }
 }
 
 #[test]

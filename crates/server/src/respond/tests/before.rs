@@ -64,3 +64,53 @@ async fn paths_that_rewrites_make_do_not_grow_without_end() {
     let server = server(&format!("{doubles}[[site.route]]\nroot = \"root\"\n"));
     assert_eq!(answer(&server, "/a.html").await.0, 414);
 }
+
+/// Another program may read `/admin;x` as `/admin`. What is said of that holds, also where a rewrite follows that would take it further.
+#[tokio::test]
+async fn what_is_refused_before_routes_is_refused_with_parameters_too() {
+    let server = server(
+        r#"
+        [[site.before]]
+        exact = "/admin"
+        respond = { status = 403 }
+        [[site.before]]
+        rewrite = [{ from = "/**", to = "/b/{1}" }]
+        [[site.route]]
+        root = "root"
+        "#,
+    );
+    for (target, status) in [("/admin", 403), ("/admin;x", 400), ("/c/x", 200), ("/c/x;y", 404)] {
+        assert_eq!(server.get(target, &[]).await.status, status, "{target}");
+    }
+}
+
+/// How long a response may be kept says nothing of who may have it, and a page's time is not that of the error.
+#[tokio::test]
+async fn times_take_away_no_guard_and_are_not_those_of_errors() {
+    let server = server(
+        r#"
+        error_pages = { 403 = { redirect = "/login" }, 404 = { route = "/404.html" } }
+        [[site.route]]
+        root = "root"
+        expires = "1h"
+        allow = ["0.0.0.0/0", "::/0"]
+        [[site.route]]
+        prefix = "/closed"
+        root = "root"
+        expires = "1h"
+        deny = ["0.0.0.0/0", "::/0"]
+        [[site.route]]
+        exact = "/404.html"
+        root = "root"
+        headers = { "Cache-Control" = "max-age=600" }
+        "#,
+    );
+    for (target, status, control) in [
+        ("/a.html", 200, Some("max-age=3600, private")),
+        ("/closed/x", 302, Some("no-store")),
+        ("/none", 404, Some("private")),
+    ] {
+        let reply = server.get(target, &[]).await;
+        assert_eq!((reply.status, reply.header("cache-control")), (status, control), "{target}");
+    }
+}

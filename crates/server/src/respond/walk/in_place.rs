@@ -53,7 +53,9 @@ pub(super) async fn in_place_of<'s>(
         return Some((redirect(status, &location, configured_of(site, failed)).into(), failed));
     }
     let path = target.route.as_deref()?;
-    // As with nginx: the page is asked for by GET, and as a whole. A body was meant for the route that failed.
+    // As with nginx: the page is asked for by GET, and as a whole. A body was meant for the route that failed, and so was a program.
+    request.body.end_upload();
+    request.program = None;
     let asked = request.head.begin_page();
     let framing = request.body.set_framing(BodyFraming::None);
     let page = page(path, responder, site, request, held).await;
@@ -97,6 +99,8 @@ fn of_another_status(response: &mut Response, configured: &ConfiguredFields) {
     if response.status >= 400 {
         let own = configured.names().filter(|name| *name != "vary");
         fields = own.fold(fields, |fields, name| fields.without_all(name));
+        // How long the page may be kept says nothing of how long the error lasts.
+        fields = FRESHNESS.iter().fold(fields, |fields, name| fields.without_all(name));
         fields = fields.with_lines(configured.for_errors());
     }
     response.fields = fields;
@@ -106,6 +110,8 @@ fn as_text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).into_owned()
 }
 
+/// What says how long a response may be kept (RFC 9111 §4.2).
+const FRESHNESS: [&str; 3] = ["cache-control", "expires", "age"];
 const OK: u16 = 200;
 const UNAUTHORIZED: u16 = 401;
 /// The redirect that says nothing of the method.

@@ -1,5 +1,7 @@
 //! Where a request begins: what is asked before routes, and the first route. What that takes to know of files is looked for on the way.
 
+use std::borrow::Cow;
+
 use kettle_http::target::Target;
 
 use super::{Failure, fixed_answer};
@@ -7,7 +9,7 @@ use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::proxy_cache::Begun;
 use crate::redirect::pattern::Rewritten;
-use crate::request::{Request, Wanted};
+use crate::request::{Request, Wanted, as_read_otherwise};
 use crate::response::Answer;
 use crate::route::before::Beforehand;
 use crate::route::{Route, Site};
@@ -54,6 +56,14 @@ impl Site {
                 start.route = self.route(target.path, asked);
                 return request.files.take_wanted();
             };
+            // What another program reads in the path would be lost with it.
+            if let (Ok(Beforehand::Rewritten(_)), Some(Cow::Owned(plain))) =
+                (&outcome, as_read_otherwise(target.path))
+                && !self.before().take_alike(target.path, &plain, asked, self.words())
+            {
+                start.outcome = Some(Box::new(Err(400_u16.into())));
+                break;
+            }
             start.behind = Some(number);
             start.outcome = Some(Box::new(match outcome {
                 // The rest is held against that path.
