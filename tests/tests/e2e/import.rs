@@ -191,7 +191,7 @@ fn a_summary_says_what_would_become_of_a_configuration() {
     for (config, code, said) in [
         ("http { server { SITE } }", 0, "1 of 1 place carried over."),
         (
-            "http { server { SITE location /b/ { fastcgi_pass 127.0.0.1:1; } } }",
+            "http { server { SITE location /b/ { uwsgi_pass 127.0.0.1:1; } } }",
             3,
             "1 of 2 places carried over, 1 answers 403.",
         ),
