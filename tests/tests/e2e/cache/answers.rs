@@ -45,6 +45,21 @@ fn another_answer_that_is_not_kept_takes_the_place_of_what_was() {
     }
 }
 
+/// A kept error has the operator's page in its place as a fresh one has: for the first client and for all others.
+#[test]
+fn an_error_that_is_kept_has_the_page_of_its_route() {
+    let route = "intercept_errors = true\nerror_pages = { 404 = { redirect = \"/start\" } }";
+    let cached = Cached::set_up(Setup::default(), route, "", "");
+    let mut server = None;
+    let gone = format!("HTTP/1.1 404 Not Found\r\n{FRESH}Content-Length: 5\r\n\r\ntrace");
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &gone);
+    assert_eq!(response.status, 302);
+    cached.wait_for_objects(1);
+    for _ in 0..2 {
+        assert_eq!(cached.get("/app/x").status, 302);
+    }
+}
+
 #[test]
 fn an_error_takes_the_place_of_nothing() {
     let cached = Cached::start("");
