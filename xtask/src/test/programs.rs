@@ -231,6 +231,7 @@ const SAID_ALIKE_BY_KERNELS: &[&str] = &[
     "tunnel::interchange",
     "tunnel::life",
     "http2::spec::h2spec",
+    "routes::rate_of_responses",
     "reload::privilege",
 ];
 
