@@ -5,7 +5,7 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::bug;
 use tokio::task::yield_now;
 
-use super::{ClientSide, DeliveryError, cut_short};
+use super::{ClientSide, DeliveryError, cut_short, portions};
 use crate::encoder::STEP_BYTES;
 use crate::response::{Body, Encoded, Growing, GrowingNext};
 
@@ -27,7 +27,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
         match next(side, body, &mut done).await? {
             NextPlain::Coded(coded) => {
                 if !coded.is_empty() {
-                    side.pass(coded, None).await?;
+                    portions::pass(side, coded, None).await?;
                 }
                 // Coding takes longer than sending: others have a turn whether or not something is sent.
                 yield_now().await;
@@ -35,7 +35,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
             NextPlain::Later { filled } => {
                 let coded = body.encoder.flush().map_err(cut_short)?;
                 if !coded.is_empty() {
-                    side.pass(coded, None).await?;
+                    portions::pass(side, coded, None).await?;
                 }
                 side.send_waiting().await?;
                 if let Body::Growing(growing) = &mut body.plain {
@@ -44,7 +44,7 @@ pub(super) async fn send_encoded<'u, S: ClientSide<'u>>(
             }
             NextPlain::End => {
                 let coded = body.encoder.finish().map_err(cut_short)?;
-                return side.pass(coded, Some(Vec::new())).await;
+                return portions::pass(side, coded, Some(Vec::new())).await;
             }
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use kettle_config::{BackendHost, Place, Route};
 
+use super::rewrites::behind_slashes;
 use crate::request::as_read_otherwise;
 
 /// What of a path servers are not sent, and what they are sent before it.
@@ -74,10 +75,13 @@ pub(super) fn turned_back(
     })?;
     // A path that begins with two slashes would name another host.
     let reference = format!("/{}", reference.trim_start_matches('/'));
-    match change {
-        Some(change) => change.back(&reference),
-        None => Some(reference),
-    }
+    let back = match change {
+        Some(change) => change.back(&reference)?,
+        None => reference,
+    };
+    // As browsers read it.
+    let rest = behind_slashes(back.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok())?;
+    Some(format!("/{rest}"))
 }
 
 #[cfg(test)]

@@ -63,10 +63,9 @@ impl Rewrites {
     pub(super) fn location(&self, location: &[u8], words: &Words<'_>) -> Option<Vec<u8>> {
         let rules = self.redirects.as_deref().unwrap_or_default();
         let turned = rewritten(rules, location, Extent::Beginning, words)?;
-        let slashes = turned.iter().take_while(|byte| **byte == b'/').count();
-        Some(match slashes {
-            0 | 1 => turned,
-            _ => turned.get(slashes - 1..).unwrap_or_default().to_vec(),
+        Some(match behind_slashes(&turned) {
+            Some(rest) => [b"/", rest].concat(),
+            None => turned,
         })
     }
 
@@ -145,6 +144,16 @@ impl Rule {
 /// What the first rule that fits says.
 fn rewritten(rules: &[Rule], text: &[u8], extent: Extent, words: &Words<'_>) -> Option<Vec<u8>> {
     rules.iter().find_map(|rule| rule.apply(text, extent, words))
+}
+
+/// What stands behind the slashes at the beginning of a path; `None` of what begins otherwise. Browsers read `\` as `/`, leave out
+/// tabs and ends of lines, and begin at none of the controls and spaces in front.
+pub(super) fn behind_slashes(location: &[u8]) -> Option<&[u8]> {
+    let begun = location.iter().position(|byte| *byte > b' ')?;
+    let (_, path) = location.split_at_checked(begun)?;
+    let is_rest = |byte: &u8| !matches!(byte, b'/' | b'\\' | b'\t' | b'\r' | b'\n');
+    let slashes = path.iter().position(is_rest).unwrap_or(path.len());
+    path.get(slashes..).filter(|_| slashes > 0)
 }
 
 /// Where the URL begins in a `refresh`.

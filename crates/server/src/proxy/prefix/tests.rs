@@ -48,6 +48,14 @@ fn only_what_a_server_says_of_itself_is_turned_back() {
         ("https://APP:3000/v1/x", Some(&own), Some("/app/x"), Some("/v1/x")),
         ("http://app:3000/other", Some(&own), None, Some("/other")),
         ("http://app:3000//evil.test/", Some(&own), None, Some("/evil.test/")),
+        ("http://app:3000/\\evil.test/", Some(&own), None, Some("/evil.test/")),
+        ("http://app:3000/\t/evil.test/", Some(&own), None, Some("/evil.test/")),
+        (
+            "http://app:3000/v1/\\evil.test/",
+            Some(&own),
+            Some("/app/\\evil.test/"),
+            Some("/v1/\\evil.test/"),
+        ),
         ("http://app:30001/v1/", Some(&own), None, None),
         ("http://app:3000.evil.test/v1/", Some(&own), None, None),
         ("http://app:3000", Some(&own), None, None),
@@ -58,5 +66,16 @@ fn only_what_a_server_says_of_itself_is_turned_back() {
         let back = turned_back(location.as_bytes(), host, change.as_ref());
         assert_eq!(back.as_deref(), turned, "{location}");
         assert_eq!(turned_back(location.as_bytes(), host, None).as_deref(), plain, "{location}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_path_names_no_host() {
+    let own = BackendHost::Fixed("app:3000".to_owned());
+    let change = change(("prefix", "/"), true, Some("/v1"));
+    for location in ["/v1\\evil.test", "/v1/\\evil.test", "/v1\t/evil.test", "/v1//evil.test"] {
+        let location = format!("http://app:3000{location}");
+        let back = turned_back(location.as_bytes(), Some(&own), change.as_ref());
+        assert_eq!(back.as_deref(), Some("/evil.test"), "{location}");
     }
 }

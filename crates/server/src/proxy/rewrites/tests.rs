@@ -131,6 +131,32 @@ fn redirects_lead_where_the_first_entry_says() {
     }
 }
 
+/// As the URL standard (WHATWG) has browsers read it, none of these names another host than ours.
+#[test]
+fn no_redirect_leads_to_another_host_by_how_its_path_is_spelled() {
+    let settings = r#"backend_redirect = [{ from = "http://in/", to = "/" }, { regex = "^(.*)$", to = "{1}" }]"#;
+    for (sent, expected) in [
+        ("/", "/"),
+        ("/\\evil.example", "/evil.example"),
+        ("/\\/evil.example", "/evil.example"),
+        ("/\t/evil.example", "/evil.example"),
+        ("http://in/\r\n\\evil.example", "/evil.example"),
+        ("\\\\evil.example", "/evil.example"),
+        ("\t//evil.example", "/evil.example"),
+        (" \u{1}/\t\\\tevil.example", "/evil.example"),
+        ("http://in/\\evil.example", "/evil.example"),
+        ("http://in/\t/evil.example", "/evil.example"),
+        // What does not stand at the beginning names no host, and a host that is named stays.
+        ("/a\\b//c\td", "/a\\b//c\td"),
+        ("/ /a", "/ /a"),
+        ("https://other.example/x", "https://other.example/x"),
+        ("a//b", "a//b"),
+        ("", ""),
+    ] {
+        assert_eq!(location(settings, sent), expected, "{sent:?}");
+    }
+}
+
 #[test]
 fn the_url_of_a_refresh_is_found() {
     for (value, at) in [("5; url=http://a", Some(7)), ("0;URL=/", Some(6)), ("5", None)] {
