@@ -25,7 +25,7 @@ use crate::access_log::Destination;
 use crate::clock::OnceAMinute;
 use crate::files::file_route::{FileRoute, SiteRoutes};
 use crate::files::precompressed::CompressionRules;
-use crate::files::programs::ProgramFolders;
+use crate::files::programs::AllPrograms;
 use crate::fixed::Fixed;
 use crate::guard::Guard;
 use crate::proxy::ProxyRoute;
@@ -190,7 +190,7 @@ impl Router {
         let mut diagnostics = Vec::new();
         let mut sites = Vec::with_capacity(config.sites.len());
         let maps = Arc::new(Maps::new(&config.maps));
-        let programs = ProgramFolders::of(config.sites.iter().flat_map(|site| &site.routes));
+        let programs = AllPrograms::of(config.sites.iter().flat_map(|site| &site.routes));
         for (number, site) in config.sites.iter().enumerate() {
             let words = WordSource {
                 maps: Arc::clone(&maps),

@@ -8,9 +8,9 @@ settings! {
     /// Without `root` and `script` the application itself knows what to do with a path.
     pub struct FastCgi {
         /// With `root` of the route: the ends of the names of files that are programs. They are run and never sent, whatever the
-        /// application says. One with these letters in another case (`.PHP`), a copy that an editor leaves (`.php~`, `.php.bak`) and a
-        /// compressed one (`.php.gz`) is neither: it gets 404. No route of any site sends such a file below the same
-        /// folder, nor from a folder around it or in it. All other files are sent.
+        /// application says. One with these letters in another case (`.PHP`), a copy (`.php~`, `.php.bak`) and a
+        /// compressed one (`.php.gz`) is neither: it gets 404. No route of any site sends such a file, wherever it lies;
+        /// [what counts](fastcgi.md#what-is-never-sent) is said there. All other files are sent.
         pub extensions: Vec<String> = texts(&rules::PROGRAM_ENDING, &[".php"]),
         /// With `root` of the route: the program that answers for what is not found, and for folders without an index file.
         /// A file of its name answers for the folder that it is in, before `index` of the route.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::generation::Generation;
 use super::mime::ContentTypes;
 use super::precompressed::CompressionRules;
-use super::programs::{ProgramFolders, Programs};
+use super::programs::{AllPrograms, Programs};
 use super::root::{Dotfiles, Root};
 use crate::guard::DeniedFiles;
 use crate::redirect::tries::Tries;
@@ -80,8 +80,8 @@ pub struct SiteRoutes<'s> {
     pub index: Arc<RouteIndex>,
     /// The numbers of the routes of each place. Where there are several, their conditions say which one answers.
     by_place: HashMap<PlaceKey<'s>, Vec<usize>>,
-    /// Where programs are in the whole configuration.
-    programs: Option<&'s ProgramFolders>,
+    /// The programs of the whole configuration.
+    programs: Option<&'s AllPrograms>,
 }
 
 impl<'s> SiteRoutes<'s> {
@@ -99,7 +99,7 @@ impl<'s> SiteRoutes<'s> {
 
     /// The same in a configuration with these programs.
     #[must_use]
-    pub fn with_programs(self, programs: &'s ProgramFolders) -> Self {
+    pub fn with_programs(self, programs: &'s AllPrograms) -> Self {
         Self { programs: Some(programs), ..self }
     }
 }

@@ -226,7 +226,8 @@ fn locate_before_path_info(
     let takes = sought.programs.is_some_and(|programs| programs.take_path_info);
     let slashes = sought.relative.match_indices('/').filter(|_| takes);
     let parts = slashes.filter_map(|(at, _)| sought.relative.split_at_checked(at));
-    let named = parts.filter(|(path, _)| sought.nature(path) == Nature::Program);
+    let runs = |path: &str| sought.programs.is_some_and(|programs| programs.run(path));
+    let named = parts.filter(|(path, _)| runs(path));
     for (path, path_info) in named.take(PROGRAM_FOLDERS_MAX) {
         if !root.allows(path) {
             return Ok(None);

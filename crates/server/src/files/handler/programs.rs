@@ -20,7 +20,7 @@ pub(super) fn answer(
     if let Some(path) = others.and_then(|others| others.path_of(&path)) {
         return Ok(FileAnswer::Elsewhere(path));
     }
-    match route.programs.as_ref().is_some_and(|programs| programs.are_run) {
+    match route.programs.as_ref().is_some_and(|programs| programs.run(&path)) {
         true => Ok(FileAnswer::Program(Box::new(Program { path: format!("/{path}"), path_info }))),
         false => Err(404.into()),
     }
