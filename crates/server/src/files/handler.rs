@@ -248,7 +248,7 @@ impl Files {
         response.map(FileAnswer::Response)
     }
 
-    /// Answers from a file that was found.
+    /// Answers from a file that was found. For a method that only programs take, nothing is read of it.
     async fn answer(
         &self,
         route: &FileRoute,
@@ -258,6 +258,10 @@ impl Files {
         look: Look,
         head: &Head,
     ) -> Result<Response, HttpError> {
+        if let Some(refused) = allow(head.method(), &route.configured, route.answers_options) {
+            self.finder.release(found);
+            return refused;
+        }
         let entry = self.entry(route, key, found, root, look).await;
         respond::respond(&*entry.map_err(locate::status_of)?, head, &*self.clock)
     }
@@ -414,6 +418,10 @@ impl Files {
         target: Target<'_>,
         request: &Request<'_>,
     ) -> Result<Response, HttpError> {
+        let method = request.head.method();
+        if let Some(refused) = allow(method, &route.configured, route.answers_options) {
+            return refused;
+        }
         // Of a client that takes none of them, no more than a few lie in memory.
         let place = match request.body_places() {
             Some(places) => {

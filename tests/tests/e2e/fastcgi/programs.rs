@@ -81,6 +81,26 @@ fn files_and_programs_lie_side_by_side() {
     assert_eq!(client.response().status, 405, "a file takes no form");
 }
 
+/// Neither is a file read nor a folder listed for what only programs take.
+#[test]
+fn a_method_that_no_file_takes_reads_none() {
+    let listen = unused_address();
+    let setup = programs("listing = true", "", "", &[unused_address()]).metrics(listen);
+    let kettle = Kettle::start(with_files(setup));
+    let mut client = Dialer::default().connect(kettle.address());
+    for target in ["/b.html", "/start/", "/upload/"] {
+        for method in ["POST", "DELETE", "x"] {
+            client.send(&request(method, target, "")).unwrap();
+            let response = client.response();
+            let got = (response.status, response.header("allow"));
+            assert_eq!(got, (405, Some("GET, HEAD, OPTIONS")), "{method} {target}");
+        }
+    }
+    let text = kettle_tests::tool::scrape(listen);
+    assert!(text.contains("kettle_file_lookups_total{outcome=\"miss\"} 0"), "{text}");
+    assert_eq!((client.get("/b.html").status, client.get("/upload/").status), (200, 200));
+}
+
 /// The forms of CVE-2019-11043 and of CVE-2013-4547, and an upload that is called as a program is.
 #[test]
 fn no_path_runs_a_file_that_is_none_of_it() {

@@ -1,9 +1,10 @@
 //! Responses that go no faster than `limit_rate` says: by both protocols, from files and from backends.
 
-use std::io::Write;
+use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flate2::read::GzDecoder;
 use kettle_tests::backend::{Backend, answer, backend};
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
@@ -19,7 +20,7 @@ const BYTES: usize = 96 * 1_024;
 /// At 64 KiB a second, without the half second that may be ahead.
 const AT_LEAST: Duration = Duration::from_millis(1_000);
 
-/// Files that are kept in memory and others, and backends that answer by a length and in chunks.
+/// Files that are kept in memory and others, and backends that answer by a length and in chunks. What is stored may be compressed.
 fn start(rate: &str, more: &str) -> Kettle {
     let route = |place: &str, answer: &str| {
         format!("[[site.route]]\nprefix = \"/{place}\"\n{answer}\n{rate}\n")
@@ -28,6 +29,11 @@ fn start(rate: &str, more: &str) -> Kettle {
     let answers = [
         format!("Content-Length: {BYTES}\r\n\r\n{body}"),
         format!("Transfer-Encoding: chunked\r\n\r\n{BYTES:x}\r\n{body}\r\n0\r\n\r\n"),
+        format!(
+            "Content-Type: text/html\r\nCache-Control: max-age=99\r\nContent-Length: {}\r\n\r\n{}",
+            digits().len(),
+            digits(),
+        ),
     ];
     let servers = answers.map(|answer| {
         let servers = Backend::listen();
@@ -45,7 +51,15 @@ fn start(rate: &str, more: &str) -> Kettle {
         .more(&route("length", "backend = \"length\""))
         .more(&route("chunks", "backend = \"chunks\""))
         .more(&backend("length", "", &servers[..1]))
-        .more(&backend("chunks", "", &servers[1..]));
+        .more(&route("coded", "backend = \"digits\"\ncompress = [\"gzip\"]"))
+        .more(&route(
+            "stored",
+            "backend = \"digits\"\ncompress = [\"gzip\"]\ncache = { store = \"main\" }",
+        ))
+        .more("[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n")
+        .file("kept/.keep", "")
+        .more(&backend("chunks", "", &servers[1..2]))
+        .more(&backend("digits", "", &servers[2..]));
     Kettle::start(setup)
 }
 
@@ -53,8 +67,14 @@ fn body() -> String {
     "0123456789abcdef".repeat(BYTES / 16)
 }
 
+/// What is more than [`BYTES`] when it is compressed, too.
+fn digits() -> String {
+    content(BYTES + BYTES / 4).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn expected(target: &str) -> Vec<u8> {
     match target {
+        "/stored/x" | "/coded/x" => digits().into_bytes(),
         "/large/file" => content(2 * BYTES),
         _ => body().into_bytes(),
     }
@@ -80,6 +100,41 @@ fn a_response_takes_its_time_whatever_it_is_made_from() {
             }
         }
     });
+}
+
+/// Of those that are stored the first are sent while they come, and the next from a file.
+#[test]
+fn what_is_stored_and_what_is_compressed_takes_its_time() {
+    let kettle = start("limit_rate = \"64 KiB\"", "");
+    let all = ["/stored/x", "/coded/x", "/large/file"];
+    for targets in [&all[..], &all[..1]] {
+        thread::scope(|scope| {
+            for protocol in ["--http1.1", "--http2"] {
+                for (target, is_coded) in targets.iter().flat_map(|it| [(*it, false), (*it, true)])
+                {
+                    // Of a file, two parts.
+                    let wish = match (target, is_coded) {
+                        ("/large/file", true) => "Range: bytes=0-59999,90000-149999",
+                        (_, true) => "Accept-Encoding: gzip",
+                        (_, false) => "Accept: */*",
+                    };
+                    let curl = kettle.curl(&[protocol, "-H", wish], target);
+                    scope.spawn(move || {
+                        let begun = Instant::now();
+                        let got = curl.output().stdout;
+                        let took = begun.elapsed();
+                        assert!(took >= AT_LEAST, "{protocol} {target} {wish}: {took:?}");
+                        if wish.starts_with("Accept-Encoding") {
+                            let mut plain = Vec::new();
+                            GzDecoder::new(&*got).read_to_end(&mut plain).unwrap();
+                            assert_same(&plain, &expected(target), target);
+                        }
+                        assert!(got.len() > BYTES, "{target} {wish}: {}", got.len());
+                    });
+                }
+            }
+        });
+    }
 }
 
 /// At a byte a second no more than what is free would ever come.
