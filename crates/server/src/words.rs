@@ -149,6 +149,35 @@ impl Words<'_> {
         text
     }
 
+    /// What a template says as a query: what clients sent decoded, or not as a part of one, begins no other argument.
+    pub(crate) fn query_with<'g>(
+        &self,
+        template: &FieldTemplate,
+        group: impl Fn(&str) -> &'g [u8],
+    ) -> Vec<u8> {
+        let mut text = Vec::new();
+        for part in template.parts() {
+            match part {
+                FieldPart::Word(RequestWord::Query) => {
+                    text.extend_from_slice(self.query().as_bytes())
+                }
+                FieldPart::Named(word @ NamedWord::Query, name) => {
+                    text.extend_from_slice(&self.named(*word, name));
+                }
+                FieldPart::Group(name) => {
+                    text.extend_from_slice(percent_encode_path(group(name)).as_bytes());
+                }
+                _ => text.extend_from_slice(self.in_url(part).0.as_bytes()),
+            }
+        }
+        text
+    }
+
+    /// The host that was asked for, without its port; empty if none was.
+    pub(crate) fn host_name(&self) -> &str {
+        self.host.as_deref().map_or("", |host| split_port(host).0)
+    }
+
     /// A word as a URL has it: encoded, so that it can be no scheme and no host, but for what is the operator's own text. True if it is
     /// that.
     pub(crate) fn in_url(&self, part: &FieldPart) -> (String, bool) {
@@ -171,8 +200,7 @@ impl Words<'_> {
 
     /// What a group of the expression stands for by which the site has the host's name; nothing if it has it otherwise.
     fn of_site_name(&self, group: &str) -> String {
-        let host = self.host.as_deref().map_or("", |host| split_port(host).0);
-        let captures = self.source.names.as_ref().and_then(|names| names.captures(host));
+        let captures = self.source.names.as_ref().and_then(|it| it.captures(self.host_name()));
         captures.and_then(|it| it.get(group).map(str::to_owned)).unwrap_or_default()
     }
 

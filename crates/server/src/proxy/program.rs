@@ -27,7 +27,8 @@ pub(super) struct ProgramRoute {
     /// What of a path `root` replaces, and what it is behind where there is no `root`.
     replaced: String,
     prefix: String,
-    server_name: String,
+    /// None if the site has no exact name.
+    server_name: Option<String>,
     params: Vec<(String, Vec<FieldTemplate>)>,
     /// The expression whose groups stand in these.
     regex: Option<Expression>,
@@ -70,7 +71,7 @@ impl ProgramRoute {
             takes_path_info: settings.path_info,
             replaced: route.replaced().to_owned(),
             prefix: prefix.to_owned(),
-            server_name: site.names.first().map_or("", |name| name.value.as_str()).to_owned(),
+            server_name: exact_name(site).map(str::to_owned),
             params: settings.params.clone(),
             regex: route.regex.clone(),
         }
@@ -229,7 +230,7 @@ impl ProxyRoute {
         if words.scheme.as_str() == "https" {
             told.say("HTTPS", "on");
         }
-        told.say("SERVER_NAME", &*route.server_name);
+        told.say("SERVER_NAME", route.server_name.as_deref().unwrap_or(words.host_name()));
         told.say("SERVER_PORT", words.port());
         Some(outgoing)
     }
@@ -252,7 +253,12 @@ impl ProxyRoute {
             text.map_or(&b""[..], str::as_bytes)
         };
         for (name, values) in &told.route.params {
-            let values: Vec<_> = values.iter().map(|value| words.text_with(value, group)).collect();
+            let is_query = name == "QUERY_STRING";
+            let values = values.iter().map(|value| match is_query {
+                true => words.query_with(value, group),
+                false => words.text_with(value, group),
+            });
+            let values: Vec<_> = values.collect();
             if !values.is_empty() {
                 told.outgoing.parameter(name, values.join(&b", "[..]));
             }
@@ -328,4 +334,30 @@ fn protocol(version: HttpVersion) -> &'static str {
 
 fn text_of(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// The first name of a site that is one host's: no program knows what the others mean.
+fn exact_name(site: &Site) -> Option<&str> {
+    let names = site.names.iter().map(|name| name.value.as_str());
+    names.into_iter().find(|name| *name != "_" && !name.starts_with('~') && !name.contains('*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use kettle_config::Located;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_told_a_name_that_is_one_host_s() {
+        for (names, expected) in [
+            (&["a.example", "b.example"][..], Some("a.example")),
+            (&["_", "*.a.example", "a.*", "~^b", "b.example"], Some("b.example")),
+            (&["*.a.example"], None),
+            (&[], None),
+        ] {
+            let names = names.iter().map(|it| Located::not_written((*it).to_owned())).collect();
+            assert_eq!(exact_name(&Site { names, ..Site::default() }), expected);
+        }
+    }
 }

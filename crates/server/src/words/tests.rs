@@ -201,3 +201,30 @@ fn groups_of_the_site_s_name_are_words() {
         assert_eq!(filled(&words, "<{name:sub}{name:other}>").as_deref(), Some(expected), "{host}");
     }
 }
+
+#[test]
+fn nothing_that_fills_a_query_in_begins_another_argument() {
+    // Only these and `params` have groups.
+    let templates = maps(
+        "[[map]]\nname = \"a\"\nof = \"{host}\"\n[map.regex]\n'^([a-z]+)$' = \"{query}&q={1}\"\n",
+    );
+    let with_group = templates.maps.find("a").unwrap().find(b"x").text;
+    let source = WordSource::default();
+    let words = Words {
+        host: Some("a.example".into()),
+        reference: "/p%26q?c=%26&d=1".into(),
+        path: Some("/p&q"),
+        ..bare(&source)
+    };
+    for (template, expected) in [
+        ("p={path}&h={host}&s={scheme}", "p=/p%26q&h=a.example&s=https"),
+        ("c={query:c}", "c=%26"),
+        ("u={uri}", "u=/p%2526q%3Fc%3D%2526%26d%3D1"),
+    ] {
+        let template = FieldTemplate::parse(template).unwrap();
+        let query = words.query_with(&template, |_| b"a&admin=1+%#");
+        assert_eq!(String::from_utf8(query).unwrap(), expected);
+    }
+    let query = words.query_with(with_group, |_| b"a&admin=1+%#");
+    assert_eq!(query, b"c=%26&d=1&q=a%26admin%3D1%2B%25%23");
+}
