@@ -78,6 +78,11 @@ pub struct ProxyRoute {
 }
 
 impl ProxyRoute {
+    /// True if its servers run programs.
+    pub fn runs_programs(&self) -> bool {
+        self.program.is_some()
+    }
+
     /// The route of a configuration.
     #[must_use]
     pub fn new(site: &Site, route: &Route, upstream: Arc<Upstream>, words: WordSource) -> Self {

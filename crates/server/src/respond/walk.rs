@@ -17,7 +17,7 @@ use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
 use crate::guard::{CacheControl, Refusal};
-use crate::proxy::{self, BodyStore};
+use crate::proxy::{self, BodyStore, ProxyRoute};
 use crate::proxy_cache::{self, Begun};
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
@@ -364,8 +364,9 @@ async fn by_handler(
     let mut answer = match handler {
         // Asked above.
         Handler::Files(_) => return Err(404.into()),
-        Handler::Proxy(proxied) => {
-            proxy::respond(proxied, pool, bodies, path, request, notes).await?
+        Handler::Proxy(it) => proxy::respond(it, pool, bodies, path, request, notes).await?,
+        Handler::Cached(it) if is_for_many(&it.proxy, target.path, request) => {
+            proxy::respond(&it.proxy, pool, bodies, path, request, notes).await?
         }
         Handler::Cached(cached) => {
             let path = target.path.to_owned();
@@ -400,6 +401,11 @@ async fn by_handler(
 /// The operator's fields for what a route answers, or none.
 pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
     route.and_then(|route| route.handler.configured()).unwrap_or(&site.configured)
+}
+
+/// True if a program was led to from another path. It is told that path and says different things of each, and a store would keep one.
+fn is_for_many(proxied: &ProxyRoute, path: &str, request: &Request<'_>) -> bool {
+    proxied.runs_programs() && request.head.target().is_ok_and(|asked| asked.path != path)
 }
 
 fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {
