@@ -123,10 +123,15 @@ impl ResponseFields {
     /// Adds a field that only this response can say, in place of the operator's of that name.
     #[must_use]
     pub fn with_own(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.end_shared(name);
+        self.with(name, value)
+    }
+
+    /// Takes the field of a name away that is shared with other responses.
+    fn end_shared(&mut self, name: &str) {
         if has_line(&self.ready, name) {
             self.ready = lines_without(&self.ready, &format!("{name}:")).into();
         }
-        self.with(name, value)
     }
 
     /// Whether they say when the response was made, so that it is not for us to say.
@@ -153,9 +158,7 @@ impl ResponseFields {
     /// Whether caches are told in a line of its own to keep nothing.
     #[must_use]
     pub fn says_no_store(&self) -> bool {
-        let lines = self.lines().into_iter();
-        let mut lines = lines.flat_map(|lines| lines.split(|byte| *byte == b'\n'));
-        lines.any(|line| line == b"cache-control: no-store\r")
+        self.values("cache-control").any(|value| value == b"no-store")
     }
 
     /// Without the response's own fields whose names, in lower case, begin so.
@@ -181,9 +184,7 @@ impl ResponseFields {
     /// Without any field of this name, which is in lower case, but those for TLS.
     #[must_use]
     pub fn without_all(mut self, name: &str) -> Self {
-        if has_line(&self.ready, name) {
-            self.ready = lines_without(&self.ready, &format!("{name}:")).into();
-        }
+        self.end_shared(name);
         self.without(&format!("{name}:"))
     }
 

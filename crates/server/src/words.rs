@@ -123,6 +123,23 @@ fn value_of<'p>(pair: &'p [u8], name: &str) -> Option<&'p [u8]> {
     pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }
 
+/// The parts of a template one behind the other, each as `say` has it.
+fn filled<'p>(
+    template: &'p FieldTemplate,
+    say: impl Fn(&'p FieldPart) -> Cow<'p, [u8]>,
+) -> Vec<u8> {
+    let mut text = Vec::new();
+    template.parts().iter().for_each(|part| text.extend_from_slice(&say(part)));
+    text
+}
+
+fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => text.as_bytes().into(),
+        Cow::Owned(text) => text.into_bytes().into(),
+    }
+}
+
 impl Words<'_> {
     /// The value of a field; `None` if its words leave it empty.
     pub(crate) fn fill(&self, template: &FieldTemplate) -> Option<Vec<u8>> {
@@ -137,16 +154,12 @@ impl Words<'_> {
         template: &FieldTemplate,
         group: impl Fn(&str) -> &'g [u8],
     ) -> Vec<u8> {
-        let mut text = Vec::new();
-        for part in template.parts() {
-            match part {
-                FieldPart::Text(own) => text.extend_from_slice(own.as_bytes()),
-                FieldPart::Word(word) => text.extend_from_slice(self.word(*word).as_bytes()),
-                FieldPart::Named(word, name) => text.extend_from_slice(&self.named(*word, name)),
-                FieldPart::Group(name) => text.extend_from_slice(group(name)),
-            }
-        }
-        text
+        filled(template, |part| match part {
+            FieldPart::Text(own) => own.as_bytes().into(),
+            FieldPart::Word(word) => bytes(self.word(*word)),
+            FieldPart::Named(word, name) => self.named(*word, name),
+            FieldPart::Group(name) => group(name).into(),
+        })
     }
 
     /// What a template says as a query: what clients sent decoded, or not as a part of one, begins no other argument.
@@ -155,22 +168,12 @@ impl Words<'_> {
         template: &FieldTemplate,
         group: impl Fn(&str) -> &'g [u8],
     ) -> Vec<u8> {
-        let mut text = Vec::new();
-        for part in template.parts() {
-            match part {
-                FieldPart::Word(RequestWord::Query) => {
-                    text.extend_from_slice(self.query().as_bytes())
-                }
-                FieldPart::Named(word @ NamedWord::Query, name) => {
-                    text.extend_from_slice(&self.named(*word, name));
-                }
-                FieldPart::Group(name) => {
-                    text.extend_from_slice(percent_encode_path(group(name)).as_bytes());
-                }
-                _ => text.extend_from_slice(self.in_url(part).0.as_bytes()),
-            }
-        }
-        text
+        filled(template, |part| match part {
+            FieldPart::Word(RequestWord::Query) => self.query().as_bytes().into(),
+            FieldPart::Named(word @ NamedWord::Query, name) => self.named(*word, name),
+            FieldPart::Group(name) => percent_encode_path(group(name)).into_bytes().into(),
+            _ => self.in_url(part).0.into_bytes().into(),
+        })
     }
 
     /// The host that was asked for, without its port; empty if none was.

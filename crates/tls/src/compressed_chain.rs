@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use aws_lc_rs::digest;
 use brotli::enc::BrotliEncoderParams;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -16,6 +15,8 @@ use rustls::CertificateCompressionAlgorithm;
 use rustls::compress::{CertCompressor, CompressionFailed, CompressionLevel};
 use rustls::sign::CertifiedKey;
 
+use crate::peer_identity::sha256;
+
 /// What rustls is given to compress with, the most wanted first.
 pub(crate) const COMPRESSORS: [&dyn CertCompressor; 2] =
     [&KnownMessages::Brotli, &KnownMessages::Zlib];
@@ -23,7 +24,7 @@ pub(crate) const COMPRESSORS: [&dyn CertCompressor; 2] =
 /// A chain whose message is kept compressed, as long as this value lives.
 pub(crate) struct CompressedChain(MessageHash);
 
-type MessageHash = [u8; digest::SHA256_OUTPUT_LEN];
+type MessageHash = [u8; 32];
 
 /// A message of which this process has compressed forms.
 struct Message {
@@ -41,7 +42,7 @@ impl CompressedChain {
     /// Compresses the message of this chain, with its staple if it has one. A chain that many identities have is compressed once.
     pub(crate) fn new(certified: &CertifiedKey) -> Self {
         let plain = certificate_message(certified);
-        let hash = hash(&plain);
+        let hash = sha256(&plain);
         if !Self::found(&hash) {
             let message =
                 Message { brotli: smaller(&plain, brotli), zlib: smaller(&plain, zlib), chains: 0 };
@@ -76,7 +77,7 @@ enum KnownMessages {
 
 impl CertCompressor for KnownMessages {
     fn compress(&self, plain: Vec<u8>, _: CompressionLevel) -> Result<Vec<u8>, CompressionFailed> {
-        let hash = hash(&plain);
+        let hash = sha256(&plain);
         let messages = read();
         let compressed = messages.get(&hash).and_then(|message| match self {
             Self::Brotli => message.brotli.as_deref(),
@@ -127,13 +128,6 @@ fn push_u24(out: &mut Vec<u8>, bytes: &[u8]) {
 /// The lowest bytes of a length. A file of certificates is shorter than what overflows here.
 fn push_length(out: &mut Vec<u8>, length: usize, width: usize) {
     out.extend(length.to_be_bytes().iter().skip(size_of::<usize>().saturating_sub(width)));
-}
-
-fn hash(message: &[u8]) -> MessageHash {
-    let digest = digest::digest(&digest::SHA256, message);
-    let mut hash = MessageHash::default();
-    hash.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
-    hash
 }
 
 /// What is kept: nothing where it would not be less.

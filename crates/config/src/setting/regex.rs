@@ -67,6 +67,12 @@ impl Expression {
         }
     }
 
+    /// What a group of this name stands for, or of this number, among what [`groups_in`](Self::groups_in) found; nothing if there is none.
+    pub fn group_of<'t>(&self, groups: &[&'t [u8]], name: &str) -> &'t [u8] {
+        let number = self.group_number(name);
+        number.and_then(|number| groups.get(number)).copied().unwrap_or_default()
+    }
+
     /// What its groups stand for in any bytes, the whole first. One that took no part stands for nothing.
     pub fn groups_in<'t>(&self, text: &'t [u8]) -> Vec<&'t [u8]> {
         let captures = self.compiled.captures(text);

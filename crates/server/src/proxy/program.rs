@@ -243,15 +243,9 @@ impl ProxyRoute {
                 told.say_field(name.as_bytes(), &values.join(&b", "[..]));
             }
         }
-        let captures = told.route.regex.as_ref().and_then(|regex| regex.captures(path));
-        let group = |name: &str| {
-            let captures = captures.as_ref();
-            let text = match name.parse::<usize>() {
-                Ok(number) => captures.and_then(|it| it.get(number)),
-                Err(_) => captures.and_then(|it| it.named(name)),
-            };
-            text.map_or(&b""[..], str::as_bytes)
-        };
+        let regex = told.route.regex.as_ref();
+        let groups = regex.map(|it| it.groups_in(path.as_bytes())).unwrap_or_default();
+        let group = |name: &str| regex.map_or(&b""[..], |it| it.group_of(&groups, name));
         for (name, values) in &told.route.params {
             let is_query = name == "QUERY_STRING";
             let values = values.iter().map(|value| match is_query {

@@ -131,10 +131,7 @@ impl Rule {
             }
             Fitting::Expression(expression) => {
                 let groups = expression.groups_in(text);
-                let group = |name: &str| {
-                    let number = expression.group_number(name);
-                    number.and_then(|number| groups.get(number)).copied().unwrap_or_default()
-                };
+                let group = |name: &str| expression.group_of(&groups, name);
                 (!groups.is_empty()).then(|| words.text_with(&self.to, group))
             }
         }

@@ -257,20 +257,6 @@ impl Writer<'_> {
 impl<'t> Writer<'_> {
     /// The ways on which the directives of a location are followed: those of its server, where these say other things there.
     pub(super) fn starts(server: &Scope<'t>, spot: &Spot<'t>, ways: &[Way<'t>]) -> Vec<Way<'t>> {
-        let mut used = BTreeSet::new();
-        find_used(spot.location.map_or(&[], Directive::inner), &mut used);
-        let is_beside =
-            |it: &&Directive| !["if", "return", "rewrite", "location"].contains(&&*it.name);
-        for directive in server.settings().next().unwrap_or_default() {
-            let is_named = directive.name == "location" && directive.word(0).starts_with('@');
-            if is_named || is_beside(&directive) {
-                find_used(std::slice::from_ref(directive), &mut used);
-            }
-        }
-        let said = |way: &Way<'t>| -> Vec<_> {
-            let own = way.said.iter().filter(|(name, _)| used.contains(name.as_str()));
-            own.map(|(name, value)| (name.clone(), value.clone())).collect()
-        };
         let mut starts: Vec<Way<'t>> = Vec::new();
         for way in ways {
             let mut start = Way::new(&spot.scope, &spot.key);
@@ -278,8 +264,20 @@ impl<'t> Writer<'_> {
             start.when.clone_from(&way.when);
             starts.push(start);
         }
-        if starts.windows(2).all(|pair| pair.first().map(&said) == pair.last().map(&said)) {
-            starts.truncate(1);
+        if ways.len() > 1 {
+            let mut used = BTreeSet::new();
+            find_used(spot.location.map_or(&[], Directive::inner), &mut used);
+            let settings = server.settings().next().unwrap_or_default();
+            for directive in settings.iter().filter(|it| !ASKED_BEFORE.contains(&&*it.name)) {
+                find_used(std::slice::from_ref(directive), &mut used);
+            }
+            let said = |way: &Way<'t>| -> Vec<_> {
+                let own = way.said.iter().filter(|(name, _)| used.contains(name.as_str()));
+                own.map(|(name, value)| (name.clone(), value.clone())).collect()
+            };
+            if starts.windows(2).all(|pair| pair.first().map(said) == pair.last().map(said)) {
+                starts.truncate(1);
+            }
         }
         // One of them holds.
         starts.last_mut().into_iter().for_each(|it| it.when.clear());
@@ -304,6 +302,8 @@ fn find_used<'t>(block: &'t [Directive], used: &mut BTreeSet<&'t str>) {
     }
 }
 
+/// What a server has done with before a location is found.
+const ASKED_BEFORE: [&str; 3] = ["if", "return", "rewrite"];
 const OF_SERVER: &str = "conditions of a whole server choose no files";
 const NAMED: &str = "a location without a path answers for a whole server";
 /// Ways through what a server asks.

@@ -83,7 +83,8 @@ impl Writer<'_> {
                 table(told.iter().map(|(name, value)| (name.as_str(), value.clone()))),
             ));
         }
-        route.answer = Answer::Programs(folder, self.fastcgi_backend(scope, directive));
+        let name = self.backend_of(scope, directive.word(0), Kind::FastCgi, origin);
+        route.answer = Answer::Programs(folder, name);
         route.origin = origin.clone();
         if !own.is_empty() {
             let own = own.iter().map(|(key, value)| format!("{key} = {value}"));
@@ -120,22 +121,6 @@ impl Writer<'_> {
         }
         settings.extend(tried(scope)?);
         Ok(Some((path, settings)))
-    }
-
-    /// Writes the backend behind all sites, once; its name.
-    fn fastcgi_backend(&mut self, scope: &Scope<'_>, directive: &Directive) -> String {
-        let is_it = |it: &Directive| {
-            it.name == "upstream" && it.word(0).eq_ignore_ascii_case(directive.word(0))
-        };
-        let block = scope.settings().find(|block| block.iter().any(is_it)).unwrap_or_default();
-        let target = self.target(scope, block, directive.word(0), Kind::FastCgi);
-        let name = target.name.clone();
-        let sites = std::mem::take(&mut self.output.text);
-        let backends = std::mem::take(&mut self.backends);
-        self.output.text = backends;
-        self.backend(scope, target, &directive.origin);
-        self.backends = std::mem::replace(&mut self.output.text, sites);
-        name
     }
 
     /// What programs are told besides what kettle tells them.

@@ -56,7 +56,8 @@ impl Writer<'_> {
         if (path.is_some() || whole.is_some()) && is_moved {
             return Err(Shut { directive, why: PATHS });
         }
-        route.answer = Answer::Backend(self.http_backend(scope, &pass, &directive.origin));
+        let kind = if pass.is_tls { Kind::Https } else { Kind::Http };
+        route.answer = Answer::Backend(self.backend_of(scope, pass.to, kind, &directive.origin));
         route.origin = directive.origin.clone();
         let origin = &directive.origin;
         route.settings = Vec::new();
@@ -96,12 +97,16 @@ impl Writer<'_> {
     }
 
     /// Writes the backend behind all sites, once; its name.
-    fn http_backend(&mut self, scope: &Scope<'_>, pass: &Pass<'_>, origin: &Origin) -> String {
-        let is_it =
-            |it: &Directive| it.name == "upstream" && it.word(0).eq_ignore_ascii_case(pass.to);
+    pub(super) fn backend_of(
+        &mut self,
+        scope: &Scope<'_>,
+        to: &str,
+        kind: Kind,
+        origin: &Origin,
+    ) -> String {
+        let is_it = |it: &Directive| it.name == "upstream" && it.word(0).eq_ignore_ascii_case(to);
         let block = scope.settings().find(|block| block.iter().any(is_it)).unwrap_or_default();
-        let kind = if pass.is_tls { Kind::Https } else { Kind::Http };
-        let target = self.target(scope, block, pass.to, kind);
+        let target = self.target(scope, block, to, kind);
         let name = target.name.clone();
         let sites = std::mem::take(&mut self.output.text);
         let backends = std::mem::take(&mut self.backends);

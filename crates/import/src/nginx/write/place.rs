@@ -226,11 +226,8 @@ impl Spot<'_> {
 
     /// True if its expression has this group.
     pub(super) fn has_group(&self, name: &str) -> bool {
-        let is_one = |it: &Expression| match name.parse::<usize>() {
-            Ok(number) => (1..=it.groups()).contains(&number),
-            Err(_) => it.has_group(name),
-        };
-        self.expression.as_ref().is_some_and(is_one)
+        let number = self.expression.as_ref().and_then(|it| it.group_number(name));
+        number.is_some_and(|number| number > 0)
     }
 
     /// As it is named in a remark.

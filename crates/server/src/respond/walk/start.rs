@@ -105,6 +105,10 @@ impl Site {
         asked: Asked<'_>,
         behind: Option<usize>,
     ) -> Option<(usize, Result<Beforehand, HttpError>)> {
+        // Most sites have none, and each request comes by here.
+        if self.before().is_empty() {
+            return None;
+        }
         self.before().for_path(target.path, behind).find_map(|(number, before)| {
             let outcome = before.ask(target, asked, self.words(), &self.configured);
             Some((number, outcome.transpose()?))
