@@ -26,11 +26,7 @@ pub(super) fn head(store: &Store, key: &str) -> ObjectHead {
     ObjectHead { key: key.into(), status: 200, generation, ..ObjectHead::default() }
 }
 
-pub(super) fn put(
-    store: &Arc<Store>,
-    head: ObjectHead,
-    body: &[u8],
-) -> Result<Reference, StoreError> {
+fn put(store: &Arc<Store>, head: ObjectHead, body: &[u8]) -> Result<Reference, StoreError> {
     let mut writer = store.begin(head, Some(body.len() as u64))?;
     writer.append(body)?;
     writer.finish()

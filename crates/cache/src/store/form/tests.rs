@@ -4,10 +4,14 @@ use std::os::fd::BorrowedFd;
 use rustix::io::pread;
 use tempfile::TempDir;
 
-use super::super::tests::{KEY, files, head, key, put, store, vary};
+use super::super::tests::{KEY, files, head, key, store, vary};
 use super::*;
 
 const PLAIN: &[u8] = b"plain plain plain plain";
+
+fn put(store: &Arc<Store>, head: ObjectHead, body: &[u8]) -> Result<Reference, StoreError> {
+    store.keep(&head, body)
+}
 
 fn keep(store: &Arc<Store>, object: &Object, coded: Option<&[u8]>) -> Result<(), StoreError> {
     store.keep_form(&of(object), || Ok(coded.map(<[u8]>::to_vec)))
