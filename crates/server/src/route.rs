@@ -330,7 +330,7 @@ impl Router {
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
         let target = head.target().ok();
-        let asked = Asked { head, client: None, certificate: None, files: None };
+        let asked = Asked { head, client: None, certificate: None, files: None, path: None };
         site.log(target.and_then(|target| site.route(target.path, asked))).clone()
     }
 

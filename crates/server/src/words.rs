@@ -40,6 +40,8 @@ pub struct Asked<'r> {
     pub certificate: Option<&'r PeerIdentity>,
     /// What is known of files; `None` where none is looked for.
     pub files: Option<&'r FileFacts>,
+    /// The path that it was led to; `None` if it is the one that was asked for.
+    pub path: Option<&'r str>,
 }
 
 /// One request, as words see it.
@@ -67,12 +69,21 @@ impl<'r> Asked<'r> {
     pub fn of(request: &'r Request<'_>) -> Self {
         let certificate = request.certificate();
         let files = Some(&request.files);
-        Self { head: &request.head, client: Some(&request.client), certificate, files }
+        Self { head: &request.head, client: Some(&request.client), certificate, files, path: None }
+    }
+
+    /// The same where it was led to this path.
+    #[must_use]
+    pub fn at<'p>(self, path: &'p str) -> Asked<'p>
+    where
+        'r: 'p,
+    {
+        Asked { path: Some(path), ..self }
     }
 
     /// What words stand for in it, by what the client asked for.
     pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
-        let Self { head, client, certificate, .. } = self;
+        let Self { head, client, certificate, path, .. } = self;
         let authority = head.authority();
         let host = authority.map(|it| match it.port {
             Some(port) => format!("{}:{port}", it.host).into(),
@@ -84,7 +95,7 @@ impl<'r> Asked<'r> {
             head: Some(head),
             host,
             reference: target.and_then(as_sent).unwrap_or_default(),
-            path: target.map(|target| target.path),
+            path: path.or(target.map(|target| target.path)),
             scheme: client.map_or(Scheme::Https, |client| client.scheme),
             client,
             certificate: certificate.filter(|_| source.asks_certificates),

@@ -104,7 +104,7 @@ struct Writer<'s> {
     has_pages: bool,
     /// Of the site at hand: the expressions for paths that are asked before its routes, and whether each only tells clients another
     /// name.
-    before: Vec<(Expression, bool)>,
+    before: Vec<Expression>,
     /// How many locations without a path led to each other.
     depth: usize,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.

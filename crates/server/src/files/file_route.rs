@@ -114,13 +114,16 @@ pub struct OtherRoutes {
     number: Option<usize>,
     /// What `root` replaces of a path.
     replaced: Box<str>,
+    /// True if what the site has before routes is asked of each path that files lead to.
+    is_asked_anew: bool,
 }
 
 impl OtherRoutes {
     /// Those that a route is beside; none if it is alone.
     #[must_use]
     pub fn beside(routes: &SiteRoutes<'_>, route: &Route) -> Option<Self> {
-        (routes.site.routes.len() > 1).then(|| {
+        let is_asked_anew = !routes.site.before.is_empty();
+        (is_asked_anew || routes.site.routes.len() > 1).then(|| {
             let own = routes.by_place.get(&route.key()).cloned().unwrap_or_default();
             let is_it = |number: &usize| {
                 routes.site.routes.get(*number).is_some_and(|it| std::ptr::eq(it, route))
@@ -130,6 +133,7 @@ impl OtherRoutes {
                 number: own.iter().copied().find(is_it),
                 own: own.into(),
                 replaced: route.replaced().into(),
+                is_asked_anew,
             }
         })
     }
@@ -141,6 +145,15 @@ impl OtherRoutes {
         let holds = |number| Some(number) == self.number || !self.own.contains(&number);
         let answering = self.index.find(&path, holds);
         answering.is_none_or(|answering| !self.own.contains(&answering)).then_some(path)
+    }
+
+    /// The path of a file below the root that stands for the one that was asked for, if the site is to be asked for it.
+    #[must_use]
+    pub fn led_to(&self, relative: &str, asked: &str) -> Option<String> {
+        match self.is_asked_anew && relative != asked {
+            true => Some(format!("{}/{relative}", self.replaced)),
+            false => self.path_of(relative),
+        }
     }
 }
 

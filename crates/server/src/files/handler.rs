@@ -216,7 +216,7 @@ impl Files {
             };
         };
         if target.has_encoded_slash && route.leaves_missing {
-            return self.leave_missing(route, head).await;
+            return self.leave_missing(route, relative, head).await;
         }
         let key = key(route, below, head);
         let (found, root, look) = self.lookup(route, relative, key).await?;
@@ -233,14 +233,14 @@ impl Files {
                 self.list(route, relative, target, request).await
             }
             LocateOutcome::Directory if route.falls_back_for_folders && falls_back() => {
-                return self.fall_back(route, head).await;
+                return self.fall_back(route, relative, head).await;
             }
             LocateOutcome::Directory | LocateOutcome::Refused(404) if route.leaves_missing => {
-                return self.leave_missing(route, head).await;
+                return self.leave_missing(route, relative, head).await;
             }
             LocateOutcome::Directory => Err(403.into()),
             LocateOutcome::Refused(404) if falls_back() => {
-                return self.fall_back(route, head).await;
+                return self.fall_back(route, relative, head).await;
             }
             LocateOutcome::Refused(status) => Err(status.into()),
             LocateOutcome::WouldBlock | LocateOutcome::Beyond(_) => Err(503.into()),

@@ -297,7 +297,7 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOu
 fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<LocateOutcome, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
-        let elsewhere = || sought.others.and_then(|others| others.path_of(&path));
+        let elsewhere = || sought.others.and_then(|others| others.led_to(&path, sought.relative));
         match root.open_below(&path, sought.flags_of(&path, reach), reach) {
             Ok(fd) => {
                 if let FileKind::Regular(identity) = kind_of(&fd)? {

@@ -14,12 +14,13 @@ use super::compress::compress;
 use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
+use crate::files::file_route::FileRoute;
 use crate::files::handler::{FileAnswer, allow};
 use crate::fixed::Fixed;
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy::{self, BodyStore, ProxyRoute};
 use crate::proxy_cache::{self, Begun};
-use crate::request::{Request, as_read_otherwise};
+use crate::request::{Head, Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::{Handler, Route, Site};
 use crate::words::Asked;
@@ -40,6 +41,8 @@ pub(super) enum Step {
     Answer(Answer),
     /// What is looked for belongs to another route.
     Elsewhere(String),
+    /// A file stands for what is looked for.
+    Led(String),
 }
 
 impl From<Refusal> for Failure {
@@ -118,6 +121,11 @@ pub(super) async fn respond_slowly<'s>(
                 }
                 (path, is_first) = (Some(next), false);
             }
+            Ok(Step::Led(next)) => {
+                let led = site.led(&responder.files, next, request).await;
+                (route, path, is_first) = (led.route, led.path, false);
+                outcome = led.outcome.map(|outcome| (*outcome).map(Step::Answer));
+            }
             step => outcome = Some(step),
         }
     }
@@ -127,7 +135,7 @@ pub(super) async fn respond_slowly<'s>(
     }
     let outcome = match outcome {
         Some(Ok(Step::Answer(answer))) => intercepted(site, route, answer),
-        Some(Ok(Step::Elsewhere(_))) | None => {
+        Some(Ok(Step::Elsewhere(_) | Step::Led(_))) | None => {
             notes.refusal = Some("rewrite_loop");
             Err(500.into())
         }
@@ -306,7 +314,7 @@ impl Place<'_> {
         }
         // Of a route without rules, `respond` has asked for a ready response already.
         let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
-        by_handler(responder, route, path, request, begun, (held, notes)).await
+        by_handler(responder, (site, route), path, request, begun, (held, notes)).await
     }
 }
 
@@ -319,7 +327,7 @@ struct Looked {
 /// The answer of a route's handler, for this path if not the one that was asked for.
 async fn by_handler(
     Responder { files, pool, spool, .. }: &Responder,
-    route: &Route,
+    (site, route): (&Site, &Route),
     path: Option<&str>,
     request: &mut Request<'_>,
     looked: Looked,
@@ -332,11 +340,7 @@ async fn by_handler(
     let bodies = BodyStore { spool, disks: files.disks() };
     let mut handler = &route.handler;
     if let Handler::Files(files_route) = handler {
-        // No file has such a path, and none takes anything but these methods.
-        let is_of_file = matches!(head.method(), Method::Get | Method::Head);
-        let is_passed_on = route.missing.is_some()
-            && !files_route.runs_programs()
-            && (target.has_encoded_slash || !is_of_file);
+        let is_passed_on = is_passed_on(route, files_route, target, head);
         let ready = match looked.is_done || is_passed_on {
             true => None,
             false => files.ready(files_route, target.path, head),
@@ -348,17 +352,19 @@ async fn by_handler(
         };
         match (answer, &route.missing) {
             (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
-            (FileAnswer::Elsewhere(path), _) => return Ok(Step::Elsewhere(path)),
+            (FileAnswer::Elsewhere(path), _) => return Ok(Step::Led(path)),
             (FileAnswer::Missing, Some(missing)) => {
                 // One that was found before is another route's.
                 request.program = None;
                 handler = missing;
             }
-            (FileAnswer::Program(program), Some(missing)) => {
+            (FileAnswer::Program(program), Some(missing))
+                if !site.is_kept_from(files_route, &program, request) =>
+            {
                 request.program = Some(program);
                 handler = missing;
             }
-            (FileAnswer::Missing | FileAnswer::Program(_), None) => return Err(404.into()),
+            (FileAnswer::Missing | FileAnswer::Program(_), _) => return Err(404.into()),
         }
     }
     let mut answer = match handler {
@@ -396,6 +402,12 @@ async fn by_handler(
         compress(Some(route), files, &request.head, response);
     }
     Ok(Step::Answer(answer))
+}
+
+/// True if a backend answers without a look for a file: no file has such a path, and none takes anything but these methods.
+fn is_passed_on(route: &Route, files: &FileRoute, target: Target<'_>, head: &Head) -> bool {
+    let is_of_file = matches!(head.method(), Method::Get | Method::Head);
+    route.missing.is_some() && !files.runs_programs() && (target.has_encoded_slash || !is_of_file)
 }
 
 /// The operator's fields for what a route answers, or none.

@@ -70,7 +70,7 @@ impl When {
     #[must_use]
     pub fn holds(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> bool {
         let Self { conditions, looks } = self;
-        hold(conditions, asked, source)
+        hold(conditions, asked.at(path), source)
             && looks.iter().zip(conditions).all(|(look, condition)| {
                 let Some(look) = look else { return condition.file.is_none() };
                 let there = look.there(path, asked);

@@ -103,7 +103,8 @@ const CARRIED_OVER: &[(&str, &str)] = &[
     ("disable_symlinks off;", "symlinks = \"follow\""),
     ("autoindex on;", "listing = true"),
     ("index a.php; location = /x/a.php { return 301 /; }", "index = [\"a.php\"]\n"),
-    ("index index.php; rewrite ^/(.*)\\.php$ /$1 permanent;", "index = []\n"),
+    ("index index.php; rewrite ^/(.*)\\.php$ /$1 permanent;", "index = [\"index.php\"]\n"),
+    ("index index.php; rewrite ^/(.*)\\.php$ /$1;", "index = []\n"),
     ("index index.html; rewrite ^/(.*)\\.html$ /$1 permanent;", "index = [\"index.html\"]\n"),
     (
         "rewrite ^/old/(.*)$ /new/$1 permanent;",

@@ -88,15 +88,16 @@ fn a_unix_socket_is_listened_on() {
     made.config().unwrap();
 }
 
-/// nginx goes on from a folder to its index, asks what a server says of that, and looks for no index behind it. What a location for
-/// that file says is asked here, too.
+/// nginx goes on from a folder to its index, asks what a server says of that, and looks for no index behind it. So does kettle, but for
+/// what rewrites the index.
 #[test]
 fn a_folder_whose_index_leads_elsewhere_shows_neither_it_nor_a_list() {
     for (words, left) in [
         ("location ~ \\.html$ { return 301 /a.txt; }", Some("index.html b.htm")),
         ("rewrite ^/(.*)\\.html$ /$1 permanent;", Some("index.html b.htm")),
-        ("rewrite ^/(.*)\\.html$ /a.txt permanent;", None),
-        ("rewrite ^/(.*)\\.htm$ /a.txt permanent;", Some("index.html")),
+        ("rewrite ^/(.*)\\.html$ /a.txt permanent;", Some("index.html b.htm")),
+        ("rewrite ^/(.*)\\.html$ /a.txt;", None),
+        ("rewrite ^/(.*)\\.htm$ /a.txt;", Some("index.html")),
     ] {
         let text = format!("root /srv; autoindex on; index index.html b.htm; {words}");
         let whole = config(&server(&text)).sites.remove(0).routes.pop().unwrap();

@@ -32,10 +32,9 @@ impl Writer<'_> {
         };
         let spots = Spots::of(server)?;
         let rules = before.iter().flat_map(|it| &it.rules);
-        let asked = rules.filter_map(|rule| {
-            let renames = rule.status.is_some() && rule.to.contains('{');
-            Some((Expression::new(rule.regex.as_deref().unwrap_or("^")).ok()?, renames))
-        });
+        let rewrites = rules.filter(|rule| rule.status.is_none());
+        let asked =
+            rewrites.filter_map(|rule| Expression::new(rule.regex.as_deref().unwrap_or("^")).ok());
         self.before = asked.collect();
         for (directive, other) in &spots.dead {
             let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
@@ -194,8 +193,8 @@ impl Writer<'_> {
         self.files(scope, route, spot)
     }
 
-    /// Leaves out what answers for a folder and is led elsewhere before routes, with all that nginx looks for behind it: nginx
-    /// asks that of an index, too.
+    /// Leaves out what answers for a folder and is rewritten before routes, with all that nginx looks for behind it: nginx rewrites an
+    /// index, too, where kettle only asks for refusals and redirects.
     pub(super) fn own_indexes(&mut self, settings: &mut Vec<Setting>, spot: &Spot<'_>) {
         let at = settings.iter().position(|(key, ..)| *key == "index");
         let (names, origin) = match at.and_then(|at| settings.get(at)) {
@@ -216,15 +215,11 @@ impl Writer<'_> {
         settings.push(("index", list(left.iter().map(String::as_str)), origin));
     }
 
-    /// True if something before routes is for a file of this name in folders of a place. A page stays one where clients are only
-    /// told another name of it.
+    /// True if something before routes rewrites the path of a file of this name in folders of a place.
     fn is_led_before(&self, spot: &Spot<'_>, name: &str) -> bool {
         let folder = spot.folder();
         let samples = [format!("{folder}/{name}"), format!("{folder}/a/{name}")];
-        let is_page = [".html", ".htm"].iter().any(|it| name.ends_with(it));
-        self.before
-            .iter()
-            .any(|(it, renames)| samples.iter().any(|path| it.fits(path)) && !(is_page && *renames))
+        self.before.iter().any(|it| samples.iter().any(|path| it.fits(path)))
     }
 }
 

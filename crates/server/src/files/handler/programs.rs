@@ -31,6 +31,7 @@ impl Files {
     pub(super) async fn leave_missing(
         &self,
         route: &Arc<FileRoute>,
+        asked: &str,
         head: &Head,
     ) -> Result<FileAnswer, HttpError> {
         let missing = route.programs.as_ref().and_then(|programs| programs.missing.as_ref());
@@ -39,7 +40,8 @@ impl Files {
             Some(Missing::Index(index)) => index,
         };
         let relative = index.trim_start_matches('/');
-        if let Some(path) = route.others.as_ref().and_then(|others| others.path_of(relative)) {
+        let others = route.others.as_ref();
+        if let Some(path) = others.and_then(|others| others.led_to(relative, asked)) {
             return Ok(FileAnswer::Elsewhere(path));
         }
         if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {

@@ -22,6 +22,7 @@ impl Files {
         request: &Request<'_>,
     ) -> Result<FileAnswer, HttpError> {
         let head = &*request.head;
+        let asked = below.trim_start_matches('/');
         for TriedPath { path, is_folder } in tries.candidates(target.path, below) {
             let relative = path.trim_start_matches('/');
             if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {
@@ -50,7 +51,6 @@ impl Files {
                 }
                 LocateOutcome::Elsewhere(path) => return Ok(FileAnswer::Elsewhere(path)),
                 LocateOutcome::Program { path, path_info } => {
-                    let asked = below.trim_start_matches('/');
                     return programs::answer(route, asked, path, path_info);
                 }
                 LocateOutcome::Directory if is_folder && route.listing => {
@@ -66,8 +66,8 @@ impl Files {
             return response.map(FileAnswer::Response);
         }
         match route.falls_back_for(target.path) {
-            _ if route.leaves_missing => self.leave_missing(route, head).await,
-            true => self.fall_back(route, head).await,
+            _ if route.leaves_missing => self.leave_missing(route, asked, head).await,
+            true => self.fall_back(route, asked, head).await,
             false => Err(404.into()),
         }
     }
@@ -77,11 +77,13 @@ impl Files {
     pub(super) async fn fall_back(
         &self,
         route: &Arc<FileRoute>,
+        asked: &str,
         head: &Head,
     ) -> Result<FileAnswer, HttpError> {
         let below = route.fallback.as_deref().unwrap_or_default();
         let relative = below.trim_start_matches('/');
-        if let Some(path) = route.others.as_ref().and_then(|others| others.path_of(relative)) {
+        let others = route.others.as_ref();
+        if let Some(path) = others.and_then(|others| others.led_to(relative, asked)) {
             return Ok(FileAnswer::Elsewhere(path));
         }
         if route.denied.as_ref().is_some_and(|denied| denied.have_below(relative)) {

@@ -2,7 +2,7 @@
 
 use kettle_http::h1::framing::BodyFraming;
 
-use super::{Place, Responder, Step, configured_of, knowing};
+use super::{Place, Responder, Start, Step, configured_of};
 use crate::error_page::HttpError;
 use crate::redirect::pattern::location_of;
 use crate::redirect::redirect;
@@ -80,8 +80,11 @@ async fn page<'s>(
     request: &mut Request<'_>,
     held: &mut Held,
 ) -> Option<(Response, Option<&'s Route>)> {
-    let find = |asked: Asked<'_>| site.route(path, asked);
-    let route = knowing(&responder.files, site, request, find).await.ok()?;
+    let Start { route, outcome: None, .. } =
+        site.led(&responder.files, path.to_owned(), request).await
+    else {
+        return None;
+    };
     let mut notes = LogNotes::default();
     let place = Place { route, path: Some(path), is_first: false };
     match place.ask(responder, site, request, None, held, &mut notes).await {

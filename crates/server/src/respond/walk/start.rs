@@ -6,11 +6,12 @@ use kettle_http::target::Target;
 
 use super::{Failure, fixed_answer};
 use crate::error_page::HttpError;
+use crate::files::file_route::FileRoute;
 use crate::files::handler::Files;
 use crate::proxy_cache::Begun;
 use crate::redirect::pattern::Rewritten;
-use crate::request::{Request, Wanted, as_read_otherwise};
-use crate::response::Answer;
+use crate::request::{Program, Request, Wanted, as_read_otherwise};
+use crate::response::{Answer, Response};
 use crate::route::before::Beforehand;
 use crate::route::{Route, Site};
 use crate::words::Asked;
@@ -25,6 +26,8 @@ pub(in crate::respond) struct Start<'s> {
     pub(in crate::respond) begun: Option<Begun>,
     /// The last of what comes before routes that has done anything.
     behind: Option<usize>,
+    /// True if files led to the path.
+    is_led: bool,
     /// The outcome, if no route is asked. Boxed: most requests carry none.
     pub(in crate::respond) outcome: Option<Box<Result<Answer, Failure>>>,
 }
@@ -32,7 +35,12 @@ pub(in crate::respond) struct Start<'s> {
 impl<'s> Start<'s> {
     /// At the route of the path that was asked for.
     pub(in crate::respond) fn at(route: Option<&'s Route>) -> Self {
-        Self { route, path: None, begun: None, behind: None, outcome: None }
+        Self { route, path: None, begun: None, behind: None, is_led: false, outcome: None }
+    }
+
+    /// At a path that files led to: an index, a fallback or a page.
+    pub(super) fn led(path: String) -> Self {
+        Self { path: Some(path), is_led: true, ..Self::at(None) }
     }
 }
 
@@ -48,7 +56,7 @@ impl Site {
             let asked = Asked::of(request);
             let Ok(target) = asked.head.target() else { break };
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
-            let first = self.first_before(target, asked, start.behind);
+            let first = self.first_before(target, asked, start);
             if let Some(wanted) = request.files.take_wanted() {
                 return Some(wanted);
             }
@@ -79,6 +87,20 @@ impl Site {
         None
     }
 
+    /// The same for a path that files led to: as with nginx, it is asked again.
+    pub(super) async fn led<'s>(
+        &'s self,
+        files: &Files,
+        path: String,
+        request: &mut Request<'_>,
+    ) -> Start<'s> {
+        let mut start = Start::led(path);
+        if let Some(wanted) = self.go_on(&mut start, request) {
+            self.go_on_knowing(files, &mut start, wanted, request).await;
+        }
+        start
+    }
+
     /// The same, with what is wanted of files.
     pub(in crate::respond) async fn go_on_knowing<'s>(
         &'s self,
@@ -98,21 +120,53 @@ impl Site {
         }
     }
 
-    /// The first behind a number that does anything with a target, and what that is.
+    /// The first that does anything with a target, and what that is. A path that files led to is not rewritten once more.
     fn first_before(
         &self,
         target: Target<'_>,
         asked: Asked<'_>,
-        behind: Option<usize>,
+        &Start { behind, is_led, .. }: &Start<'_>,
     ) -> Option<(usize, Result<Beforehand, HttpError>)> {
         // Most sites have none, and each request comes by here.
         if self.before().is_empty() {
             return None;
         }
         self.before().for_path(target.path, behind).find_map(|(number, before)| {
-            let outcome = before.ask(target, asked, self.words(), &self.configured);
-            Some((number, outcome.transpose()?))
+            let outcome = before.ask(target, asked, self.words(), &self.configured).transpose()?;
+            let counts = match &outcome {
+                Ok(Beforehand::Rewritten(_)) => !is_led,
+                Ok(Beforehand::Redirect(response)) => !is_led || !self.leads_back(response, asked),
+                Ok(Beforehand::Fixed(_)) | Err(_) => true,
+            };
+            counts.then_some((number, outcome))
         })
+    }
+
+    /// True if a redirect is to the URL that was asked for: `/index.php` to `/`, where `/` is answered by `/index.php`.
+    fn leads_back(&self, redirect: &Response, asked: Asked<'_>) -> bool {
+        let location = redirect.fields.values("location").next().unwrap_or_default();
+        let url = String::from_utf8_lossy(location);
+        let path = match url.split_once("://") {
+            Some((_, rest)) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/"),
+            None => &url,
+        };
+        path == &*asked.words(self.words()).reference
+    }
+
+    /// True if what comes before routes has an answer of its own for the path of a program that was asked for with more behind it.
+    pub(super) fn is_kept_from(
+        &self,
+        files: &FileRoute,
+        program: &Program,
+        request: &Request<'_>,
+    ) -> bool {
+        if program.path_info.is_empty() {
+            return false;
+        }
+        let Ok(target) = request.head.target() else { return true };
+        let path = [files.prefix.as_str(), &program.path].concat();
+        let start = Start::led(String::new());
+        self.first_before(Target { path: &path, ..target }, Asked::of(request), &start).is_some()
     }
 }
 
