@@ -52,7 +52,8 @@ pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
 
 /// Whether a field is for the next hop only: by RFC 9110 §7.6.1 and what came before it, or because a value of `Connection` in
 /// the same message names it.
-pub(crate) fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'v [u8]>) -> bool {
+#[must_use]
+pub fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'v [u8]>) -> bool {
     let is_known = |name: &[u8]| {
         name_bit(name) & HOP_BY_HOP_BITS != 0
             && HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))

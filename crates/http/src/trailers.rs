@@ -55,7 +55,9 @@ impl TrailerFilter {
 
     fn drops(&self, name: &str) -> bool {
         let is_of_content = name.starts_with("content-") && !DIGESTS.contains(&name);
-        let only_in_head = name.starts_with("if-") || is_of_content || IN_HEADS.contains(&name);
+        let only_in_head = is_of_content
+            || IN_HEADS.contains(&name)
+            || BEGINNINGS_IN_HEADS.iter().any(|beginning| name.starts_with(beginning));
         let is_dropped = |dropped: &String| match self.is_request {
             true => field::are_one_to_gateways(dropped.as_bytes(), name.as_bytes()),
             false => dropped == name,
@@ -98,30 +100,38 @@ pub fn section<'f>(
 const DIGESTS: [&str; 2] = ["content-digest", "content-md5"];
 
 /// Fields that count in a head only: RFC 9110 §6.5.1 by kind, and cookies. Conditions and fields about content have prefixes.
-const IN_HEADS: [&str; 22] = [
+const IN_HEADS: [&str; 27] = [
     "accept-ranges",
     "age",
+    "alt-svc",
     "authentication-info",
     "authorization",
     "cache-control",
+    "clear-site-data",
     "cookie",
     "date",
     "expect",
     "expires",
     "host",
+    "link",
     "location",
     "max-forwards",
     "origin",
     "pragma",
     "range",
     "referer",
+    "refresh",
     "retry-after",
     "server",
     "set-cookie",
+    "strict-transport-security",
     "vary",
     "warning",
     "www-authenticate",
 ];
+
+/// The same for all fields that begin so.
+const BEGINNINGS_IN_HEADS: [&str; 3] = ["access-control-", "if-", "x-accel-"];
 
 #[cfg(test)]
 mod tests;

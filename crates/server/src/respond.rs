@@ -6,6 +6,7 @@
 mod compress;
 mod walk;
 
+use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -103,6 +104,15 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Some(response) => Outcome { answer: response.into(), route, said_by: route, control: None },
         None => Box::pin(respond_slowly(responder, site, start, request)).await,
     };
+    if request.head.is_extended_connect()
+        && let Answer::Response(response) = &mut answer
+        && (200..300).contains(&response.status)
+    {
+        // Its client would take any success for the server's side of a tunnel (RFC 8441 §5).
+        let refused = error_page::plain(&501.into(), &request.client.request_id);
+        let (notes, held) = (response.notes.take(), mem::take(&mut response.held));
+        *response = Response { notes, held, ..refused };
+    }
     if let Some(response) = answer.response_mut() {
         add_by_words(site, said_by, request, response);
         of_route(site, said_by, control, response);

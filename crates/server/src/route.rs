@@ -330,7 +330,14 @@ impl Router {
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
         let target = head.target().ok();
-        let asked = Asked { head, client: None, certificate: None, files: None, path: None };
+        let asked = Asked {
+            head,
+            client: None,
+            certificate: None,
+            files: None,
+            path: None,
+            server_name: None,
+        };
         site.log(target.and_then(|target| site.route(target.path, asked))).clone()
     }
 
@@ -349,6 +356,7 @@ impl Router {
         let server_name = presented.server_name.map(str::as_bytes);
         let shown = || self.shown_to(server_name);
         let number = match (host, server_name) {
+            (None, Some(name)) if self.is_elsewhere(name) => return None,
             (None, Some(_)) => shown()?,
             _ => self.number_of(host)?,
         };
@@ -403,12 +411,17 @@ impl Router {
         if own.is_some_and(|own| own.rank == Rank::Exact) {
             return own.map(|own| *own.value);
         }
-        let elsewhere = self.all_names.as_ref().and_then(|all| all.find(name));
-        match (own, elsewhere) {
-            (Some(own), Some(elsewhere)) if elsewhere.rank > own.rank => None,
-            (None, Some(_)) => None,
-            (own, _) => own.map(|own| *own.value).or(self.default),
+        match self.is_elsewhere(name) {
+            true => None,
+            false => own.map(|own| *own.value).or(self.default),
         }
+    }
+
+    /// True if a site of another listener has a name more exactly than those here.
+    fn is_elsewhere(&self, name: &[u8]) -> bool {
+        let Some(all) = &self.all_names else { return false };
+        let (own, elsewhere) = (self.names.find(name), all.find(name));
+        elsewhere.is_some_and(|it| own.is_none_or(|own| it.rank > own.rank))
     }
 
     /// The site whose certificate a connection with this name is shown.

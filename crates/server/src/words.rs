@@ -42,6 +42,8 @@ pub struct Asked<'r> {
     pub files: Option<&'r FileFacts>,
     /// The path that it was led to; `None` if it is the one that was asked for.
     pub path: Option<&'r str>,
+    /// The name that the client asked for in TLS.
+    pub server_name: Option<&'r str>,
 }
 
 /// One request, as words see it.
@@ -69,7 +71,20 @@ impl<'r> Asked<'r> {
     pub fn of(request: &'r Request<'_>) -> Self {
         let certificate = request.certificate();
         let files = Some(&request.files);
-        Self { head: &request.head, client: Some(&request.client), certificate, files, path: None }
+        let server_name = request.presented().server_name;
+        let (head, client) = (&*request.head, Some(&request.client));
+        Self { head, client, certificate, files, path: None, server_name }
+    }
+
+    /// The host that is asked for, without its port, as servers are told it: in lower case, without a last dot, and that of TLS where
+    /// the request names none.
+    pub(crate) fn host(self) -> Option<Cow<'r, str>> {
+        let host = self.head.authority().map(|it| it.host).or(self.server_name)?;
+        let host = host.strip_suffix('.').unwrap_or(host);
+        Some(match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => host.to_ascii_lowercase().into(),
+            false => host.into(),
+        })
     }
 
     /// The same where it was led to this path.
@@ -84,10 +99,10 @@ impl<'r> Asked<'r> {
     /// What words stand for in it, by what the client asked for.
     pub(crate) fn words(self, source: &'r WordSource) -> Words<'r> {
         let Self { head, client, certificate, path, .. } = self;
-        let authority = head.authority();
-        let host = authority.map(|it| match it.port {
-            Some(port) => format!("{}:{port}", it.host).into(),
-            None => it.host.into(),
+        let port = head.authority().and_then(|it| it.port);
+        let host = self.host().map(|host| match port {
+            Some(port) => format!("{host}:{port}").into(),
+            None => host,
         });
         let target = head.target().ok();
         let as_sent = |target| reference(target, head.raw_target(), SlashRuns::AS_SENT);
@@ -258,7 +273,7 @@ impl Words<'_> {
         if !path.contains('%') {
             return path.into();
         }
-        let kept = path.replace("%2F", "%252F").replace('+', "%2B");
+        let kept = path.replace("%2F", "%252F").replace("%2f", "%252f").replace('+', "%2B");
         let decoded = decode_query_value(&kept).and_then(|it| String::from_utf8(it).ok());
         decoded.unwrap_or_default().into()
     }

@@ -1,8 +1,8 @@
 //! Forms of an object: its body in a content coding, made once and kept beside it.
 //!
 //! A form has the name of a variant that no marker leads to, so [`Store::find`] never meets it, and a purge of its key takes it along. It
-//! is found by the object that it was made of, and stands for that one only: an object that was replaced or validated since gets a new
-//! one, and the old one makes room as what nobody uses.
+//! is found by the object that it was made of, and stands for that one only: an object that was replaced since gets a new one, and the
+//! old one makes room as what nobody uses.
 
 use std::sync::Arc;
 
@@ -47,14 +47,18 @@ impl FormOf<'_> {
         }
     }
 
-    /// What tells the object from each other one that its key has had: content, validators, and the moment that it came or was
-    /// validated.
+    /// What tells the object from each other one that its key has had: its content and validators; without those, when it came.
     fn identity(&self) -> Vec<u8> {
         let BodyExtent { bytes, sum, .. } = self.body;
         let ObjectHead { etag, modified, times: Times { arrived, age, .. }, .. } = self.head;
         let mut hash = Sha256::new();
         let sum = sum.map_or(u64::MAX, u64::from);
-        for number in [bytes, sum, modified.unwrap_or(u64::MAX), *arrived, *age] {
+        let came = match (etag.is_empty(), modified) {
+            (true, None) => [*arrived, *age],
+            // It is the same after it was validated.
+            _ => [0, 0],
+        };
+        for number in [bytes, sum, modified.unwrap_or(u64::MAX)].into_iter().chain(came) {
             hash.update(number.to_le_bytes());
         }
         hash.update(etag);

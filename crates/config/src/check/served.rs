@@ -45,6 +45,11 @@ impl Groups {
         let shared = one.iter().any(|group| other.binary_search(group).is_ok());
         !one.is_empty() && !other.is_empty() && !shared
     }
+
+    /// True if the same listeners have both sites: of one name each of them chooses the same.
+    pub(super) fn are_alike(&self, one: usize, other: usize) -> bool {
+        self.0.get(one) == self.0.get(other)
+    }
 }
 
 pub(super) fn names_sites(listener: &Listener) -> bool {

@@ -46,6 +46,7 @@ pub(crate) fn check(config: &Config, reach: &Reach<'_>, reader: &mut Reader<'_>)
     }
     find_repeated_names(&config.sites, &groups, reader);
     find_second_default(&config.sites, &groups, reader);
+    find_stores_of_one_name(config, reach, &groups, reader);
     for (index, site) in config.sites.iter().enumerate() {
         check_certificates(index, site, ends_tls(index, site), reader);
         if serves
@@ -125,6 +126,54 @@ fn find_second_default(sites: &[Site], groups: &Groups, reader: &mut Reader<'_>)
             }
             (None, Some(place)) => reader.report_at(&place, message, Help::write("false")),
             (None, None) => {}
+        }
+    }
+}
+
+/// Two sites keep no responses in one store where both may answer for one name, each on listeners of its own: by regular
+/// expressions, or because they are asked for any name.
+fn find_stores_of_one_name(
+    config: &Config,
+    reach: &Reach<'_>,
+    groups: &Groups,
+    reader: &mut Reader<'_>,
+) {
+    let defaults: HashSet<usize> = config
+        .listeners
+        .iter()
+        .filter_map(|listener| reach.default_site(listener))
+        .map(|(number, _)| number)
+        .collect();
+    let is_exact = |site: &Site, name: &str| {
+        !name.contains('*') && name != ANY_NAME && site.pattern(name).is_none()
+    };
+    let (mut by_pattern, mut for_any): (Vec<usize>, Vec<usize>) = Default::default();
+    for (number, site) in config.sites.iter().enumerate() {
+        let has_pattern = !site.patterns.is_empty();
+        // With a name of its own a site passes no other one on.
+        let is_for_any = defaults.contains(&number)
+            && !site.names.iter().any(|name| is_exact(site, &name.value));
+        for (is_one, known) in [(has_pattern, &mut by_pattern), (is_for_any, &mut for_any)] {
+            if !is_one {
+                continue;
+            }
+            let others = known.iter().take(SAME_NAME_MAX);
+            let met = others.filter(|other| !groups.are_alike(**other, number));
+            let store = met
+                .filter_map(|other| config.sites.get(*other))
+                .find_map(|other| Some((other, served::shared_store(other, site)?)));
+            known.push(number);
+            if let (Some((other, store)), Some(name)) = (store, site.names.first()) {
+                let other = other.names.first().map_or(0, |name| name.at.line);
+                let message = format!(
+                    "the site on {} may answer for the same names on another listener, and both keep responses in the cache \"{store}\" by \
+                     their URLs",
+                    reader.line(other)
+                );
+                let help = "give the routes of one of both another [[cache]]";
+                reader.report_located(name, message, Help::act(help));
+                break;
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use kettle_http::caching::vary;
+use kettle_http::field;
 
 use super::CachedRoute;
 use crate::proxy::SharedTarget;
@@ -99,11 +100,18 @@ impl CacheRequest {
         })
     }
 
-    /// Those of the fields named by a response that do tell variants apart.
+    /// Those of the fields named by a response that do tell variants apart: none does that servers are told by us alone.
     pub(super) fn telling_apart(&self, names: Vec<String>) -> impl Iterator<Item = String> {
         // A backend that saw no codings answers in the one that all clients take.
         let sees_codings = self.seen(CODINGS).is_some();
-        names.into_iter().filter(move |name| name != CODINGS || sees_codings)
+        names.into_iter().filter(move |name| match name.as_str() {
+            CODINGS => sees_codings,
+            "host" => false,
+            name => {
+                let name = name.as_bytes();
+                !field::is_of_proxies(name) && !field::is_hop_by_hop(name, std::iter::empty())
+            }
+        })
     }
 
     /// By what a response differs that came for this request, with what this request says: what it names itself, and each

@@ -77,10 +77,11 @@ impl CachedRoute {
             };
             // A disk that does not answer has the place until it does.
             let Ok((Err(error), place)) = disks.wait_for(&device, keep).await else { return };
+            // What was purged meanwhile says nothing of others.
             if error.is_for_the_operator() {
                 store.failed(&error);
+                sleep(AFTER_FAILURE).await;
             }
-            sleep(AFTER_FAILURE).await;
             drop(place);
         });
     }

@@ -162,8 +162,8 @@ fn is(asked: Asked<'_>, source: &WordSource, subject: Subject<'_>, condition: &C
         }
         Subject::Scheme(scheme) => client.is_some_and(|it| scheme == scheme_of(it.scheme)),
         Subject::Host(hosts) => {
-            let own = head.host().map(|host| host.strip_suffix('.').unwrap_or(host));
-            own.is_some_and(|own| hosts.iter().any(|host| host.eq_ignore_ascii_case(own)))
+            let own = asked.host();
+            own.is_some_and(|own| hosts.iter().any(|host| host.eq_ignore_ascii_case(&own)))
         }
         Subject::Network(networks) => {
             let address = client.and_then(|client| client.host().ip());

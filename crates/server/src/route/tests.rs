@@ -42,7 +42,14 @@ fn route_of<'s>(site: &'s Site, path: &str) -> Option<&'s Route> {
     let head = crate::respond::tests::stage::head("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
     site.route(
         path,
-        Asked { head: &head, client: None, certificate: None, files: None, path: None },
+        Asked {
+            head: &head,
+            client: None,
+            certificate: None,
+            files: None,
+            path: None,
+            server_name: None,
+        },
     )
 }
 

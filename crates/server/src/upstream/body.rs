@@ -287,7 +287,12 @@ impl UpstreamBody {
             }
             let Some(in_flight) = &mut self.in_flight else { return Poll::Ready(Ok(None)) };
             if ready!(in_flight.poll_receive(context))? == 0 {
-                if !matches!(self.rest, Rest::UntilClose | Rest::UntilEnd(None)) {
+                let is_end = match self.rest {
+                    Rest::UntilClose => !in_flight.is_cut,
+                    Rest::UntilEnd(None) => true,
+                    _ => false,
+                };
+                if !is_end {
                     return Poll::Ready(Err(ended_early()));
                 }
                 self.finish();

@@ -38,7 +38,7 @@ pub struct InFlight {
     /// Since when there was a connection for it, over which it is sent at once.
     started: Instant,
     is_reused: bool,
-    /// Whether the server took no more before it had the head of the request.
+    /// True if the server took no more of the request. A reset is told once, so that the end of what it sent may look like any other.
     pub(super) is_cut: bool,
     /// Since when something came back.
     answered: Option<Instant>,
@@ -146,7 +146,6 @@ impl InFlight {
         let sent = poll_fn(|context| self.poll_send(context, &mut left));
         let sent = timeout_at(deadline, sent).await.unwrap_or(Err(UpstreamError::TimedOut));
         let Err(UpstreamError::Ended(error)) = sent else { return sent };
-        self.is_cut = true;
         let answer = poll_fn(|context| self.poll_receive(context));
         match timeout(request.timeout, answer).await {
             Ok(Ok(1..)) => Ok(()),
@@ -160,6 +159,16 @@ impl InFlight {
     /// # Errors
     /// [`UpstreamError::Ended`].
     pub fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        left: &mut &[u8],
+    ) -> Poll<Result<(), UpstreamError>> {
+        let sent = ready!(self.poll_write_all(context, left));
+        self.is_cut |= sent.is_err();
+        Poll::Ready(sent)
+    }
+
+    fn poll_write_all(
         &mut self,
         context: &mut Context<'_>,
         left: &mut &[u8],

@@ -103,6 +103,19 @@ fn an_object_that_came_or_was_validated_since_has_no_form() {
 }
 
 #[test]
+fn what_was_validated_by_its_tag_keeps_its_form() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    put(&store, ObjectHead { etag: b"\"a\"".to_vec(), ..head(&store, KEY) }, PLAIN).unwrap();
+    let mut object = found(&store, KEY);
+    keep(&store, &object, Some(b"coded")).unwrap();
+    let times = Times { arrived: 7, ..Times::default() };
+    let validated = ObjectHead { times, ..object.head.clone() };
+    store.refresh(&mut object, validated).unwrap();
+    assert_eq!(form(&store, &of(&object)).unwrap(), b"coded");
+}
+
+#[test]
 fn a_purge_takes_forms_along_those_that_are_made_meanwhile_too() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
