@@ -104,15 +104,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Some(response) => Outcome { answer: response.into(), route, said_by: route, control: None },
         None => Box::pin(respond_slowly(responder, site, start, request)).await,
     };
-    if request.head.is_extended_connect()
-        && let Answer::Response(response) = &mut answer
-        && (200..300).contains(&response.status)
-    {
-        // Its client would take any success for the server's side of a tunnel (RFC 8441 §5).
-        let refused = error_page::plain(&501.into(), &request.client.request_id);
-        let (notes, held) = (response.notes.take(), mem::take(&mut response.held));
-        *response = Response { notes, held, ..refused };
-    }
+    refuse_success(&mut answer, request);
     if let Some(response) = answer.response_mut() {
         add_by_words(site, said_by, request, response);
         of_route(site, said_by, control, response);
@@ -126,6 +118,18 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         Answer::Nothing(nothing) => nothing.log = site.log(route).clone(),
     }
     answer
+}
+
+/// Lets no success answer a request for a tunnel that is none: its client would take it for the server's side (RFC 8441 §5).
+fn refuse_success(answer: &mut Answer, request: &Request<'_>) {
+    if request.head.is_extended_connect()
+        && let Answer::Response(response) = answer
+        && (200..300).contains(&response.status)
+    {
+        let refused = error_page::plain(&501.into(), &request.client.request_id);
+        let (notes, held) = (response.notes.take(), mem::take(&mut response.held));
+        *response = Response { notes, held, ..refused };
+    }
 }
 
 /// The answer to a request whose target is gone.

@@ -343,9 +343,9 @@ impl Router {
 
     /// The site for a request, by the name it asks for and what its client presented.
     ///
-    /// A request without a name (HTTP/1.0) goes to the site of the connection. A connection
-    /// without a name (no SNI) may ask for any site. One with a name that no site has is one of the site whose certificate it was shown,
-    /// but its client was asked for none. `None`, for 421 (RFC 9110 §15.5.20), means one of these:
+    /// A request without a name (HTTP/1.0) goes to the site of the connection. One without a name (no SNI) may ask for any site. One with
+    /// a name that no site has is of the site whose certificate it was shown, but its client was asked for none. `None`, for 421
+    /// (RFC 9110 §15.5.20), means one of these:
     ///
     /// - No site has the name, and none is the default.
     /// - The site asks clients for certificates, and the connection's name is of a site that asks for others, or for none.
@@ -403,25 +403,19 @@ impl Router {
         self.sites.get(own.or(self.default)?)?.client_auth
     }
 
-    /// The site for a name: its own, as [`Names`] finds it, or the default. Where a site that is not reached here has the name more
-    /// exactly, there is none: what it asks of its clients must not be got around by another listener.
+    /// The site for a name, as [`Names`] finds it, or the default; none where a site that is not reached here has the name more exactly:
+    /// what it asks of its clients must not be got around by another listener.
     fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
-        let own = self.names.find(name);
-        if own.is_some_and(|own| own.rank == Rank::Exact) {
-            return own.map(|own| *own.value);
-        }
-        match self.is_elsewhere(name) {
-            true => None,
-            false => own.map(|own| *own.value).or(self.default),
-        }
+        let own = || self.names.find(name).map(|own| *own.value).or(self.default);
+        if self.is_elsewhere(name) { None } else { own() }
     }
 
     /// True if a site of another listener has a name more exactly than those here.
     fn is_elsewhere(&self, name: &[u8]) -> bool {
         let Some(all) = &self.all_names else { return false };
-        let (own, elsewhere) = (self.names.find(name), all.find(name));
-        elsewhere.is_some_and(|it| own.is_none_or(|own| it.rank > own.rank))
+        let rank = self.names.find(name).map(|own| own.rank);
+        rank != Some(Rank::Exact) && all.find(name).map(|it| it.rank) > rank
     }
 
     /// The site whose certificate a connection with this name is shown.

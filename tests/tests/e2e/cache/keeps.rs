@@ -179,6 +179,15 @@ fn variants_are_told_apart_by_what_the_backend_names() {
     assert_eq!((&*own.body, status(&own)), (&b"with"[..], "kettle; fwd=vary-miss"));
     assert!(head.contains("https://a.example"), "{head}");
     assert_eq!(cached.get("/app/y").body, b"without");
+    // What no client tells a server: it is the same for all of them.
+    let fields = format!("{FRESH}Vary: Host, X-Forwarded-Proto\r\n");
+    cached.get_through(&mut server, "/app/z", "", &ok(&fields, "for all"));
+    cached.wait_until_kept("/app/z");
+    for header in ["", "X-Forwarded-Proto: http\r\n"] {
+        let response = cached.ask("GET", "/app/z", header);
+        assert_eq!(response.body, b"for all");
+        assert!(status(&response).starts_with("kettle; hit"), "{}", status(&response));
+    }
 }
 
 #[test]

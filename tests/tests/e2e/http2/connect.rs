@@ -483,3 +483,18 @@ fn tunnels_outlive_reloads_and_are_waited_for_at_the_end() {
     }
     assert!(kettle.ended().status.success());
 }
+
+/// Its client would take any success for the server's side of its WebSocket.
+#[test]
+fn no_success_answers_a_request_for_a_tunnel_but_a_tunnel() {
+    let servers = Backend::listen();
+    let before = "[[site.before]]\nwhen = [{ of = \"{path}\", text = \"/health\" }]\nrespond = { status = 200 }\n";
+    let files = "[[site.route]]\nprefix = \"/files\"\nroot = \"www\"\nbackend = \"app\"\nmissing = \"backend\"\nwebsocket = true\n";
+    let setup = Setup::default().listener("http2 = true").more(&[before, files].concat());
+    let setup = setup.file("www/a.txt", "a").more(&backend("app", "", &[servers.address()]));
+    let mut frames = Frames::connect(&Kettle::start(setup), &[]);
+    for (stream, path) in [(1, "/health"), (3, "/files/a.txt")] {
+        frames.send(&connect(stream, path, &[]));
+        assert_ne!(frames.next_of(HEADERS).payload[0], OK, "{path}");
+    }
+}

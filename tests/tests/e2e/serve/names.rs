@@ -145,3 +145,53 @@ fn over_http2(kettle: &Kettle, address: SocketAddr, connected: &str, asked: &str
         .args(["--write-out", " %{http_version} %{http_code}", &format!("https://{connected}/")])
         .succeed()
 }
+
+/// Asks over TLS, by the name of the connection alone where there is no host.
+fn asked_for(kettle: &Kettle, server_name: &str, host: Option<&str>) -> u16 {
+    let dialer = Dialer::suite(TLS13_AES_128).server_name(server_name);
+    let mut client = dialer.connect(kettle.address());
+    let request = match host {
+        Some(host) => format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"),
+        None => "GET / HTTP/1.0\r\n\r\n".to_owned(),
+    };
+    client.send(request.as_bytes()).unwrap();
+    client.response().status
+}
+
+#[test]
+fn no_connection_without_a_host_is_for_a_name_of_another_listener() {
+    let inner = "[[site]]\nnames = [\"inner.test\"]\n[[site.route]]\nroot = \"inner\"\n";
+    let own = issue(&["localhost", "inner.test"], Kind::Ecdsa);
+    let setup = Setup::default().certificate(own).bare_listener("default_site = \"localhost\"");
+    let setup = setup.listener("kind = \"http\"\nsites = [\"inner.test\"]").more(inner);
+    let kettle =
+        Kettle::start(setup.file("www/index.html", "own").file("inner/index.html", "inner"));
+    assert_eq!(asked_for(&kettle, "localhost", None), 200);
+    for host in [Some("inner.test"), None] {
+        assert_eq!(asked_for(&kettle, "inner.test", host), 421, "{host:?}");
+    }
+}
+
+#[test]
+fn conditions_see_the_host_that_servers_are_told() {
+    let maps = "[[map]]\nname = \"m\"\nof = \"{host}\"\n[map.regex]\n\"^b[.]test$\" = \"1\"\n\
+                [[map]]\nname = \"v\"\nof = \"{host}\"\nvalues = { \"b.test\" = \"1\" }\n";
+    for when in [
+        "host = [\"b.test\"]",
+        "of = \"{host}\", text = \"b.test\"",
+        "of = \"{host}\", regex = \"^b[.]test$\"",
+        "of = \"{map:m}\", text = \"1\"",
+        "of = \"{map:v}\", text = \"1\"",
+    ] {
+        let site =
+            format!("[[site.before]]\nwhen = [{{ {when} }}]\nrespond = {{ status = 403 }}\n");
+        let own = issue(&["localhost", "b.test"], Kind::Ecdsa);
+        let setup = Setup::default().certificate(own).bare_listener("default_site = \"localhost\"");
+        let setup = setup.more(&[&site, maps].concat()).file("www/index.html", "own");
+        let kettle = Kettle::start(setup);
+        assert_eq!(asked_for(&kettle, "localhost", Some("localhost")), 200, "{when}");
+        for host in [Some("b.test"), Some("B.Test"), Some("b.test."), Some("B.test.:443"), None] {
+            assert_eq!(asked_for(&kettle, "b.test", host), 403, "{when} {host:?}");
+        }
+    }
+}
