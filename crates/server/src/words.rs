@@ -67,7 +67,7 @@ impl<'r> Asked<'r> {
     pub fn of(request: &'r Request<'_>) -> Self {
         let certificate = request.certificate();
         let files = Some(&request.files);
-        Self { head: &request.head, client: Some(&request.client), certificate, files }
+        Self { head: &request.head, client: Some(request.client), certificate, files }
     }
 
     /// What words stand for in it, by what the client asked for.
