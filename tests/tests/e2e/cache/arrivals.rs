@@ -25,8 +25,7 @@ fn interim_responses_reach_all_who_wait() {
     let cached = Cached::of_route("early_hints = \"all\"");
     let mut clients = [cached.client(), cached.client()];
     clients[0].send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     for link in ["</a.css>", "</b.css>"] {
         let hint = format!(
             "HTTP/1.1 103 Early Hints\r\nLink: {link}\r\nSet-Cookie: a=b\r\nConnection: x\r\nX: y\r\n\r\n"
@@ -152,8 +151,7 @@ fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
     let cached = Cached::set_up(setup, "", "", "");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     let mut other = cached.client();
     other.send(&request("GET", "/app/x", "X-Kind: b\r\n")).unwrap();
     let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
@@ -172,8 +170,7 @@ fn a_write_that_is_answered_early_is_over_with_its_response() {
     let cached = Cached::start("");
     let mut writer = cached.client();
     writer.send(&request("PUT", "/app/x", "Content-Length: 6\r\n")).unwrap();
-    let mut writing = cached.backend.accept();
-    read_head(&mut writing);
+    let mut writing = cached.backend.accept_request();
     writer.send(b"new").unwrap();
     writing.write_all(ok_head("", 4).as_bytes()).unwrap();
     writer.response_head();
@@ -249,8 +246,7 @@ fn what_is_written_and_purged_beside_it_leaves_one_request_to_all_who_wait() {
     let cached = Cached::set_up(Setup::default().metrics(listen), "", "", "");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     let mut writer = cached.client();
     writer.send(&request("POST", "/app/other", "")).unwrap();
     let mut idle = cached.backend.accept();
@@ -286,8 +282,7 @@ fn a_write_that_is_taken_back_has_left_nothing_of_what_was_there() {
         cached.wait_until_kept(target);
         let post = fields("POST", target, &[]);
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &post));
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         // So that kettle finds the answer and the reset at once.
         cached.kettle.signal(Signal::STOP);
         server.write_all(ok("Connection: close\r\n", "").as_bytes()).unwrap();
@@ -316,8 +311,7 @@ fn what_breaks_off_while_it_arrives_is_no_whole_over_http_2_either() {
         let bytes = if target == "/app/length" { 50_000 } else { 50_003 };
         let mut clients = [(); 2].map(|()| Frames::connect(&cached.kettle, &[]));
         clients[0].send(&crate::http2::frames::get(1, target));
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         server.write_all(head.as_bytes()).unwrap();
         let _ = clients[0].next_of(HEADERS);
         // One gets what it asked for, the other one what is there.

@@ -14,7 +14,7 @@ use kettle_tests::tool::scrape;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{Cached, answer, ok, ok_head, read_head, status};
+use super::{Cached, answer, ok, ok_head, status};
 use crate::http2::frames::{self, Frames};
 use crate::proxy::chunked_response;
 
@@ -27,8 +27,7 @@ fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
         let cached = Cached::start("");
         let mut first = cached.client();
         first.send(&get("/app/x")).unwrap();
-        let mut old = cached.backend.accept();
-        read_head(&mut old);
+        let mut old = cached.backend.accept_request();
         if is_growing {
             old.write_all(ok_head(FRESH, 6).as_bytes()).unwrap();
             old.write_all(b"old").unwrap();
@@ -58,8 +57,7 @@ fn a_purge_of_another_tag_leaves_what_arrives_to_all() {
     let cached = Cached::start("tags = \"X-Tags\"");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(&format!("{FRESH}X-Tags: a\r\n"), 3).as_bytes()).unwrap();
     first.response_head();
     let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "b"]).succeed();
@@ -80,8 +78,7 @@ fn what_nobody_reads_any_more_stops_where_most_of_it_is_missing() {
     let cached = Cached::start("");
     let mut client = cached.client();
     client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, 100 << 20).as_bytes()).unwrap();
     server.write_all(b"x").unwrap();
     client.response_head();
@@ -100,8 +97,7 @@ fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
     let cached = Cached::start("");
     let mut stays = cached.client();
     stays.send(&get("/app/joined")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     let behind = request("POST", "/app/behind", "Content-Length: 0\r\n");
     let old = "GET /app/led HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
     let mut led = None;
@@ -133,8 +129,7 @@ fn a_client_that_leaves_has_its_place_until_the_backend_has_answered() {
     let cached = Cached::of_route(&format!("rate_limit = {{ {limit} }}"));
     let mut client = cached.client();
     client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     client.wire.reset();
     assert_eq!(cached.kettle.entry("/app/x").number("status"), 499);
     assert_eq!(cached.get("/app/y").status, 429);
@@ -148,8 +143,7 @@ fn a_stop_does_not_wait_for_who_has_gone() {
     let mut cached = Cached::start("");
     let mut client = cached.client();
     client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let _server = cached.backend.accept_request();
     client.wire.reset();
     assert_eq!(cached.kettle.entry("/app/x").number("status"), 499);
     cached.kettle.signal(Signal::TERM);
@@ -163,8 +157,7 @@ fn a_stop_lets_what_another_worker_fetches_arrive() {
         let mut cached = Cached::set_up(Setup::default().set("server", "workers = 4"), "", "", "");
         let mut first = cached.client();
         first.send(&get("/app/x")).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         server.write_all(ok_head(FRESH, 6).as_bytes()).unwrap();
         server.write_all(b"abc").unwrap();
         first.response_head();
@@ -281,8 +274,7 @@ fn who_waits_beside_what_is_stale_gets_it_when_the_server_stops() {
         assert_eq!(cached.kettle.entry("/app/x").text("cache"), "miss");
         let [mut first, mut joined] = [cached.client(), cached.client()];
         first.send(&get("/app/x")).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         joined.send(&get("/app/x")).unwrap();
         let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
         wait_until("another waits for the same", || scrape(metrics).contains(has_joined));
@@ -362,8 +354,7 @@ fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
     let answered = |target: &str| {
         let mut client = cached.client();
         client.send(&get(target)).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         let sent = chunked.clone();
         // What is cut is not taken to its end.
         let sending = thread::spawn(move || _ = server.write_all(sent.as_bytes()));
@@ -451,8 +442,7 @@ fn what_has_no_room_beside_others_that_arrive_is_cut_once_and_then_passed_on() {
     let asked = |target: &str, answer: String| {
         let mut client = cached.client();
         client.send(&get(target)).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         // What is cut is not taken to its end.
         let sending = thread::spawn(move || {
             let _ = server.write_all(answer.as_bytes());

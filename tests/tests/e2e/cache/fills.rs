@@ -10,7 +10,7 @@ use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 
-use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+use super::{Cached, answer, assert_unasked, ok, ok_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
@@ -19,8 +19,7 @@ fn a_late_client_gets_what_is_there_at_once_and_the_rest_with_the_first() {
     let cached = Cached::start("");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n{FRESH}\r\n");
     server.write_all(head.as_bytes()).unwrap();
     server.write_all(&[b'a'; 100_000]).unwrap();
@@ -69,8 +68,7 @@ fn who_reads_nothing_keeps_nobody_waiting_who_asks_for_the_same() {
     let body = content(8 << 20);
     let mut slow = Dialer::default().reading_slowly().connect(cached.kettle.address());
     slow.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     thread::scope(|scope| {
         scope.spawn(|| {
             server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
@@ -88,8 +86,7 @@ fn a_client_that_goes_away_leaves_the_rest_to_others() {
     let cached = Cached::start("");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{FRESH}\r\nabc").as_bytes())
         .unwrap();
@@ -107,8 +104,7 @@ fn a_backend_that_dies_cuts_its_readers_and_leaves_nothing() {
     for client in &mut clients {
         client.send(&get("/app/x")).unwrap();
     }
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{FRESH}\r\nabc").as_bytes())
         .unwrap();
@@ -129,8 +125,7 @@ fn a_body_of_unknown_length_is_kept_once_it_has_ended() {
     let cached = Cached::start("");
     let mut client = cached.client();
     client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
     server.write_all(head.as_bytes()).unwrap();
     assert_eq!(client.response_head().header("transfer-encoding"), Some("chunked"));
@@ -150,8 +145,7 @@ fn a_fill_goes_on_over_sixty_reloads() {
     let cached = Cached::start("");
     let mut client = cached.client();
     client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 60\r\n{FRESH}\r\n").as_bytes())
         .unwrap();

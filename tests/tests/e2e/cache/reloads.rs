@@ -23,8 +23,7 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
         let mut cached = Cached::with_store("", "size = \"10 MiB\"");
         let mut first = cached.client();
         first.send(&get("/app/x")).unwrap();
-        let mut old = cached.backend.accept();
-        read_head(&mut old);
+        let mut old = cached.backend.accept_request();
         old.write_all(ok_head(FRESH, 200_000).as_bytes()).unwrap();
         old.write_all(&[b'1'; 100_000]).unwrap();
         first.response_head();

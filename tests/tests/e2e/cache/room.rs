@@ -13,7 +13,7 @@ use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 use tempfile::TempDir;
 
-use super::{Cached, answer, ok, ok_head, read_head, status};
+use super::{Cached, answer, ok, ok_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
@@ -29,8 +29,7 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
     let body = content(600_000);
     let mut client = cached.client();
     client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..300_000]).unwrap();
     client.response_head();
@@ -222,8 +221,7 @@ fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothi
     let body = content(3 << 20);
     let [mut first, mut late] = [cached.client(), cached.client()];
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..1 << 20]).unwrap();
     first.response_head();
@@ -253,8 +251,7 @@ fn a_store_that_is_taken_out_gives_what_arrives_whole_to_all_who_read_it() {
     let body = content(400_000);
     let mut clients = [cached.client(), cached.client()];
     clients[0].send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..200_000]).unwrap();
     clients[1].send(&get("/app/x")).unwrap();

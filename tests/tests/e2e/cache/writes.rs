@@ -5,7 +5,7 @@ use std::io::Write;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 
-use super::{Cached, answer, ok, read_head};
+use super::{Cached, answer, ok};
 
 /// Each request comes on a connection of its own.
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=100\r\n";
@@ -37,8 +37,7 @@ fn what_was_asked_for_before_a_write_is_not_kept_behind_it_however_long_its_url_
     for target in long_targets() {
         let mut first = cached.client();
         first.send(&get(&target)).unwrap();
-        let mut old = cached.backend.accept();
-        read_head(&mut old);
+        let mut old = cached.backend.accept_request();
         write(&cached, &target);
         old.write_all(ok(FRESH, "old").as_bytes()).unwrap();
         assert_eq!(first.response().body, b"old");

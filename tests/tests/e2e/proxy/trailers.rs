@@ -3,11 +3,10 @@
 use std::io::Write;
 
 use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{answer, before, read_head};
+use super::{answer, before};
 use crate::http2::frames::*;
 
 /// A response with trailers, some of which count in a head only.
@@ -22,10 +21,8 @@ fn start(servers: &Backend) -> Kettle {
 
 /// What ends an answer in chunks, behind its data.
 fn end_of_answer(kettle: &Kettle, servers: &Backend, fields: &str, pieces: &[&str]) -> String {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", fields)).unwrap();
-    let mut server = servers.accept();
-    read_head(&mut server);
+    let mut client = kettle.ask(&request("GET", "/app", fields));
+    let mut server = servers.accept_request();
     for piece in pieces {
         server.write_all(piece.as_bytes()).unwrap();
     }
@@ -102,10 +99,8 @@ fn servers_get_those_of_requests() {
     let chunked = request("POST", "/app", "Transfer-Encoding: chunked\r\n");
     // All at once, at a byte in the middle, and beside the response.
     for (cut, is_beside) in [(0, false), (20, false), (20, true)] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&[&chunked, &b"5\r\nhello\r\n"[..]].concat()).unwrap();
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&[&chunked, &b"5\r\nhello\r\n"[..]].concat());
+        let mut server = servers.accept_request();
         assert_eq!(read_exactly(&mut server, 10), b"5\r\nhello\r\n");
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n";
         if is_beside {
@@ -135,8 +130,7 @@ fn trailers_of_http_2_that_no_message_may_have_do_not_end_a_request() {
     {
         frames.send(&post(stream, "/app/x"));
         frames.send(&frame(DATA, 0, stream, b"body"));
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut server = servers.accept_request();
         assert_eq!(read_exactly(&mut server, 9), b"4\r\nbody\r\n");
         let lines = if status == 431 { 40 } else { 1 };
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &lines_of(&value, lines)));

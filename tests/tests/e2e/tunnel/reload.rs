@@ -118,8 +118,7 @@ fn a_backend_that_is_gone_keeps_its_tunnels_and_gets_no_more() {
     let address: SocketAddr = new.address();
     kettle.folder.change_config(&old.to_string(), &address.to_string());
     let _ = kettle.ctl(&["reload"]).succeed();
-    let mut after = Dialer::default().connect(kettle.address());
-    after.send(b"new").unwrap();
+    let _after = kettle.ask(b"new");
     assert_eq!(read_exactly(&mut new.accept(), 3), b"new");
     ping(&mut client);
 }
@@ -133,11 +132,7 @@ fn who_waits_is_carried_to_the_servers_of_a_reload() {
     let kettle = Kettle::start(setup.set("server", "workers = 2"));
     let mut first = Dialer::default().connect(kettle.address());
     ping(&mut first);
-    let asking = |_| {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(b"who?").unwrap();
-        client
-    };
+    let asking = |_| kettle.ask(b"who?");
     let waiting: Vec<_> = (0..WAITING).map(asking).collect();
     kettle.wait_for_status("/backends/0/waiting", WAITING);
     let change = |old: &str, new: &str| {
