@@ -118,6 +118,12 @@ impl Kettle {
         client
     }
 
+    /// Puts one text in the place of another in its configuration, and has it take that.
+    pub fn reload_with(&self, old: &str, new: &str) {
+        self.folder.change_config(old, new);
+        let _ = self.ctl(&["reload"]).succeed();
+    }
+
     /// Curl, which trusts the server's certificate and finds it under `localhost`.
     #[must_use]
     pub fn curl(&self, words: &[&str], target: &str) -> Tool {

@@ -263,8 +263,7 @@ fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
         ("queue = 10".to_owned(), "queue = 11".to_owned()),
         (full.address().to_string(), free.address().to_string()),
     ] {
-        kettle.folder.change_config(&old, &new);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(&old, &new);
     }
     let mut carried = free.accept();
     for client in &mut waiting {

@@ -100,8 +100,7 @@ fn a_kept_connection_ends_in_order_when_a_reload_has_no_use_for_it_and_at_a_stop
         server
     };
     let mut kept = ask();
-    kettle.folder.change_config(&before_reload, &after_reload);
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with(&before_reload, &after_reload);
     assert_eq!(read_to_end(&mut kept).0, b"");
     drop(kept);
     assert_eq!(inner[0].tunnel().text("end"), "client_closed");

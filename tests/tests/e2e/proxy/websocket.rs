@@ -61,8 +61,7 @@ fn one_that_waited_for_its_server_over_a_reload_lasts_as_long_as_that_says() {
     let mut server = backend.accept_request();
     let mut waiting = kettle.ask(&request("GET", "/app", ASKING));
     kettle.wait_for_status("/backends/0/waiting", 1);
-    kettle.folder.change_config("idle_timeout = \"10m\"", "idle_timeout = \"1s\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("idle_timeout = \"10m\"", "idle_timeout = \"1s\"");
     let response = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nfirst";
     server.write_all(response.as_bytes()).unwrap();
     assert_eq!(first.response().body, b"first");
