@@ -75,6 +75,14 @@ impl Backend {
         socket
     }
 
+    /// The same, with the head of its first request read.
+    #[must_use]
+    pub fn accept_request(&self) -> TcpStream {
+        let mut socket = self.accept();
+        read_head(&mut socket);
+        socket
+    }
+
     /// Says that nobody has connected besides.
     pub fn assert_unasked(&self) {
         self.listener.set_nonblocking(true).unwrap();

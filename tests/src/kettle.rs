@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::client::{Client, Dialer};
 use crate::environment::{kettle_program, patience};
+use crate::http::Connection as _;
 use crate::kernel_counts::Turn;
 use crate::setup::{Folder, Setup};
 use crate::suite::Suite;
@@ -107,6 +108,20 @@ impl Kettle {
     #[must_use]
     pub fn connect_by(&self, path: &str, suite: Suite) -> Client {
         Dialer::suite(suite).connect(self.address_by(path))
+    }
+
+    /// Connects as clients do, and sends this.
+    #[must_use]
+    pub fn ask(&self, request: &[u8]) -> Client {
+        let mut client = Dialer::default().connect(self.address());
+        client.send(request).unwrap();
+        client
+    }
+
+    /// Puts one text in the place of another in its configuration, and has it take that.
+    pub fn reload_with(&self, old: &str, new: &str) {
+        self.folder.change_config(old, new);
+        let _ = self.ctl(&["reload"]).succeed();
     }
 
     /// Curl, which trusts the server's certificate and finds it under `localhost`.

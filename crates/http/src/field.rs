@@ -23,6 +23,23 @@ pub(crate) fn trim(mut value: &[u8]) -> &[u8] {
     value
 }
 
+/// Where a byte stands first. Looks at eight bytes at a time.
+pub(crate) fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
+    let (eights, rest) = bytes.as_chunks::<8>();
+    for (number, eight) in eights.iter().enumerate() {
+        let differing = u64::from_le_bytes(*eight) ^ (LOWEST_BITS * u64::from(wanted));
+        // The lowest bit that is set belongs to the first byte that does not differ.
+        let same = differing.wrapping_sub(LOWEST_BITS) & !differing & (LOWEST_BITS << 7);
+        if same != 0 {
+            return Some(number * 8 + same.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|byte| *byte == wanted).map(|at| eights.len() * 8 + at)
+}
+
+/// In a number, the lowest bit of each of its bytes.
+const LOWEST_BITS: u64 = u64::MAX / 0xff;
+
 /// The members of a comma-separated list, trimmed; empty ones are skipped (RFC 9110 §5.6.1.2).
 ///
 /// Quoted strings are not looked into: use it only for lists whose members are tokens.
@@ -75,7 +92,7 @@ pub fn is_of_proxies(name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     let begins = name.get(..FORWARDED_PREFIX.len());
     !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
-        || OF_PROXIES.into_iter().any(is)
+        || (name_bit(name) & OF_PROXIES_BITS != 0 && OF_PROXIES.into_iter().any(is))
         || begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FORWARDED_PREFIX))
 }
 
@@ -90,6 +107,8 @@ pub fn are_one_to_gateways(name: &[u8], other: &[u8]) -> bool {
 /// Besides those that begin with [`FORWARDED_PREFIX`].
 const OF_PROXIES: [&str; 6] =
     ["client-cert", "client-cert-chain", "early-data", "forwarded", "proxy", "x-real-ip"];
+
+const OF_PROXIES_BITS: u64 = name_bits(&OF_PROXIES);
 
 const FORWARDED_PREFIX: &[u8] = b"x-forwarded-";
 
@@ -141,3 +160,6 @@ const fn is_of_tokens(byte: u8) -> bool {
                 | b'~'
         )
 }
+
+#[cfg(test)]
+mod tests;

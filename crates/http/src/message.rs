@@ -7,7 +7,7 @@ use crate::field;
 use crate::fields::{Extent, Fields};
 use crate::host::Authority;
 use crate::method::{HttpVersion, Method};
-use crate::target::{Target, TargetParts};
+use crate::target::{Form, Target, TargetParts};
 
 /// The most field lines a head can have, whatever [`HeadLimits`] allow.
 pub const HEADERS_MAX: usize = 128;
@@ -130,6 +130,26 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
             Some(query) => Target { query: Some(&**query).filter(|it| !it.is_empty()), ..target },
             None => target,
         })
+    }
+
+    /// The path of the target alone, which takes less than all of it.
+    ///
+    /// # Errors
+    /// As [`target`](Self::target).
+    pub fn path(&self) -> Result<&str, RequestError> {
+        self.target.as_ref().map(|parts| parts.path(self.bytes.as_ref())).map_err(|error| *error)
+    }
+
+    /// True if the target is the server as a whole.
+    #[must_use]
+    pub fn is_for_server(&self) -> bool {
+        self.target.as_ref().is_ok_and(|parts| parts.form() == Form::Asterisk)
+    }
+
+    /// True if the path of the target has an encoded slash.
+    #[must_use]
+    pub fn has_encoded_slash(&self) -> bool {
+        self.target.as_ref().is_ok_and(TargetParts::has_encoded_slash)
     }
 
     /// Makes it the request for the page that is sent in place of an error: a GET, unless it is a HEAD, for all of that page. Returns

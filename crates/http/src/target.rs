@@ -107,16 +107,34 @@ impl TargetParts {
         })
     }
 
+    /// The form it was sent in.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The path alone: most who ask for a target want no more, and whether a text is one is found out anew each time.
+    #[inline]
+    pub(crate) fn path<'t>(&'t self, head: &'t [u8]) -> &'t str {
+        match &self.path {
+            TargetPath::AsSent(extent) => extent.text(head),
+            TargetPath::Decoded { path, .. } => path,
+        }
+    }
+
+    pub(crate) fn has_encoded_slash(&self) -> bool {
+        matches!(&self.path, TargetPath::Decoded { slashes, .. } if slashes.has_encoded)
+    }
+
     /// The target, with the head it stands in.
     #[inline]
     pub(crate) fn of<'t>(&'t self, head: &'t [u8]) -> Target<'t> {
-        let (path, slashes) = match &self.path {
-            TargetPath::AsSent(extent) => (extent.text(head), Slashes::default()),
-            TargetPath::Decoded { path, slashes } => (&**path, *slashes),
+        let slashes = match &self.path {
+            TargetPath::AsSent(_) => Slashes::default(),
+            TargetPath::Decoded { slashes, .. } => *slashes,
         };
         Target {
             form: self.form,
-            path,
+            path: self.path(head),
             has_encoded_slash: slashes.has_encoded,
             has_lookalike_slash: slashes.has_lookalike,
             query: self.query.map(|extent| extent.text(head)),

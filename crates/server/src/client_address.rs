@@ -118,4 +118,4 @@ impl fmt::Display for ClientHost {
 }
 
 /// As nginx writes it.
-pub(crate) const UNIX: &str = "unix:";
+const UNIX: &str = "unix:";

@@ -108,8 +108,8 @@ impl Guard {
             let now = guards.clock.monotonic();
             rate.count(request.client.host(), now, &mut held.client_place).map_err(refusal)?;
         }
-        if let Ok(target) = request.head.target() {
-            self.refuse_file(path.unwrap_or(target.path))?;
+        if let Ok(asked_path) = request.head.path() {
+            self.refuse_file(path.unwrap_or(asked_path))?;
         }
         let preflight =
             self.cors.as_ref().and_then(|cors| cors.preflight(&request.head, configured));

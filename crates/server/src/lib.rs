@@ -15,6 +15,7 @@ pub mod error_page;
 pub mod files;
 mod fixed;
 pub mod guard;
+mod head_buffers;
 pub mod http2;
 pub mod metrics;
 mod offloads;

@@ -1,7 +1,7 @@
 //! A request as its handler sees it: a head that was parsed once, and a body that is read when
 //! somebody wants it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub struct Request<'c> {
     /// What follows the head.
     pub body: RequestBody<'c>,
     /// The client that asks.
-    pub client: Client,
+    pub client: &'c Client,
     /// The user that it is, if its route has asked for a name and a password.
     pub user: Option<Arc<str>>,
     /// The program that was found for it, where its route has files and an application.
@@ -78,14 +78,14 @@ impl<'c> Request<'c> {
     #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
         let source = Source::Nothing { server_name };
-        Self::from_source(head, BodyFraming::None, source, Client::default())
+        Self::from_source(head, BodyFraming::None, source, &NOBODY)
     }
 
     /// A request whose body is announced and nowhere.
     #[cfg(test)]
     pub(crate) fn announced(head: Box<Head>, framing: BodyFraming) -> Self {
         let source = Source::Nothing { server_name: None };
-        Self::from_source(head, framing, source, Client::default())
+        Self::from_source(head, framing, source, &NOBODY)
     }
 
     /// A request whose body, if any, comes from `source`.
@@ -94,7 +94,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: ConnectionSource<'c>,
-        client: Client,
+        client: &'c Client,
     ) -> Self {
         Self::from_source(head, framing, Source::Connection(source), client)
     }
@@ -105,7 +105,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: StreamSource<'c>,
-        client: Client,
+        client: &'c Client,
     ) -> Self {
         Self::from_source(head, framing, Source::Stream(source), client)
     }
@@ -114,7 +114,7 @@ impl<'c> Request<'c> {
         head: Box<Head>,
         framing: BodyFraming,
         source: Source<'c>,
-        client: Client,
+        client: &'c Client,
     ) -> Self {
         // A body of no bytes needs no `100 Continue`.
         let is_awaited = !framing.is_empty() && head.expects_continue();
@@ -345,6 +345,9 @@ fn patience(timeout: Duration, waited: Duration, bytes: u64) -> Option<Duration>
     let left = timeout.saturating_add(earned).saturating_sub(waited);
     (!left.is_zero()).then(|| left.min(timeout))
 }
+
+/// The client of a request that came over no connection.
+static NOBODY: LazyLock<Client> = LazyLock::new(Client::default);
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 

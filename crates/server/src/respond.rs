@@ -52,7 +52,7 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     let head = &request.head;
     let presented = request.presented();
     let site = router.site(head.host_bytes(), presented);
-    let (Ok(_), Some(site)) = (head.target(), site) else {
+    let (true, Some(site)) = (head.has_target(), site) else {
         let id = &request.client.request_id;
         // A client that came by HTTPS to a proxy in front would come back for ever.
         let is_plain = request.client.scheme == Scheme::Http;
@@ -67,12 +67,12 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
     if let Some(wanted) = site.go_on(&mut start, request) {
         Box::pin(site.go_on_knowing(files, &mut start, wanted, request)).await;
     }
-    let Ok(target) = request.head.target() else { return lost(request) };
     let head = &request.head;
-    let path = start.path.as_deref().unwrap_or(target.path);
+    let Ok(asked_path) = head.path() else { return lost(request) };
+    let path = start.path.as_deref().unwrap_or(asked_path);
     let route = start.route;
     let ready = match route {
-        _ if start.outcome.is_some() || is_slash_refused(target, route) => None,
+        _ if start.outcome.is_some() || is_slash_refused(head, route) => None,
         Some(Route { handler: Handler::Files(route), rules: None, .. })
             if !head.is_extended_connect() =>
         {
@@ -100,21 +100,19 @@ pub async fn respond(responder: &Responder, router: &Router, request: &mut Reque
         }
         _ => None,
     };
-    let Outcome { mut answer, route, said_by, control } = match ready {
-        Some(response) => Outcome { answer: response.into(), route, said_by: route, control: None },
-        None => Box::pin(respond_slowly(responder, site, start, request)).await,
-    };
+    if let Some(mut response) = ready {
+        add_said(site, (route, route), None, request, &mut response);
+        return Answer::Response(response);
+    }
+    let slowly = Box::pin(respond_slowly(responder, site, start, request));
+    let Outcome { mut answer, route, said_by, control } = slowly.await;
     refuse_success(&mut answer, request);
     if let Some(response) = answer.response_mut() {
-        add_by_words(site, said_by, request, response);
-        of_route(site, said_by, control, response);
+        add_said(site, (route, said_by), control, request, response);
     }
     match &mut answer {
-        Answer::Response(response) => of_site(site, route, response),
-        Answer::Tunnel(response, upgraded) => {
-            of_site(site, route, response);
-            upgraded.log = response.log.clone();
-        }
+        Answer::Response(_) => {}
+        Answer::Tunnel(response, upgraded) => upgraded.log = response.log.clone(),
         Answer::Nothing(nothing) => nothing.log = site.log(route).clone(),
     }
     answer
@@ -137,6 +135,19 @@ fn lost(request: &Request<'_>) -> Answer {
     let bug = bug!("a target stays one");
     tracing::error!(%bug, "a request got no answer");
     error_page::plain(&500.into(), &request.client.request_id).into()
+}
+
+/// Adds what a site and the routes of a request, that which it came to and that which answers, say of each of their responses.
+fn add_said(
+    site: &Site,
+    (route, said_by): (Option<&Route>, Option<&Route>),
+    control: Option<CacheControl>,
+    request: &Request<'_>,
+    response: &mut Response,
+) {
+    add_by_words(site, said_by, request, response);
+    of_route(site, said_by, control, response);
+    of_site(site, route, response);
 }
 
 /// Adds what a route says of each of its responses. A rate that the response has stays.

@@ -329,16 +329,8 @@ impl Router {
         let name = head.host_bytes().or(server_name.map(str::as_bytes));
         let site = self.number_of(name).and_then(|number| self.sites.get(number));
         let Some(site) = site else { return Destination::Common };
-        let target = head.target().ok();
-        let asked = Asked {
-            head,
-            client: None,
-            certificate: None,
-            files: None,
-            path: None,
-            server_name: None,
-        };
-        site.log(target.and_then(|target| site.route(target.path, asked))).clone()
+        let asked = Asked::by_head(head);
+        site.log(head.path().ok().and_then(|path| site.route(path, asked))).clone()
     }
 
     /// The site for a request, by the name it asks for and what its client presented.

@@ -72,8 +72,19 @@ impl<'r> Asked<'r> {
         let certificate = request.certificate();
         let files = Some(&request.files);
         let server_name = request.presented().server_name;
-        let (head, client) = (&*request.head, Some(&request.client));
-        Self { head, client, certificate, files, path: None, server_name }
+        Self {
+            client: Some(request.client),
+            certificate,
+            files,
+            server_name,
+            ..Self::by_head(&request.head)
+        }
+    }
+
+    /// A request of which only the head is known.
+    #[must_use]
+    pub fn by_head(head: &'r Head) -> Self {
+        Self { head, client: None, certificate: None, files: None, path: None, server_name: None }
     }
 
     /// The host that is asked for, without its port, as servers are told it: in lower case, without a last dot, and that of TLS where

@@ -21,6 +21,7 @@ use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
 use crate::deadlines::{DUE_TIME, Deadlines};
 use crate::files::handler::Files;
 use crate::guard::Guards;
+use crate::head_buffers::HeadBuffers;
 use crate::metrics::WorkerMetrics;
 use crate::offloads::Offloads;
 use crate::open_tunnels::OpenTunnels;
@@ -53,7 +54,7 @@ pub(crate) struct WorkerState {
     room: Notify,
     /// Told when the last connection has ended, and none waits.
     emptied: Notify,
-    heads: RefCell<Vec<Vec<u8>>>,
+    pub(crate) heads: Rc<HeadBuffers>,
 }
 
 /// The worker of a connection, which counts it for as long as this is kept.
@@ -135,7 +136,7 @@ impl WorkerState {
             waiting: Cell::new(0),
             room: Notify::new(),
             emptied: Notify::new(),
-            heads: RefCell::default(),
+            heads: Rc::default(),
         }
     }
 
@@ -263,20 +264,6 @@ impl WorkerState {
     pub(crate) fn date_line(&self) -> [u8; DATE_LINE_BYTES] {
         self.date_line.at(self.clock.wall())
     }
-
-    /// An empty buffer for a response's head.
-    pub(crate) fn head_buffer(&self) -> Vec<u8> {
-        self.heads.borrow_mut().pop().unwrap_or_default()
-    }
-
-    /// Gives a head's buffer back for the next response.
-    pub(crate) fn recycle(&self, mut head: Vec<u8>) {
-        let mut heads = self.heads.borrow_mut();
-        if heads.len() < HEADS_KEPT_MAX && head.capacity() <= HEAD_BYTES_KEPT_MAX {
-            head.clear();
-            heads.push(head);
-        }
-    }
 }
 
 /// A number that no other connection of this process has.
@@ -294,7 +281,3 @@ const ANSWER_TURNS: u32 = 8;
 
 /// Handshake steps before established connections have their turn again.
 const HANDSHAKES_PER_TURN: usize = 8;
-
-/// Buffers for heads that a worker keeps, and how large one may have grown.
-const HEADS_KEPT_MAX: usize = 64;
-const HEAD_BYTES_KEPT_MAX: usize = 16 * 1_024;

@@ -35,9 +35,7 @@ fn one_program(route: &str, fastcgi: &str, settings: &str) -> (Kettle, Backend) 
 
 /// Asks for the program, for which the client waits.
 fn asked_for(kettle: &Kettle, target: &str) -> Client {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", target, "")).unwrap();
-    client
+    kettle.ask(&request("GET", target, ""))
 }
 
 #[test]

@@ -26,9 +26,10 @@ mod websocket;
 
 use std::net::SocketAddr;
 
-use kettle_tests::backend::{answer, backend, read_head};
+use kettle_tests::backend::{Backend, answer, backend, read_head};
 use kettle_tests::client::Client;
 use kettle_tests::http::{Connection, Response};
+use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
 /// A server whose route `/app` asks these servers, with more settings of the route and of the backend. Bodies are passed on as they
@@ -43,6 +44,13 @@ fn before_with(buffering: &str, route: &str, settings: &str, servers: &[SocketAd
         "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"{buffering}\"\n{route}\n"
     );
     Setup::default().more(&route).more(&backend("app", settings, servers))
+}
+
+/// One such server, which does what its test says, and kettle before it.
+fn started(route: &str, settings: &str) -> (Backend, Kettle) {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before(route, settings, &[backend.address()]));
+    (backend, kettle)
 }
 
 /// Reads a response whose body comes in chunks, up to its end.

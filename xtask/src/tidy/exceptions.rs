@@ -44,52 +44,32 @@ pub fn apply(list: &[Exception], violations: Vec<Violation>) -> Vec<Violation> {
 
 /// The exceptions of this repository.
 pub const LIST: &[Exception] = &[
-    Exception {
-        rule: "type_name",
-        path: "crates/preamble/src/starttls/smtp.rs",
-        reason: "`Server` and `Client` of two protocols, known by their modules: `smtp::Server`",
-    },
-    Exception {
-        rule: "purity",
-        path: "crates/config/src/check_files.rs",
-        reason: "asks whether the files a configuration names exist; the parser does not use it",
-    },
-    Exception {
-        rule: "long_line",
-        path: "docs/results/answer.md",
-        reason: "`kettle bench report --card` writes it",
-    },
-    Exception {
-        rule: "unfinished",
-        path: "STYLE.md",
-        reason: "states the rule, and so names the word",
-    },
-    Exception {
-        rule: "unfinished",
-        path: "xtask/src/tidy/text.rs",
-        reason: "holds the words to look for",
-    },
-    Exception {
-        rule: "unfinished",
-        path: "xtask/src/tidy/text/tests.rs",
-        reason: "shows the rule what to catch",
-    },
-    Exception {
-        rule: "machine_path",
-        path: "xtask/src/tidy/text.rs",
-        reason: "holds the paths to look for",
-    },
-    Exception {
-        rule: "machine_path",
-        path: "xtask/src/tidy/text/tests.rs",
-        reason: "shows the rule what to catch",
-    },
-    Exception {
-        rule: "machine_path",
-        path: "xtask/src/vm/initramfs.rs",
-        reason: "an init script for the guest, whose own folders these are",
-    },
+    exception(
+        "type_name",
+        "crates/preamble/src/starttls/smtp.rs",
+        "`Server` and `Client` of two protocols, known by their modules: `smtp::Server`",
+    ),
+    exception(
+        "purity",
+        "crates/config/src/check_files.rs",
+        "asks whether the files a configuration names exist; the parser does not use it",
+    ),
+    exception("long_line", "docs/results/answer.md", "`kettle bench report --card` writes it"),
+    exception("unfinished", "STYLE.md", "states the rule, and so names the word"),
+    exception("unfinished", "xtask/src/tidy/text.rs", "holds the words to look for"),
+    exception("unfinished", "xtask/src/tidy/text/tests.rs", "shows the rule what to catch"),
+    exception("machine_path", "xtask/src/tidy/text.rs", "holds the paths to look for"),
+    exception("machine_path", "xtask/src/tidy/text/tests.rs", "shows the rule what to catch"),
+    exception(
+        "machine_path",
+        "xtask/src/vm/initramfs.rs",
+        "an init script for the guest, whose own folders these are",
+    ),
 ];
+
+const fn exception(rule: &'static str, path: &'static str, reason: &'static str) -> Exception {
+    Exception { rule, path, reason }
+}
 
 #[cfg(test)]
 mod tests;

@@ -67,6 +67,7 @@ const SERVER_ORDER: &[&[&str]] = &[
         "clock",
         "deadlines",
         "encoder",
+        "head_buffers",
         "open_file",
         "pipes",
         "rate_limit",

@@ -136,31 +136,47 @@ fn refuse_open(trail: &str, reader: &mut Reader<'_>) {
 /// Between a guarded route with `when` and the one that answers where that does not hold stands no other that asks for less.
 fn check_twins(index: usize, site: &Site, reader: &mut Reader<'_>) {
     let routes = &site.routes;
-    let twin_of = |own: &Route, number: usize| {
-        let behind = routes.iter().enumerate().skip(number + 1);
-        behind.into_iter().find(|(_, it)| it.when.is_empty() && it.key() == own.key())
-    };
+    // There may be ten thousand: their numbers by what they are asked for.
+    let mut plain: HashMap<PlaceKey<'_>, Vec<usize>> = HashMap::new();
+    let mut expressions: HashMap<Option<Place<'_>>, Vec<usize>> = HashMap::new();
+    for (number, route) in routes.iter().enumerate() {
+        if route.when.is_empty() {
+            plain.entry(route.key()).or_default().push(number);
+        }
+        if route.regex.is_some() {
+            expressions.entry(route.place()).or_default().push(number);
+        }
+    }
     let guarded = |it: &(usize, &Route)| it.1.is_guarded() && !it.1.when.is_empty();
     for (number, own) in routes.iter().enumerate().filter(guarded) {
-        let Some((twin, behind)) = twin_of(own, number) else { continue };
-        let asks_less = |it: &Route| !it.refuses_all() && !it.has_guard_of(own);
+        let Some(twin) = behind(plain.get(&own.key()), number).next() else { continue };
+        let asks_less = |it: &usize| {
+            routes.get(*it).is_some_and(|it| {
+                it.key() != own.key() && !it.refuses_all() && !it.has_guard_of(own)
+            })
+        };
+        let is_first = |it: usize| routes.get(it).is_some_and(|it| it.first);
         let taker = match own.regex {
             // Where the first of both is asked, no expression is; where the second is, all are.
-            None if own.first && !behind.first => routes
-                .iter()
-                .position(|it| it.regex.is_some() && it.place().is_none() && asks_less(it)),
+            None if own.first && !is_first(twin) => {
+                expressions.get(&None).into_iter().flatten().copied().find(asks_less)
+            }
             None => None,
-            Some(_) => (number..twin).find(|between| {
-                routes.get(*between).is_some_and(|it| {
-                    let is_asked = it.regex.is_some() && it.place() == own.place();
-                    is_asked && it.key() != own.key() && asks_less(it)
-                })
-            }),
+            Some(_) => behind(expressions.get(&own.place()), number)
+                .take_while(|between| *between < twin)
+                .find(asks_less),
         };
         if let Some(taker) = taker {
             refuse_taken(index, (number, taker), own.first, reader);
         }
     }
+}
+
+/// Those of the numbers, which only grow, that are behind one.
+fn behind(numbers: Option<&Vec<usize>>, number: usize) -> impl Iterator<Item = usize> {
+    let numbers = numbers.map_or(&[][..], Vec::as_slice);
+    let at = numbers.partition_point(|it| *it <= number);
+    numbers.iter().skip(at).copied()
 }
 
 fn refuse_taken(

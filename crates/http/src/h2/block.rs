@@ -59,7 +59,8 @@ impl Connection {
         if !is_new && self.stream(block.stream).is_some_and(|stream| stream.is_receiving()) {
             return self.trailers(block, bytes);
         }
-        let mut fields = RequestFields::new(self.settings.head_bytes_max);
+        let memory = std::mem::take(&mut self.pseudo_values);
+        let mut fields = RequestFields::new(self.settings.head_bytes_max, memory);
         self.unpack(bytes, |name, value| fields.take(name, value))?;
         if fields.is_flood() {
             return Err(Fault::Flood("calm"));
@@ -91,7 +92,7 @@ impl Connection {
             return Err(Fault::Stream(ErrorCode::REFUSED_STREAM));
         }
         self.flood.count_request();
-        let (text, mut outcome) = fields.finish();
+        let (text, mut outcome) = fields.finish(&mut self.pseudo_values);
         let window_bytes = self.settings.stream_window_bytes;
         let mut stream = Stream::new(number, window_bytes, self.initial_send_bytes);
         stream.missing_bytes = text.length;

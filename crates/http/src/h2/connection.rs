@@ -43,6 +43,8 @@ pub struct Connection {
     /// Fields whose end has not come.
     pub(super) block: Option<Box<Block>>,
     pub(super) decoder: Decoder,
+    /// Memory for the pseudo-fields of the next request.
+    pub(super) pseudo_values: Vec<u8>,
     pub(super) has_settings: bool,
     /// What the client said first of the priorities of RFC 7540; it must not say anything else later.
     pub(super) is_without_tree: bool,
@@ -143,6 +145,7 @@ impl Connection {
             data: DataFrame::default(),
             block: None,
             decoder: Decoder::new(TABLE_BYTES_MAX),
+            pseudo_values: Vec::new(),
             has_settings: false,
             is_without_tree: false,
             flood: Flood::default(),

@@ -60,9 +60,10 @@ struct PseudoFields {
 }
 
 impl RequestFields {
-    pub(super) fn new(bytes_max: usize) -> Self {
+    /// None yet. The memory for the values of pseudo-fields is what [`finish`](Self::finish) gave back.
+    pub(super) fn new(bytes_max: usize, values: Vec<u8>) -> Self {
         Self {
-            pseudo: PseudoFields::default(),
+            pseudo: PseudoFields { values, ..PseudoFields::default() },
             text: RequestText::default(),
             has_begun: false,
             has_host: false,
@@ -95,8 +96,8 @@ impl RequestFields {
         self.unpacked_bytes > self.bytes_max.saturating_mul(UNPACKED_FACTOR_MAX)
     }
 
-    /// The request, and whether it is one.
-    pub(super) fn finish(mut self) -> (RequestText, Result<(), FieldsError>) {
+    /// The request, and whether it is one. Gives back memory for the next.
+    pub(super) fn finish(mut self, memory: &mut Vec<u8>) -> (RequestText, Result<(), FieldsError>) {
         if self.error.is_none() {
             self.error = self.begin().err();
         }
@@ -104,6 +105,11 @@ impl RequestFields {
             write_line(&mut self.text.lines, b"cookie", &self.cookies);
         }
         self.text.is_head = self.pseudo.value(&self.pseudo.method) == Some(b"HEAD");
+        let values = &mut self.pseudo.values;
+        if values.capacity() <= 2 * PSEUDO_BYTES_USUAL {
+            values.clear();
+            std::mem::swap(values, memory);
+        }
         (self.text, self.error.map_or(Ok(()), Err))
     }
 

@@ -9,6 +9,7 @@ use super::frame::{
 };
 use super::hpack;
 use super::stream::Stream;
+use crate::field::{position, trim};
 
 /// How much of a body may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,11 +161,18 @@ impl Connection {
 
 /// The field lines of a head, which may have a status line.
 fn field_lines(lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"HTTP/1"));
-    lines.filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        let (name, value) = line.split_at(colon);
-        Some((name, crate::field::trim(value.get(1..)?.trim_ascii_end())))
+    let mut left = lines;
+    std::iter::from_fn(move || {
+        while !left.is_empty() {
+            let end = position(left, b'\n').map_or(left.len(), |end| end + 1);
+            let (line, rest) = left.split_at_checked(end)?;
+            left = rest;
+            if let Some(colon) = position(line, b':').filter(|_| !line.starts_with(b"HTTP/1")) {
+                let (name, value) = line.split_at_checked(colon)?;
+                return Some((name, trim(value.get(1..)?.trim_ascii_end())));
+            }
+        }
+        None
     })
 }
 

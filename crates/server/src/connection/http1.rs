@@ -101,7 +101,7 @@ impl Connection {
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
-        let mut request = Request::new(head, framing, source, start.client.clone());
+        let mut request = Request::new(head, framing, source, &start.client);
         let responder = &self.worker.responder;
         let (mut response, upgraded) =
             match respond(responder, answering.router(), &mut request).await {
@@ -325,7 +325,7 @@ impl Connection {
             closes,
             begins_tunnel: response.status == 101,
         };
-        let mut head = self.worker.head_buffer();
+        let mut head = self.worker.heads.take();
         write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
@@ -345,7 +345,7 @@ impl Connection {
         let bytes_sent = begun_bytes + delivered.body_bytes;
         let session = stream.session();
         self.log(session, request, response.logged(), bytes_sent, &delivered, start);
-        self.worker.recycle(head);
+        self.worker.heads.give(head);
         outcome.map_err(|error| {
             self.log_delivery_failure(&error, response);
             if ends_with_connection && stream.is_plain() {

@@ -112,7 +112,12 @@ impl Connection {
         if self.accepted.elapsed() >= FAR {
             frames.note_far();
         }
-        let io = Rc::new(Http2Io::new(stream, frames, Rc::clone(&self.worker.offloads)));
+        let io = Rc::new(Http2Io::new(
+            stream,
+            frames,
+            Rc::clone(&self.worker.offloads),
+            Rc::clone(&self.worker.heads),
+        ));
         let shared = Rc::new(Shared {
             connection: RefCell::new(self),
             session,

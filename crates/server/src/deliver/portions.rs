@@ -26,32 +26,26 @@ pub(super) async fn allowed<'u, S: ClientSide<'u>>(
 /// # Errors
 /// How long it may send none.
 pub(super) fn allowance<'u, S: ClientSide<'u>>(side: &mut S) -> Result<u64, Duration> {
+    if side.throttle().is_none() {
+        return Ok(u64::MAX);
+    }
     let now = side.now();
     side.throttle().as_ref().map_or(Ok(u64::MAX), |throttle| throttle.allowance(now))
 }
 
 /// Notes that so many bytes went.
 pub(super) fn took<'u, S: ClientSide<'u>>(side: &mut S, bytes: u64) {
+    if side.throttle().is_none() {
+        return;
+    }
     let now = side.now();
     if let Some(throttle) = side.throttle() {
         throttle.took(bytes, now);
     }
 }
 
-/// Sends a piece, in portions where the response has a rate.
+/// Sends a piece, in portions where the response has a rate. Those who send one piece of most responses ask that first.
 pub(super) async fn send_piece<'u, S: ClientSide<'u>>(
-    side: &mut S,
-    piece: Piece<'_>,
-    is_end: bool,
-) -> Result<(), DeliveryError> {
-    match side.throttle() {
-        None => side.send_piece(piece, is_end).await,
-        // Boxed: most have none.
-        Some(_) => Box::pin(in_portions(side, piece, is_end)).await,
-    }
-}
-
-async fn in_portions<'u, S: ClientSide<'u>>(
     side: &mut S,
     mut piece: Piece<'_>,
     is_end: bool,
@@ -68,19 +62,8 @@ async fn in_portions<'u, S: ClientSide<'u>>(
     }
 }
 
-/// Passes on what a server sent, in portions where the response has a rate.
+/// Passes on a piece that was made as it goes, in portions where the response has a rate.
 pub(super) async fn pass<'u, S: ClientSide<'u>>(
-    side: &mut S,
-    piece: Bytes,
-    trailers: Option<Vec<u8>>,
-) -> Result<(), DeliveryError> {
-    match side.throttle() {
-        None => side.pass(piece, trailers).await,
-        Some(_) => Box::pin(pass_in_portions(side, piece, trailers)).await,
-    }
-}
-
-async fn pass_in_portions<'u, S: ClientSide<'u>>(
     side: &mut S,
     mut piece: Bytes,
     mut trailers: Option<Vec<u8>>,

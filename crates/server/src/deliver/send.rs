@@ -40,27 +40,38 @@ pub(super) async fn send_whole<'u, S: ClientSide<'u>>(
     let bytes = body.length().ok_or_else(|| bug!("what is there has a length"))?;
     let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
     side.begin_whole(bytes, is_file).await?;
-    match body {
+    let piece = match body {
         Body::Growing(_) | Body::Upstream(_) | Body::Encoded(_) => {
             return Err(bug!("what comes is not there as a whole").into());
         }
-        Body::Empty => side.send_piece(Piece::Memory(&[]), true).await?,
-        Body::Memory(bytes) => portions::send_piece(side, Piece::Memory(bytes), true).await?,
-        Body::File { file, span } => {
-            portions::send_piece(side, Piece::File(file, *span), true).await?;
-        }
-        // Each by the same path; the head goes with the first.
+        Body::Empty => Piece::Memory(&[]),
+        Body::Memory(bytes) => Piece::Memory(bytes),
+        Body::File { file, span } => Piece::File(file, *span),
         Body::Parts(parts) => {
-            for part in parts {
-                let piece = match part {
-                    Part::Memory(bytes) => Piece::Memory(bytes),
-                    Part::File { file, span } => Piece::File(file, *span),
-                };
-                portions::send_piece(side, piece, false).await?;
-            }
+            Box::pin(send_parts(side, parts)).await?;
+            return side.end_whole(bytes);
         }
+    };
+    match side.throttle() {
+        Some(_) if bytes > 0 => Box::pin(portions::send_piece(side, piece, true)).await?,
+        _ => side.send_piece(piece, true).await?,
     }
     side.end_whole(bytes)
+}
+
+/// Sends parts, each by the same path; the head goes with the first.
+async fn send_parts<'u, S: ClientSide<'u>>(
+    side: &mut S,
+    parts: &[Part],
+) -> Result<(), DeliveryError> {
+    for part in parts {
+        let piece = match part {
+            Part::Memory(bytes) => Piece::Memory(bytes),
+            Part::File { file, span } => Piece::File(file, *span),
+        };
+        portions::send_piece(side, piece, false).await?;
+    }
+    Ok(())
 }
 
 /// Sends what is in a file that grows as from any file, then whatever comes.
@@ -123,7 +134,11 @@ async fn send_upstream<'u, S: ClientSide<'u>>(
         let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
         keep_pace(side, body);
         let trailers = is_end.then(|| body.take_trailers());
-        portions::pass(side, piece.unwrap_or_default(), trailers).await?;
+        let piece = piece.unwrap_or_default();
+        match side.throttle() {
+            Some(_) => Box::pin(portions::pass(side, piece, trailers)).await?,
+            None => side.pass(piece, trailers).await?,
+        }
         if is_direct {
             side.send_direct(body).await?;
         }

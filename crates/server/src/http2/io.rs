@@ -16,8 +16,10 @@ use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Filled, Stream, StreamError};
 use tokio::sync::Semaphore;
 
+use super::StreamClosed;
 use super::send_queue::SendQueue;
 use super::written::{StreamProgress, Written};
+use crate::head_buffers::HeadBuffers;
 use crate::offloads::Offloads;
 use crate::tx_path::Reason;
 use sealed_by::SealedBy;
@@ -33,6 +35,8 @@ pub(crate) struct Http2Io {
     /// Who waits until a thread may read for it.
     pub(super) readers: Rc<SendQueue>,
     offloads: Rc<Offloads>,
+    /// Memory for what is staged.
+    heads: Rc<HeadBuffers>,
     /// Whoever receives, and sends what is due.
     driver: RefCell<Option<Waker>>,
     /// Whether it is at work: it sends what is due at the end of that.
@@ -64,13 +68,14 @@ pub(crate) struct Http2Io {
     failure: Cell<Option<StreamError>>,
 }
 
-/// Nobody listens any more: the client took its request back, or the connection is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamClosed;
-
 impl Http2Io {
     /// One for these frames.
-    pub(crate) fn new(tls: Box<Stream>, frames: h2::Connection, offloads: Rc<Offloads>) -> Self {
+    pub(crate) fn new(
+        tls: Box<Stream>,
+        frames: h2::Connection,
+        offloads: Rc<Offloads>,
+        heads: Rc<HeadBuffers>,
+    ) -> Self {
         let sealed_by = if tls.takes_plaintext() { SealedBy::Kernel } else { SealedBy::User };
         Self {
             is_plain: tls.is_plain(),
@@ -80,6 +85,7 @@ impl Http2Io {
             queue: Rc::default(),
             readers: Rc::default(),
             offloads,
+            heads,
             driver: RefCell::default(),
             is_driven: Cell::default(),
             ticks: Cell::default(),
@@ -269,6 +275,7 @@ impl Http2Io {
             .checked_sub(queued_bytes)
             .ok_or_else(|| bug!("sealing takes nothing out of the queue"))?;
         self.written.borrow_mut().sealed(plaintext_bytes, ciphertext_bytes);
+        self.heads.give(staged);
         Ok(())
     }
 
@@ -297,7 +304,7 @@ impl Http2Io {
             staged.extend_from_slice(left);
         }
         if staged.is_empty() {
-            *staged = Vec::new();
+            self.heads.give(std::mem::take(staged));
         }
         written.map_ok(drop)
     }
@@ -329,7 +336,16 @@ impl Http2Io {
         })
     }
 
+    /// Has what is written next staged in memory that the worker has at hand.
+    pub(super) fn lend_room(&self) {
+        let mut frames = self.frames.borrow_mut();
+        if frames.output().capacity() == 0 {
+            *frames.output() = self.heads.take();
+        }
+    }
+
     fn stage(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
+        self.lend_room();
         let mut frames = self.frames.borrow_mut();
         frames.output().extend_from_slice(head);
         frames.output().extend_from_slice(payload);
@@ -456,18 +472,6 @@ impl Http2Io {
     /// The connection, once nobody serves its streams.
     pub(crate) fn into_stream(self) -> Box<Stream> {
         self.tls.into_inner()
-    }
-}
-
-impl From<h2::ErrorCode> for StreamClosed {
-    fn from(_: h2::ErrorCode) -> Self {
-        Self
-    }
-}
-
-impl From<StreamClosed> for io::Error {
-    fn from(_: StreamClosed) -> Self {
-        io::ErrorKind::ConnectionReset.into()
     }
 }
 

@@ -5,10 +5,10 @@ use std::task::{Context, Poll, ready};
 
 use kettle_http::h2::{self, ErrorCode, Incoming, Priority, Room};
 
-use super::io::{Http2Io, StreamClosed};
+use super::io::Http2Io;
 use super::send_queue::{QueuePlace, SendQueue};
 use super::written::StreamProgress;
-use super::{FRAME_BYTES_MAX, PIECE_BYTES};
+use super::{FRAME_BYTES_MAX, PIECE_BYTES, StreamClosed};
 use crate::tx_path::TxPath;
 
 /// A stream, as long as somebody serves it. Dropped before its end it is reset.
@@ -116,6 +116,7 @@ impl Http2Stream {
         if matches!(status, 102..=199) && !self.io.has_room(lines.len()) {
             return Ok(());
         }
+        self.io.lend_room();
         self.io.frames.borrow_mut().send_head(self.number, status, lines, is_end)?;
         self.io.note_head((self.number, &self.progress), is_end);
         Ok(())

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use kettle_http::h2::{ErrorCode, Incoming, Priority};
 use kettle_tls::Session;
 
-use super::io::StreamClosed;
+use super::StreamClosed;
 use super::send_queue::QueuePlace;
 use super::stream::Http2Stream;
 use crate::tx_path::TxPath;

@@ -188,7 +188,7 @@ async fn ask(
         let mut response = answered?;
         // Only beside that response: what takes the place of a broken one comes from elsewhere.
         if let Sent::Concurrent(unsent, has_ended) = sent {
-            let trailers = route.request_trailers(&request.head, &request.client);
+            let trailers = route.request_trailers(&request.head, request.client);
             let bytes_max = route.request_body_bytes_max;
             let rest = Rest { unsent, has_ended, stored: stored.take(), coding };
             request.body.upload_concurrently(rest, bytes_max, trailers, may_keep);
@@ -237,7 +237,7 @@ async fn converse(
         let uploaded = if let Some(stored) = stored {
             request.body.while_there(pin!(upload_stored(in_flight, stored))).await?
         } else {
-            let trailers = route.request_trailers(&request.head, &request.client);
+            let trailers = route.request_trailers(&request.head, request.client);
             let taken_back = request.body.taken_back();
             tokio::select! {
                 biased;

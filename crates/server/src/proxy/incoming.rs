@@ -74,19 +74,29 @@ impl ProxyRoute {
         asker: Asker<'_>,
         mut pass: impl FnMut(&[u8], &[u8]),
     ) {
-        let mut name = Vec::with_capacity(NAME_BYTES_USUAL);
+        let mut usual = [0; NAME_BYTES_USUAL];
         for (sent, value) in head.headers() {
-            name.clear();
-            name.extend_from_slice(sent);
+            let mut long;
+            let name = match usual.get_mut(..sent.len()) {
+                Some(usual) => {
+                    usual.copy_from_slice(sent);
+                    usual
+                }
+                None => {
+                    long = sent.to_vec();
+                    &mut *long
+                }
+            };
             name.make_ascii_lowercase();
-            let is_own = OURS.contains(&&*name)
+            let name = &*name;
+            let is_own = OURS.contains(&name)
                 || name.starts_with(FOR_NGINX)
                 || (name == b"date" && !is_date(head, value))
-                || self.has_own(&name, head.status());
-            if is_own || head.is_hop_by_hop(&name) {
+                || self.has_own(name, head.status());
+            if is_own || head.is_hop_by_hop(name) {
                 continue;
             }
-            let turned = match &*name {
+            let turned = match name {
                 b"location" => self.location(value, asker),
                 b"refresh" => url_of_refresh(value).and_then(|at| {
                     let (before, url) = value.split_at_checked(at)?;
@@ -98,7 +108,7 @@ impl ProxyRoute {
                 }
                 _ => None,
             };
-            pass(&name, turned.as_deref().unwrap_or(value));
+            pass(name, turned.as_deref().unwrap_or(value));
         }
     }
 
@@ -165,7 +175,7 @@ fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
 const OF_CACHING: [&[u8]; 2] = [b"cache-control", b"expires"];
 
 /// Room that most names find enough.
-const NAME_BYTES_USUAL: usize = 32;
+const NAME_BYTES_USUAL: usize = 64;
 
 /// What we say of each response ourselves.
 const OURS: [&[u8]; 2] = [b"content-length", b"server"];

@@ -12,7 +12,7 @@ use kettle_http::target::{Target, reference};
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
-use crate::client_address::{ClientHost, UNIX};
+use crate::client_address::ClientHost;
 use crate::request::{Client, Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 use crate::words::Words;
@@ -43,7 +43,7 @@ impl ProxyRoute {
         };
         let target = Target { path: &path, ..target };
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
-        let client = &request.client;
+        let client = request.client;
         let words = Words {
             head: Some(head),
             host: asked.as_deref().map(Cow::Borrowed),
@@ -86,6 +86,7 @@ impl ProxyRoute {
             (false, false) => {}
         }
         if is_stored {
+            // Its body is announced once it is there.
             return Some(outgoing);
         }
         // What changes its protocol has no body, and some servers take a length of zero for one.
@@ -94,7 +95,7 @@ impl ProxyRoute {
             outgoing.field("expect", "100-continue");
         }
         outgoing.announce_body(framing);
-        Some(outgoing)
+        Some(outgoing.ended())
     }
 
     /// Which of a request's trailers a server gets.
@@ -159,14 +160,14 @@ impl ProxyRoute {
     /// Names the client and the proxies in between, by both sets of fields in use (RFC 7239, and what came before it), unless the
     /// operator says it.
     fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: &Client, host: Option<&str>) {
-        let (scheme, address) = (client.scheme.as_str(), text_of(client.host()));
+        let (scheme, address) = (client.scheme.as_str(), client.host());
         let is_ours = |name: &str| !self.is_own(name.as_bytes());
         if let Some(host) = host.filter(|_| is_ours("x-forwarded-host")) {
             outgoing.field("x-forwarded-host", host);
         }
         if is_ours("forwarded") {
             outgoing.field_with("forwarded", |value| {
-                add_node(value, &address);
+                add_node(value, address);
                 for part in [";proto=", scheme] {
                     value.extend_from_slice(part.as_bytes());
                 }
@@ -175,49 +176,52 @@ impl ProxyRoute {
                 }
                 for proxy in &client.proxies {
                     value.extend_from_slice(b", ");
-                    add_node(value, &proxy.to_string());
+                    add_node(value, *proxy);
                 }
             });
         }
         if is_ours("x-forwarded-for") {
             outgoing.field_with("x-forwarded-for", |value| {
-                value.extend_from_slice(address.as_bytes());
-                // Writing to memory cannot fail.
-                client.proxies.iter().for_each(|proxy| _ = write!(value, ", {proxy}"));
+                add_host(value, address);
+                for proxy in &client.proxies {
+                    value.extend_from_slice(b", ");
+                    add_host(value, *proxy);
+                }
             });
         }
         if is_ours("x-forwarded-proto") {
             outgoing.field("x-forwarded-proto", scheme);
         }
         if let Some(name) = client.naming_field().filter(|name| is_ours(name)) {
-            outgoing.field(name, address);
+            outgoing.field_with(name, |value| add_host(value, address));
         }
     }
 }
 
-/// A client as text. Most have an address of IPv4, and need none of what formatting has to offer.
-fn text_of(client: ClientHost) -> String {
-    let ClientHost::Ip(IpAddr::V4(address)) = client else { return client.to_string() };
-    let mut text = String::with_capacity("255.255.255.255".len());
-    for octet in address.octets() {
-        if !text.is_empty() {
-            text.push('.');
+/// Adds a client as text. Most have an address of IPv4, and need none of what formatting has to offer.
+fn add_host(value: &mut Vec<u8>, client: ClientHost) {
+    let ClientHost::Ip(IpAddr::V4(address)) = client else {
+        // Writing to memory cannot fail.
+        let _ = write!(value, "{client}");
+        return;
+    };
+    for (number, octet) in address.octets().into_iter().enumerate() {
+        if number > 0 {
+            value.push(b'.');
         }
-        text.push_str(itoa::Buffer::new().format(octet));
+        value.extend_from_slice(itoa::Buffer::new().format(octet).as_bytes());
     }
-    text
 }
 
 /// Adds a client as `Forwarded` has it (RFC 7239 §6): an address of IPv6, which has colons, in brackets. One on a Unix socket has
 /// no address.
-fn add_node(value: &mut Vec<u8>, client: &str) {
-    let parts = match client {
-        UNIX => ["for=", "unknown", ""],
-        address if address.contains(':') => ["for=\"[", address, "]\""],
-        address => ["for=", address, ""],
-    };
-    for part in parts {
-        value.extend_from_slice(part.as_bytes());
+fn add_node(value: &mut Vec<u8>, client: ClientHost) {
+    value.extend_from_slice(b"for=");
+    match client {
+        ClientHost::Unix => value.extend_from_slice(b"unknown"),
+        ClientHost::Ip(IpAddr::V4(_)) => add_host(value, client),
+        // Writing to memory cannot fail.
+        ClientHost::Ip(IpAddr::V6(address)) => _ = write!(value, "\"[{address}]\""),
     }
 }
 

@@ -136,7 +136,7 @@ impl ProxyRoute {
         let target = head.target().ok()?;
         let path = path.unwrap_or(target.path);
         let reference = reference(target, head.raw_target(), self.slash_runs)?;
-        let client = &request.client;
+        let client = request.client;
         let words = Words {
             head: Some(head),
             host: asked.as_deref().map(Cow::Borrowed),

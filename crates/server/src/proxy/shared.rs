@@ -112,7 +112,7 @@ impl ProxyRoute {
         if !self.upstream.keeps_connections() {
             outgoing.field("connection", "close");
         }
-        Some(outgoing)
+        Some(outgoing.ended())
     }
 
     /// What words stand for in it: what the key has, and no more.

@@ -88,7 +88,7 @@ mod tests {
                 discard_bytes_max: 0,
             };
             let client = crate::request::Client::default();
-            let mut request = Request::new(head, BodyFraming::None, source, client);
+            let mut request = Request::new(head, BodyFraming::None, source, &client);
             let known = while_asked(&arriving.fetch(), &mut request, true, ready(())).await;
             assert!(matches!(known, Err(Disconnected)), "{known:?}");
         })

@@ -1,7 +1,7 @@
 //! What is known for one request of files that conditions ask about. Routes are found without a wait: what is not known yet is wanted,
 //! looked for, and the route is then found anew, so that all conditions of a request see one state.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::disk::DiskDeadline;
 
@@ -25,9 +25,12 @@ pub struct Wanted {
     pub relative: Box<str>,
 }
 
-/// What was found out for a request.
+/// What was found out for a request; most ask for nothing.
 #[derive(Debug, Default)]
-pub struct FileFacts {
+pub struct FileFacts(OnceCell<Box<Facts>>);
+
+#[derive(Debug, Default)]
+struct Facts {
     known: RefCell<Vec<(Wanted, There)>>,
     wanted: RefCell<Option<Wanted>>,
     deadline: Cell<Option<DiskDeadline>>,
@@ -37,34 +40,36 @@ impl FileFacts {
     /// What is there; `None` if that is not known, and is wanted from now on.
     #[must_use]
     pub fn find(&self, look: usize, relative: &str) -> Option<There> {
-        let known = self.known.borrow();
+        let Facts { known, wanted: first, .. } = &**self.0.get_or_init(Box::default);
+        let known = known.borrow();
         let is_it = |wanted: &Wanted| wanted.look == look && *wanted.relative == *relative;
         if let Some((_, there)) = known.iter().find(|(wanted, _)| is_it(wanted)) {
             return Some(*there);
         }
         let wanted = || Wanted { look, relative: relative.into() };
-        self.wanted.borrow_mut().get_or_insert_with(wanted);
+        first.borrow_mut().get_or_insert_with(wanted);
         None
     }
 
     /// The first path that is wanted. Until it is known, what was found may be wrong.
     #[must_use]
     pub fn take_wanted(&self) -> Option<Wanted> {
-        self.wanted.borrow_mut().take()
+        self.0.get()?.wanted.borrow_mut().take()
     }
 
     /// Notes what is there. False if a request has asked for too many.
     #[must_use]
     pub fn learn(&self, wanted: Wanted, there: There) -> bool {
-        let mut known = self.known.borrow_mut();
+        let mut known = self.0.get_or_init(Box::default).known.borrow_mut();
         known.push((wanted, there));
         known.len() <= KNOWN_MAX
     }
 
     /// When all looks of the request are given up.
     pub fn deadline(&self, begin: impl FnOnce() -> DiskDeadline) -> DiskDeadline {
-        let deadline = self.deadline.get().unwrap_or_else(begin);
-        self.deadline.set(Some(deadline));
+        let facts = self.0.get_or_init(Box::default);
+        let deadline = facts.deadline.get().unwrap_or_else(begin);
+        facts.deadline.set(Some(deadline));
         deadline
     }
 }

@@ -7,7 +7,7 @@ mod start;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kettle_http::target::{Form, Target};
+use kettle_http::target::Target;
 use kettle_http::{Method, RequestError};
 
 use super::compress::compress;
@@ -58,8 +58,8 @@ impl<T: Into<HttpError>> From<T> for Failure {
 }
 
 /// True if the path has an encoded slash that this route does not take: not all servers would read it alike.
-pub(super) fn is_slash_refused(target: Target<'_>, route: Option<&Route>) -> bool {
-    target.has_encoded_slash && !route.is_some_and(Route::takes_encoded_slashes)
+pub(super) fn is_slash_refused(head: &Head, route: Option<&Route>) -> bool {
+    head.has_encoded_slash() && !route.is_some_and(Route::takes_encoded_slashes)
 }
 
 /// True if a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
@@ -99,7 +99,7 @@ pub(super) async fn respond_slowly<'s>(
     let deadline = responder.files.disks().deadline();
     let mut outcome = outcome.map(|outcome| (*outcome).map(Step::Answer));
     // The server as a whole has no route.
-    if !request.head.target().is_ok_and(|target| target.form != Form::Asterisk) {
+    if !request.head.has_target() || request.head.is_for_server() {
         route = None;
     }
     let mut is_first = true;
@@ -244,7 +244,7 @@ impl Place<'_> {
             }
         }
         // As any other request it was counted.
-        if request.head.target().is_ok_and(|target| is_slash_refused(target, self.route)) {
+        if is_slash_refused(&request.head, self.route) {
             return Err(RequestError::PathCharacter.status().into());
         }
         let Some(route) = self.route else {
@@ -271,24 +271,22 @@ impl Place<'_> {
         begun: Option<Begun>,
         (held, notes): (&mut Held, &mut LogNotes),
     ) -> Result<Step, Failure> {
-        let head = &request.head;
-        let target = head.target().map_err(|error| error.status())?;
-        let target = Target { path: self.path.unwrap_or(target.path), ..target };
-        let mut rewritten = None;
+        let (mut rewritten, mut stays) = (None, false);
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
-            let configured = configured_of(site, Some(route));
-            let asked = Asked::of(request);
+            let target = request.head.target().map_err(|error| error.status())?;
+            let target = Target { path: self.path.unwrap_or(target.path), ..target };
+            let (configured, asked) = (configured_of(site, Some(route)), Asked::of(request));
             if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
-            rewritten = paths.rewritten(target)?;
+            let found = paths.rewritten(target)?;
+            stays = found.as_ref().is_some_and(|it| it.stays);
+            // What is looked for is another's then, and what was asked for has to be of this route in any reading.
+            if stays && !is_whole_of(site, route, target.path, asked) {
+                return Err(400.into());
+            }
+            rewritten = found.map(|found| take_query(found, request));
         }
-        let stays = rewritten.as_ref().is_some_and(|it| it.stays);
-        // What is looked for is another's then, and what was asked for has to be of this route in any reading.
-        if stays && !is_whole_of(site, route, target.path, Asked::of(request)) {
-            return Err(400.into());
-        }
-        let rewritten = rewritten.map(|rewritten| take_query(rewritten, request));
         if let Some(path) = &rewritten {
             let find = |asked: Asked<'_>| site.route(path, asked);
             let owner = knowing(&responder.files, site, request, find).await?;
@@ -301,10 +299,9 @@ impl Place<'_> {
         }
         let path = rewritten.as_deref().or(self.path);
         let head = &request.head;
-        let target = head.target().map_err(|error| error.status())?;
-        let target = Target { path: path.unwrap_or(target.path), ..target };
         if !stays && route.proxy().is_some() {
-            let is_whole = |asked: Asked<'_>| is_whole_of(site, route, target.path, asked);
+            let path = path_of(head, path)?;
+            let is_whole = |asked: Asked<'_>| is_whole_of(site, route, path, asked);
             if !knowing(&responder.files, site, request, is_whole).await? {
                 return Err(400.into());
             }
@@ -333,13 +330,13 @@ async fn by_handler(
     looked: Looked,
     (held, notes): (&mut Held, &mut LogNotes),
 ) -> Result<Step, Failure> {
-    let head = &request.head;
-    let target = head.target().map_err(|error| error.status())?;
-    let asked_path = target.path;
-    let target = Target { path: path.unwrap_or(asked_path), ..target };
     let bodies = BodyStore { spool, disks: files.disks() };
     let mut handler = &route.handler;
     if let Handler::Files(files_route) = handler {
+        let head = &request.head;
+        let target = head.target().map_err(|error| error.status())?;
+        let asked_path = target.path;
+        let target = Target { path: path.unwrap_or(asked_path), ..target };
         let is_passed_on = is_passed_on(route, files_route, target, head);
         let ready = match looked.is_done || is_passed_on {
             true => None,
@@ -371,11 +368,11 @@ async fn by_handler(
         // Asked above.
         Handler::Files(_) => return Err(404.into()),
         Handler::Proxy(it) => proxy::respond(it, pool, bodies, path, request, notes).await?,
-        Handler::Cached(it) if is_for_many(&it.proxy, target.path, request) => {
+        Handler::Cached(it) if is_for_many(&it.proxy, path, request) => {
             proxy::respond(&it.proxy, pool, bodies, path, request, notes).await?
         }
         Handler::Cached(cached) => {
-            let path = target.path.to_owned();
+            let path = path_of(&request.head, path)?.to_owned();
             let begun = match looked.begun {
                 Some(begun) => begun,
                 None => match proxy_cache::ready(cached, files, &path, request, notes) {
@@ -416,8 +413,14 @@ pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c
 }
 
 /// True if a program was led to from another path. It is told that path and says different things of each, and a store would keep one.
-fn is_for_many(proxied: &ProxyRoute, path: &str, request: &Request<'_>) -> bool {
-    proxied.runs_programs() && request.head.target().is_ok_and(|asked| asked.path != path)
+fn is_for_many(proxied: &ProxyRoute, path: Option<&str>, request: &Request<'_>) -> bool {
+    let is_other = |path| request.head.path().is_ok_and(|asked| asked != path);
+    proxied.runs_programs() && path.is_some_and(is_other)
+}
+
+/// This path, or else the one that was asked for.
+fn path_of<'p>(head: &'p Head, path: Option<&'p str>) -> Result<&'p str, HttpError> {
+    path.map_or_else(|| head.path().map_err(|error| error.status().into()), Ok)
 }
 
 fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {

@@ -40,17 +40,7 @@ fn build(sites: Vec<SiteConfig>) -> Router {
 /// The route that answers for a path.
 fn route_of<'s>(site: &'s Site, path: &str) -> Option<&'s Route> {
     let head = crate::respond::tests::stage::head("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-    site.route(
-        path,
-        Asked {
-            head: &head,
-            client: None,
-            certificate: None,
-            files: None,
-            path: None,
-            server_name: None,
-        },
-    )
+    site.route(path, Asked::by_head(&head))
 }
 
 /// The number of the site that answers.

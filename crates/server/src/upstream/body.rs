@@ -410,6 +410,7 @@ impl UpstreamBody {
         let persists = self.persists && in_flight.received.is_empty() && in_flight.origin.is_over();
         match self.may_keep && !in_flight.is_cut {
             true if persists && !in_flight.link.must_close() => {
+                in_flight.lease.pool.give_spare(in_flight.received);
                 in_flight.lease.keep(in_flight.link);
             }
             true => in_flight.link.say_goodbye(),

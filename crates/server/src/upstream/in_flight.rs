@@ -303,6 +303,9 @@ impl InFlight {
         let mut read = ReadBuf::new(&mut buffer);
         let polled = Pin::new(&mut self.link).poll_read(context, &mut read);
         let received = polled.map_ok(|()| {
+            if self.received.is_empty() && !read.filled().is_empty() {
+                self.received = self.lease.pool.take_spare();
+            }
             self.received.extend_from_slice(read.filled());
             read.filled().len()
         });

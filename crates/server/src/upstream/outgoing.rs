@@ -33,8 +33,11 @@ pub struct OutgoingRequest {
 /// How a head is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// The head of HTTP/1.1, with the empty line at its end.
-    Http1,
+    /// The head of HTTP/1.1.
+    Http1 {
+        /// True if the empty line is there that ends it.
+        is_ended: bool,
+    },
     /// Parameters of FastCGI.
     FastCgi {
         /// True if the application is not to close the connection.
@@ -78,8 +81,7 @@ impl OutgoingRequest {
             bytes.extend_from_slice(part.as_bytes());
         }
         write_field(&mut bytes, "host", host.as_bytes());
-        bytes.extend_from_slice(END);
-        Some(Self::of(Form::Http1, bytes, method, client, timeout))
+        Some(Self::of(Form::Http1 { is_ended: false }, bytes, method, client, timeout))
     }
 
     /// A request without a body for a program, which knows no target but by its parameters. `None` if the method or the host is none.
@@ -125,7 +127,7 @@ impl OutgoingRequest {
     /// Adds a field. One whose name or value could not stand in a message is left out.
     pub fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         match self.form {
-            Form::Http1 => self.write(|bytes| write_field(bytes, name, value.as_ref())),
+            Form::Http1 { .. } => self.write(|bytes| write_field(bytes, name, value.as_ref())),
             Form::FastCgi { .. } => {
                 self.is_short |= !fcgi::pair(
                     &mut self.bytes,
@@ -139,7 +141,7 @@ impl OutgoingRequest {
     /// The same for a value that is written piece by piece.
     pub fn field_with(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
         match self.form {
-            Form::Http1 => self.write(|bytes| write_field_with(bytes, name, value)),
+            Form::Http1 { .. } => self.write(|bytes| write_field_with(bytes, name, value)),
             Form::FastCgi { .. } => {
                 let mut text = Vec::new();
                 value(&mut text);
@@ -164,16 +166,28 @@ impl OutgoingRequest {
     /// What it is written for.
     pub(crate) fn protocol(&self) -> BackendProtocol {
         match self.form {
-            Form::Http1 => BackendProtocol::Http1,
+            Form::Http1 { .. } => BackendProtocol::Http1,
             Form::FastCgi { .. } => BackendProtocol::FastCgi,
         }
     }
 
-    /// Writes in front of the empty line.
+    /// Writes a line, in front of the empty one if that is there.
     fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.bytes.truncate(self.bytes.len().saturating_sub(END.len()));
+        if let Form::Http1 { is_ended: true } = self.form {
+            self.bytes.truncate(self.bytes.len().saturating_sub(END.len()));
+        }
+        self.form = Form::Http1 { is_ended: false };
         write(&mut self.bytes);
-        self.bytes.extend_from_slice(END);
+    }
+
+    /// Ends the head: what is sent needs no copy then. A line that follows takes that back.
+    #[must_use]
+    pub fn ended(mut self) -> Self {
+        if let Form::Http1 { is_ended: false } = self.form {
+            self.bytes.extend_from_slice(END);
+            self.form = Form::Http1 { is_ended: true };
+        }
+        self
     }
 
     /// Announces a body, which the sender of the request sends behind it. Programs know none without a length.
@@ -225,8 +239,10 @@ impl OutgoingRequest {
 
     /// The bytes of the whole head; of a program's, of all that comes before its body.
     pub(crate) fn head(&self) -> Cow<'_, [u8]> {
-        let Form::FastCgi { keeps_connection, has_body } = self.form else {
-            return Cow::Borrowed(&self.bytes);
+        let (keeps_connection, has_body) = match self.form {
+            Form::Http1 { is_ended: true } => return Cow::Borrowed(&self.bytes),
+            Form::Http1 { is_ended: false } => return [&self.bytes, END].concat().into(),
+            Form::FastCgi { keeps_connection, has_body } => (keeps_connection, has_body),
         };
         let mut head = Vec::with_capacity(self.bytes.len() + RECORD_BYTES_USUAL);
         fcgi::begin(&mut head, keeps_connection);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use kettle_config::{BackendProtocol, ServerAddress};
 use kettle_kernel::bug;
 use kettle_tls::connector::Connector;
@@ -22,6 +23,8 @@ pub struct Pool {
     idle: RefCell<HashMap<Place, VecDeque<Idle>>>,
     /// Those of the configuration in force, after the first reload.
     upstreams: RefCell<Option<Arc<Upstreams>>>,
+    /// Memory that the last response was received into, for the next one.
+    spare: Cell<Option<BytesMut>>,
     /// Requests whose response is for more than the one who asked.
     shared: Cell<usize>,
     shared_ended: Notify,
@@ -247,6 +250,18 @@ impl Pool {
         }
     }
 
+    /// Memory to receive the beginning of a response into. What somebody still holds of it is not written over.
+    pub(super) fn take_spare(&self) -> BytesMut {
+        self.spare.take().unwrap_or_else(|| BytesMut::with_capacity(FIRST_BYTES_USUAL))
+    }
+
+    /// Keeps the memory that a response was received into. A large one would be held for the sake of a small one.
+    pub(super) fn give_spare(&self, received: BytesMut) {
+        if received.is_empty() && received.capacity() <= FIRST_BYTES_USUAL {
+            self.spare.set(Some(received));
+        }
+    }
+
     /// Drops those whose time is over, and those whose server has closed them.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
@@ -281,6 +296,9 @@ impl Idle {
         self.until > now && self.destination.leads_there_still() && self.link.is_quiet()
     }
 }
+
+/// Room that most heads find enough with what comes along with them.
+const FIRST_BYTES_USUAL: usize = 4 * 1_024;
 
 /// How long connections stay that are too many to be kept,
 const BURST_STAYS: Duration = Duration::from_secs(1);

@@ -119,15 +119,7 @@ fn words_with_a_name_are_filled_in() {
         "PUT /a%20b%2Fc?x=1&y=%20 HTTP/1.1\r\nhost: a.example\r\nx-a: 1\r\nX-A: 2\r\ncookie: s=v; t=w\r\n\r\n",
     );
     let source = WordSource::default();
-    let words = Asked {
-        head: &head,
-        client: None,
-        certificate: None,
-        files: None,
-        path: None,
-        server_name: None,
-    }
-    .words(&source);
+    let words = Asked::by_head(&head).words(&source);
     for (template, expected) in [
         ("{header:X-A}", "1, 2"),
         ("{cookie:t}", "w"),

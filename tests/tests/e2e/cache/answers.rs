@@ -116,8 +116,7 @@ fn a_get_with_an_empty_body_or_an_upgrade_that_nobody_takes_is_a_get() {
         assert!(status(&hit).starts_with("kettle; hit"), "{headers}: {}", status(&hit));
     }
     // Its head does not say whether anything comes, so the store is not asked.
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", "Transfer-Encoding: chunked\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("GET", "/app/x", "Transfer-Encoding: chunked\r\n"));
     client.send(b"0\r\n\r\n").unwrap();
     answer(cached.backend.asked(&mut server), &ok(FRESH, "passed"));
     assert_eq!(status(&client.response()), "kettle; fwd=method");
@@ -165,13 +164,11 @@ fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
             let mut server = None;
             cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
             cached.wait_for_objects(1);
-            let mut client = cached.client();
-            client.send(&request("GET", "/app/x", credentials)).unwrap();
+            let mut client = cached.kettle.ask(&request("GET", "/app/x", credentials));
             let server = cached.backend.asked(&mut server);
             read_head(server);
             if way.is_empty() {
-                let mut writer = cached.client();
-                writer.send(&request("POST", "/app/x", "")).unwrap();
+                let mut writer = cached.kettle.ask(&request("POST", "/app/x", ""));
                 answer(&mut cached.backend.accept(), &ok("", "written"));
                 assert_eq!(writer.response().body, b"written");
             } else {
@@ -249,8 +246,7 @@ fn who_joins_what_is_fetched_ahead_gets_the_error_of_the_backend_itself() {
 #[test]
 fn who_joins_what_is_fetched_ahead_is_waited_for_at_a_stop() {
     let (mut cached, response) = joined_ahead(|cached, server| {
-        let mut half = cached.client();
-        half.send(b"GET /app/half HTTP/1.1\r\n").unwrap();
+        let mut half = cached.kettle.ask(b"GET /app/half HTTP/1.1\r\n");
         cached.kettle.signal(Signal::TERM);
         // It has more than a second, in which what nobody needs is given up.
         half.end();

@@ -25,8 +25,7 @@ fn interim_responses_reach_all_who_wait() {
     let cached = Cached::of_route("early_hints = \"all\"");
     let mut clients = [cached.client(), cached.client()];
     clients[0].send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     for link in ["</a.css>", "</b.css>"] {
         let hint = format!(
             "HTTP/1.1 103 Early Hints\r\nLink: {link}\r\nSet-Cookie: a=b\r\nConnection: x\r\nX: y\r\n\r\n"
@@ -51,8 +50,7 @@ fn interim_responses_reach_all_who_wait() {
     cached.wait_until_kept("/app/x");
     assert_eq!(cached.get("/app/x").status, 200);
     // Nor do those get any who speak a version without them.
-    let mut old = cached.client();
-    old.send(b"GET /app/y HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut old = cached.kettle.ask(b"GET /app/y HTTP/1.0\r\nHost: localhost\r\n\r\n");
     answer(&mut server, &format!("HTTP/1.1 103 X\r\nLink: </c>\r\n\r\n{}", ok(FRESH, "other")));
     assert_eq!(old.response_head().status, 200);
 }
@@ -63,8 +61,7 @@ fn a_head_of_what_arrives_is_answered_from_its_head() {
     for (target, response) in
         [("/app/x", format!("{}abc", ok_head(FRESH, 6))), ("/app/y", begun(FRESH))]
     {
-        let mut first = cached.client();
-        first.send(&get(target)).unwrap();
+        let mut first = cached.kettle.ask(&get(target));
         let mut server = cached.backend.accept();
         answer(&mut server, &response);
         first.response_head();
@@ -79,16 +76,14 @@ fn a_head_of_what_arrives_is_answered_from_its_head() {
 #[test]
 fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
     let cached = Cached::start("");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
+    let mut first = cached.kettle.ask(&get("/app/x"));
     let mut server = cached.backend.accept();
     answer(&mut server, &begun(&format!("{FRESH}ETag: \"v1\"\r\n")));
     first.response_head();
     let none = cached.ask("HEAD", "/app/x", "If-None-Match: \"v1\"\r\n");
     assert_eq!((none.status, none.header("etag")), (304, Some("\"v1\"")));
     // Whether the backend has what a client means by If-Match, it alone can say (RFC 9111 §4.3.2).
-    let mut other = cached.client();
-    other.send(&request("GET", "/app/x", "If-Match: \"v2\"\r\n")).unwrap();
+    let mut other = cached.kettle.ask(&request("GET", "/app/x", "If-Match: \"v2\"\r\n"));
     let refusal = "HTTP/1.1 412 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let head = answer(&mut cached.backend.accept(), refusal);
     assert!(head.contains("If-Match: \"v2\""), "{head}");
@@ -99,8 +94,7 @@ fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
     let only = cached.ask("HEAD", "/app/x", "Cache-Control: only-if-cached\r\n");
     assert_eq!(only.status, 200);
     // How long it will be nobody knows, so a range is answered with all of it.
-    let mut part = cached.client();
-    part.send(&request("GET", "/app/x", "Range: bytes=1-2\r\n")).unwrap();
+    let mut part = cached.kettle.ask(&request("GET", "/app/x", "Range: bytes=1-2\r\n"));
     assert_eq!(part.response_head().status, 200);
     server.write_all(b"3\r\ndef\r\n0\r\n\r\n").unwrap();
     assert_eq!(part.receive_exactly(21), b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n");
@@ -113,13 +107,11 @@ fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
     assert_unasked(&server);
     // The same while one of known length arrives.
     let server = &mut server;
-    let mut first = cached.client();
-    first.send(&get("/app/y")).unwrap();
+    let mut first = cached.kettle.ask(&get("/app/y"));
     answer(server, &format!("{}abc", ok_head(&format!("{FRESH}ETag: \"v1\"\r\n"), 6)));
     first.response_head();
     for (etag, expected) in [("\"v1\"", 206), ("\"v2\"", 200)] {
-        let mut part = cached.client();
-        part.send(&request("GET", "/app/y", &format!("{ranges}{etag}\r\n"))).unwrap();
+        let mut part = cached.kettle.ask(&request("GET", "/app/y", &format!("{ranges}{etag}\r\n")));
         assert_eq!(part.response_head().status, expected, "{etag}");
     }
 }
@@ -128,15 +120,13 @@ fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
 fn who_shows_credentials_shares_nothing_that_arrives() {
     let cached = Cached::start("");
     for (target, control) in [("/app/x", "max-age=100"), ("/app/y", "public, max-age=100")] {
-        let mut first = cached.client();
-        first.send(&get(target)).unwrap();
+        let mut first = cached.kettle.ask(&get(target));
         let mut shared = cached.backend.accept();
         let fields = format!("Cache-Control: {control}\r\n");
         answer(&mut shared, &format!("{}abc", ok_head(&fields, 6)));
         first.response_head();
         for credentials in ["Authorization: Basic YTpi\r\n", "Cookie: a=b\r\n"] {
-            let mut client = cached.client();
-            client.send(&request("GET", target, credentials)).unwrap();
+            let mut client = cached.kettle.ask(&request("GET", target, credentials));
             let mut own = cached.backend.accept();
             let head = answer(&mut own, &ok("Connection: close\r\n", "own"));
             assert!(head.to_lowercase().contains(&credentials.to_lowercase()), "{head}");
@@ -150,12 +140,9 @@ fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
     let listen = unused_address();
     let setup = Setup::default().metrics(listen);
     let cached = Cached::set_up(setup, "", "", "");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
-    let mut other = cached.client();
-    other.send(&request("GET", "/app/x", "X-Kind: b\r\n")).unwrap();
+    let mut first = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
+    let mut other = cached.kettle.ask(&request("GET", "/app/x", "X-Kind: b\r\n"));
     let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
     wait_until("another waits", || scrape(listen).contains(has_joined));
     server.write_all(ok(&format!("{FRESH}Vary: X-Kind\r\n"), "none").as_bytes()).unwrap();
@@ -170,10 +157,8 @@ fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
 #[test]
 fn a_write_that_is_answered_early_is_over_with_its_response() {
     let cached = Cached::start("");
-    let mut writer = cached.client();
-    writer.send(&request("PUT", "/app/x", "Content-Length: 6\r\n")).unwrap();
-    let mut writing = cached.backend.accept();
-    read_head(&mut writing);
+    let mut writer = cached.kettle.ask(&request("PUT", "/app/x", "Content-Length: 6\r\n"));
+    let mut writing = cached.backend.accept_request();
     writer.send(b"new").unwrap();
     writing.write_all(ok_head("", 4).as_bytes()).unwrap();
     writer.response_head();
@@ -199,8 +184,7 @@ fn what_is_purged_while_it_is_validated_comes_anew() {
     let cached = Cached::start("");
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
+    let mut client = cached.kettle.ask(&get("/app/x"));
     let head = read_head(cached.backend.asked(&mut server));
     assert!(head.contains("if-none-match: \"v1\""), "{head}");
     let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
@@ -221,8 +205,7 @@ fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
     {
         let mut server = None;
         cached.get_through(&mut server, target, "", &ok(STALE, "old"));
-        let mut client = cached.client();
-        client.send(&get(target)).unwrap();
+        let mut client = cached.kettle.ask(&get(target));
         read_head(cached.backend.asked(&mut server));
         let purge = ["cache", "purge", &format!("https://localhost{target}")];
         let _ = cached.kettle.ctl(&purge).succeed();
@@ -247,19 +230,15 @@ fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
 fn what_is_written_and_purged_beside_it_leaves_one_request_to_all_who_wait() {
     let listen = unused_address();
     let cached = Cached::set_up(Setup::default().metrics(listen), "", "", "");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
-    let mut writer = cached.client();
-    writer.send(&request("POST", "/app/other", "")).unwrap();
+    let mut first = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
+    let mut writer = cached.kettle.ask(&request("POST", "/app/other", ""));
     let mut idle = cached.backend.accept();
     answer(&mut idle, &ok("", "written"));
     assert_eq!(writer.response().body, b"written");
     let prefix = ["cache", "purge", "--prefix", "https://localhost/app/other/"];
     let _ = cached.kettle.ctl(&prefix).succeed();
-    let mut second = cached.client();
-    second.send(&get("/app/x")).unwrap();
+    let mut second = cached.kettle.ask(&get("/app/x"));
     while !scrape(listen).contains("kettle_cache_waiters{store=\"main\"} 1\n") {
         assert_unasked(&idle);
     }
@@ -286,8 +265,7 @@ fn a_write_that_is_taken_back_has_left_nothing_of_what_was_there() {
         cached.wait_until_kept(target);
         let post = fields("POST", target, &[]);
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &post));
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         // So that kettle finds the answer and the reset at once.
         cached.kettle.signal(Signal::STOP);
         server.write_all(ok("Connection: close\r\n", "").as_bytes()).unwrap();
@@ -298,8 +276,7 @@ fn a_write_that_is_taken_back_has_left_nothing_of_what_was_there() {
     drop(frames);
     cached.kettle.restart();
     for target in &targets {
-        let mut client = cached.client();
-        client.send(&request("GET", target, "")).unwrap();
+        let _client = cached.kettle.ask(&request("GET", target, ""));
         // The backend is asked: nothing is there.
         read_head(&mut cached.backend.accept());
     }
@@ -316,8 +293,7 @@ fn what_breaks_off_while_it_arrives_is_no_whole_over_http_2_either() {
         let bytes = if target == "/app/length" { 50_000 } else { 50_003 };
         let mut clients = [(); 2].map(|()| Frames::connect(&cached.kettle, &[]));
         clients[0].send(&crate::http2::frames::get(1, target));
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         server.write_all(head.as_bytes()).unwrap();
         let _ = clients[0].next_of(HEADERS);
         // One gets what it asked for, the other one what is there.

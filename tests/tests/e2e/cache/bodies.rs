@@ -63,8 +63,7 @@ fn an_end_without_close_notify_is_one_only_behind_a_known_length() {
         {
             // The table is the backend's, wherever it stands.
             let cached = Cached::with_store("", VERIFIED);
-            let mut client = cached.client();
-            client.send(&get("/app/x")).unwrap();
+            let mut client = cached.kettle.ask(&get("/app/x"));
             let mut server = in_tls(version, cached.backend.accept());
             answer(&mut server, &format!("HTTP/1.1 200 OK\r\n{framing}{FRESH}\r\n"));
             server.write_all(PART).unwrap();
@@ -81,8 +80,7 @@ fn an_end_without_close_notify_is_one_only_behind_a_known_length() {
             }
             assert_eq!(client.end(), End::Cut);
             assert!(!client.beyond().ends_with(b"0\r\n\r\n"));
-            let mut next = cached.client();
-            next.send(&get("/app/x")).unwrap();
+            let _next = cached.kettle.ask(&get("/app/x"));
             read_head(&mut in_tls(version, cached.backend.accept()));
         }
     }
@@ -126,8 +124,7 @@ fn bodies_about_the_bounds_come_whole_and_are_kept_up_to_the_longest() {
         for is_chunked in [false, true] {
             let (target, body) = (format!("/app/{bytes}/{is_chunked}"), content(bytes));
             let mut ask = || {
-                let mut client = cached.client();
-                client.send(&get(&target)).unwrap();
+                let mut client = cached.kettle.ask(&get(&target));
                 let socket = cached.backend.asked(&mut server);
                 if is_chunked {
                     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";

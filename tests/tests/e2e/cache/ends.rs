@@ -14,7 +14,7 @@ use kettle_tests::tool::scrape;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{Cached, answer, ok, ok_head, read_head, status};
+use super::{Cached, answer, ok, ok_head, status};
 use crate::http2::frames::{self, Frames};
 use crate::proxy::chunked_response;
 
@@ -25,18 +25,15 @@ const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
 fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
     for is_growing in [false, true] {
         let cached = Cached::start("");
-        let mut first = cached.client();
-        first.send(&get("/app/x")).unwrap();
-        let mut old = cached.backend.accept();
-        read_head(&mut old);
+        let mut first = cached.kettle.ask(&get("/app/x"));
+        let mut old = cached.backend.accept_request();
         if is_growing {
             old.write_all(ok_head(FRESH, 6).as_bytes()).unwrap();
             old.write_all(b"old").unwrap();
             first.response_head();
         }
         let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
-        let mut second = cached.client();
-        second.send(&get("/app/x")).unwrap();
+        let mut second = cached.kettle.ask(&get("/app/x"));
         let mut new = cached.backend.accept();
         answer(&mut new, &ok(FRESH, "new"));
         assert_eq!(second.response().body, b"new");
@@ -56,19 +53,15 @@ fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
 #[test]
 fn a_purge_of_another_tag_leaves_what_arrives_to_all() {
     let cached = Cached::start("tags = \"X-Tags\"");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut first = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(&format!("{FRESH}X-Tags: a\r\n"), 3).as_bytes()).unwrap();
     first.response_head();
     let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "b"]).succeed();
-    let mut second = cached.client();
-    second.send(&get("/app/x")).unwrap();
+    let mut second = cached.kettle.ask(&get("/app/x"));
     second.response_head();
     let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "a"]).succeed();
-    let mut third = cached.client();
-    third.send(&get("/app/x")).unwrap();
+    let mut third = cached.kettle.ask(&get("/app/x"));
     answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
     assert_eq!(third.response().body, b"new");
     server.write_all(b"old").unwrap();
@@ -78,10 +71,8 @@ fn a_purge_of_another_tag_leaves_what_arrives_to_all() {
 #[test]
 fn what_nobody_reads_any_more_stops_where_most_of_it_is_missing() {
     let cached = Cached::start("");
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut client = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, 100 << 20).as_bytes()).unwrap();
     server.write_all(b"x").unwrap();
     client.response_head();
@@ -98,10 +89,8 @@ fn what_nobody_reads_any_more_stops_where_most_of_it_is_missing() {
 #[test]
 fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
     let cached = Cached::start("");
-    let mut stays = cached.client();
-    stays.send(&get("/app/joined")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut stays = cached.kettle.ask(&get("/app/joined"));
+    let mut server = cached.backend.accept_request();
     let behind = request("POST", "/app/behind", "Content-Length: 0\r\n");
     let old = "GET /app/led HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
     let mut led = None;
@@ -111,8 +100,7 @@ fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
         ("/app/joined", get("/app/joined"), "collapsed"),
         ("/app/joined", request("HEAD", "/app/joined", ""), "collapsed"),
     ] {
-        let mut goes = cached.client();
-        goes.send(&[first, behind.clone()].concat()).unwrap();
+        let goes = cached.kettle.ask(&[first, behind.clone()].concat());
         led.get_or_insert_with(|| cached.backend.accept());
         // Without a goodbye.
         goes.wire.socket.shutdown(Shutdown::Write).unwrap();
@@ -131,10 +119,8 @@ fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
 fn a_client_that_leaves_has_its_place_until_the_backend_has_answered() {
     let limit = "requests = 1000, period = \"1s\", burst = 1000, concurrent = 1";
     let cached = Cached::of_route(&format!("rate_limit = {{ {limit} }}"));
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let client = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     client.wire.reset();
     assert_eq!(cached.kettle.entry("/app/x").number("status"), 499);
     assert_eq!(cached.get("/app/y").status, 429);
@@ -146,10 +132,8 @@ fn a_client_that_leaves_has_its_place_until_the_backend_has_answered() {
 #[test]
 fn a_stop_does_not_wait_for_who_has_gone() {
     let mut cached = Cached::start("");
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let client = cached.kettle.ask(&get("/app/x"));
+    let _server = cached.backend.accept_request();
     client.wire.reset();
     assert_eq!(cached.kettle.entry("/app/x").number("status"), 499);
     cached.kettle.signal(Signal::TERM);
@@ -161,15 +145,12 @@ fn a_stop_lets_what_another_worker_fetches_arrive() {
     // Which worker a connection gets is the kernel's choice.
     for _ in 0..3 {
         let mut cached = Cached::set_up(Setup::default().set("server", "workers = 4"), "", "", "");
-        let mut first = cached.client();
-        first.send(&get("/app/x")).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut first = cached.kettle.ask(&get("/app/x"));
+        let mut server = cached.backend.accept_request();
         server.write_all(ok_head(FRESH, 6).as_bytes()).unwrap();
         server.write_all(b"abc").unwrap();
         first.response_head();
-        let mut second = cached.client();
-        second.send(&get("/app/x")).unwrap();
+        let mut second = cached.kettle.ask(&get("/app/x"));
         second.response_head();
         assert_eq!(second.receive_exactly(3), b"abc");
         drop(first);
@@ -203,8 +184,7 @@ fn a_small_body_without_its_end_is_no_response() {
     let cached = Cached::start("stale_if_error = \"1h\"");
     let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nCache-Control: max-age=9\r\n\r\nshort";
     let answered = |what: &str| {
-        let mut client = cached.client();
-        client.send(&get("/app/x")).unwrap();
+        let mut client = cached.kettle.ask(&get("/app/x"));
         let mut server = cached.backend.accept();
         // The end goes out with the rest, however busy the machine is.
         rustix::net::sockopt::set_tcp_cork(&server, true).unwrap();
@@ -239,8 +219,7 @@ fn a_body_that_never_begins_is_no_response_where_what_is_stale_may_do() {
                 // One that keeps silent is given up after its time.
                 (!dies).then_some(server)
             };
-            let mut client = cached.client();
-            client.send(&get("/app/x")).unwrap();
+            let mut client = cached.kettle.ask(&get("/app/x"));
             let silent = fails();
             let response = client.response();
             let said = (status(&response), &*response.body);
@@ -260,8 +239,7 @@ fn a_body_that_never_begins_lets_its_head_through_where_nothing_is_stale() {
     cached.get_through(&mut None, "/app/private", "", &ok(STALE, "for all"));
     // What is private by now is not for all any more, whatever becomes of its body.
     for (target, fields) in [("/app/x", FRESH), ("/app/private", "Cache-Control: private\r\n")] {
-        let mut client = cached.client();
-        client.send(&get(target)).unwrap();
+        let mut client = cached.kettle.ask(&get(target));
         let mut server = cached.backend.accept();
         answer(&mut server, &ok_head(fields, 200_000));
         // Without the first byte of the body.
@@ -281,8 +259,7 @@ fn who_waits_beside_what_is_stale_gets_it_when_the_server_stops() {
         assert_eq!(cached.kettle.entry("/app/x").text("cache"), "miss");
         let [mut first, mut joined] = [cached.client(), cached.client()];
         first.send(&get("/app/x")).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         joined.send(&get("/app/x")).unwrap();
         let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
         wait_until("another waits for the same", || scrape(metrics).contains(has_joined));
@@ -305,13 +282,11 @@ fn who_waits_beside_what_is_stale_gets_it_when_the_server_stops() {
 fn a_body_that_falls_silent_is_given_up_and_asked_for_again() {
     // Longer than what it takes to look whether anybody reads.
     let cached = Cached::with_all("timeout = \"2s\"", "", "");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
+    let mut first = cached.kettle.ask(&get("/app/x"));
     let mut silent = cached.backend.accept();
     answer(&mut silent, &format!("{}begun", ok_head(FRESH, 200_000)));
     first.response_head();
-    let mut second = cached.client();
-    second.send(&get("/app/x")).unwrap();
+    let mut second = cached.kettle.ask(&get("/app/x"));
     for client in [&mut first, &mut second] {
         assert_eq!(client.end(), End::Cut);
     }
@@ -360,10 +335,8 @@ fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
         body.len()
     );
     let answered = |target: &str| {
-        let mut client = cached.client();
-        client.send(&get(target)).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let client = cached.kettle.ask(&get(target));
+        let mut server = cached.backend.accept_request();
         let sent = chunked.clone();
         // What is cut is not taken to its end.
         let sending = thread::spawn(move || _ = server.write_all(sent.as_bytes()));
@@ -405,8 +378,7 @@ fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passe
     let errors = scrape(listen);
     assert!(!errors.contains("kettle_cache_store_errors_total{store=\"main\"} 0\n"), "{errors}");
     // What was written to is not what is there, though nothing can be taken away.
-    let mut writer = cached.client();
-    writer.send(&request("POST", "/app/written", "")).unwrap();
+    let mut writer = cached.kettle.ask(&request("POST", "/app/written", ""));
     answer(cached.backend.asked(&mut server), &ok("", "done"));
     assert_eq!(writer.response().status, 200);
     let (response, _) = cached.get_through(&mut server, "/app/written", "", &ok(FRESH, "new"));
@@ -449,10 +421,8 @@ fn what_has_no_room_beside_others_that_arrive_is_cut_once_and_then_passed_on() {
         body.len()
     );
     let asked = |target: &str, answer: String| {
-        let mut client = cached.client();
-        client.send(&get(target)).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let client = cached.kettle.ask(&get(target));
+        let mut server = cached.backend.accept_request();
         // What is cut is not taken to its end.
         let sending = thread::spawn(move || {
             let _ = server.write_all(answer.as_bytes());

@@ -10,29 +10,25 @@ use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 
-use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+use super::{Cached, answer, assert_unasked, ok, ok_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
 #[test]
 fn a_late_client_gets_what_is_there_at_once_and_the_rest_with_the_first() {
     let cached = Cached::start("");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut first = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n{FRESH}\r\n");
     server.write_all(head.as_bytes()).unwrap();
     server.write_all(&[b'a'; 100_000]).unwrap();
     assert_eq!(first.response_head().header("content-length"), Some("300000"));
     assert_eq!(first.receive_exactly(100_000), [b'a'; 100_000]);
-    let mut late = cached.client();
-    late.send(&get("/app/x")).unwrap();
+    let mut late = cached.kettle.ask(&get("/app/x"));
     let head = late.response_head();
     assert_eq!(status(&head), "kettle; fwd=uri-miss; stored; collapsed");
     assert_eq!(late.receive_exactly(100_000), [b'a'; 100_000]);
-    let mut part = cached.client();
-    part.send(&request("GET", "/app/x", "Range: bytes=99999-200000\r\n")).unwrap();
+    let mut part = cached.kettle.ask(&request("GET", "/app/x", "Range: bytes=99999-200000\r\n"));
     let head = part.response_head();
     assert_eq!(
         (head.status, head.header("content-range")),
@@ -69,8 +65,7 @@ fn who_reads_nothing_keeps_nobody_waiting_who_asks_for_the_same() {
     let body = content(8 << 20);
     let mut slow = Dialer::default().reading_slowly().connect(cached.kettle.address());
     slow.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     thread::scope(|scope| {
         scope.spawn(|| {
             server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
@@ -86,10 +81,8 @@ fn who_reads_nothing_keeps_nobody_waiting_who_asks_for_the_same() {
 #[test]
 fn a_client_that_goes_away_leaves_the_rest_to_others() {
     let cached = Cached::start("");
-    let mut first = cached.client();
-    first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut first = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     server
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{FRESH}\r\nabc").as_bytes())
         .unwrap();
@@ -107,8 +100,7 @@ fn a_backend_that_dies_cuts_its_readers_and_leaves_nothing() {
     for client in &mut clients {
         client.send(&get("/app/x")).unwrap();
     }
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{FRESH}\r\nabc").as_bytes())
         .unwrap();
@@ -127,10 +119,8 @@ fn a_backend_that_dies_cuts_its_readers_and_leaves_nothing() {
 #[test]
 fn a_body_of_unknown_length_is_kept_once_it_has_ended() {
     let cached = Cached::start("");
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut client = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
     server.write_all(head.as_bytes()).unwrap();
     assert_eq!(client.response_head().header("transfer-encoding"), Some("chunked"));
@@ -148,10 +138,8 @@ fn a_body_of_unknown_length_is_kept_once_it_has_ended() {
 #[test]
 fn a_fill_goes_on_over_sixty_reloads() {
     let cached = Cached::start("");
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut client = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     server
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 60\r\n{FRESH}\r\n").as_bytes())
         .unwrap();
@@ -189,8 +177,7 @@ fn the_log_says_why_a_body_broke_off_on_its_way_into_the_store() {
         ("/app/behind", "5\r\nhello\r\nzz\r\n", "malformed"),
         ("/app/end", "", "closed_early"),
     ] {
-        let mut client = cached.client();
-        client.send(&get(target)).unwrap();
+        let mut client = cached.kettle.ask(&get(target));
         let mut server = cached.backend.accept();
         let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
         answer(&mut server, &head);

@@ -45,8 +45,7 @@ fn what_is_purged_or_replaced_is_gone_on_every_worker_at_once() {
     let cached = start("revalidate = \"24h\"");
     let url = "https://localhost/app/x";
     let write = || {
-        let mut client = cached.client();
-        client.send(&request("POST", "/app/x", "Content-Length: 0\r\n")).unwrap();
+        let mut client = cached.kettle.ask(&request("POST", "/app/x", "Content-Length: 0\r\n"));
         answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
         assert_eq!(client.response().body, b"done");
     };

@@ -247,8 +247,7 @@ fn what_a_304_keeps_from_others_comes_anew() {
     for (number, line) in lines.iter().enumerate() {
         let target = format!("/app/{number}");
         cached.get_through(&mut server, &target, "", &ok(stale, "old"));
-        let mut client = cached.client();
-        client.send(&request("GET", &target, "")).unwrap();
+        let mut client = cached.kettle.ask(&request("GET", &target, ""));
         let same =
             format!("HTTP/1.1 304 Not Modified\r\n{line}\r\nCache-Control: max-age=9\r\n\r\n");
         let head = answer(cached.backend.asked(&mut server), &same);
@@ -269,8 +268,7 @@ fn what_turned_out_too_long_goes_past_the_store_from_then_on() {
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n5\r\nlong!\r\n");
     let mut server = None;
     for expected in ["fwd=uri-miss; stored", "fwd=bypass; detail=too-large"] {
-        let mut client = cached.client();
-        client.send(&request("GET", "/app/x", "")).unwrap();
+        let mut client = cached.kettle.ask(&request("GET", "/app/x", ""));
         let server = cached.backend.asked(&mut server);
         answer(server, &chunked);
         let head = client.response_head();
@@ -317,8 +315,7 @@ fn when_the_backend_fails_what_is_stale_may_do() {
         assert_eq!((stale.status, &*stale.body), (200, &b"old"[..]), "{fields}");
         assert_eq!(status(&stale), "kettle; hit; detail=stale-if-error");
     }
-    let mut client = cached.client();
-    client.send(&request("HEAD", "/app/x", "")).unwrap();
+    let mut client = cached.kettle.ask(&request("HEAD", "/app/x", ""));
     answer(cached.backend.asked(&mut server), failure);
     let stale = client.response_head();
     assert_eq!((stale.status, status(&stale)), (200, "kettle; hit; detail=stale-if-error"));
@@ -346,8 +343,7 @@ fn a_write_that_succeeds_removes_what_is_kept() {
     let cached = Cached::start("");
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
-    let mut client = cached.client();
-    client.send(&request("POST", "/app/x", "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", "/app/x", "Content-Length: 0\r\n"));
     answer(cached.backend.asked(&mut server), &ok("", "done"));
     let posted = client.response();
     assert_eq!((&*posted.body, status(&posted)), (&b"done"[..], "kettle; fwd=method"));
@@ -421,8 +417,7 @@ fn head_and_longer_than_may_be_are_passed_on() {
     }
     cached.get_through(&mut server, "/app/y", "", &ok(FRESH, "1234"));
     assert_eq!(cached.get("/app/y").body, b"1234");
-    let mut client = cached.client();
-    client.send(&request("HEAD", "/app/z", "")).unwrap();
+    let _client = cached.kettle.ask(&request("HEAD", "/app/z", ""));
     assert!(read_head(cached.backend.asked(&mut server)).starts_with("HEAD "));
 }
 
@@ -463,8 +458,7 @@ fn nobody_sees_the_tags_of_what_is_not_kept_either() {
         let (response, _) = cached.get_through(&mut server, target, "", &ok(unkept, "b"));
         assert_eq!((response.status, response.header("x-tags")), (200, None));
     }
-    let mut client = cached.client();
-    client.send(&request("POST", "/app/y", "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", "/app/y", "Content-Length: 0\r\n"));
     answer(cached.backend.asked(&mut server), &ok(unkept, "b"));
     assert_eq!(client.response().header("x-tags"), None);
 }

@@ -9,7 +9,7 @@ use kettle_tests::http::{Connection, get};
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{Cached, read_head, status};
+use super::{Cached, status};
 
 #[test]
 fn what_arrives_and_what_is_kept_goes_out_by_sendfile() {
@@ -23,8 +23,7 @@ fn what_arrives_and_what_is_kept_goes_out_by_sendfile() {
         let connect = || Dialer::suite(suite).connect(cached.kettle.address());
         let [mut first, mut late, mut next] = [connect(), connect(), connect()];
         first.send(&get("/app/x")).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         let head =
             "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nCache-Control: max-age=100\r\n\r\n";
         server.write_all(head.as_bytes()).unwrap();

@@ -72,8 +72,7 @@ fn what_is_purged_is_gone_after_a_loss_of_power() {
     let purged = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
     assert!(purged.contains("(1 files)"), "{purged}");
     // A write has removed its file before, and left it to the disk when to do so.
-    let mut client = cached.client();
-    client.send(&request("POST", "/app/z", "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", "/app/z", "Content-Length: 0\r\n"));
     answer(cached.backend.asked(&mut server), &ok("", "written"));
     assert_eq!(client.response().body, b"written");
     let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/z"]).succeed();

@@ -110,8 +110,7 @@ fn who_comes_while_the_rest_of_it_does_shares_what_may_be_used_then() {
         let target = if is_shared { "/app/x" } else { "/app/y" };
         let mut clients = [cached.client(), cached.client()];
         clients[0].send(&get(target)).unwrap();
-        let mut server = cached.backend.accept();
-        read_head(&mut server);
+        let mut server = cached.backend.accept_request();
         outlast_a_second(&server);
         server.write_all(format!("{}abc", ok_head(fields, 6)).as_bytes()).unwrap();
         clients[0].response_head();

@@ -51,8 +51,7 @@ fn one_host_has_one_key_however_it_is_written() {
         // What the target says stands above the field (RFC 9112 §3.2.2).
         "GET https://localhost/app/x HTTP/1.1\r\nHost: evil\r\n\r\n",
     ] {
-        let mut client = cached.client();
-        client.send(head.as_bytes()).unwrap();
+        let mut client = cached.kettle.ask(head.as_bytes());
         let response = client.response();
         assert!(status(&response).starts_with("kettle; hit"), "{head}: {}", status(&response));
     }
@@ -62,8 +61,7 @@ fn one_host_has_one_key_however_it_is_written() {
         "GET /app/x HTTP/1.1\r\nHost: localhost/evil\r\n\r\n",
         "GET /app/x HTTP/1.1\r\n\r\n",
     ] {
-        let mut client = cached.client();
-        client.send(head.as_bytes()).unwrap();
+        let mut client = cached.kettle.ask(head.as_bytes());
         assert_eq!(client.response().status, 400, "{head}");
     }
     assert_unasked(&server);
@@ -118,8 +116,7 @@ fn a_path_that_looks_like_a_files_is_kept_only_if_the_backend_says_so() {
 fn a_range_fills_the_whole_and_a_head_nothing() {
     let cached = Cached::start("");
     let mut server = None;
-    let mut client = cached.client();
-    client.send(&request("HEAD", "/app/x", "")).unwrap();
+    let mut client = cached.kettle.ask(&request("HEAD", "/app/x", ""));
     let socket = server.get_or_insert_with(|| cached.backend.accept());
     let head = answer(socket, &ok(FRESH, ""));
     assert!(head.starts_with("HEAD "), "{head}");

@@ -21,10 +21,8 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
         ],
     ] {
         let mut cached = Cached::with_store("", "size = \"10 MiB\"");
-        let mut first = cached.client();
-        first.send(&get("/app/x")).unwrap();
-        let mut old = cached.backend.accept();
-        read_head(&mut old);
+        let mut first = cached.kettle.ask(&get("/app/x"));
+        let mut old = cached.backend.accept_request();
         old.write_all(ok_head(FRESH, 200_000).as_bytes()).unwrap();
         old.write_all(&[b'1'; 100_000]).unwrap();
         first.response_head();
@@ -39,8 +37,7 @@ fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
             let _ = cached.kettle.ctl(&["reload"]).succeed();
         }
         let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
-        let mut second = cached.client();
-        second.send(&get("/app/x")).unwrap();
+        let mut second = cached.kettle.ask(&get("/app/x"));
         answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
         assert_eq!(second.response().body, b"new");
         cached.wait_until_kept("/app/x");
@@ -60,8 +57,7 @@ fn a_purge_reaches_a_store_that_a_reload_left_out() {
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
     cached.wait_until_kept("/app/x");
-    let mut first = cached.client();
-    first.send(&get("/app/slow")).unwrap();
+    let mut first = cached.kettle.ask(&get("/app/slow"));
     read_head(cached.backend.asked(&mut server));
     let store =
         format!("[[cache]]\nname = \"main\"\ndirectory = \"{}\"", cached.folder.path().display());
@@ -72,8 +68,7 @@ fn a_purge_reaches_a_store_that_a_reload_left_out() {
     let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
     changes.iter().for_each(|(from, to)| cached.kettle.folder.change_config(to, from));
     reload();
-    let mut second = cached.client();
-    second.send(&get("/app/x")).unwrap();
+    let mut second = cached.kettle.ask(&get("/app/x"));
     answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
     assert_eq!(second.response().body, b"new");
     server.unwrap().write_all(ok(FRESH, "slow").as_bytes()).unwrap();
@@ -88,8 +83,7 @@ fn what_differed_by_a_field_before_a_reload_is_one_for_all_after_its_time() {
     cached.get_through(&mut server, "/app/x", "Accept-Language: de\r\n", &ok(fields, "de"));
     // One for the variant, one for what says by which field there are some.
     cached.wait_for_objects(2);
-    cached.kettle.folder.change_config("vary = [\"accept-language\"]", "vary = []");
-    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.kettle.reload_with("vary = [\"accept-language\"]", "vary = []");
     let mut ask = || {
         let french = "Accept-Language: fr\r\n";
         cached.get_through(&mut server, "/app/x", french, &ok(FRESH, "all")).0
@@ -107,8 +101,7 @@ fn what_was_coded_before_a_reload_is_plain_for_all_after_it() {
     let coded = format!("{FRESH}Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
     cached.get_through(&mut server, "/app/x", "Accept-Encoding: gzip\r\n", &ok(&coded, "coded"));
     cached.wait_for_objects(2);
-    cached.kettle.folder.change_config("vary = [\"accept-encoding\"]", "vary = []");
-    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.kettle.reload_with("vary = [\"accept-encoding\"]", "vary = []");
     let (plain, head) =
         cached.get_through(&mut server, "/app/x", "Accept-Encoding: br\r\n", &ok(FRESH, "plain"));
     assert_eq!((&*plain.body, status(&plain)), (&b"plain"[..], "kettle; fwd=uri-miss; stored"));

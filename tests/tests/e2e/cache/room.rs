@@ -13,7 +13,7 @@ use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
 use tempfile::TempDir;
 
-use super::{Cached, answer, ok, ok_head, read_head, status};
+use super::{Cached, answer, ok, ok_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
@@ -27,10 +27,8 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
     let cached = Cached::in_folder(folder, Setup::default().metrics(metrics), "", "", "");
     let errors = "kettle_cache_store_errors_total{store=\"main\"}";
     let body = content(600_000);
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut client = cached.kettle.ask(&get("/app/x"));
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..300_000]).unwrap();
     client.response_head();
@@ -44,8 +42,7 @@ fn a_full_disk_leaves_an_announced_body_whole_to_its_client() {
     // The next one has none though all else goes: it is passed on whole, each time, and counted.
     let (mut server, body) = (Some(server), content(1_100_000));
     for count in [1, 2] {
-        let mut client = cached.client();
-        client.send(&get("/app/y")).unwrap();
+        let mut client = cached.kettle.ask(&get("/app/y"));
         let socket = cached.backend.asked(&mut server);
         answer(socket, &ok_head(FRESH, body.len() as u64));
         thread::scope(|scope| {
@@ -116,8 +113,7 @@ fn what_is_announced_and_does_not_come_lets_little_go_of_a_full_disk() {
         cached.get_through(&mut server, &format!("/app/{number}"), "", &ok(FRESH, &body));
     }
     cached.wait_for_objects(40);
-    let mut client = cached.client();
-    client.send(&get("/app/long")).unwrap();
+    let mut client = cached.kettle.ask(&get("/app/long"));
     let server = cached.backend.asked(&mut server);
     answer(server, &format!("{}x", ok_head(FRESH, 45 << 20)));
     assert_eq!(status(&client.response_head()), "kettle; fwd=uri-miss; stored");
@@ -222,14 +218,12 @@ fn a_store_that_becomes_smaller_than_what_arrives_gives_it_whole_and_keeps_nothi
     let body = content(3 << 20);
     let [mut first, mut late] = [cached.client(), cached.client()];
     first.send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..1 << 20]).unwrap();
     first.response_head();
     assert_same(&first.receive_exactly(1 << 20), &body[..1 << 20], "before the reload");
-    cached.kettle.folder.change_config("size = \"10 MiB\"", "size = \"1 MiB\"");
-    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.kettle.reload_with("size = \"10 MiB\"", "size = \"1 MiB\"");
     late.send(&get("/app/x")).unwrap();
     assert_eq!(status(&late.response_head()), "kettle; fwd=uri-miss; stored; collapsed");
     thread::scope(|scope| {
@@ -253,8 +247,7 @@ fn a_store_that_is_taken_out_gives_what_arrives_whole_to_all_who_read_it() {
     let body = content(400_000);
     let mut clients = [cached.client(), cached.client()];
     clients[0].send(&get("/app/x")).unwrap();
-    let mut server = cached.backend.accept();
-    read_head(&mut server);
+    let mut server = cached.backend.accept_request();
     server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
     server.write_all(&body[..200_000]).unwrap();
     clients[1].send(&get("/app/x")).unwrap();
@@ -265,8 +258,7 @@ fn a_store_that_is_taken_out_gives_what_arrives_whole_to_all_who_read_it() {
     let store =
         format!("[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n", cached.folder.path().display());
     cached.kettle.folder.change_config(&store, "");
-    cached.kettle.folder.change_config("[site.route.cache]\nstore = \"main\"\n", "");
-    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.kettle.reload_with("[site.route.cache]\nstore = \"main\"\n", "");
     // From now on all requests are passed on, and those that came before lose nothing.
     let (passed, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "passed"));
     assert_eq!((&*passed.body, passed.header("cache-status")), (&b"passed"[..], None));

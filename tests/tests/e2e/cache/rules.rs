@@ -61,8 +61,7 @@ fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
         cached.get_through(&mut server, target, "", &ok(FRESH, "old"));
         cached.wait_until_kept(target);
     }
-    let mut client = cached.client();
-    client.send(&request("POST", "/app/w", "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", "/app/w", "Content-Length: 0\r\n"));
     let host = format!("https://localhost:{}", cached.kettle.address().port());
     let fields = format!("Location: /app/x\r\nContent-Location: y\r\nX: {host}/app/z\r\n");
     answer(cached.backend.asked(&mut server), &ok(&fields, "done"));
@@ -93,8 +92,7 @@ fn a_write_removes_nothing_where_it_failed_or_of_others() {
             cached.get_through(&mut server, target, "", &ok(FRESH, "old"));
             cached.wait_until_kept(target);
         }
-        let mut client = cached.client();
-        client.send(&request(method, "/app/x", "Content-Length: 0\r\n")).unwrap();
+        let mut client = cached.kettle.ask(&request(method, "/app/x", "Content-Length: 0\r\n"));
         let others = "Content-Location: https://other.example/app/x?elsewhere\r\n";
         let length = if status == 204 { "" } else { "Content-Length: 0\r\n" };
         let response = format!("HTTP/1.1 {status} X\r\n{fields}{others}{length}\r\n");
@@ -135,8 +133,7 @@ fn a_304_for_another_object_makes_it_come_anew() {
     let cached = Cached::start("");
     let mut server = None;
     cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
+    let mut client = cached.kettle.ask(&get("/app/x"));
     let other = format!("HTTP/1.1 304 X\r\nETag: \"v2\"\r\n{FRESH}\r\n");
     let head = answer(cached.backend.asked(&mut server), &other);
     assert!(head.contains("if-none-match: \"v1\""), "{head}");
@@ -170,8 +167,7 @@ fn a_304_for_one_modified_at_another_time_makes_it_come_anew() {
     let modified = |day| format!("Last-Modified: Mon, 0{day} Jan 2024 00:00:00 GMT\r\n");
     let stale = format!("Cache-Control: max-age=0\r\n{}", modified(1));
     cached.get_through(&mut server, "/app/x", "", &ok(&stale, "old"));
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
+    let mut client = cached.kettle.ask(&get("/app/x"));
     let other = format!("HTTP/1.1 304 X\r\n{FRESH}{}\r\n", modified(8));
     let head = answer(cached.backend.asked(&mut server), &other);
     assert!(head.contains("if-modified-since"), "{head}");
@@ -325,8 +321,7 @@ fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
     cached.get("/app/x");
     answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
     wait_until("the new one is kept", || cached.get("/app/x").body == b"new");
-    let mut client = cached.client();
-    client.send(&request("DELETE", "/app/z", "")).unwrap();
+    let mut client = cached.kettle.ask(&request("DELETE", "/app/z", ""));
     answer(cached.backend.asked(&mut server), &ok("", ""));
     client.response();
     let metrics = scrape(listen);
@@ -374,8 +369,7 @@ fn only_what_asks_for_a_tunnel_goes_past_the_store() {
 fn errors_say_where_they_come_from_too() {
     let cached = Cached::start("");
     for (method, expected) in [("GET", "kettle; fwd=uri-miss"), ("POST", "kettle; fwd=method")] {
-        let mut client = cached.client();
-        client.send(&request(method, "/app/x", "")).unwrap();
+        let mut client = cached.kettle.ask(&request(method, "/app/x", ""));
         answer(&mut cached.backend.accept(), "no status line\r\n\r\n");
         let response = client.response();
         assert_eq!((response.status, status(&response)), (502, expected));
@@ -487,8 +481,7 @@ fn a_denied_file_is_answered_from_no_store() {
     cached.get_through(&mut server, "/app/x.php", "", &ok(FRESH, "source"));
     cached.wait_until_kept("/app/x.php");
     let denying = "backend = \"app\"\ndeny_files = [\"*.php\"]";
-    cached.kettle.folder.change_config("backend = \"app\"", denying);
-    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.kettle.reload_with("backend = \"app\"", denying);
     for target in ["/app/x.php", "/app/%78.php", "/app//x.php", "/app/x.php;a"] {
         assert_eq!(cached.get(target).status, 403, "{target}");
     }

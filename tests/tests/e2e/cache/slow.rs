@@ -82,8 +82,7 @@ fn what_is_not_begun_in_time_comes_from_the_backend_and_a_write_waits_no_longer(
     let (response, _) = cached.get_through(&mut None, "/app/large", "", &ok(FRESH, &large));
     assert_eq!((response.body.len(), status(&response)), (large.len(), "kettle; fwd=uri-miss"));
     assert!(has_counted_errors(metrics));
-    let mut client = cached.client();
-    client.send(&request("POST", "/app/written", "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", "/app/written", "Content-Length: 0\r\n"));
     answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
     assert_eq!(client.response().body, b"done");
     let (response, _) = cached.get_through(&mut None, "/app/written", "", &ok(FRESH, "new"));
@@ -98,8 +97,7 @@ fn readers_of_what_breaks_off_learn_it_however_busy_the_disk_is() {
         Mounted::holding(folder.path().into(), "ext4", &image.path().join("image"), nothing.path());
     let Ok(mounted) = mounted else { return skip("no ext4 can be mounted here") };
     let (cached, _) = start(folder);
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", "")).unwrap();
+    let mut client = cached.kettle.ask(&request("GET", "/app/x", ""));
     let mut server = cached.backend.accept();
     answer(&mut server, &format!("{}{}", ok_head(FRESH, 200_000), "x".repeat(100_000)));
     client.response_head();

@@ -148,8 +148,7 @@ fn what_waits_for_the_disk_is_there_after_a_reload_and_a_stop() {
     let frozen = stopping.mounted.freeze().unwrap();
     let kettle = &mut stopping.cached.kettle;
     assert_eq!(fill(kettle.address(), 0..2 * CLIENTS).len(), 2 * CLIENTS);
-    kettle.folder.change_config("size = \"100 MiB\"", "size = \"99 MiB\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("size = \"100 MiB\"", "size = \"99 MiB\"");
     kettle.signal(Signal::TERM);
     kettle.messages().wait_for("finishing requests in flight");
     drop(frozen);
@@ -194,8 +193,7 @@ fn what_is_removed_while_it_waits_for_the_disk_does_not_come_back() {
         assert_eq!(cached.get(target).body, b"old");
     }
     let mut purge = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/purged"]).start();
-    let mut client = cached.client();
-    client.send(&request("POST", "/app/written", "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", "/app/written", "Content-Length: 0\r\n"));
     answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
     // The write's answer waits for its file to go, which takes a disk.
     drop(frozen);
@@ -218,8 +216,7 @@ fn what_waits_for_the_disk_keeps_to_a_size_that_has_become_smaller() {
     cached.backend.answer_all(&ok(FRESH, &"x".repeat(LARGE_BYTES)));
     let frozen = mounted.freeze().unwrap();
     let stored = fill(cached.kettle.address(), 0..2 * CLIENTS).len();
-    cached.kettle.folder.change_config("size = \"100 MiB\"", "size = \"1 MiB\"");
-    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    cached.kettle.reload_with("size = \"100 MiB\"", "size = \"1 MiB\"");
     drop(frozen);
     stopping.wait_until_written();
     assert_eq!(stored, 2 * CLIENTS);

@@ -5,7 +5,7 @@ use std::io::Write;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 
-use super::{Cached, answer, ok, read_head};
+use super::{Cached, answer, ok};
 
 /// Each request comes on a connection of its own.
 const FRESH: &str = "Connection: close\r\nCache-Control: max-age=100\r\n";
@@ -17,8 +17,7 @@ fn start() -> Cached {
 }
 
 fn write(cached: &Cached, target: &str) {
-    let mut client = cached.client();
-    client.send(&request("POST", target, "Content-Length: 0\r\n")).unwrap();
+    let mut client = cached.kettle.ask(&request("POST", target, "Content-Length: 0\r\n"));
     answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
     assert_eq!(client.response().body, b"done");
 }
@@ -35,10 +34,8 @@ fn long_targets() -> impl Iterator<Item = String> {
 fn what_was_asked_for_before_a_write_is_not_kept_behind_it_however_long_its_url_is() {
     let cached = start();
     for target in long_targets() {
-        let mut first = cached.client();
-        first.send(&get(&target)).unwrap();
-        let mut old = cached.backend.accept();
-        read_head(&mut old);
+        let mut first = cached.kettle.ask(&get(&target));
+        let mut old = cached.backend.accept_request();
         write(&cached, &target);
         old.write_all(ok(FRESH, "old").as_bytes()).unwrap();
         assert_eq!(first.response().body, b"old");
@@ -58,8 +55,7 @@ fn what_a_304_keeps_from_others_comes_anew_however_long_its_url_is() {
     let other = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"v2\"\r\nCache-Control: max-age=9\r\n\r\n";
     for target in long_targets() {
         cached.get_through(&mut None, &target, "", &ok(stale, "old"));
-        let mut client = cached.client();
-        client.send(&get(&target)).unwrap();
+        let mut client = cached.kettle.ask(&get(&target));
         answer(&mut cached.backend.accept(), other);
         answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
         assert_eq!(client.response().body, b"new", "{}", target.len());

@@ -152,8 +152,8 @@ fn an_application_without_room_is_followed_by_the_next() {
         assert_eq!(kettle.entry("/a.php").number("upstream_retries"), 1);
     }
     // Of a form nobody knows what has come of it.
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&[&request("POST", "/a.php", "Content-Length: 1\r\n")[..], b"x"].concat()).unwrap();
+    let mut client =
+        kettle.ask(&[&request("POST", "/a.php", "Content-Length: 1\r\n")[..], b"x"].concat());
     let mut busy = applications[0].accept();
     let _ = asked(&mut busy);
     busy.write_all(&end(2)).unwrap();

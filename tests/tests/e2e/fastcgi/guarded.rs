@@ -80,15 +80,13 @@ fn no_connection_outlives_a_change_of_protocol() {
         &[application.address()],
     ));
     let kettle = Kettle::start(setup);
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", "")).unwrap();
+    let mut client = kettle.ask(&request("GET", "/app", ""));
     let mut kept = application.accept();
     answer(&mut kept, "Content-Length: 0\n\n");
     assert_eq!(client.response().status, 200);
     kettle.folder.change_config("protocol = \"fastcgi\"", "protocol = \"http1\"");
     kettle.ctl(&["reload"]).run();
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", "")).unwrap();
+    let mut client = kettle.ask(&request("GET", "/app", ""));
     let head = kettle_tests::backend::answer(
         &mut application.accept(),
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",

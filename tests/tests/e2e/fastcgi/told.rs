@@ -19,8 +19,7 @@ fn told(
     headers: &str,
     body: &[u8],
 ) -> Asked {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&[&request(method, target, headers), body].concat()).unwrap();
+    let mut client = kettle.ask(&[&request(method, target, headers), body].concat());
     let asked = answer(&mut application.accept(), "Content-Length: 0\n\n");
     assert_eq!(client.response_head().status, 200, "{method} {target}");
     asked
@@ -214,8 +213,7 @@ fn a_client_that_asks_first_is_told_to_go_on_by_kettle() {
         application.assert_unasked();
     }
     let (kettle, application) = one_program("request_buffering = \"refuse\"", "", "");
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/a.php", "Transfer-Encoding: chunked\r\n")).unwrap();
+    let mut client = kettle.ask(&request("POST", "/a.php", "Transfer-Encoding: chunked\r\n"));
     assert_eq!(client.response().status, 411);
     application.assert_unasked();
 }

@@ -17,17 +17,18 @@ use crate::proxy::guarded::{SECRET, SIGNATURE};
 /// HPACK's name for `:status: 400`.
 const BAD_REQUEST: u8 = 0x8c;
 
-pub fn start(backends: &Backend) -> Kettle {
+pub fn start() -> (Backend, Kettle) {
+    let servers = Backend::listen();
     let route =
         "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nrequest_buffering = \"off\"\n";
     let setup = Setup::default().listener("http2 = true").more(route);
-    Kettle::start(setup.more(&backend("app", "", &[backends.address()])))
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    (servers, kettle)
 }
 
 /// A server whose backend has the request for `/app/x` of a client.
 fn asked() -> (Kettle, Frames, TcpStream) {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&get(1, "/app/x"));
     let server = reached(&servers);
@@ -43,8 +44,7 @@ pub fn reached(servers: &Backend) -> TcpStream {
 
 #[test]
 fn bodies_of_known_and_unknown_length_come_back_whole() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let body = content(200_000);
     for framing in ["length", "chunks"] {
         let mut frames = Frames::connect(&kettle, &[]);
@@ -117,8 +117,7 @@ fn a_request_that_ends_in_a_frame_behind_its_head_has_no_body() {
 /// As docs/http.md has it: what was received is rewritten, sent and let go, whatever the client takes of the body.
 #[test]
 fn streams_that_wait_for_their_client_hold_no_heads_of_backends() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let before_bytes = kettle.memory_bytes();
     let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
     let fields = format!("x-long: {}\r\n", "x".repeat(480)).repeat(100);
@@ -143,8 +142,7 @@ const STREAM_BYTES_MAX: u64 = 64 << 10;
 
 #[test]
 fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let before_bytes = kettle.memory_bytes();
     let mut frames = Frames::begin(Dialer::default().reading_slowly(), &kettle, &[]);
     let hint = format!("HTTP/1.1 103 Early Hints\r\nlink: <{}>\r\n\r\n", "x".repeat(30_000));
@@ -171,8 +169,7 @@ fn hints_do_not_pile_up_for_a_client_that_takes_nothing() {
 
 #[test]
 fn an_upload_arrives_as_it_was_framed_for_http_1_1() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&post(1, "/app/up"));
     frames.send(&frame(DATA, 0, 1, b"hello "));
@@ -264,8 +261,7 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
 
 #[test]
 fn what_a_server_says_before_its_answer_is_passed_on() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let asking = std::thread::spawn({
         let (words, target) = (["--http2", "--include"], "/app/x");
         let curl = kettle.curl(&words, target);
@@ -282,8 +278,7 @@ fn what_a_server_says_before_its_answer_is_passed_on() {
 
 #[test]
 fn a_client_that_waits_is_told_to_go_on() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
@@ -309,8 +304,7 @@ fn a_client_that_waits_is_told_to_go_on() {
 
 #[test]
 fn a_client_that_waits_is_spared_a_body_that_nobody_wants() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
     frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
@@ -344,8 +338,7 @@ fn a_backend_that_breaks_off_behind_a_hint_has_failed() {
 #[test]
 fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
     const PADDED: u8 = 8;
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     // Larger windows count from then on.
     drop(frames.next_of(SETTINGS));
@@ -368,8 +361,7 @@ fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
 /// What would be another request, or another framing, for a server that is asked by HTTP/1.1.
 #[test]
 fn nothing_that_http_1_1_would_read_otherwise_reaches_a_backend() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let own = [
         (":method", "GET"),
         (":scheme", "https"),

@@ -47,8 +47,7 @@ fn a_reload_that_changes_what_is_offered_sends_clients_elsewhere() {
     frames.send(&get(1, "/a"));
     assert_eq!(frames.body(1), b"content");
     // The default, written.
-    kettle.folder.change_config("path = \"auto\"", "path = \"auto\"\nhttp2 = true");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("path = \"auto\"", "path = \"auto\"\nhttp2 = true");
     frames.send(&get(3, "/a"));
     loop {
         let frame = frames.next().unwrap();

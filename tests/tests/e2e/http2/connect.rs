@@ -35,8 +35,10 @@ fn setup(servers: &Backend, settings: &str) -> Setup {
     setup.more(&guarded).more(&backend("app", settings, &[servers.address()]))
 }
 
-fn start(servers: &Backend) -> Kettle {
-    Kettle::start(setup(servers, ""))
+fn start() -> (Backend, Kettle) {
+    let servers = Backend::listen();
+    let kettle = Kettle::start(setup(&servers, ""));
+    (servers, kettle)
 }
 
 /// A request for a tunnel, whose stream stays open.
@@ -80,8 +82,7 @@ fn assert_ended(frames: &mut Frames, stream: u32) {
 
 #[test]
 fn both_sides_speak_until_each_has_ended() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let settings = frames.next_of(SETTINGS).payload;
     assert!(settings.chunks(6).any(|it| it == ENABLE_CONNECT_PROTOCOL), "{settings:?}");
@@ -149,8 +150,7 @@ fn a_tunnel_is_in_the_log_of_its_site() {
 
 #[test]
 fn what_comes_too_early_is_not_lost() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let early = frame(DATA, END_STREAM, 1, b"early");
     frames.send(&[connect(1, "/app/ws", &[]), early].concat());
@@ -174,8 +174,7 @@ fn what_comes_too_early_is_not_lost() {
 /// A tunnel whose server has not agreed yet reads nothing, as one that stalls.
 #[test]
 fn many_small_messages_wait_for_a_server_that_is_busy() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     // Larger windows count from then on.
     drop(frames.next_of(SETTINGS));
@@ -215,8 +214,7 @@ fn small_messages_that_nobody_reads_hold_no_more_than_their_bytes() {
 
 #[test]
 fn nothing_but_the_servers_own_101_makes_a_tunnel() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let plain = |first: &str| format!("HTTP/1.1 {first}\r\nContent-Length: 2\r\n\r\nno");
     for (number, (answer, status)) in [
@@ -252,8 +250,7 @@ fn nothing_but_the_servers_own_101_makes_a_tunnel() {
 
 #[test]
 fn what_leads_to_no_tunnel_is_refused_by_status() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (_servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     for (stream, target, status) in [
         (1, "/plain/1", 501),
@@ -286,8 +283,7 @@ fn what_leads_to_no_tunnel_is_refused_by_status() {
 
 #[test]
 fn a_cut_on_one_side_is_a_cut_on_the_other() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let mut server = standing(&mut frames, &servers, 1);
     frames.send(&[data(1, b"last"), frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes())].concat());
@@ -311,8 +307,7 @@ fn a_cut_on_one_side_is_a_cut_on_the_other() {
 
 #[test]
 fn what_came_before_a_cut_arrives() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let mut server = standing(&mut frames, &servers, 1);
     // So that kettle finds all of it and the reset at once.
@@ -336,8 +331,7 @@ fn what_came_before_a_cut_arrives() {
 
 #[test]
 fn a_client_that_is_gone_takes_its_tunnels_along() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let mut both = [1, 3].map(|stream| standing(&mut frames, &servers, stream));
     let shown = kettle.ctl(&["tunnels", "--json"]).succeed();
@@ -353,8 +347,7 @@ fn a_client_that_is_gone_takes_its_tunnels_along() {
 
 #[test]
 fn much_flows_both_ways_and_no_more_than_windows_let_through() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     drop(frames.next_of(SETTINGS));
     frames.send(&frame(SETTINGS, ACK, 0, &[]));
@@ -431,8 +424,7 @@ fn a_tunnel_of_any_priority_holds_nobody_up_between_its_messages() {
 
 #[test]
 fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     for (stream, is_reset) in [(1, false), (5, true)] {
         frames.send(&connect(stream, "/limited/ws", &[]));
@@ -456,16 +448,14 @@ fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
 
 #[test]
 fn tunnels_outlive_reloads_and_are_waited_for_at_the_end() {
-    let servers = Backend::listen();
-    let mut kettle = start(&servers);
+    let (servers, mut kettle) = start();
     for is_stop in [false, true] {
         let mut frames = Frames::connect(&kettle, &[]);
         let mut server = standing(&mut frames, &servers, 1);
         if is_stop {
             kettle.signal(Signal::TERM);
         } else {
-            kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
-            let _ = kettle.ctl(&["reload"]).succeed();
+            kettle.reload_with("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
         }
         frames.send(&data(1, b"still"));
         assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);

@@ -63,8 +63,7 @@ fn expect(frames: &mut Frames, stream: u32, text: &[u8]) {
 
 #[test]
 fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut kept = None;
     // The end may come with the last of the body or behind it.
     for (more, first, last, with_end) in [
@@ -132,8 +131,7 @@ fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
 
 #[test]
 fn small_messages_go_back_and_forth_on_two_streams_at_once() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let te = [("te", "trailers"), ("content-type", "application/grpc")];
     let mut calls = [1, 3].map(|stream| {
@@ -228,8 +226,7 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
 
 #[test]
 fn a_server_that_dies_in_the_middle_ends_its_stream_and_no_other() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
     let one = begin(&mut frames, &servers, 1, &first);
@@ -247,8 +244,7 @@ fn a_server_that_dies_in_the_middle_ends_its_stream_and_no_other() {
 
 #[test]
 fn a_request_taken_back_beside_its_response_leaves_its_server() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let first = [CHUNKED, b"5\r\nfirst\r\n"].concat();
     let mut server = begin(&mut frames, &servers, 1, &first);
@@ -410,8 +406,7 @@ fn a_client_that_neither_sends_nor_takes_is_given_up() {
 
 #[test]
 fn a_server_that_takes_no_more_may_still_answer() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let head = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfirst";
     let mut server = begin(&mut frames, &servers, 1, head);

@@ -255,8 +255,7 @@ fn a_reload_that_changes_the_listener_sends_its_clients_elsewhere() {
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&get(1, "/10"));
     assert_eq!(frames.body(1), content(10));
-    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
     frames.send(&get(3, "/10"));
     assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
     assert_eq!(frames.body(3), content(10));
@@ -312,8 +311,7 @@ fn a_session_from_before_certificates_were_asked_for_is_sent_away() {
         assert_eq!(frames.body(1), content(10));
         // A reload that changes nothing for it, and one that does.
         let after = if is_asking { asks } else { "self_signed = false # the same" };
-        kettle.folder.change_config(silent, after);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(silent, after);
         let target = format!("/10?{is_asking}");
         frames.send(&get(3, &target));
         let status = kettle.entry(&target).number("status");

@@ -345,8 +345,7 @@ fn a_reload_lets_a_hundred_streams_go_on_to_their_ends() {
         let data = frames.next_of(DATA);
         bodies[data.stream as usize / 2].extend(data.payload);
     }
-    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
     frames.send(&initial_window(1 << 20));
     while ended < 100 {
         let frame = frames.next().expect("all streams end first");
@@ -411,8 +410,7 @@ fn a_reload_lets_an_upload_go_on_to_its_end() {
     frames.send(&[post(1, "/app/x"), data(0, b"one")].concat());
     let mut server = servers.accept();
     drop(read_until(&mut server, b"\r\none\r\n"));
-    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
     frames.send(&data(0, b"two"));
     assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
     let ping = frames.next_of(PING).payload;

@@ -257,8 +257,7 @@ fn a_client_that_was_told_to_go_and_does_not_is_left() {
     }
     // Its window is used up with this, so it stays under way.
     busy.send(&get(3, "/1048576"));
-    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
     for frames in [&mut silent, &mut busy] {
         frames.send(&get(5, "/10"));
     }

@@ -66,8 +66,7 @@ fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already()
     frames.send(&get(1, "/1"));
     assert_same(&frames.body(1), &content(1), "before");
     assert_eq!(kettle.entry("/1").path(), "kernel-write");
-    kettle.folder.change_config("path = \"kernel-write\"", "path = \"user\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("path = \"kernel-write\"", "path = \"user\"");
     frames.send(&get(3, "/1"));
     assert_same(&frames.body(3), &content(1), "behind");
     assert_eq!(kettle.entry("/1").path(), "kernel-write (already_offloaded)");

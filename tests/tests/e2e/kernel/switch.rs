@@ -87,8 +87,7 @@ fn a_site_that_wants_user_space_says_why_a_connection_is_in_the_kernel_already()
     let mut client = kettle.connect(TLS13_AES_128);
     client.get("/1");
     assert_eq!(kettle.entry("/1").path(), "kernel-write");
-    kettle.folder.change_config("path = \"kernel-write\"", "path = \"user\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("path = \"kernel-write\"", "path = \"user\"");
     client.get("/1");
     assert_eq!(kettle.entry("/1").path(), "kernel-write (already_offloaded)");
     assert_eq!(kettle.status("/total/not_preferred/already_offloaded"), 1);

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use kettle_tests::client::Dialer;
 use kettle_tests::environment::go_program_or_skip;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
@@ -81,8 +80,7 @@ const REQUESTS: [(&str, &str, &str, usize); 10] = [
 fn hold_to(peer: SocketAddr) {
     let kettle = Kettle::start(before("", "", &[peer]));
     for (number, (raw, method, target, bytes)) in REQUESTS.iter().enumerate() {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(raw.as_bytes()).unwrap();
+        let mut client = kettle.ask(raw.as_bytes());
         let response = client.response();
         let said = String::from_utf8(response.body).unwrap();
         assert_eq!(said, format!("{method} {target} localhost {bytes}"), "{raw:?}");

@@ -8,17 +8,14 @@ use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::content;
 use kettle_tests::http::{Connection, get, request};
-use kettle_tests::kettle::Kettle;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{answer, before, ok, read_head};
+use super::{answer, ok, read_head, started};
 
 #[test]
 fn a_body_keeps_its_framing() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/app", "Content-Length: 5\r\n")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 5\r\n"));
     let mut server = backend.accept();
     let head = read_head(&mut server);
     assert!(head.ends_with("content-length: 5\r\n\r\n"), "{head}");
@@ -42,8 +39,7 @@ fn a_body_keeps_its_framing() {
 
 #[test]
 fn large_bodies_flow_both_ways() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     for suite in ONE_OF_EACH_VERSION {
         flow(&backend, &mut Dialer::suite(suite).connect(kettle.address()));
     }
@@ -56,8 +52,7 @@ fn flow(backend: &Backend, client: &mut Client) {
     let bytes = sent.len();
     thread::scope(|threads| {
         threads.spawn(|| {
-            let mut server = backend.accept();
-            read_head(&mut server);
+            let mut server = backend.accept_request();
             let body = read_exactly(&mut server, bytes);
             let head =
                 format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {bytes}\r\n\r\n");
@@ -72,8 +67,7 @@ fn flow(backend: &Backend, client: &mut Client) {
 
 #[test]
 fn a_client_that_asks_first_is_told_when_the_server_says_so() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     let asking = request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n");
     client.send(&asking).unwrap();
@@ -98,13 +92,11 @@ fn a_client_that_asks_first_is_told_when_the_server_says_so() {
 fn a_client_is_told_in_the_end_by_us_where_the_server_says_nothing() {
     // A server with little time still gets the body within it.
     for route in ["", "timeout = \"800ms\""] {
-        let backend = Backend::listen();
-        let kettle = Kettle::start(before(route, "", &[backend.address()]));
+        let (backend, kettle) = started(route, "");
         let mut client = Dialer::default().connect(kettle.address());
         let head = "Content-Length: 5\r\nExpect: 100-continue\r\n";
         client.send(&request("POST", "/app", head)).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         assert_eq!(client.response_head().status, 100, "{route}");
         client.send(b"hello").unwrap();
         assert_eq!(read_exactly(&mut server, 5), b"hello", "{route}");
@@ -115,13 +107,10 @@ fn a_client_is_told_in_the_end_by_us_where_the_server_says_nothing() {
 
 #[test]
 fn an_answer_in_the_middle_of_a_body_is_passed_on() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 10\r\n"));
     client.send(b"first").unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut server = backend.accept_request();
     assert_eq!(read_exactly(&mut server, 5), b"first");
     server.write_all(b"HTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno").unwrap();
     assert_eq!(client.response().body, b"no");
@@ -135,25 +124,19 @@ fn an_answer_in_the_middle_of_a_body_is_passed_on() {
 
 #[test]
 fn bodies_beyond_the_limit_are_a_413() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("request_body = \"1 KiB\"", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/app", "Content-Length: 1025\r\n")).unwrap();
+    let (backend, kettle) = started("request_body = \"1 KiB\"", "");
+    let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 1025\r\n"));
     assert_eq!(client.response().status, 413);
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut client = kettle.ask(&request("POST", "/app", "Transfer-Encoding: chunked\r\n"));
+    let mut server = backend.accept_request();
     client.send(&[&b"600\r\n"[..], &[b'x'; 0x600]].concat()).unwrap();
     assert_eq!(client.response().status, 413);
     let (part, _) = read_to_end(&mut server);
     assert!(!part.ends_with(b"0\r\n\r\n"), "no end is made up for the server");
     // As long as the limit it passes, however it is cut.
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+    let mut client = kettle.ask(&request("POST", "/app", "Transfer-Encoding: chunked\r\n"));
     client.send(&[b"1\r\nx\r\n".repeat(1_024), b"0\r\n\r\n".to_vec()].concat()).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut server = backend.accept_request();
     let mut received = Vec::new();
     while !received.ends_with(b"0\r\n\r\n") {
         received.extend(read_exactly(&mut server, 1));
@@ -164,17 +147,14 @@ fn bodies_beyond_the_limit_are_a_413() {
 
 #[test]
 fn a_broken_body_reaches_no_end_at_the_server() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     for (framing, body) in [
         ("Transfer-Encoding: chunked\r\n", &b"3\r\nabc\r\nxyz\r\n"[..]),
         ("Transfer-Encoding: chunked\r\n", b"3\r\nabcd\r\n0\r\n\r\n"),
         ("Transfer-Encoding: chunked\r\n", b"3\nabc\r\n0\r\n\r\n"),
     ] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", framing)).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&request("POST", "/app", framing));
+        let mut server = backend.accept_request();
         client.send(body).unwrap();
         assert_eq!(client.response().status, 400);
         assert_eq!(client.end(), End::Orderly);
@@ -183,11 +163,9 @@ fn a_broken_body_reaches_no_end_at_the_server() {
     }
     // The client ends in the middle, with and without a goodbye.
     for is_orderly in [true, false] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 10\r\n"));
         client.send(b"half").unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         assert_eq!(read_exactly(&mut server, 4), b"half");
         if is_orderly {
             client.close_sending()
@@ -207,8 +185,7 @@ fn stalled(mut server: TcpStream, bytes: usize) -> Vec<u8> {
 
 #[test]
 fn a_server_that_reads_nothing_holds_up_its_client_and_no_memory() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let bytes = 64 * 1_024 * 1_024;
     let before_bytes = kettle.memory_bytes();
     let address = kettle.address();
@@ -221,8 +198,7 @@ fn a_server_that_reads_nothing_holds_up_its_client_and_no_memory() {
         }
         client.response()
     });
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut server = backend.accept_request();
     // A first part flows; what lies between is in the sockets.
     assert_eq!(read_exactly(&mut server, 8 * 1_024 * 1_024).len(), 8 * 1_024 * 1_024);
     let grown = kettle.memory_bytes().saturating_sub(before_bytes);
@@ -235,12 +211,10 @@ fn a_server_that_reads_nothing_holds_up_its_client_and_no_memory() {
 
 #[test]
 fn the_last_response_of_a_connection_is_whole_however_long_it_is() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     for bytes in [0, 1, 16_384, 40_000, 1_000_000] {
         let body = content(bytes);
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", "/app", "Connection: close\r\n")).unwrap();
+        let mut client = kettle.ask(&request("GET", "/app", "Connection: close\r\n"));
         let mut server = backend.accept();
         let head =
             format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {bytes}\r\n\r\n");

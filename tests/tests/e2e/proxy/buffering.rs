@@ -340,8 +340,7 @@ fn an_answer_that_wants_no_more_of_a_stored_body_is_passed_on() {
     let mut client = connect(&kettle);
     client.send(&request("POST", "/app", CHUNKED)).unwrap();
     client.send(&chunks(&content(12 << 20), 60_000)).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut server = backend.accept_request();
     server.write_all(b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno").unwrap();
     assert_eq!(client.response().body, b"no");
     let (part, _) = read_to_end(&mut server);

@@ -81,8 +81,7 @@ fn each_stream_has_a_client_of_its_own_in_guards_and_log() {
 fn strangers_name_nobody() {
     let servers = Backend::listen();
     let kettle = trusting("10.0.0.0/8", "", &servers);
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", NAMED)).unwrap();
+    let _client = kettle.ask(&request("GET", "/app", NAMED));
     let head = answer(&mut servers.accept(), &ok("a"));
     assert_eq!(said(&head, "x-forwarded-for"), ["127.0.0.1"]);
     assert_eq!(said(&head, "x-forwarded-proto"), ["https"]);

@@ -56,8 +56,7 @@ fn ask(
     (method, fields): (&str, &str),
     response: &str,
 ) -> (String, Response) {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request(method, "/app", fields)).unwrap();
+    let mut client = kettle.ask(&request(method, "/app", fields));
     let asked = answer(servers.asked(server), response);
     let has_body = method != "HEAD" && !response.starts_with("HTTP/1.1 304");
     (asked, if has_body { any_response(&mut client) } else { client.response_head() })
@@ -67,10 +66,8 @@ fn ask(
 fn each_piece_can_be_unpacked_before_the_next_is_sent() {
     let servers = Backend::listen();
     let kettle = start(&servers, "");
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", GZIP)).unwrap();
-    let mut server = servers.accept();
-    read_head(&mut server);
+    let mut client = kettle.ask(&request("GET", "/app", GZIP));
+    let mut server = servers.accept_request();
     server.write_all(format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n").as_bytes()).unwrap();
     let response = client.response_head();
     assert_eq!(response.header("content-encoding"), Some("gzip"));
@@ -251,10 +248,8 @@ fn what_a_server_does_not_end_has_no_end_for_its_client() {
     let kettle = start(&servers, "");
     for framing in ["Transfer-Encoding: chunked\r\n\r\n3e8\r\n", "Content-Length: 2000\r\n\r\n"] {
         let cut = format!("{HEAD}{framing}{}", "x".repeat(900));
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", "/app", GZIP)).unwrap();
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&request("GET", "/app", GZIP));
+        let mut server = servers.accept_request();
         server.write_all(cut.as_bytes()).unwrap();
         assert_eq!(client.response_head().header("content-encoding"), Some("gzip"));
         let mut coded = Vec::new();
@@ -270,8 +265,7 @@ fn what_a_server_does_not_end_has_no_end_for_its_client() {
         let mut frames = Frames::connect(&kettle, &[]);
         let fields = frames::fields("GET", "/app", &[("accept-encoding", "gzip")]);
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut server = servers.accept_request();
         server.write_all(cut.as_bytes()).unwrap();
         frames.next_of(HEADERS);
         drop(server);
@@ -284,8 +278,7 @@ fn what_a_server_does_not_end_has_no_end_for_its_client() {
 fn trailers_go_on_but_what_they_say_of_the_plain_bytes() {
     let servers = Backend::listen();
     let kettle = start(&servers, "");
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", &[GZIP, "TE: trailers\r\n"].concat())).unwrap();
+    let mut client = kettle.ask(&request("GET", "/app", &[GZIP, "TE: trailers\r\n"].concat()));
     let mut server = servers.accept();
     let end = "0\r\nX-Sum: 1\r\nContent-Digest: x\r\nETag: \"a\"\r\n\r\n";
     answer(&mut server, &format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n{end}"));
@@ -308,10 +301,8 @@ fn more_at_once_than_there_is_memory_for_go_out_as_they_are() {
     let kettle = start(&servers, "");
     let mut open = Vec::new();
     for _ in 0..200 {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", "/app", GZIP)).unwrap();
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&request("GET", "/app", GZIP));
+        let mut server = servers.accept_request();
         server.write_all(format!("{HEAD}Content-Length: 500\r\n\r\n").as_bytes()).unwrap();
         let response = client.response_head();
         open.push((client, server, response.header("content-encoding").is_some()));
@@ -350,8 +341,7 @@ fn what_is_kept_is_plain_and_compressed_for_who_takes_that() {
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     let mut server = None;
     let mut ask = |target: &str, method: &str, fields: &str, answers: Option<String>| {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request(method, target, fields)).unwrap();
+        let mut client = kettle.ask(&request(method, target, fields));
         if let Some(response) = answers {
             answer(servers.asked(&mut server), &response);
         }

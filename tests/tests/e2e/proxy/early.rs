@@ -13,12 +13,11 @@ use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{answer, before, ok, read_head};
+use super::{answer, before, ok, read_head, started};
 
 #[test]
 fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     // One that was closed would be found out by the next POST only, which is not sent twice (RFC 9110 §9.2.2).
     let mut kept = None;
     for suite in ONE_OF_EACH_VERSION {
@@ -56,8 +55,7 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
 
 #[test]
 fn a_client_that_asks_first_is_told_to_go_on_with_the_beginning_of_an_answer() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     let asking = request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n");
     client.send(&asking).unwrap();
@@ -81,8 +79,7 @@ fn a_client_that_asks_first_is_told_to_go_on_with_the_beginning_of_an_answer() {
         assert_eq!(client.receive_exactly(5), b"other");
     }
     // One that is here as a whole asks for nothing.
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&asking).unwrap();
+    let mut client = kettle.ask(&asking);
     answer(&mut server, &ok("known"));
     let response = client.response();
     assert_eq!((response.status, response.header("connection")), (200, Some("close")));
@@ -112,14 +109,12 @@ fn a_client_that_begins_its_body_unasked_waits_for_nobody() {
 
 #[test]
 fn a_client_that_reads_only_when_it_has_sent_all_is_served() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let bytes = scaled(8, 2) * 1_024 * 1_024;
     let response = content(bytes);
     thread::scope(|threads| {
         threads.spawn(|| {
-            let mut server = backend.accept();
-            read_head(&mut server);
+            let mut server = backend.accept_request();
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
             let mut writing = server.try_clone().unwrap();
             let writing = threads.spawn(move || {
@@ -131,8 +126,8 @@ fn a_client_that_reads_only_when_it_has_sent_all_is_served() {
             // Behind the end of a response nobody passes on the rest of its request.
             server.write_all(&content(bytes)[bytes - 1..]).unwrap();
         });
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", &format!("Content-Length: {bytes}\r\n"))).unwrap();
+        let mut client =
+            kettle.ask(&request("POST", "/app", &format!("Content-Length: {bytes}\r\n")));
         client.send(&response).unwrap();
         assert_same(&client.response().body, &response, "the response");
     });
@@ -141,10 +136,8 @@ fn a_client_that_reads_only_when_it_has_sent_all_is_served() {
 #[test]
 fn a_response_that_ends_first_ends_the_request_at_its_server() {
     for response in [ok("enough"), "HTTP/1.1 200 OK\r\n\r\nenough".to_owned()] {
-        let backend = Backend::listen();
-        let kettle = Kettle::start(before("", "", &[backend.address()]));
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+        let (backend, kettle) = started("", "");
+        let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 10\r\n"));
         let mut server = backend.accept();
         answer(&mut server, &response);
         server.shutdown(Shutdown::Write).unwrap();
@@ -165,12 +158,10 @@ fn a_response_that_ends_first_ends_the_request_at_its_server() {
 
 #[test]
 fn a_request_that_breaks_off_beside_its_response_cuts_it() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("request_body = \"1 KiB\"", "", &[backend.address()]));
+    let (backend, kettle) = started("request_body = \"1 KiB\"", "");
     let long = format!("600\r\n{}", "x".repeat(0x600));
     for rest in ["zz\r\n", &long, ""] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", "Transfer-Encoding: chunked\r\n"));
         let mut server = backend.accept();
         answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
         assert_eq!(client.response_head().status, 200);
@@ -188,10 +179,8 @@ fn a_request_that_breaks_off_beside_its_response_cuts_it() {
 
 #[test]
 fn a_server_that_takes_no_more_may_still_answer() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 10\r\n"));
     let mut server = backend.accept();
     answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst");
     assert_eq!(client.response_head().status, 200);
@@ -205,14 +194,12 @@ fn a_server_that_takes_no_more_may_still_answer() {
 
 #[test]
 fn a_server_that_closes_behind_an_interim_response_and_its_answer_is_heard() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let head = request("POST", "/app", "Content-Length: 400000\r\n");
     let upload = [&head[..], &vec![b'a'; 400_000]].concat();
     // Whether its answer is seen or its end is met first is up to the kernel.
     for _ in 0..30 {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&upload).unwrap();
+        let mut client = kettle.ask(&upload);
         let mut server = backend.accept();
         let interim = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
         let last = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
@@ -233,11 +220,9 @@ fn a_client_that_owes_the_rest_of_its_request_is_given_up() {
     let setup = before("timeout = \"10m\"", "", &[backend.address()]);
     let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1s\""));
     for (body, rest) in [("", ""), ("5\r\nfirst\r\n", "5\r\nother\r\n")] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+        let mut client = kettle.ask(&request("POST", "/app", "Transfer-Encoding: chunked\r\n"));
         client.send(body.as_bytes()).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         assert_eq!(read_exactly(&mut server, body.len()), body.as_bytes());
         server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst").unwrap();
         assert_eq!(client.response_head().status, 200);
@@ -253,16 +238,14 @@ fn a_client_that_owes_the_rest_of_its_request_is_given_up() {
 fn a_server_that_always_has_more_to_send_hears_its_client() {
     const BYTES_MAX: usize = 256 << 20;
     const STOP: &[u8] = b"4\r\nstop\r\n0\r\n\r\n";
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     let head = "Transfer-Encoding: chunked\r\nConnection: close\r\n";
     client.send(&request("POST", "/app", head)).unwrap();
     let bytes_before = scaled(64, 4) << 20;
     let is_told = &AtomicBool::new(false);
     thread::scope(|threads| {
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let server = backend.accept_request();
         let mut writing = server.try_clone().unwrap();
         threads.spawn(move || {
             let chunk = [&b"100000\r\n"[..], &vec![b'x'; 0x10_0000], b"\r\n"].concat();

@@ -45,8 +45,7 @@ fn a_live_stream_changes_and_its_segments_are_shared_while_they_are_made() {
     answer(origin, &format!("{head}6\r\nfirst,\r\n"));
     assert_eq!(viewer.response_head().status, 200);
     assert_eq!(viewer.receive_exactly(9), b"6\r\nfirst,");
-    let mut late = Dialer::default().connect(kettle.address());
-    late.send(&get("/live/segments/2.m4s")).unwrap();
+    let mut late = kettle.ask(&get("/live/segments/2.m4s"));
     assert_eq!(late.response_head().status, 200);
     assert_eq!(late.receive_exactly(9), b"6\r\nfirst,");
     origin.write_all(b"4\r\nlast\r\n0\r\n\r\n").unwrap();

@@ -10,12 +10,11 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::unused_ip;
 use rustix::process::Signal;
 
-use super::{answer, before, ok, read_head};
+use super::{answer, before, ok, read_head, started};
 
 #[test]
 fn malformed_responses_are_a_502_and_their_connection_is_closed() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     for (response, reason) in [
         ("SSH-2.0-OpenSSH_10\r\n", "status_line"),
@@ -60,12 +59,9 @@ fn malformed_responses_are_a_502_and_their_connection_is_closed() {
 
 #[test]
 fn a_response_in_single_bytes_is_the_same() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&get("/app"));
+    let mut server = backend.accept_request();
     for byte in ok("bytes").bytes() {
         server.write_all(&[byte]).unwrap();
     }
@@ -79,10 +75,8 @@ fn a_body_that_ends_early_is_cut_without_a_close_notify() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", b"4\r\nhalf"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", b"4\r\nhalf"),
     ] {
-        let backend = Backend::listen();
-        let kettle = Kettle::start(before("", "", &[backend.address()]));
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&get("/app")).unwrap();
+        let (backend, kettle) = started("", "");
+        let mut client = kettle.ask(&get("/app"));
         let mut server = backend.accept();
         answer(&mut server, response);
         drop(server);
@@ -112,8 +106,7 @@ fn a_head_reaches_the_client_also_where_the_servers_end_comes_with_it() {
                 "POST /app HTTP/{version}\r\nHost: localhost\r\nContent-Length: 5\r\n\r\norder"
             );
             client.send(order.as_bytes()).unwrap();
-            let mut server = backend.accept();
-            read_head(&mut server);
+            let mut server = backend.accept_request();
             assert_eq!(read_exactly(&mut server, 5), b"order");
             // The end goes out with the head.
             rustix::net::sockopt::set_tcp_cork(&server, true).unwrap();
@@ -130,12 +123,9 @@ fn a_head_reaches_the_client_also_where_the_servers_end_comes_with_it() {
 
 #[test]
 fn a_silent_server_is_a_504_before_the_head_and_a_cut_after_it() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("timeout = \"50ms\"", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/head")).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let (backend, kettle) = started("timeout = \"50ms\"", "");
+    let mut client = kettle.ask(&get("/app/head"));
+    let mut server = backend.accept_request();
     assert_eq!(client.response().status, 504);
     assert_eq!(kettle.entry("/app/head").text("upstream_failure"), "timeout");
     assert_eq!(read_to_end(&mut server).0, b"");
@@ -158,8 +148,7 @@ fn nobody_there_is_a_502_and_the_next_server_is_asked_first() {
     let backend = Backend::listen();
     let servers = [closed, backend.address()];
     let kettle = Kettle::start(before("", "balance = \"first\"", &servers));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
+    let mut client = kettle.ask(&get("/app"));
     answer(&mut backend.accept(), &ok("second"));
     assert_eq!(client.response().body, b"second");
 }
@@ -172,8 +161,7 @@ fn a_full_queue_is_a_503() {
         backend.address()
     );
     let kettle = Kettle::start(before("", &settings, &[]));
-    let mut first = Dialer::default().connect(kettle.address());
-    first.send(&get("/app/first")).unwrap();
+    let mut first = kettle.ask(&get("/app/first"));
     let mut server = backend.accept();
     let mut second = Dialer::default().connect(kettle.address());
     let refused = second.get("/app/second");
@@ -185,12 +173,10 @@ fn a_full_queue_is_a_503() {
 
 #[test]
 fn a_client_that_goes_takes_its_request_along() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     // Before the head, and within the body.
     for response in ["", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&get("/app")).unwrap();
+        let mut client = kettle.ask(&get("/app"));
         let mut server = backend.accept();
         answer(&mut server, response);
         if !response.is_empty() {
@@ -204,22 +190,17 @@ fn a_client_that_goes_takes_its_request_along() {
 
 #[test]
 fn a_client_that_has_sent_much_ahead_and_goes_is_noticed_too() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let behind = [request("POST", "/app/behind", "Content-Length: 4000\r\n"), vec![b'x'; 4_000]];
     let all = [get("/app"), behind.concat().repeat(8)].concat();
-    let mut goes = Dialer::default().connect(kettle.address());
-    goes.send(&all).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let goes = kettle.ask(&all);
+    let mut server = backend.accept_request();
     goes.wire.socket.shutdown(Shutdown::Write).unwrap();
     assert_eq!(kettle.entry("/app").text("upstream_failure"), "client_gone");
     assert_eq!(read_to_end(&mut server).0, b"");
     // One that says goodbye waits for all its answers.
-    let mut stays = Dialer::default().connect(kettle.address());
-    stays.send(&all).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut stays = kettle.ask(&all);
+    let mut server = backend.accept_request();
     stays.say_goodbye();
     server.write_all(ok("first").as_bytes()).unwrap();
     assert_eq!(stays.response().body, b"first");
@@ -250,10 +231,8 @@ fn a_pipelined_request_waits_for_its_turn() {
 
 #[test]
 fn a_server_that_only_announces_is_a_502() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(b"GET /app HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(b"GET /app HTTP/1.0\r\nHost: localhost\r\n\r\n");
     answer(&mut backend.accept(), &"HTTP/1.1 102 Processing\r\n\r\n".repeat(40));
     assert_eq!(client.response().status, 502);
     assert_eq!(kettle.entry("/app").text("upstream_failure"), "too_many_interim");
@@ -273,10 +252,8 @@ fn the_sites_own_page_says_that_nobody_answers() {
 fn a_server_that_stops_waits_for_what_is_under_way() {
     let backend = Backend::listen();
     let mut kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut client = kettle.ask(&get("/app"));
+    let mut server = backend.accept_request();
     kettle.signal(rustix::process::Signal::TERM);
     kettle.messages().wait_for("finishing requests in flight");
     server.write_all(ok("last").as_bytes()).unwrap();
@@ -287,8 +264,7 @@ fn a_server_that_stops_waits_for_what_is_under_way() {
 
 #[test]
 fn keys_change_in_the_middle_of_a_body() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::suite(kettle_tests::suite::TLS13_AES_128).connect(kettle.address());
     client.send(&get("/app")).unwrap();
     let mut server = backend.accept();
@@ -313,10 +289,8 @@ fn what_a_server_says_without_end_has_an_end() {
         ("POST", "Content-Length: 5\r\nExpect: 100-continue\r\n", &interim, "too_many_interim"),
         ("GET", "", &options, "connection"),
     ] {
-        let backend = Backend::listen();
-        let kettle = Kettle::start(before("", "", &[backend.address()]));
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request(method, "/app", fields)).unwrap();
+        let (backend, kettle) = started("", "");
+        let mut client = kettle.ask(&request(method, "/app", fields));
         answer(&mut backend.accept(), response);
         assert_eq!(client.response().status, 502, "{fields}");
         assert_eq!(kettle.entry("/app").text("upstream_failure"), reason, "{fields}");
@@ -334,8 +308,7 @@ fn who_waits_for_a_server_when_the_time_to_drain_is_over_is_told_so() {
         let by = format!("--http{version}");
         let client =
             kettle.curl(&[&[&*by], &words[..]].concat(), &format!("/app/{version}")).start();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let server = backend.accept_request();
         (client, server, version)
     });
     kettle.signal(Signal::TERM);

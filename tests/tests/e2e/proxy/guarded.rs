@@ -7,7 +7,7 @@ use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{answer, before, ok, read_head};
+use super::{answer, before, ok, read_head, started};
 
 pub const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// HMAC-SHA-256 by it of `4102444800`, a line feed and `/app/a`.
@@ -183,10 +183,8 @@ fn for_a_denied_file_no_backend_is_asked() {
 
 #[test]
 fn for_a_client_that_is_gone_nothing_else_is_asked_that_it_had_asked_for() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/first").repeat(20)).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&get("/app/first").repeat(20));
     let mut server = backend.accept();
     assert!(read_head(&mut server).starts_with("GET /app/first "));
     client.wire.socket.shutdown(std::net::Shutdown::Write).unwrap();
@@ -200,8 +198,7 @@ fn for_a_client_that_is_gone_nothing_else_is_asked_that_it_had_asked_for() {
 
 #[test]
 fn a_server_may_say_499_to_a_client_that_is_there() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     let mut server = None;
     for _ in 0..2 {
@@ -219,8 +216,7 @@ fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
     let backend = Backend::listen();
     let rules = "websocket = true\nrate_limit = { requests = 100, period = \"1s\", burst = 100, concurrent = 1 }";
     let kettle = Kettle::start(before(rules, "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", ASKING)).unwrap();
+    let mut client = kettle.ask(&request("GET", "/app", ASKING));
     let mut server = backend.accept();
     answer(
         &mut server,

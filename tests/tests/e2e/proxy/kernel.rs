@@ -14,7 +14,7 @@ use kettle_tests::raw_session::{RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{answer, before, chunked_response};
+use super::{answer, before, chunked_response, started};
 
 /// Asks, and lets a thread answer with a body that announces `bytes`.
 fn ask(client: &mut Client, mut server: TcpStream, body: &[u8], bytes: usize) -> TcpStream {
@@ -77,8 +77,7 @@ fn a_server_that_dies_in_the_middle_is_no_end_there_either() {
         return;
     }
     for suite in ONE_OF_EACH_VERSION {
-        let backend = Backend::listen();
-        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let (backend, kettle) = started("", "");
         let mut client = Dialer::suite(suite).connect(kettle.address());
         client.send(&get("/app")).unwrap();
         let mut server = backend.accept();
@@ -97,8 +96,7 @@ fn a_server_that_says_too_much_is_not_asked_again() {
     if !kernel_tls_or_skip() {
         return;
     }
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     let body = content(100_004);
     client.send(&get("/app")).unwrap();

@@ -170,8 +170,7 @@ fn in_a_queue() {
     for (version, how) in ways() {
         let what = format!("HTTP/{version}, {how:?}");
         let mut first = Asking::get(&kettle, 1, "/app/first");
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         let waiting = Asking::get(&kettle, version, "/app/second");
         kettle.wait_for_status("/backends/0/waiting", 1);
         let waiting = waiting.leave(how);
@@ -220,8 +219,7 @@ fn before_the_head() {
     for (version, how) in ways() {
         let what = format!("HTTP/{version}, {how:?}");
         let asking = Asking::get(&kettle, version, "/app");
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         let asking = asking.leave(how);
         if how.stays() {
             server.write_all(last("late").as_bytes()).unwrap();
@@ -309,10 +307,8 @@ fn while_an_upload_is_not_taken() {
         (true, Fin),
         (true, Reset),
     ] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("POST", "/app", "Content-Length: 100000000\r\n")).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&request("POST", "/app", "Content-Length: 100000000\r\n"));
+        let mut server = backend.accept_request();
         if has_begun {
             server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").unwrap();
             assert_eq!(client.response_head().status, 200);
@@ -372,8 +368,7 @@ fn while_others_ask_for_the_same() {
         let what = format!("HTTP/{version}, {how:?}");
         let target = format!("/app/{number}");
         let led = Asking::get(&kettle, version, &target);
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         let mut stays = Asking::get(&kettle, 1, &target);
         let waits = || scrape(metrics).contains("kettle_cache_waiters{store=\"main\"} 1\n");
         wait_until("the second waits", waits);

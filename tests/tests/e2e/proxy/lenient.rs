@@ -7,7 +7,7 @@ use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{any_response, before, read_head};
+use super::{any_response, before, read_head, started};
 use crate::http2::frames::{self, *};
 
 /// A row, an answer that it is about, and what a client gets of that. Over HTTP/2 the status is the last of the head's first field.
@@ -69,10 +69,8 @@ fn each_row_is_so_over_both_versions() {
     let setup = before("", "keep_alive = 0", &[backend.address()]).listener("http2 = true");
     let kettle = Kettle::start(setup);
     for &(row, answered, status, body) in CASES {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", "/app", "")).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&request("GET", "/app", ""));
+        let mut server = backend.accept_request();
         server.write_all(answered.as_bytes()).unwrap();
         let response = any_response(&mut client);
         assert_eq!((response.status, &*response.body), (status, body.as_bytes()), "{row}");
@@ -81,8 +79,7 @@ fn each_row_is_so_over_both_versions() {
         assert_eq!(kettle.entry("/app").number("status"), u64::from(status), "{row}");
         let mut frames = Frames::connect(&kettle, &[]);
         frames.send(&frames::get(1, "/app"));
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         server.write_all(answered.as_bytes()).unwrap();
         let head = frames.next_of(HEADERS);
         if status >= 600 {
@@ -100,11 +97,9 @@ fn each_row_is_so_over_both_versions() {
 
 #[test]
 fn a_length_of_zero_is_no_body_of_a_change_of_protocol() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    let (backend, kettle) = started("websocket = true", "");
     let asking = "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n";
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&[&request("GET", "/app", asking)[..], b"early"].concat()).unwrap();
+    let mut client = kettle.ask(&[&request("GET", "/app", asking)[..], b"early"].concat());
     let mut server = backend.accept();
     let head = read_head(&mut server);
     assert!(head.contains("connection: upgrade\r\n") && !head.contains("content-length"), "{head}");
@@ -131,8 +126,7 @@ fn a_length_of_zero_is_no_body_of_a_change_of_protocol() {
 /// Of clients nothing of it is taken.
 #[test]
 fn clients_are_refused_what_servers_may_send() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     for line in ["2 ", "2\t", "2;a "] {
         let mut client = Dialer::default().connect(kettle.address());
         let head = request("POST", "/app", "Transfer-Encoding: chunked\r\n");
@@ -140,10 +134,8 @@ fn clients_are_refused_what_servers_may_send() {
         client.send(&[&head[..], body.as_bytes()].concat()).unwrap();
         assert_eq!(client.response().status, 400, "{line:?}");
         // In a part of its own it comes when a server is there already.
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&head).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&head);
+        let mut server = backend.accept_request();
         client.send(body.as_bytes()).unwrap();
         assert_eq!(client.response().status, 400, "{line:?}");
         assert_eq!(read_to_end(&mut server).0, b"", "{line:?}");

@@ -7,14 +7,12 @@ use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, Response, get, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{answer, before, chunked_response, ok, read_head};
+use super::{answer, before, chunked_response, ok, read_head, started};
 
 #[test]
 fn a_response_comes_back_and_the_log_says_from_where() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/x?y=z")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&get("/app/x?y=z"));
     let mut server = backend.accept();
     let response = "HTTP/1.1 201 Made\r\nContent-Length: 5\r\nX-App: 1\r\nServer: other\r\nDate: x\r\n\
         Connection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n\r\nhello";
@@ -38,10 +36,8 @@ fn a_response_comes_back_and_the_log_says_from_where() {
 /// As nginx does: its targets may be refused there, and what comes with it is no answer.
 #[test]
 fn what_a_server_tells_a_program_in_front_of_it_reaches_no_client() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/buffered")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&get("/app/buffered"));
     let told = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Expires: 0\r\n\r\na";
     answer(&mut backend.accept(), told);
     let response = client.response();
@@ -60,10 +56,8 @@ fn what_a_server_tells_a_program_in_front_of_it_reaches_no_client() {
 
 #[test]
 fn an_encoded_slash_passes_where_the_route_takes_it_and_as_it_came() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("encoded_slashes = true", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/@scope%2fname")).unwrap();
+    let (backend, kettle) = started("encoded_slashes = true", "");
+    let mut client = kettle.ask(&get("/app/@scope%2fname"));
     let head = answer(&mut backend.accept(), &ok("one"));
     assert!(head.starts_with("GET /app/@scope%2fname HTTP/1.1\r\n"), "{head}");
     assert_eq!(client.response().body, b"one");
@@ -89,12 +83,10 @@ fn an_encoded_slash_passes_where_the_route_takes_it_and_as_it_came() {
 
 #[test]
 fn a_body_of_unknown_length_comes_in_chunks_and_to_old_clients_up_to_the_end() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
         5;a=b\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\nX-Trailer: 1\r\n\r\n";
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/new")).unwrap();
+    let mut client = kettle.ask(&get("/app/new"));
     let mut server = backend.accept();
     answer(&mut server, chunked);
     assert_eq!(chunked_response(&mut client).body, b"hello world");
@@ -115,10 +107,8 @@ fn a_body_of_unknown_length_comes_in_chunks_and_to_old_clients_up_to_the_end() {
 
 #[test]
 fn a_body_up_to_the_end_of_its_connection_is_whole_only_then() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept();
     answer(&mut server, "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nall");
     server.write_all(b" of it").unwrap();
@@ -128,10 +118,8 @@ fn a_body_up_to_the_end_of_its_connection_is_whole_only_then() {
 
 #[test]
 fn the_answers_to_head_and_those_without_a_body_leave_the_connection_good() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("HEAD", "/app", "")).unwrap();
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&request("HEAD", "/app", ""));
     let mut server = backend.accept();
     answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
     let response = client.response_head();
@@ -150,12 +138,10 @@ fn the_answers_to_head_and_those_without_a_body_leave_the_connection_good() {
 
 #[test]
 fn interim_responses_reach_clients_that_know_them() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("early_hints = \"all\"", "", &[backend.address()]));
+    let (backend, kettle) = started("early_hints = \"all\"", "");
     let hints =
         "HTTP/1.1 103 X\r\nLink: </a.css>\r\nContent-Length: 5\r\nServer: x\r\nDate: x\r\n\r\n";
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
+    let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept();
     answer(&mut server, hints);
     let early = client.response_head();
@@ -241,8 +227,7 @@ fn of_what_both_say_to_caches_the_stricter_holds() {
     let backend = Backend::listen();
     let route = "headers = { Vary = \"X-Site\", Cache-Control = \"private, max-age=60\" }";
     let kettle = Kettle::start(before(route, "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
+    let mut client = kettle.ask(&get("/app"));
     let mut server = backend.accept();
     let fields = "Content-Length: 0\r\nVary: Accept-Language\r\nCache-Control: no-store\r\n\r\n";
     answer(&mut server, &format!("HTTP/1.1 200 OK\r\n{fields}"));
@@ -268,14 +253,9 @@ fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
     let app = "queue_timeout = \"1m\"\nqueue = 10";
     let setup = before("", app, &[full.address()]).more("connections = 1\n");
     let kettle = Kettle::start(setup);
-    let asking = || {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&get("/app")).unwrap();
-        client
-    };
+    let asking = || kettle.ask(&get("/app"));
     let mut first = asking();
-    let mut server = full.accept();
-    read_head(&mut server);
+    let mut server = full.accept_request();
     let mut waiting = [asking(), asking()];
     kettle.wait_for_status("/backends/0/waiting", 2);
     // It stays where it is as long as its servers do.
@@ -283,8 +263,7 @@ fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
         ("queue = 10".to_owned(), "queue = 11".to_owned()),
         (full.address().to_string(), free.address().to_string()),
     ] {
-        kettle.folder.change_config(&old, &new);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(&old, &new);
     }
     let mut carried = free.accept();
     for client in &mut waiting {
@@ -297,8 +276,7 @@ fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
 
 #[test]
 fn a_reload_that_leaves_the_listener_as_it_is_ends_no_connection() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = Dialer::default().connect(kettle.address());
     let mut server = None;
     for number in 0..3 {

@@ -13,7 +13,7 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_ip};
 use kettle_tests::tool::scrape;
 
-use super::{answer, before, ok, read_head};
+use super::{answer, before, ok, read_head, started};
 
 /// As [`warmed`], with metrics to be read at an address.
 fn measured(backend: &Backend, listen: SocketAddr) -> (Kettle, Client, TcpStream) {
@@ -33,8 +33,7 @@ fn warmed(backend: &Backend, settings: &str) -> (Kettle, Client, TcpStream) {
 
 fn warm(setup: Setup, backend: &Backend) -> (Kettle, Client, TcpStream) {
     let kettle = Kettle::start(setup);
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/first")).unwrap();
+    let mut client = kettle.ask(&get("/app/first"));
     let mut server = backend.accept();
     answer(&mut server, &ok("first"));
     assert_eq!(client.response().body, b"first");
@@ -189,8 +188,7 @@ fn what_may_not_be_repeated_takes_no_kept_connection_of_a_server_that_let_one_di
         for method in ["POST", "PATCH"] {
             client.send(&request(method, "/app/new", "Content-Length: 2\r\n")).unwrap();
             client.send(b"{}").unwrap();
-            let mut new = backend.accept();
-            read_head(&mut new);
+            let mut new = backend.accept_request();
             assert_eq!(read_exactly(&mut new, 2), b"{}");
             new.write_all(ok("new").as_bytes()).unwrap();
             assert_eq!(client.response().body, b"new");
@@ -242,12 +240,9 @@ fn a_server_that_closes_a_moment_after_each_answer_costs_one_request() {
 
 #[test]
 fn a_new_connection_that_dies_is_not_tried_again() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app")).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let (backend, kettle) = started("", "");
+    let mut client = kettle.ask(&get("/app"));
+    let server = backend.accept_request();
     drop(server);
     assert_eq!(client.response().status, 502);
     assert_eq!(kettle.entry("/app").text("upstream_failure"), "closed_early");
@@ -283,12 +278,10 @@ fn a_response_that_is_here_keeps_no_server_busy_though_its_client_reads_nothing(
     for response in [&*ok(&"first".repeat(50_000)), chunks] {
         let backend = Backend::listen();
         let kettle = Kettle::start(before("", &taking_one(&backend), &[]));
-        let mut slow = Dialer::default().connect(kettle.address());
-        slow.send(&get("/app/first")).unwrap();
+        let mut slow = kettle.ask(&get("/app/first"));
         let mut server = backend.accept();
         answer(&mut server, response);
-        let mut other = Dialer::default().connect(kettle.address());
-        other.send(&get("/app/second")).unwrap();
+        let mut other = kettle.ask(&get("/app/second"));
         answer(&mut server, &ok("second"));
         assert_eq!(other.response().body, b"second");
         assert_eq!(slow.response_head().status, 200);

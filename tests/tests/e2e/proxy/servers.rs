@@ -72,8 +72,7 @@ fn a_server_that_speaks_tls_is_told_an_end_in_order_and_no_other() {
         let length = format!("Content-Length: {announced_bytes}\r\n");
         client.send(&request("POST", "/app", &length)).unwrap();
         client.send(body.as_bytes()).unwrap();
-        let mut server = backend.accept();
-        read_head(&mut server);
+        let mut server = backend.accept_request();
         assert_eq!(read_exactly(&mut server, body.len()), body.as_bytes());
         server.write_all(response.as_bytes()).unwrap();
         assert_eq!(client.response().body, b"ok");
@@ -101,8 +100,7 @@ fn a_kept_connection_ends_in_order_when_a_reload_has_no_use_for_it_and_at_a_stop
         server
     };
     let mut kept = ask();
-    kettle.folder.change_config(&before_reload, &after_reload);
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with(&before_reload, &after_reload);
     assert_eq!(read_to_end(&mut kept).0, b"");
     drop(kept);
     assert_eq!(inner[0].tunnel().text("end"), "client_closed");
@@ -167,8 +165,7 @@ fn a_server_that_breaks_tls_is_told_by_what_it_did() {
         let backend = Backend::listen();
         let setup = before("", VERIFIED, &[backend.address()]);
         let kettle = Kettle::start(setup);
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&get("/app")).unwrap();
+        let mut client = kettle.ask(&get("/app"));
         let mut server = in_tls(version, backend.accept());
         read_head(&mut server);
         server.sock.write_all(ok("plain").as_bytes()).unwrap();
@@ -266,8 +263,7 @@ server.listen(PORT, 'HOST');
     let program = PROGRAM.replace("HOST", &host);
     let Some(node) = Peer::start("node", &[], &program, &[]) else { return };
     let kettle = Kettle::start(before("websocket = true", "", &[node.address]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/chunked")).unwrap();
+    let mut client = kettle.ask(&get("/app/chunked"));
     assert_eq!(super::chunked_response(&mut client).body, b"chunked");
     client.send(&request("POST", "/app/echo", "Transfer-Encoding: chunked\r\n")).unwrap();
     client.send(b"5\r\nhello\r\n0\r\n\r\n").unwrap();

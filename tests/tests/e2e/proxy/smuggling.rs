@@ -9,7 +9,7 @@ use kettle_tests::client::Dialer;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 
-use super::{before, read_head};
+use super::{before, read_head, started};
 
 /// The bodies of requests, which would be requests themselves to whoever overlooks the framing.
 const INNER: &str = "GET /app/inner HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -60,8 +60,7 @@ fn outcome(bytes: &[u8]) -> (Vec<u16>, Vec<String>) {
             seen.extend(serve(server));
         }
     });
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(bytes).unwrap();
+    let mut client = kettle.ask(bytes);
     client.say_goodbye();
     let _ = client.end();
     let received = String::from_utf8(client.beyond().clone()).unwrap();
@@ -163,8 +162,7 @@ fn a_host_is_one_that_the_site_answers_to() {
         ("https://LOCALHOST/app", "elsewhere"),
         ("https://localhost:8443/app", "localhost"),
     ] {
-        let backend = Backend::listen();
-        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let (backend, kettle) = started("", "");
         let mut client = Dialer::default().connect(kettle.address());
         let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nX-Host: evil\r\n\r\n");
         client.send(request.as_bytes()).unwrap();
@@ -174,9 +172,7 @@ fn a_host_is_one_that_the_site_answers_to() {
         assert!(!head.contains("elsewhere"), "{head}");
         assert_eq!(client.response().status, 200);
     }
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(b"GET /app HTTP/1.1\r\nHost: elsewhere\r\n\r\n").unwrap();
+    let (_backend, kettle) = started("", "");
+    let mut client = kettle.ask(b"GET /app HTTP/1.1\r\nHost: elsewhere\r\n\r\n");
     assert_eq!(client.response().status, 421);
 }

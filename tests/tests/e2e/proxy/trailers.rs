@@ -3,11 +3,10 @@
 use std::io::Write;
 
 use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
-use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{answer, before, read_head};
+use super::{answer, before};
 use crate::http2::frames::*;
 
 /// A response with trailers, some of which count in a head only.
@@ -15,17 +14,17 @@ const RESPONSE: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnect
     5\r\nhello\r\n0\r\nGrpc-Status: 0\r\nContent-Length: 9\r\nSet-Cookie: a=1\r\nX-Named: 1\r\n\
     X-Own: 1\r\nX_Sum:  a b \r\n\r\n";
 
-fn start(servers: &Backend) -> Kettle {
+fn start() -> (Backend, Kettle) {
+    let servers = Backend::listen();
     let setup = before("headers = { X-Own = \"0\" }", "", &[servers.address()]);
-    Kettle::start(setup.listener("http2 = true"))
+    let kettle = Kettle::start(setup.listener("http2 = true"));
+    (servers, kettle)
 }
 
 /// What ends an answer in chunks, behind its data.
 fn end_of_answer(kettle: &Kettle, servers: &Backend, fields: &str, pieces: &[&str]) -> String {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&request("GET", "/app", fields)).unwrap();
-    let mut server = servers.accept();
-    read_head(&mut server);
+    let mut client = kettle.ask(&request("GET", "/app", fields));
+    let mut server = servers.accept_request();
     for piece in pieces {
         server.write_all(piece.as_bytes()).unwrap();
     }
@@ -46,8 +45,7 @@ fn end_of_answer(kettle: &Kettle, servers: &Backend, fields: &str, pieces: &[&st
 
 #[test]
 fn clients_of_http_1_1_get_them_if_they_say_so() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let passed = "grpc-status: 0\r\nx_sum: a b\r\n\r\n";
     let (front, back) = RESPONSE.split_at(RESPONSE.len() - 11);
     for (fields, pieces, expected) in [
@@ -63,8 +61,7 @@ fn clients_of_http_1_1_get_them_if_they_say_so() {
 
 #[test]
 fn clients_of_http_2_get_them_as_the_last_frame() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     let mut server = None;
     for (stream, end) in [(1, ""), (3, "Content-Length: 0\r\n"), (5, "X-Sum: 1\r\n")] {
@@ -94,18 +91,15 @@ fn clients_of_http_2_get_them_as_the_last_frame() {
 
 #[test]
 fn servers_get_those_of_requests() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let sent =
         "X-Sum: 1\r\nX-Forwarded-For: 1.2.3.4\r\nContent_Length: 3\r\nHost: b\r\nX-Sum:2\r\n\r\n";
     let passed = b"0\r\nx-sum: 1\r\nx-sum: 2\r\n\r\n";
     let chunked = request("POST", "/app", "Transfer-Encoding: chunked\r\n");
     // All at once, at a byte in the middle, and beside the response.
     for (cut, is_beside) in [(0, false), (20, false), (20, true)] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&[&chunked, &b"5\r\nhello\r\n"[..]].concat()).unwrap();
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut client = kettle.ask(&[&chunked, &b"5\r\nhello\r\n"[..]].concat());
+        let mut server = servers.accept_request();
         assert_eq!(read_exactly(&mut server, 10), b"5\r\nhello\r\n");
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n";
         if is_beside {
@@ -127,16 +121,14 @@ fn servers_get_those_of_requests() {
 
 #[test]
 fn trailers_of_http_2_that_no_message_may_have_do_not_end_a_request() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
+    let (servers, kettle) = start();
     let mut frames = Frames::connect(&kettle, &[]);
     for (stream, value, status) in
         [(1, " 1".to_owned(), 400), (3, "1 ".to_owned(), 400), (5, "x".repeat(120), 431)]
     {
         frames.send(&post(stream, "/app/x"));
         frames.send(&frame(DATA, 0, stream, b"body"));
-        let mut server = servers.accept();
-        read_head(&mut server);
+        let mut server = servers.accept_request();
         assert_eq!(read_exactly(&mut server, 9), b"4\r\nbody\r\n");
         let lines = if status == 431 { 40 } else { 1 };
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &lines_of(&value, lines)));

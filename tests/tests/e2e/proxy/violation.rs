@@ -10,7 +10,7 @@ use kettle_tests::raw_session::{RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
 use kettle_tests::setup::Setup;
 
-use super::{before, read_head};
+use super::{before, started};
 
 #[test]
 fn a_client_that_breaks_tls_while_a_response_is_under_way_is_told() {
@@ -24,12 +24,10 @@ fn a_client_that_breaks_tls_while_its_request_goes_on_beside_the_response_is_tol
 
 #[test]
 fn a_client_that_breaks_tls_in_the_body_of_a_request_is_told() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let (backend, kettle) = started("", "");
     let mut client = RawSession::connect(kettle.address());
     client.send(APPLICATION_DATA, &request("POST", "/app", "Content-Length: 10\r\n"));
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut server = backend.accept_request();
     client.send(APPLICATION_DATA, b"first");
     assert_eq!(read_exactly(&mut server, 5), b"first");
     forge(&mut client);
@@ -45,8 +43,7 @@ fn a_server_gets_no_body_behind_a_forged_record() {
     let mut client = RawSession::connect(kettle.address());
     let head = "Content-Length: 10\r\nExpect: 100-continue\r\n";
     client.send(APPLICATION_DATA, &request("POST", "/app", head));
-    let mut server = backend.accept();
-    read_head(&mut server);
+    let mut server = backend.accept_request();
     let first = client.sending.seal(APPLICATION_DATA, b"first");
     client.send_bytes(&[&first, FORGED].concat());
     // What was honest is passed on, unless the request has failed before.
@@ -65,8 +62,7 @@ fn during_a_response(request: &[u8]) {
     for path in paths_here() {
         let mut client = RawSession::connect(kettle.address_by(path));
         client.send(APPLICATION_DATA, request);
-        let mut server = server.accept();
-        read_head(&mut server);
+        let mut server = server.accept_request();
         server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst").unwrap();
         let mut received = Vec::new();
         while !received.ends_with(b"first") {

@@ -9,7 +9,7 @@ use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
-use super::{answer, before, ok, read_head};
+use super::{answer, before, ok, read_head, started};
 
 const ASKING: &str =
     "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";
@@ -32,8 +32,7 @@ fn standing(mut client: Client, backend: &Backend) -> (Client, TcpStream) {
 
 #[test]
 fn both_sides_speak_freely_after_a_101() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    let (backend, kettle) = started("websocket = true", "");
     for suite in ONE_OF_EACH_VERSION {
         let client = Dialer::suite(suite).connect(kettle.address());
         let (mut client, mut server) = standing(client, &backend);
@@ -58,15 +57,11 @@ fn one_that_waited_for_its_server_over_a_reload_lasts_as_long_as_that_says() {
     let app = "queue_timeout = \"1m\"\nidle_timeout = \"10m\"";
     let setup = before("websocket = true", app, &[backend.address()]).more("connections = 1\n");
     let kettle = Kettle::start(setup);
-    let mut first = Dialer::default().connect(kettle.address());
-    first.send(&request("GET", "/app", "")).unwrap();
-    let mut server = backend.accept();
-    read_head(&mut server);
-    let mut waiting = Dialer::default().connect(kettle.address());
-    waiting.send(&request("GET", "/app", ASKING)).unwrap();
+    let mut first = kettle.ask(&request("GET", "/app", ""));
+    let mut server = backend.accept_request();
+    let mut waiting = kettle.ask(&request("GET", "/app", ASKING));
     kettle.wait_for_status("/backends/0/waiting", 1);
-    kettle.folder.change_config("idle_timeout = \"10m\"", "idle_timeout = \"1s\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("idle_timeout = \"10m\"", "idle_timeout = \"1s\"");
     let response = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nfirst";
     server.write_all(response.as_bytes()).unwrap();
     assert_eq!(first.response().body, b"first");
@@ -78,8 +73,7 @@ fn one_that_waited_for_its_server_over_a_reload_lasts_as_long_as_that_says() {
 
 #[test]
 fn what_stands_behind_the_heads_is_not_lost() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    let (backend, kettle) = started("websocket = true", "");
     let mut client = Dialer::default().connect(kettle.address());
     let early = [request("GET", "/app", ASKING), b"early".to_vec()].concat();
     client.send(&early).unwrap();
@@ -93,8 +87,7 @@ fn what_stands_behind_the_heads_is_not_lost() {
 #[test]
 fn nothing_is_a_tunnel_before_the_servers_101() {
     // CVE-2026-2833: what a client sent behind a request to upgrade went to the server unread.
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    let (backend, kettle) = started("websocket = true", "");
     let mut client = Dialer::default().connect(kettle.address());
     let smuggled = b"GET /app/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n";
     client.send(&[request("GET", "/app", ASKING), smuggled.to_vec()].concat()).unwrap();
@@ -124,8 +117,7 @@ fn a_101_that_nobody_asked_for_or_for_something_else_is_a_502() {
         ("websocket = true", ASKING, AGREED.replace("Connection: Upgrade\r\n", "")),
     ] {
         let kettle = Kettle::start(before(route, "", &[backend.address()]));
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", "/app", headers)).unwrap();
+        let mut client = kettle.ask(&request("GET", "/app", headers));
         let mut server = backend.accept();
         let head = answer(&mut server, &answered);
         let is_asked = route.contains("true") && headers == ASKING;
@@ -137,14 +129,12 @@ fn a_101_that_nobody_asked_for_or_for_something_else_is_a_502() {
 
 #[test]
 fn a_tunnel_of_http_would_pass_by_all_rules_and_is_not_made() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    let (backend, kettle) = started("websocket = true", "");
     for protocols in ["h2c", "websocket, H2C", "HTTP/2.0", "TLS/1.0", "echo"] {
         let asking = format!(
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {protocols}\r\nHTTP2-Settings: AAMAAABk\r\n"
         );
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&request("GET", "/app", &asking)).unwrap();
+        let mut client = kettle.ask(&request("GET", "/app", &asking));
         let mut server = backend.accept();
         let response = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
         let head = answer(&mut server, response).to_ascii_lowercase();
@@ -155,13 +145,11 @@ fn a_tunnel_of_http_would_pass_by_all_rules_and_is_not_made() {
 
 #[test]
 fn old_clients_and_those_with_a_body_change_no_protocol() {
-    let backend = Backend::listen();
-    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    let (backend, kettle) = started("websocket = true", "");
     let old = format!("GET /app HTTP/1.0\r\nHost: localhost\r\n{ASKING}\r\n");
     let with_body = request("POST", "/app", &format!("{ASKING}Content-Length: 1\r\n"));
     for bytes in [old.into_bytes(), [with_body, b"x".to_vec()].concat()] {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(&bytes).unwrap();
+        let mut client = kettle.ask(&bytes);
         let mut server = backend.accept();
         let head = read_head(&mut server);
         assert!(!head.to_ascii_lowercase().contains("upgrade"), "{head}");
@@ -179,8 +167,7 @@ fn tunnels_and_downloads_outlive_reloads() {
     let kettle = Kettle::start(setup);
     let client = Dialer::default().connect(kettle.address());
     let (mut client, mut server) = standing(client, &backend);
-    let mut downloading = Dialer::default().connect(kettle.address());
-    downloading.send(&request("GET", "/app/file", "")).unwrap();
+    let mut downloading = kettle.ask(&request("GET", "/app/file", ""));
     let mut sender = backend.accept();
     answer(&mut sender, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n");
     assert_eq!(downloading.response_head().status, 200);

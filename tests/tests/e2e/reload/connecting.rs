@@ -21,8 +21,7 @@ fn a_reload_that_gives_an_address_up_resets_nobody() {
         for _ in 0..scaled(24, 2) {
             let [before, after] = [address, other].map(|it| it.to_string());
             for (from, to) in [(&before, &after), (&after, &before)] {
-                kettle.folder.change_config(from, to);
-                let _ = kettle.ctl(&["reload"]).succeed();
+                kettle.reload_with(from, to);
             }
         }
     });

@@ -56,8 +56,7 @@ fn a_pipe_that_nobody_reads_is_refused_and_the_log_goes_on() {
     assert!(refused.text().contains("nobody reads this pipe"), "{}", refused.text());
     kettle.connect(TLS13_AES_128).get("/a?1");
     assert_eq!(targets(&kettle, "access.log", 1), ["200 /a?1"]);
-    kettle.folder.change_config("pipe", "access.log");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("pipe", "access.log");
     kettle.connect(TLS13_AES_128).get("/a?2");
     assert_eq!(targets(&kettle, "access.log", 2).len(), 2);
 }
@@ -159,15 +158,12 @@ fn a_rotation_and_a_reload_concern_the_logs_of_sites_too() {
     kettle.messages().wait_for("missing to create it in");
     client.get("/a?3");
     assert_eq!(targets(&kettle, "site.log", 2), ["200 /a?2", "200 /a?3"]);
-    kettle.folder.change_config("missing/site.log", "new.log");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("missing/site.log", "new.log");
     client.get("/a?4");
     assert_eq!(targets(&kettle, "new.log", 1), ["200 /a?4"]);
-    kettle.folder.change_config("new.log", "off");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("new.log", "off");
     client.get("/a?5");
-    kettle.folder.change_config("access_log = \"off\"", "");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("access_log = \"off\"", "");
     client.get("/a?6");
     assert_eq!(targets(&kettle, "access.log", 1), ["200 /a?6"]);
     let old = fs::read_to_string(kettle.folder.path("new.log")).unwrap();

@@ -90,8 +90,7 @@ fn a_hangup_reloads() {
 #[test]
 fn more_may_wait_in_a_socket_that_stays() {
     let kettle = Kettle::start(Setup::default().listener("backlog = 1"));
-    kettle.folder.change_config("backlog = 1", "backlog = 64");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("backlog = 1", "backlog = 64");
     kettle.signal(Signal::STOP);
     // With room for one, Linux lets two wait and answers no others.
     let connect = |_| TcpStream::connect_timeout(&kettle.address(), patience());
@@ -118,8 +117,7 @@ fn what_waits_in_a_socket_that_goes_waits_for_room() {
             kettle.signal(Signal::TERM);
         } else {
             let added = SocketAddr::new(kettle.address().ip(), kettle.address().port() + 10_000);
-            kettle.folder.change_config(&kettle.address().to_string(), &added.to_string());
-            let _ = kettle.ctl(&["reload"]).succeed();
+            kettle.reload_with(&kettle.address().to_string(), &added.to_string());
             let deadline = Instant::now() + patience();
             while TcpStream::connect(kettle.address()).is_ok() {
                 assert!(Instant::now() < deadline, "the old address still listens");
@@ -224,8 +222,7 @@ fn a_reload_opens_new_listeners_and_closes_old_ones() {
     let [kept, closed] = kettle.addresses[..] else { panic!() };
     let mut old = Dialer::suite(TLS13_AES_128).connect(closed);
     let added = SocketAddr::new(closed.ip(), closed.port() + 10_000);
-    kettle.folder.change_config(&closed.to_string(), &added.to_string());
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with(&closed.to_string(), &added.to_string());
     for address in [kept, added] {
         let mut client = Dialer::suite(TLS13_AES_128).connect(address);
         assert_eq!(client.get("/a").body, b"content");

@@ -185,14 +185,12 @@ fn a_changed_certificate_does_not_bring_in_a_changed_configuration() {
 #[test]
 fn a_reload_turns_watching_on_and_off() {
     let kettle = Kettle::start(Setup::default().set("tls", "tickets = 2"));
-    kettle.folder.change_config("tickets = 2", "watch = true");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("tickets = 2", "watch = true");
     let new = new_certificate();
     kettle.folder.write_certificate("localhost", &new);
     wait_for(&kettle, "reloaded", 2);
     assert_eq!(shown(&kettle), new.der.as_ref());
-    kettle.folder.change_config("watch = true", "watch = false");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("watch = true", "watch = false");
     assert_eq!(kettle.status("/reloads_done"), 3);
 }
 

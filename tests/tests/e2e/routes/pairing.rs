@@ -32,8 +32,7 @@ fn keeping(settings: &str) -> (Kettle, Backend) {
 
 /// From now on the route asks for a password.
 fn ask_for_a_password(kettle: &Kettle) {
-    kettle.folder.change_config("# more", "basic_auth = { users = \"users\" }");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("# more", "basic_auth = { users = \"users\" }");
 }
 
 fn ask(kettle: &Kettle, method: &str, target: &str, headers: &str) -> Response {

@@ -149,8 +149,7 @@ fn what_is_free_comes_at_once_and_the_rest_ends_with_the_server() {
         }
     }
     // A client that is never kept waiting for its socket has no more time than others when the server stops.
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/large/file")).unwrap();
+    let mut client = kettle.ask(&get("/large/file"));
     assert_eq!(client.response_head().announced_bytes(), 2 * BYTES);
     let _ = client.receive_exactly(BYTES + 1);
     kettle.signal(Signal::TERM);
@@ -168,8 +167,7 @@ fn no_client_is_too_slow_because_its_response_is() {
         .set("limits", limits)
         .more(&format!("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{settings}"));
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&get("/app/x")).unwrap();
+    let mut client = kettle.ask(&get("/app/x"));
     let body = "x".repeat(409);
     let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{body}");
     let mut server = servers.accept();

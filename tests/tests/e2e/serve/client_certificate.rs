@@ -339,13 +339,11 @@ fn session_from_before_certificates_were_asked_for_is_not_resumed() {
     for (version, _) in VERSIONS {
         let kettle = Kettle::start(setup.clone());
         let asks = "client_auth = { roots = \"clients.pem\" }";
-        kettle.folder.change_config(asks, "self_signed = false");
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(asks, "self_signed = false");
         let session = kettle.folder.path("session.pem").display().to_string();
         let before = ask(&kettle, "localhost", &[version, "-sess_out", &session]);
         assert!(before.text().contains("content"), "{version}");
-        kettle.folder.change_config("self_signed = false", asks);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with("self_signed = false", asks);
         let after = ask(&kettle, "localhost", &[version, "-sess_in", &session]);
         assert!(!after.text().contains("content"), "{version}: {}", after.text());
     }
@@ -356,19 +354,15 @@ fn connection_from_before_certificates_were_asked_for_is_sent_away() {
     let authority = ClientAuthority::new("clients");
     let kettle = Kettle::start(setup(&authority, ""));
     let asks = "client_auth = { roots = \"clients.pem\" }";
-    kettle.folder.change_config(asks, "self_signed = false");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with(asks, "self_signed = false");
     for suite in ONE_OF_EACH_VERSION {
         let (mut idle, mut other) = (kettle.connect(suite), kettle.connect(suite));
         assert_eq!(idle.get("/a").body, b"content");
-        kettle.folder.change_config("self_signed = false", "self_signed = false # the same");
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with("self_signed = false", "self_signed = false # the same");
         assert_eq!(idle.get("/a").body, b"content", "nothing has changed");
-        kettle.folder.change_config("self_signed = false # the same", asks);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with("self_signed = false # the same", asks);
         assert_eq!(other.get("/a").status, 421, "{}", suite.name);
-        kettle.folder.change_config(asks, "self_signed = false");
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(asks, "self_signed = false");
     }
 }
 

@@ -144,8 +144,7 @@ fn the_file_has_the_rights_that_are_written() {
     let kettle = Kettle::start(setup.launched_by(&["sh", "-c", "umask 077; exec \"$@\"", "sh"]));
     assert_eq!((mode_of(&path), fs::metadata(&path).unwrap().gid()), (0o666, 65_534));
     // By its name, which is looked up in a sandbox.
-    kettle.folder.change_config("\"65534\"", "\"daemon\"");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("\"65534\"", "\"daemon\"");
     assert_eq!(fs::metadata(&path).unwrap().gid(), 1);
     kettle.folder.change_config("\"daemon\"", "\"no-such-group\"");
     let refused = kettle.ctl(&["reload"]).output();

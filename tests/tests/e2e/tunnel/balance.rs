@@ -24,8 +24,7 @@ fn server(name: &str, address: SocketAddr, more: &str) -> String {
 
 /// A connection that its backend has answered with one byte.
 fn answered(kettle: &Kettle) -> Client {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(b"?").unwrap();
+    let mut client = kettle.ask(b"?");
     assert_eq!(client.receive(&mut [0; 1]).unwrap(), 1);
     client
 }
@@ -82,8 +81,7 @@ fn who_finds_all_full_waits_in_order_or_is_sent_away() {
     let servers = server("a", answering(), "connections = 1");
     let kettle = balancing("queue = 1\nqueue_timeout = \"5m\"", &servers);
     let first = answered(&kettle);
-    let mut second = Dialer::default().connect(kettle.address());
-    second.send(b"?").unwrap();
+    let mut second = kettle.ask(b"?");
     kettle.wait_for_status("/backends/0/waiting", 1);
     // The queue is full.
     let mut third = Dialer::default().connect(kettle.address());
@@ -171,8 +169,7 @@ fn who_has_gone_waits_no_more() {
     ends.sort();
     assert!(ends.iter().all(|end| end.starts_with("client_")), "{ends:?}");
     // Their places are free, and what a client says before it ends is not nothing.
-    let mut asking = Dialer::default().connect(kettle.address());
-    asking.send(b"?").unwrap();
+    let mut asking = kettle.ask(b"?");
     asking.close_sending();
     kettle.wait_for_status("/backends/0/waiting", 1);
     drop(first);
@@ -204,11 +201,9 @@ fn a_backup_serves_those_that_wait_when_checks_fail() {
         server("a", address, "connections = 1") + &server("b", answering(), "backup = true");
     let kettle = balancing("queue_timeout = \"5m\"", &format!("{check}\n{servers}"));
     kettle.wait_for_status("/backends/0/servers/0/health", "up");
-    let mut first = Dialer::default().connect(kettle.address());
-    first.send(b"?").unwrap();
+    let _first = kettle.ask(b"?");
     kettle.wait_for_status("/backends/0/servers/0/connections", 1);
-    let mut second = Dialer::default().connect(kettle.address());
-    second.send(b"?").unwrap();
+    let mut second = kettle.ask(b"?");
     kettle.wait_for_status("/backends/0/waiting", 1);
     drop(listening);
     assert_eq!(second.receive(&mut [0; 1]).unwrap(), 1);

@@ -112,8 +112,7 @@ fn a_unix_socket_is_a_backend_too() {
     );
     let setup = kettle_tests::setup::Setup::default();
     let kettle = Kettle::start(setup.listener("kind = \"tls\"\nbackend = \"app\"").more(&server));
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(b"hello").unwrap();
+    let mut client = kettle.ask(b"hello");
     assert_eq!(client.end(), End::Orderly);
     assert_eq!(client.beyond(), b"hello");
     serving.join().unwrap();

@@ -185,8 +185,7 @@ fn who_is_asked_for_nothing_comes_in_over_a_reload() {
         let mut late = Dialer::suite(suite).begin(kettle.address());
         kettle.wait_for_status("/total/connections_open", 3);
         // The sessions of a listener with other backends are for somebody else.
-        kettle.folder.change_config("alpn = {}", "alpn = { h2 = \"other\" }");
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with("alpn = {}", "alpn = { h2 = \"other\" }");
         drop((first, server));
         let mut server = at.accept();
         assert_eq!(read_exactly(&mut server, 1), b"2");

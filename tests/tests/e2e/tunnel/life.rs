@@ -154,8 +154,7 @@ fn a_backend_that_is_taken_out_keeps_its_tunnels_and_its_name_is_refused() {
     let mut old = Dialer::default().connect(kettle.address());
     echoed(&mut old, 100);
     kettle.folder.change_config(&gone, "");
-    kettle.folder.change_config("backend = \"app\"", "");
-    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.reload_with("backend = \"app\"", "");
     let refused = Dialer::default().try_connect(kettle.address()).map(drop);
     let end = refused.map_err(|error| end_of(&error));
     assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)));

@@ -1,7 +1,7 @@
 //! Open tunnels as the operator sees them.
 
 use kettle_tests::backend::{Backend, backend};
-use kettle_tests::client::{Client, Dialer};
+use kettle_tests::client::Client;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -9,8 +9,7 @@ use serde_json::Value;
 
 /// A client that has had so many bytes and has said as many.
 fn echoed(kettle: &Kettle, bytes: usize) -> Client {
-    let mut client = Dialer::default().connect(kettle.address());
-    client.send(&vec![b'.'; bytes]).unwrap();
+    let mut client = kettle.ask(&vec![b'.'; bytes]);
     let mut received = vec![0; bytes];
     let mut filled = 0;
     while filled < bytes {

@@ -182,8 +182,7 @@ fn a_certificate_refused_behind_the_handshake_is_told() {
             "# shown\n[backend.check]\nkind = \"tls\"\ninterval = \"50ms\"\nfall = 1\nrise = 1";
         let kettle = Kettle::start(outer(check));
         kettle.wait_for_status("/backends/0/servers/0/health", "down");
-        kettle.folder.change_config("# shown", &shown("ours"));
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with("# shown", &shown("ours"));
         kettle.wait_for_status("/backends/0/servers/0/health", "up");
         assert!(ask(&kettle).ends_with(b"inside"), "{version}");
     }

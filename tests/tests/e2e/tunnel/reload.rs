@@ -116,10 +116,8 @@ fn a_backend_that_is_gone_keeps_its_tunnels_and_gets_no_more() {
     let mut client = Dialer::default().connect(kettle.address());
     ping(&mut client);
     let address: SocketAddr = new.address();
-    kettle.folder.change_config(&old.to_string(), &address.to_string());
-    let _ = kettle.ctl(&["reload"]).succeed();
-    let mut after = Dialer::default().connect(kettle.address());
-    after.send(b"new").unwrap();
+    kettle.reload_with(&old.to_string(), &address.to_string());
+    let _after = kettle.ask(b"new");
     assert_eq!(read_exactly(&mut new.accept(), 3), b"new");
     ping(&mut client);
 }
@@ -133,16 +131,11 @@ fn who_waits_is_carried_to_the_servers_of_a_reload() {
     let kettle = Kettle::start(setup.set("server", "workers = 2"));
     let mut first = Dialer::default().connect(kettle.address());
     ping(&mut first);
-    let asking = |_| {
-        let mut client = Dialer::default().connect(kettle.address());
-        client.send(b"who?").unwrap();
-        client
-    };
+    let asking = |_| kettle.ask(b"who?");
     let waiting: Vec<_> = (0..WAITING).map(asking).collect();
     kettle.wait_for_status("/backends/0/waiting", WAITING);
     let change = |old: &str, new: &str| {
-        kettle.folder.change_config(old, new);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(old, new);
     };
     change("send_proxy = \"off\"", "send_proxy = \"v1\"");
     change(&full.to_string(), &free.to_string());
@@ -170,8 +163,7 @@ fn a_server_of_a_reload_is_told_what_a_client_that_waits_connected_to() {
     let setup = before_app("tls", "", &app);
     let kettle = Kettle::start(setup);
     let change = |old: &str, new: &str| {
-        kettle.folder.change_config(old, new);
-        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.reload_with(old, new);
     };
     let address = kettle.address();
     change(&address.to_string(), &format!("0.0.0.0:{}", address.port()));

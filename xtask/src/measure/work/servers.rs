@@ -72,126 +72,69 @@ const FORGETFUL: &str = "[limits]\nhot_memory = \"0 B\"\nopen_files = 0\n";
 
 /// All of them.
 pub const SERVERS: &[MeasuredServer] = &[
-    MeasuredServer {
-        name: "kettle-user",
-        is_offloaded: Some(false),
-        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "kettle-user-unconfined",
-        is_offloaded: Some(false),
-        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "kettle-kernel-write",
-        is_offloaded: Some(true),
-        config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "kettle-kernel-sendfile",
-        is_offloaded: Some(true),
-        // With small files in memory there would be no file to send from.
-        config: Config::Kettle { path: "kernel-sendfile", hot_file: "0 B" },
-    },
-    MeasuredServer {
-        name: "kettle-auto",
-        is_offloaded: None,
-        config: Config::Kettle { path: "auto", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "kettle-tunnel-user",
-        is_offloaded: Some(false),
-        config: Config::Tunnel { path: "user" },
-    },
-    MeasuredServer {
-        name: "kettle-tunnel-kernel-splice",
-        is_offloaded: Some(true),
-        config: Config::Tunnel { path: "kernel-splice" },
-    },
-    MeasuredServer {
-        // The guest's script sends the body instead of fetching it. Nothing moves: all is opened in user space.
-        name: "kettle-tunnel-to-backend",
-        is_offloaded: Some(false),
-        config: Config::Tunnel { path: "user" },
-    },
-    MeasuredServer {
-        // The guest's script sees to it that all is kept before it counts.
-        name: "kettle-cached-user",
-        is_offloaded: Some(false),
-        config: Config::Cached { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "kettle-cached-kernel-sendfile",
-        is_offloaded: Some(true),
-        config: Config::Cached { path: "kernel-sendfile", hot_file: "0 B" },
-    },
-    MeasuredServer {
-        // A file that is looked for and read from the page cache at each request.
-        name: "kettle-cold-user",
-        is_offloaded: Some(false),
-        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        // The same of an object of a store.
-        name: "kettle-cached-cold-user",
-        is_offloaded: Some(false),
-        config: Config::Cached { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        // Of 1 KiB alone: how much of a longer body is there when its turn comes is a matter of ticks.
-        name: "kettle-proxy-user",
-        is_offloaded: Some(false),
-        config: Config::Proxied { path: "user" },
-    },
-    MeasuredServer {
-        name: "kettle-proxy-kernel-write",
-        is_offloaded: Some(true),
-        config: Config::Proxied { path: "kernel-write" },
-    },
-    MeasuredServer {
-        name: "nginx-user",
-        is_offloaded: Some(false),
-        config: Config::Nginx { has_ktls: false, has_sendfile: true },
-    },
-    MeasuredServer {
-        name: "nginx-kernel-write",
-        is_offloaded: Some(true),
-        config: Config::Nginx { has_ktls: true, has_sendfile: false },
-    },
-    MeasuredServer {
-        name: "nginx-kernel-sendfile",
-        is_offloaded: Some(true),
-        config: Config::Nginx { has_ktls: true, has_sendfile: true },
-    },
-    MeasuredServer {
-        name: "kettle-http2-user",
-        is_offloaded: Some(false),
-        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        // The guest's script asks for up to a hundred files at once.
-        name: "kettle-http2-user-at-once",
-        is_offloaded: Some(false),
-        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "kettle-http2-kernel-write",
-        is_offloaded: Some(true),
-        config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
-    },
-    MeasuredServer {
-        name: "nginx-http2-user",
-        is_offloaded: Some(false),
-        config: Config::Nginx { has_ktls: false, has_sendfile: true },
-    },
-    MeasuredServer {
-        name: "nginx-http2-user-at-once",
-        is_offloaded: Some(false),
-        config: Config::Nginx { has_ktls: false, has_sendfile: true },
-    },
-    MeasuredServer {
-        name: "nginx-http2-kernel-sendfile",
-        is_offloaded: Some(true),
-        config: Config::Nginx { has_ktls: true, has_sendfile: true },
-    },
+    server("kettle-user", Some(false), kettle("user")),
+    server("kettle-user-unconfined", Some(false), kettle("user")),
+    server("kettle-kernel-write", Some(true), kettle("kernel-write")),
+    // With small files in memory there would be no file to send from.
+    server(
+        "kettle-kernel-sendfile",
+        Some(true),
+        Config::Kettle { path: "kernel-sendfile", hot_file: "0 B" },
+    ),
+    server("kettle-auto", None, kettle("auto")),
+    server("kettle-tunnel-user", Some(false), Config::Tunnel { path: "user" }),
+    server("kettle-tunnel-kernel-splice", Some(true), Config::Tunnel { path: "kernel-splice" }),
+    // The guest's script sends the body instead of fetching it. Nothing moves: all is opened in user space.
+    server("kettle-tunnel-to-backend", Some(false), Config::Tunnel { path: "user" }),
+    // The guest's script sees to it that all is kept before it counts.
+    server("kettle-cached-user", Some(false), cached("user")),
+    server(
+        "kettle-cached-kernel-sendfile",
+        Some(true),
+        Config::Cached { path: "kernel-sendfile", hot_file: "0 B" },
+    ),
+    // A file that is looked for and read from the page cache at each request.
+    server("kettle-cold-user", Some(false), kettle("user")),
+    // The same of an object of a store.
+    server("kettle-cached-cold-user", Some(false), cached("user")),
+    // Of 1 KiB alone: how much of a longer body is there when its turn comes is a matter of ticks.
+    server("kettle-proxy-user", Some(false), Config::Proxied { path: "user" }),
+    server("kettle-proxy-kernel-write", Some(true), Config::Proxied { path: "kernel-write" }),
+    server("nginx-user", Some(false), Config::Nginx { has_ktls: false, has_sendfile: true }),
+    server("nginx-kernel-write", Some(true), Config::Nginx { has_ktls: true, has_sendfile: false }),
+    server(
+        "nginx-kernel-sendfile",
+        Some(true),
+        Config::Nginx { has_ktls: true, has_sendfile: true },
+    ),
+    server("kettle-http2-user", Some(false), kettle("user")),
+    // The guest's script asks for up to a hundred files at once.
+    server("kettle-http2-user-at-once", Some(false), kettle("user")),
+    server("kettle-http2-kernel-write", Some(true), kettle("kernel-write")),
+    server("nginx-http2-user", Some(false), Config::Nginx { has_ktls: false, has_sendfile: true }),
+    server(
+        "nginx-http2-user-at-once",
+        Some(false),
+        Config::Nginx { has_ktls: false, has_sendfile: true },
+    ),
+    server(
+        "nginx-http2-kernel-sendfile",
+        Some(true),
+        Config::Nginx { has_ktls: true, has_sendfile: true },
+    ),
 ];
+
+const fn server(name: &'static str, is_offloaded: Option<bool>, config: Config) -> MeasuredServer {
+    MeasuredServer { name, is_offloaded, config }
+}
+
+const fn kettle(path: &'static str) -> Config {
+    Config::Kettle { path, hot_file: HOT_FILE }
+}
+
+const fn cached(path: &'static str) -> Config {
+    Config::Cached { path, hot_file: HOT_FILE }
+}
+
+/// The largest file that is kept in memory.
+const HOT_FILE: &str = "64 KiB";

@@ -4,11 +4,11 @@ const OWN: [(&str, &str); 4] =
     [(":method", "GET"), (":scheme", "https"), (":authority", "a.example"), (":path", "/x?y")];
 
 fn read(lines: &[(&str, &str)]) -> (RequestText, Result<(), FieldsError>) {
-    let mut fields = RequestFields::new(1_000);
+    let mut fields = RequestFields::new(1_000, Vec::new());
     for (name, value) in lines {
         fields.take(name.as_bytes(), value.as_bytes());
     }
-    fields.finish()
+    fields.finish(&mut Vec::new())
 }
 
 fn text(lines: &[(&str, &str)]) -> String {
@@ -210,7 +210,7 @@ fn too_much_is_told_from_what_can_be_no_accident() {
     assert!(!read(&OWN).0.is_head);
     let (text, outcome) = read(&instead(":method", Some("HEAD")));
     assert!(text.is_head && outcome.is_ok());
-    let mut fields = RequestFields::new(1_000);
+    let mut fields = RequestFields::new(1_000, Vec::new());
     for (count, is_flood) in [(16, false), (1, true)] {
         (0..count).for_each(|_| fields.take(b"xy", &[b'z'; 966]));
         assert_eq!(fields.is_flood(), is_flood);
@@ -230,13 +230,13 @@ fn what_is_no_accident_is_looked_at_no_further_though_none_of_it_is_held() {
     let key = "y".repeat(900);
     // Sixteen times the limit, each with 32 bytes more.
     for (count, outcome) in [(16, Err(FieldsError::Malformed)), (17, Ok(()))] {
-        let mut fields = RequestFields::new(1_000);
+        let mut fields = RequestFields::new(1_000, Vec::new());
         let mut take = |(name, value): (&str, &str)| fields.take(name.as_bytes(), value.as_bytes());
         extended.into_iter().for_each(&mut take);
         (0..count).for_each(|_| take(("sec-websocket-key", &key)));
         take(("X", "y"));
         assert_eq!(fields.is_flood(), outcome.is_ok());
-        assert_eq!(fields.finish().1, outcome);
+        assert_eq!(fields.finish(&mut Vec::new()).1, outcome);
     }
 }
 

@@ -38,7 +38,11 @@ pub fn encode_field(name: &[u8], value: &[u8], block: &mut Vec<u8>) {
         None => {
             block.push(0x00);
             encode_integer(name.len(), 7, 0x00, block);
-            block.extend(name.iter().map(u8::to_ascii_lowercase));
+            let start = block.len();
+            block.extend_from_slice(name);
+            if let Some(name) = block.get_mut(start..) {
+                name.make_ascii_lowercase();
+            }
         }
     }
     encode_integer(value.len(), 7, 0x00, block);

@@ -67,7 +67,7 @@ impl Shared {
             timeout,
             discard_bytes_max,
         );
-        let mut request = Request::of_stream(head, framing, source, start.client.clone());
+        let mut request = Request::of_stream(head, framing, source, &start.client);
         let answer = match &answering {
             None => self.refuse(&worker, &own, Some(&request.head), 421, &start).await.into(),
             Some(answering) => {
@@ -132,7 +132,7 @@ impl Shared {
             (connection.worker.shared(), connection.preference(&response))
         };
         let edge = Edge::of_http2(worker.date_line(), is_head, self.session.is_some());
-        let mut head = worker.head_buffer();
+        let mut head = worker.heads.take();
         // Written as HTTP/1.1 would; `send_head` turns the lines into fields.
         write_head(&mut head, &mut response, &edge);
         let length = response.body.length();
@@ -143,7 +143,7 @@ impl Shared {
         let is_said = stream.send_head(response.status, &head, length == Some(0)).is_ok();
         let head_bytes = if is_said { head.len() as u64 } else { 0 };
         // Streams wait long for their clients, and a backend's heads are large.
-        worker.recycle(head);
+        worker.heads.give(head);
         if is_said {
             let said = request.into_iter().flat_map(|head| head.header_values("priority"));
             let priority = Priority::parse(said);

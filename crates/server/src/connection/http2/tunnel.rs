@@ -24,7 +24,7 @@ impl Shared {
         let worker = self.connection.borrow().worker.shared();
         let edge = Edge::of_http2(worker.date_line(), false, self.session.is_some());
         let edge = Edge { begins_tunnel: true, ..edge };
-        let mut bytes = worker.head_buffer();
+        let mut bytes = worker.heads.take();
         write_head(&mut bytes, &mut response, &edge);
         let completed = stream.send_head(response.status, &bytes, false).is_ok();
         let path = stream.path();
@@ -43,7 +43,7 @@ impl Shared {
             );
             connection.tunnel_ends(upgraded, self.peer)
         };
-        worker.recycle(bytes);
+        worker.heads.give(bytes);
         drop((head, response, start));
         let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
         let progress = stream.progress();

@@ -31,7 +31,12 @@ async fn connection(said: &[u8]) -> (Rc<Http2Io>, Box<Stream>) {
         connection_window_bytes: 65_535,
         head_bytes_max: 16_384,
     };
-    let io = Rc::new(Http2Io::new(near, h2::Connection::new(settings), Rc::new(offloads())));
+    let io = Rc::new(Http2Io::new(
+        near,
+        h2::Connection::new(settings),
+        Rc::new(offloads()),
+        Rc::default(),
+    ));
     far.write_all(&[PREFACE, said].concat()).await.unwrap();
     far.flush().await.unwrap();
     let expected = said.iter().filter(|byte| **byte == 0x82).count();

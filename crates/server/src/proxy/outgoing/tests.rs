@@ -64,7 +64,7 @@ fn written_for(
     let head = head_of(request)?;
     let path = head.target().ok()?.path.to_owned();
     let mut request = Request::without_body(head, Some("sni.example"));
-    request.client = client;
+    request.client = &client;
     let outgoing = route.outgoing(Some(&path), &request, upgrade.is_some(), false)?;
     Some(String::from_utf8(outgoing.head().to_vec()).unwrap())
 }

@@ -164,8 +164,9 @@ impl Server {
     ) -> Reply {
         let head = head(text);
         let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
+        let client = client.into();
         let mut request = Request::without_body(head, server_name);
-        request.client = client.into();
+        request.client = &client;
         let answer = respond(&self.responder, &self.router, &mut request).await;
         let Answer::Response(mut response) = answer else {
             unreachable!("no backend is asked here")

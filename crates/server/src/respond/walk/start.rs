@@ -54,6 +54,12 @@ impl Site {
     ) -> Option<Wanted> {
         while start.outcome.is_none() {
             let asked = Asked::of(request);
+            // Most sites ask nothing before, and each request comes by here.
+            if self.before().is_empty() {
+                let Ok(path) = asked.head.path() else { break };
+                start.route = self.route(path, asked);
+                return request.files.take_wanted();
+            }
             let Ok(target) = asked.head.target() else { break };
             let target = Target { path: start.path.as_deref().unwrap_or(target.path), ..target };
             let first = self.first_before(target, asked, start);
@@ -127,10 +133,6 @@ impl Site {
         asked: Asked<'_>,
         &Start { behind, is_led, .. }: &Start<'_>,
     ) -> Option<(usize, Result<Beforehand, HttpError>)> {
-        // Most sites have none, and each request comes by here.
-        if self.before().is_empty() {
-            return None;
-        }
         self.before().for_path(target.path, behind).find_map(|(number, before)| {
             let outcome = before.ask(target, asked, self.words(), &self.configured).transpose()?;
             let counts = match &outcome {

@@ -28,7 +28,7 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
     let path = head.target().ok()?.path.to_owned();
     let request = Request::announced(head, framing);
     let route = route(|_| {});
-    let trailers = route.request_trailers(&request.head, &request.client).passed_on(&trailers);
+    let trailers = route.request_trailers(&request.head, request.client).passed_on(&trailers);
     let outgoing = route.outgoing(Some(&path), &request, false, false)?;
     let mut sent = outgoing.head().to_vec();
     let mut writer = BodyWriter::new(framing == BodyFraming::Chunked);
