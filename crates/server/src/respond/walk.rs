@@ -5,7 +5,6 @@ mod in_place;
 mod start;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use kettle_http::target::{Form, Target};
 use kettle_http::{Method, RequestError};
@@ -22,7 +21,7 @@ use crate::proxy_cache::{self, Begun};
 use crate::request::{Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::{Handler, Route, Site};
-use crate::words::Asked;
+use crate::words::{Asked, WordSource};
 use in_place::{in_place_of, intercepted};
 pub(super) use start::Start;
 use start::{knowing, take_query};
@@ -265,7 +264,8 @@ impl Place<'_> {
     ) -> Result<Step, Failure> {
         let head = &request.head;
         let target = head.target().map_err(|error| error.status())?;
-        let target = Target { path: self.path.unwrap_or(target.path), ..target };
+        let asked_path = target.path;
+        let target = Target { path: self.path.unwrap_or(asked_path), ..target };
         let mut rewritten = None;
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let configured = configured_of(site, Some(route));
@@ -273,7 +273,7 @@ impl Place<'_> {
             if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
-            rewritten = paths.rewritten(target)?;
+            rewritten = paths.rewritten(target, asked_path)?;
         }
         let stays = rewritten.as_ref().is_some_and(|it| it.stays);
         // What is looked for is another's then, and what was asked for has to be of this route in any reading.
@@ -306,7 +306,7 @@ impl Place<'_> {
         }
         // Of a route without rules, `respond` has asked for a ready response already.
         let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
-        by_handler(responder, route, path, request, begun, (held, notes)).await
+        by_handler((responder, site.words()), route, path, request, begun, (held, notes)).await
     }
 }
 
@@ -318,7 +318,7 @@ struct Looked {
 
 /// The answer of a route's handler, for this path if not the one that was asked for.
 async fn by_handler(
-    Responder { files, pool, spool, .. }: &Responder,
+    (Responder { files, pool, spool, .. }, words): (&Responder, &WordSource),
     route: &Route,
     path: Option<&str>,
     request: &mut Request<'_>,
@@ -385,7 +385,7 @@ async fn by_handler(
             );
             answer.await?
         }
-        Handler::Fixed(fixed) => fixed_answer(fixed)?,
+        Handler::Fixed(fixed) => fixed_answer(fixed, target.path, Asked::of(request), words)?,
         Handler::Nothing(configured) => not_found(request, configured)?,
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await?.into(),
@@ -408,10 +408,15 @@ fn is_for_many(proxied: &ProxyRoute, path: &str, request: &Request<'_>) -> bool 
     proxied.runs_programs() && request.head.target().is_ok_and(|asked| asked.path != path)
 }
 
-fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {
+fn fixed_answer(
+    fixed: &Fixed,
+    path: &str,
+    asked: Asked<'_>,
+    words: &WordSource,
+) -> Result<Answer, Failure> {
     match fixed.closes {
         true => Ok(Answer::Nothing(Nothing::closed())),
-        false => Ok(fixed.response()?.into()),
+        false => Ok(fixed.response(path, asked, words)?.into()),
     }
 }
 
