@@ -3,6 +3,7 @@
 //! The checks run even if single settings were wrong. Those have their default then, and no
 //! place in the file, so they take part in no comparison.
 
+mod answers;
 mod backends;
 mod caches;
 mod conditions;

@@ -32,7 +32,7 @@ pub use backend::{
 };
 pub use before::Before;
 pub use cache::{Cache, RouteCache};
-pub use condition::{Condition, FileKind, Scheme, Subject};
+pub use condition::{Condition, FileKind, Scheme, Subject, Symlinks};
 pub use error_page::{ErrorPage, ErrorTarget};
 pub use expires::Expires;
 pub use fastcgi::FastCgi;
@@ -47,9 +47,7 @@ pub use reach::Reach;
 pub use redirect::{PathChoice, Redirect, Rewrite};
 pub use respond::Respond;
 pub(crate) use route::PLACES;
-pub use route::{
-    Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, Route, Symlinks, TypeTable,
-};
+pub use route::{Coding, EarlyHints, Missing, Place, PlaceKey, RequestBuffering, Route, TypeTable};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 

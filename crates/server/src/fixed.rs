@@ -1,16 +1,19 @@
 //! Answers that stand in the configuration.
 
 use bytes::Bytes;
-use kettle_config::Respond;
+use kettle_config::{Expression, FieldTemplate, Respond};
 
 use crate::error_page::HttpError;
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
+use crate::words::{Asked, WordSource, Words};
 
-/// An answer that is the same to all.
+/// An answer to all.
 #[derive(Debug)]
 pub struct Fixed {
     status: u16,
-    body: Bytes,
+    /// Nothing where an error has its page.
+    body: Option<Bytes>,
+    text: Option<Text>,
     media_type: Option<String>,
     /// True if there is none: the connection ends.
     pub closes: bool,
@@ -18,42 +21,80 @@ pub struct Fixed {
     pub configured: ConfiguredFields,
 }
 
+/// A body that each request fills in.
+#[derive(Debug)]
+struct Text {
+    template: FieldTemplate,
+    /// The expression whose groups stand in it.
+    regex: Option<Expression>,
+}
+
 impl Fixed {
-    /// That of a configuration.
+    /// That of a configuration, beside this expression.
     #[must_use]
-    pub fn new(respond: &Respond, configured: ConfiguredFields) -> Self {
+    pub fn new(
+        respond: &Respond,
+        regex: Option<&Expression>,
+        configured: ConfiguredFields,
+    ) -> Self {
+        let text = respond.text.as_ref();
         Self {
             status: respond.status,
-            body: Bytes::copy_from_slice(respond.body.as_bytes()),
+            body: respond.body.as_ref().map(|body| Bytes::copy_from_slice(body.as_bytes())),
+            text: text.map(|it| Text { template: it.clone(), regex: regex.cloned() }),
             media_type: respond.media_type.clone(),
             closes: respond.close,
             configured,
         }
     }
 
-    /// The answer.
+    /// The answer to a request that came by this path.
     ///
     /// # Errors
-    /// An error without a text of its own, which has the page of its status.
-    pub fn response(&self) -> Result<Response, HttpError> {
+    /// An error without a text of its own, which has the page of its status; 500 where a text is filled in with too much.
+    pub fn response(
+        &self,
+        path: &str,
+        asked: Asked<'_>,
+        source: &WordSource,
+    ) -> Result<Response, HttpError> {
         let is_error = self.status >= 400;
-        if is_error && self.body.is_empty() {
+        let body = match &self.text {
+            Some(text) => Some(text.fill(path, asked, source).ok_or(500)?),
+            None => self.body.clone(),
+        };
+        if is_error && body.is_none() {
             return Err(self.status.into());
         }
         let configured = &self.configured;
         let ready = if is_error { configured.for_errors() } else { configured.all() };
-        let fields = ResponseFields::ready(ready.clone());
-        let media_type = self.media_type.as_deref();
-        Ok(match (self.body.is_empty(), media_type) {
-            (true, None) => Response::new(self.status, fields, Body::Empty),
-            (true, Some(media_type)) => {
-                Response::new(self.status, fields.with("content-type", media_type), Body::Empty)
-            }
-            (false, _) => {
-                let fields = fields.with("content-type", media_type.unwrap_or(TEXT));
-                Response::new(self.status, fields, Body::Memory(self.body.clone()))
-            }
-        })
+        let mut fields = ResponseFields::ready(ready.clone());
+        if self.text.is_some() {
+            fields = fields.with_own("x-content-type-options", "nosniff");
+        }
+        let body = body.filter(|it| !it.is_empty());
+        let usual = body.as_ref().map(|_| TEXT);
+        if let Some(media_type) = self.media_type.as_deref().or(usual) {
+            fields.add("content-type", media_type.as_bytes());
+        }
+        Ok(Response::new(self.status, fields, body.map_or(Body::Empty, Body::Memory)))
+    }
+}
+
+impl Text {
+    /// The body; `None` if it is too long.
+    fn fill(&self, path: &str, asked: Asked<'_>, source: &WordSource) -> Option<Bytes> {
+        let captures = self.regex.as_ref().and_then(|regex| regex.captures(path));
+        let group = |name: &str| {
+            let captures = captures.as_ref();
+            let group = match name.parse() {
+                Ok(number) => captures.and_then(|it| it.get(number)),
+                Err(_) => captures.and_then(|it| it.named(name)),
+            };
+            group.map_or(&[][..], str::as_bytes)
+        };
+        let words = Words { path: Some(path), ..asked.words(source) };
+        words.bounded_text_with(&self.template, group).map(Bytes::from)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::response::{
 use crate::route::{Handler, Route, Router, Site};
 use crate::spool::Spool;
 use crate::upstream::Pool;
-use crate::words::Asked;
+use crate::words::{Asked, Words};
 use compress::compress;
 use walk::{Outcome, Start, configured_of, is_slash_refused, is_whole_of, respond_slowly};
 
@@ -187,13 +187,15 @@ fn add_by_words(
     if fields.is_empty() {
         return;
     }
-    let words = Asked::of(request).words(site.words());
-    for (name, values) in fields
-        .iter()
-        .filter(|(name, _)| !(configured.has(name) && response.fields.has(name)))
-        .collect::<Vec<_>>()
-    {
-        let filled = values.iter().filter_map(|value| words.fill(value));
+    let words = Words { answer: Some(response), ..Asked::of(request).words(site.words()) };
+    let own =
+        fields.iter().filter(|(name, _)| !(configured.has(name) && response.fields.has(name)));
+    // All say what the response is by itself.
+    let all: Vec<(&String, Vec<Vec<u8>>)> = own
+        .map(|(name, values)| (name, values.iter().filter_map(|it| words.fill(it)).collect()))
+        .collect();
+    for (name, filled) in all {
+        let filled = filled.into_iter();
         if name == CACHE_CONTROL && response.status >= 300 {
             let said = filled.filter_map(|it| forbidding(std::str::from_utf8(&it).ok()?));
             said.for_each(|it| response.fields.add(name, it.as_bytes()));

@@ -17,6 +17,7 @@ use kettle_tls::PeerIdentity;
 use kettle_tls::names::Names;
 
 use crate::request::{Client, FileFacts, Head, Request};
+use crate::response::Response;
 
 /// What words of a site's requests are filled in from, besides the request.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +63,8 @@ pub(crate) struct Words<'r> {
     pub(crate) client: Option<&'r Client>,
     /// The certificate that the client showed, if its site asks for one.
     pub(crate) certificate: Option<&'r PeerIdentity>,
+    /// The response, where its fields are what is filled in.
+    pub(crate) answer: Option<&'r Response>,
     pub(crate) source: &'r WordSource,
 }
 
@@ -125,6 +128,7 @@ impl<'r> Asked<'r> {
             scheme: client.map_or(Scheme::Https, |client| client.scheme),
             client,
             certificate: certificate.filter(|_| source.asks_certificates),
+            answer: None,
             source,
         }
     }
@@ -199,6 +203,28 @@ impl Words<'_> {
         })
     }
 
+    /// What a template says, if that is no longer than a map's text may be.
+    pub(crate) fn bounded_text_with<'g>(
+        &self,
+        template: &FieldTemplate,
+        group: impl Fn(&str) -> &'g [u8],
+    ) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        for part in template.parts() {
+            let piece: Cow<'_, [u8]> = match part {
+                FieldPart::Text(own) => own.as_bytes().into(),
+                FieldPart::Word(word) => bytes(self.word(*word)),
+                FieldPart::Named(word, name) => self.named(*word, name),
+                FieldPart::Group(name) => group(name).into(),
+            };
+            if text.len() + piece.len() > MAP_BYTES_MAX {
+                return None;
+            }
+            text.extend_from_slice(&piece);
+        }
+        Some(text)
+    }
+
     /// What a template says as a query: what clients sent decoded, or not as a part of one, begins no other argument.
     pub(crate) fn query_with<'g>(
         &self,
@@ -267,6 +293,10 @@ impl Words<'_> {
             NamedWord::Query => argument(self.query(), name).unwrap_or_default().into(),
             NamedWord::Map => self.map(name).into(),
             NamedWord::Name => self.of_site_name(name).into_bytes().into(),
+            NamedWord::Answer => {
+                let name = name.to_ascii_lowercase();
+                self.answer.and_then(|it| it.fields.values(&name).next()).unwrap_or_default().into()
+            }
         }
     }
 
@@ -344,6 +374,7 @@ impl Words<'_> {
                 let chain = self.certificate.map_or(&[][..], |it| &it.chain);
                 byte_sequences(chain.get(1..).unwrap_or_default()).into()
             }
+            RequestWord::Status => self.answer.map_or(nothing, |it| it.status.to_string().into()),
         }
     }
 }

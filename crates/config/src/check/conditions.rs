@@ -24,11 +24,11 @@ pub(super) fn check(
 /// A file is looked for below some root, and nothing else is.
 fn check_file(route: &str, trail: &str, condition: &Condition, reader: &mut Reader<'_>) {
     if condition.file.is_none() {
-        for name in ["file_path", "file_root"] {
+        for name in ["file_path", "file_root", "file_symlinks", "file_dotfiles"] {
             let is_asked = reader.is_written(&format!("{trail}.file"));
             let place = reader.place(&format!("{trail}.{name}")).filter(|_| !is_asked);
             if let Some(place) = place {
-                let message = format!("`{name}` says where a `file` is looked for");
+                let message = format!("`{name}` says how a `file` is looked for");
                 reader.report_at(&place, message, Help::act("write file = \"file\" as well"));
             }
         }

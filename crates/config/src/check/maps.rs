@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::expressions;
 use super::names::{Names, find_repeated};
+use super::{answers, expressions};
 use crate::diagnostic::Help;
 use crate::map_index::MapKey;
 use crate::model::{Config, FieldTemplate, Map, Redirect, Template};
@@ -50,6 +50,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         for (before, it) in site.before.iter().enumerate() {
             let trail = format!("site.{number}.before.{before}");
             named.extend(of_conditions(&trail, &it.when));
+            named.extend(answers::text(&trail, it.respond.as_ref()));
         }
         for (route, it) in site.routes.iter().enumerate() {
             let trail = format!("site.{number}.route.{route}");
@@ -57,6 +58,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             own.extend(of_headers(&format!("{trail}.request_headers"), &it.request_headers));
             let programs = it.fastcgi.as_ref().map_or(&[][..], |it| &it.params);
             own.extend(of_headers(&format!("{trail}.fastcgi.params"), programs));
+            own.extend(answers::text(&trail, it.respond.as_ref()));
             if it.cache.is_some() {
                 let found = own.iter().filter_map(|(setting, template)| {
                     Some((setting.clone(), template.maps().find(is_of_client)?.to_owned()))

@@ -1,6 +1,6 @@
 //! Routes of a site: what they say of paths, and of pages of other origins.
 
-use super::{conditions, crowds, expressions, places};
+use super::{answers, conditions, crowds, expressions, places};
 use crate::diagnostic::Help;
 use crate::model::{Expression, PathChoice, PathPattern, Place, Rewrite, Route, Site, Template};
 use crate::read::Reader;
@@ -24,6 +24,9 @@ pub(super) fn check(index: usize, site: &Site, reader: &mut Reader<'_>) {
             "no route is found yet that a path could stay in",
             reader,
         );
+        if let Some(respond) = &before.respond {
+            answers::check(&format!("{trail}.respond"), respond, before.regex.as_ref(), reader);
+        }
         let has_none = before.respond.is_none() && rules.0.is_empty();
         if let Some(place) = reader.place(&trail).filter(|_| has_none && !reader.is_partial) {
             let message = "[[site.before]] needs `respond`, `redirect` or `rewrite`".to_owned();
@@ -66,14 +69,8 @@ fn check_answer(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let help = "remove one of both, or write a second route with `when`";
         reader.report_at(&place, message, Help::act(help));
     }
-    if route
-        .respond
-        .as_ref()
-        .is_some_and(|it| !it.body.is_empty() && matches!(it.status, 204 | 205 | 304))
-        && let Some(place) = reader.place(&format!("{trail}.respond.body"))
-    {
-        let message = "a response of this status has no body".to_owned();
-        reader.report_at(&place, message, Help::act("remove it, or write another `status`"));
+    if let Some(respond) = &route.respond {
+        answers::check(&format!("{trail}.respond"), respond, route.regex.as_ref(), reader);
     }
 }
 

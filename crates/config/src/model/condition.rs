@@ -31,6 +31,19 @@ words! {
     }
 }
 
+words! {
+    /// What happens when a request meets a symbolic link.
+    pub enum Symlinks {
+        /// Links are not followed: such a file is not found.
+        Never = "never",
+        /// Links are followed as long as they lead to something below the root, absolute ones too.
+        Beneath = "beneath",
+        /// Links are followed anywhere. Whoever may write below the root may then publish any
+        /// file kettle can read.
+        Follow = "follow",
+    }
+}
+
 settings! {
     /// A condition: one of `method`, `scheme`, `host`, `header`, `cookie`, `query`, `network`, `of` and `file`, and what is asked of it.
     pub struct Condition {
@@ -63,6 +76,10 @@ settings! {
         pub file_path: Option<String> = optional(text(&TRY_PATH, ""), "the one asked for, as the route finds its files"),
         /// With `file`: the folder below which the whole path is looked for.
         pub file_root: Option<Located<PathBuf>> = optional(located_path(), "the route's"),
+        /// With `file`: what happens at a symbolic link.
+        pub file_symlinks: Option<Symlinks> = optional(word(Symlinks::Follow), "the route's `symlinks`"),
+        /// With `file`: a name that begins with a dot is found, too.
+        pub file_dotfiles: Option<bool> = optional(flag(true), "the route's `dotfiles`"),
         /// Turns the condition round.
         pub not: bool = flag(false),
     }

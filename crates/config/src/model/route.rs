@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::answers::{AnswerRewrite, CookieFlags};
 use super::cache::RouteCache;
-use super::condition::Condition;
+use super::condition::{Condition, Symlinks};
 use super::error_page::{ErrorPage, error_pages};
 use super::expires::{Expires, expires};
 use super::fastcgi::FastCgi;
@@ -22,19 +22,6 @@ use crate::setting::{
     settings, size, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
-
-words! {
-    /// What happens when a request meets a symbolic link.
-    pub enum Symlinks {
-        /// Links are not followed: such a file is not found.
-        Never = "never",
-        /// Links are followed as long as they lead to something below the root, absolute ones too.
-        Beneath = "beneath",
-        /// Links are followed anywhere. Whoever may write below the root may then publish any
-        /// file kettle can read.
-        Follow = "follow",
-    }
-}
 
 words! {
     /// A compressed form of a file, and the name it has next to it.

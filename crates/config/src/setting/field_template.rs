@@ -35,6 +35,8 @@ words! {
         ClientCert = "client_cert",
         /// The certificates that the client showed beside its own (RFC 9440).
         ClientCertChain = "client_cert_chain",
+        /// In `headers`, and in maps for them: the status of the response. Elsewhere nothing.
+        Status = "status",
     }
 }
 
@@ -51,6 +53,8 @@ words! {
         Map = "map",
         /// What the group of this name stands for in the regular expression by which the site was found.
         Name = "name",
+        /// In `headers`, and in maps for them: the first header of this name that the response has by itself. Elsewhere nothing.
+        Answer = "answer",
     }
 }
 
@@ -59,7 +63,13 @@ impl RequestWord {
     pub fn is_of_url(self) -> bool {
         matches!(
             self,
-            Self::Scheme | Self::Host | Self::Uri | Self::Path | Self::Query | Self::Method
+            Self::Scheme
+                | Self::Host
+                | Self::Uri
+                | Self::Path
+                | Self::Query
+                | Self::Method
+                | Self::Status
         )
     }
 
@@ -94,9 +104,7 @@ impl FieldPart {
         match self {
             Self::Text(_) | Self::Group(_) => true,
             Self::Word(word) => word.is_of_url(),
-            Self::Named(word, _) => {
-                matches!(word, NamedWord::Query | NamedWord::Map | NamedWord::Name)
-            }
+            Self::Named(word, _) => !matches!(word, NamedWord::Header | NamedWord::Cookie),
         }
     }
 }
@@ -214,6 +222,10 @@ enum Groups {
 
 fn read(text: &str, groups: Groups) -> Result<FieldTemplate, Wrong> {
     header_value(text)?;
+    read_parts(text, groups)
+}
+
+fn read_parts(text: &str, groups: Groups) -> Result<FieldTemplate, Wrong> {
     let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
     while let Some((before, behind)) = rest.split_once('{') {
         plain.push_str(before);
@@ -247,7 +259,7 @@ fn read_word(text: &str, written: &str, groups: Groups) -> Result<FieldPart, Wro
         && let Ok(word) = word.parse::<NamedWord>()
     {
         let rule = match word {
-            NamedWord::Header => &rules::FIELD_NAME,
+            NamedWord::Header | NamedWord::Answer => &rules::FIELD_NAME,
             NamedWord::Cookie => &rules::COOKIE_NAME,
             NamedWord::Query => &rules::ARGUMENT_NAME,
             NamedWord::Map => &rules::BACKEND_NAME,
@@ -345,6 +357,19 @@ fn read_answer(text: &str) -> Result<FieldTemplate, Wrong> {
 pub(crate) fn answer_words() -> Read<FieldTemplate> {
     let read = |text: &str| read_answer(text).ok();
     Read { rule: &ANSWER_TEMPLATE, read, none: FieldTemplate::default }
+}
+
+/// A body with words and groups, as long as one without.
+static ANSWER_TEXT: TextRule = TextRule {
+    what: "a text of at most 64 KiB",
+    example: "{client_ip}\n",
+    read: |text| read_parts(&(rules::ANSWER.read)(text)?, Groups::Any).map(|_| text.to_owned()),
+};
+
+/// A body with words that each request fills in.
+pub(crate) fn answer_text() -> Read<FieldTemplate> {
+    let read = |text: &str| read_parts(text, Groups::Any).ok();
+    Read { rule: &ANSWER_TEXT, read, none: FieldTemplate::default }
 }
 
 /// A text with words that each request fills in.

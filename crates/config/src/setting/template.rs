@@ -21,6 +21,8 @@ pub enum Piece {
     Text(Box<str>),
     /// `{path}`: the path of the request.
     Path,
+    /// `{asked_path}`: the path that the client asked for, also where a rewrite led elsewhere since.
+    Asked,
     /// `{rest}`: what of it follows the route's prefix; nothing, or a slash and more.
     Rest,
     /// `{host}`: the host that was asked for.
@@ -116,6 +118,7 @@ impl Template {
             }
             pieces.push(match (name, name.as_bytes()) {
                 ("path", _) => Piece::Path,
+                ("asked_path", _) => Piece::Asked,
                 ("rest", _) => Piece::Rest,
                 ("host", _) => Piece::Host,
                 (_, [digit @ b'1'..=b'9']) => Piece::Capture(usize::from(digit - b'1')),
@@ -146,7 +149,8 @@ impl Template {
 /// A path below a folder, of a request's own path and of the groups of an expression.
 fn read_try(text: &str) -> Result<Template, Wrong> {
     let template = Template::read(text)?;
-    let is_other = |piece: &Piece| matches!(piece, Piece::Host | Piece::Rest | Piece::Word(_));
+    let is_other =
+        |piece: &Piece| matches!(piece, Piece::Host | Piece::Rest | Piece::Asked | Piece::Word(_));
     if template.pieces.iter().any(is_other) {
         return wrong("its words are {path}, {1} to {9} and the names of groups");
     }

@@ -97,10 +97,8 @@ pub(super) fn asked_for_missing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 /// True if what is not there goes on to a location without a path that asks a server.
 fn leads_to_backend(scope: &Scope<'_>, directive: &Directive) -> bool {
     let Some(name) = directive.words.last().filter(|it| it.starts_with('@')) else { return false };
-    let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name.as_str()];
     let passes = |it: &Directive| it.name.ends_with("_pass");
-    let named = scope.settings().flatten().find(is_it);
-    named.is_some_and(|it| it.inner().iter().any(passes))
+    scope.named(name).is_some_and(|it| it.inner().iter().any(passes))
 }
 
 /// True if an `error_page` is for what a folder of files says.

@@ -116,6 +116,31 @@ impl Map {
     }
 }
 
+/// The word for the name of a program within a path, which this expression tells: of a map that is added where there is none.
+pub(super) fn of_script(maps: &mut Vec<Map>, regex: &str, origin: &Origin) -> String {
+    let is_it = |it: &&Map| it.expressions.iter().any(|(own, _)| own == regex);
+    let own = |it: &&Map| it.name.starts_with(SCRIPT);
+    if let Some(known) = maps.iter().filter(own).find(is_it) {
+        return word(&known.name);
+    }
+    let name = match maps.iter().filter(own).count() {
+        0 => SCRIPT.to_owned(),
+        number => format!("{SCRIPT}_{number}"),
+    };
+    let said = word(&name);
+    maps.push(Map {
+        name,
+        of: "{path}".to_owned(),
+        values: Vec::new(),
+        expressions: vec![(regex.to_owned(), "{1}".to_owned())],
+        has_stars: false,
+        default: Some("{path}".to_owned()),
+        origin: origin.clone(),
+        depth: 1,
+    });
+    said
+}
+
 /// Adds an entry; the first of one text counts.
 fn add(entries: &mut Vec<(String, String)>, key: String, said: String) {
     if !entries.iter().any(|(known, _)| *known == key) {
@@ -198,5 +223,6 @@ const OWN: [[&str; 5]; 4] = [
     ],
     ["ssl_client_verify", "{client_cert}", "", "NONE", "SUCCESS"],
 ];
+const SCRIPT: &str = "fastcgi_script_name";
 /// As kettle has it.
 const DEPTH_MAX: usize = 10;

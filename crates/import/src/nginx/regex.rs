@@ -173,7 +173,10 @@ fn alternatives(pattern: &str, texts: &mut Vec<String>) -> Option<()> {
         let mut all = vec![String::new()];
         let mut rest = branch;
         while let Some(first) = rest.chars().next() {
-            let parts = if first == '(' {
+            let parts = if let Some((letters, behind)) = class_of(rest) {
+                rest = behind;
+                letters
+            } else if first == '(' {
                 let length = group_length(rest)?;
                 let group = rest.get(1..length - 1)?;
                 rest = rest.get(length..)?;
@@ -204,6 +207,27 @@ fn alternatives(pattern: &str, texts: &mut Vec<String>) -> Option<()> {
         texts.append(&mut all);
     }
     (texts.len() <= TEXTS_MAX && texts.iter().all(|text| !text.is_empty())).then_some(())
+}
+
+/// The letters of a class that a text begins with, each as a text, and what is behind it.
+fn class_of(text: &str) -> Option<(Vec<String>, &str)> {
+    let (letters, behind) = text.strip_prefix('[')?.split_once(']')?;
+    let is_plain = !letters.is_empty() && letters.bytes().all(|it| it.is_ascii_alphanumeric());
+    is_plain.then(|| (letters.chars().map(String::from).collect(), behind))
+}
+
+/// The two halves of what is for all texts that begin with something and do not go on so: what goes on so, and what begins with it.
+pub(super) fn excluded(pattern: &str) -> Option<(String, String)> {
+    let (before, rest) = pattern.strip_prefix('^')?.split_once("(?!")?;
+    let length = group_length(&format!("(?!{rest}"))?;
+    let (inside, behind) = (rest.get(..length - 4)?, rest.get(length - 3..)?);
+    literal(before)?;
+    let has_groups = inside.replace("\\(", "").replace("(?", "").contains('(');
+    if has_groups || has_bare_bar(behind) {
+        return None;
+    }
+    let goes_on = translated(&format!("^{before}(?:{inside})"), false)?;
+    Some((goes_on, format!("^{before}{behind}")))
 }
 
 fn split_at_bars(pattern: &str) -> Vec<&str> {

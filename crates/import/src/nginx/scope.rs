@@ -66,6 +66,12 @@ impl<'t> Scope<'t> {
         self.outwards().map(of).find(|found| !found.is_empty()).unwrap_or_default()
     }
 
+    /// A location without a path.
+    pub(super) fn named(&self, name: &str) -> Option<&'t Directive> {
+        let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name];
+        self.settings().flatten().find(is_it)
+    }
+
     pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
         self.any_of(&[name])
     }

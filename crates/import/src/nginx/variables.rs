@@ -96,12 +96,20 @@ pub(super) fn field_at(value: &str, scope: &Scope<'_>, is_moved: bool) -> Option
     for part in parts(value) {
         match part {
             Part::Text(text) => out.push_str(text),
+            Part::Variable("server_name") => out.push_str(own_name(scope)?),
             Part::Variable("server_port") => out.push_str(&sole_port(scope)?.to_string()),
             Part::Variable("request_uri" | "uri" | "document_uri") if is_moved => return None,
             Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
         }
     }
     field(&out)
+}
+
+/// The first name of a server, where that is one.
+fn own_name<'t>(scope: &Scope<'t>) -> Option<&'t str> {
+    let name = scope.settings().flatten().find(|it| it.name == "server_name");
+    let name = name.map_or("", |it| it.word(0));
+    (!name.starts_with(['~', '.', '*']) && !name.ends_with(".*")).then_some(name)
 }
 
 /// The port of a server that listens on one alone.
@@ -117,18 +125,27 @@ pub(super) fn sole_port(scope: &Scope<'_>) -> Option<u16> {
 fn word(name: &str) -> Option<String> {
     let fixed = WORDS.iter().find(|(variable, _)| *variable == name).map(|(_, word)| *word);
     let named = || {
-        let kinds = [("http_", "header"), ("cookie_", "cookie"), ("arg_", "query")];
+        let kinds = [
+            ("http_", "header"),
+            ("cookie_", "cookie"),
+            ("arg_", "query"),
+            ("sent_http_", "answer"),
+        ];
         let kinds = kinds.into_iter().chain([("map:", "map"), ("name:", "name")]);
         let (own, kind) =
             kinds.into_iter().find_map(|(begin, kind)| Some((name.strip_prefix(begin)?, kind)))?;
-        let own = if kind == "header" { own.replace('_', "-") } else { own.to_owned() };
+        let own = if ["header", "answer"].contains(&kind) {
+            own.replace('_', "-")
+        } else {
+            own.to_owned()
+        };
         Some(format!("{{{kind}:{own}}}"))
     };
     fixed.map(str::to_owned).or_else(named)
 }
 
 /// nginx's variables that kettle has a word for.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 18] = [
     ("host", "{host}"),
     ("remote_addr", "{client_ip}"),
     ("remote_port", "{client_port}"),
@@ -142,6 +159,7 @@ const WORDS: [(&str, &str); 17] = [
     ("request_method", "{method}"),
     ("content_type", "{header:content-type}"),
     ("content_length", "{header:content-length}"),
+    ("status", "{status}"),
     // Maps of ours.
     ("https", "{map:https}"),
     ("is_args", "{map:is_args}"),

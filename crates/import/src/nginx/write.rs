@@ -10,6 +10,7 @@ mod global;
 mod guard;
 mod locations;
 mod log;
+mod missing;
 mod pages;
 mod pass;
 mod phase;
@@ -22,6 +23,7 @@ mod settings;
 mod site;
 mod stream;
 mod target;
+mod there;
 mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};

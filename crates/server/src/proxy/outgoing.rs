@@ -52,6 +52,7 @@ impl ProxyRoute {
             scheme: client.scheme,
             client: Some(client),
             certificate: request.certificate().filter(|_| self.words.asks_certificates),
+            answer: None,
             source: &self.words,
         };
         let (method, host) = (head.method().as_str(), words.host(self.host.as_ref())?);

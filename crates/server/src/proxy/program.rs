@@ -8,7 +8,7 @@ use kettle_config::{Expression, FastCgi, FieldTemplate, Route, Site};
 use kettle_http::HttpVersion;
 use kettle_http::field::are_one_to_gateways;
 use kettle_http::h1::framing::BodyFraming;
-use kettle_http::target::reference;
+use kettle_http::target::{Target, reference};
 
 use super::ProxyRoute;
 use super::outgoing::{REQUEST_ID, is_ours};
@@ -135,7 +135,11 @@ impl ProxyRoute {
         let asked = self.host_of(head, request.presented().server_name);
         let target = head.target().ok()?;
         let path = path.unwrap_or(target.path);
-        let reference = reference(target, head.raw_target(), self.slash_runs)?;
+        let raw = head.raw_target();
+        // A rewrite may have put another query there; this is what clients asked for.
+        let sent = Target { query: raw.split_once('?').map(|(_, query)| query), ..target };
+        let sent = reference(sent, raw, self.slash_runs)?;
+        let reference = reference(target, raw, self.slash_runs)?;
         let client = request.client;
         let words = Words {
             head: Some(head),
@@ -145,6 +149,7 @@ impl ProxyRoute {
             scheme: client.scheme,
             client: Some(client),
             certificate: request.certificate().filter(|_| self.words.asks_certificates),
+            answer: None,
             source: &self.words,
         };
         let method = head.method().as_str();
@@ -152,7 +157,7 @@ impl ProxyRoute {
         let mut told = Told { route, outgoing: &mut outgoing };
         told.say("SERVER_PROTOCOL", protocol(head.version()));
         let asked = route.asked(path, request.program.as_deref())?;
-        told.say_asked(asked, target.query.unwrap_or_default(), &reference);
+        told.say_asked(asked, target.query.unwrap_or_default(), &sent);
         told.say("REMOTE_ADDR", client.host().to_string());
         if let Some(port) = client.port() {
             told.say("REMOTE_PORT", port.to_string());

@@ -125,6 +125,7 @@ impl ProxyRoute {
             scheme: target.scheme,
             client: None,
             certificate: None,
+            answer: None,
             source: &self.words,
         }
     }

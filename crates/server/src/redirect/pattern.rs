@@ -51,6 +51,8 @@ pub struct Rewritten {
 /// What a request fills in.
 struct Filling<'f> {
     path: &'f str,
+    /// That of the request, whatever rewrites made of it.
+    asked: &'f str,
     beginning: &'f str,
     captured: Captured<'f>,
     host: Option<&'f str>,
@@ -167,10 +169,14 @@ impl Paths {
     /// # Errors
     /// 404 if what was filled in makes it a path that no file can have, 414 if one that grew too long: each rule may say it twice;
     /// 400 if a slash that stays encoded would get into its query.
-    pub fn rewritten(&self, target: Target<'_>) -> Result<Option<Rewritten>, HttpError> {
+    pub fn rewritten(
+        &self,
+        target: Target<'_>,
+        asked: &str,
+    ) -> Result<Option<Rewritten>, HttpError> {
         let Some(rule) = self.rewrites.first(target.path, |_| true) else { return Ok(None) };
         let stays = rule.stay;
-        let filling = self.filling(rule.choice(), target.path, None);
+        let filling = Filling { asked, ..self.filling(rule.choice(), target.path, None) };
         // Its path has no such words.
         let no_word = |_: &FieldPart| String::new();
         let mut parts = rule.to.pieces().split(|piece| *piece == Piece::Query);
@@ -187,7 +193,8 @@ impl Paths {
         if target.has_encoded_slash && is_filled {
             return Err(400.into());
         }
-        let encoded = |text, _: &str| Cow::Owned(percent_encode_path(text));
+        // As nginx has it, but for what would divide an argument again.
+        let encoded = |text, _: &str| Cow::Owned(percent_encode_segments(text).replace('=', "%3D"));
         let sent = target.query.unwrap_or_default();
         let of_query = |word: &FieldPart| match word {
             FieldPart::Word(_) => sent.to_owned(),
@@ -214,7 +221,7 @@ impl Paths {
         host: Option<&'f str>,
     ) -> Filling<'f> {
         let captured = Captured::of(choice, self.regex.as_ref(), path);
-        Filling { path, beginning: &self.beginning, captured, host }
+        Filling { path, asked: path, beginning: &self.beginning, captured, host }
     }
 }
 
@@ -222,7 +229,7 @@ impl Paths {
 pub fn location_of(to: &Template, asked: Asked<'_>, source: &WordSource) -> Option<String> {
     let (target, captured) = (asked.head.target().ok()?, Captured::Nothing);
     let host = asked.head.host();
-    let filling = Filling { path: target.path, beginning: "", captured, host };
+    let filling = Filling { path: target.path, asked: target.path, beginning: "", captured, host };
     let words = asked.words(source);
     if !leads_somewhere(to, || &words) {
         return None;
@@ -294,6 +301,7 @@ impl<'f> Filling<'f> {
                     continue;
                 }
                 Piece::Path => self.path,
+                Piece::Asked => self.asked,
                 Piece::Rest => {
                     let rest = self.path.strip_prefix(self.beginning)?;
                     // Right behind a host it would go on with the host.

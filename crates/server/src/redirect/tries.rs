@@ -63,7 +63,9 @@ pub fn path_below(
             Piece::Path => below,
             Piece::Capture(number) => captures?.get(number + 1)?,
             Piece::Named(name) => captures?.named(name)?,
-            Piece::Rest | Piece::Host | Piece::Word(_) | Piece::Query => return None,
+            Piece::Asked | Piece::Rest | Piece::Host | Piece::Word(_) | Piece::Query => {
+                return None;
+            }
         };
         // A path that ends with a slash goes on with one.
         let text = if path.ends_with('/') { text.trim_start_matches('/') } else { text };

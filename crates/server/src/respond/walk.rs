@@ -15,7 +15,7 @@ use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
 use crate::files::file_route::FileRoute;
-use crate::files::handler::{FileAnswer, allow};
+use crate::files::handler::{FileAnswer, Files, allow};
 use crate::fixed::Fixed;
 use crate::guard::{CacheControl, Refusal};
 use crate::proxy::{self, BodyStore, ProxyRoute};
@@ -23,7 +23,7 @@ use crate::proxy_cache::{self, Begun};
 use crate::request::{Head, Request, as_read_otherwise};
 use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
 use crate::route::{Handler, Route, Site};
-use crate::words::Asked;
+use crate::words::{Asked, WordSource};
 use in_place::{in_place_of, intercepted};
 pub(super) use start::Start;
 use start::{knowing, take_query};
@@ -274,12 +274,13 @@ impl Place<'_> {
         let (mut rewritten, mut stays) = (None, false);
         if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
             let target = request.head.target().map_err(|error| error.status())?;
-            let target = Target { path: self.path.unwrap_or(target.path), ..target };
+            let asked_path = target.path;
+            let target = Target { path: self.path.unwrap_or(asked_path), ..target };
             let (configured, asked) = (configured_of(site, Some(route)), Asked::of(request));
             if let Some(response) = paths.redirect(target, asked, site.words(), configured)? {
                 return Ok(Step::Answer(response.into()));
             }
-            let found = paths.rewritten(target)?;
+            let found = paths.rewritten(target, asked_path)?;
             stays = found.as_ref().is_some_and(|it| it.stays);
             // What is looked for is another's then, and what was asked for has to be of this route in any reading.
             if stays && !is_whole_of(site, route, target.path, asked) {
@@ -331,39 +332,15 @@ async fn by_handler(
     (held, notes): (&mut Held, &mut LogNotes),
 ) -> Result<Step, Failure> {
     let bodies = BodyStore { spool, disks: files.disks() };
-    let mut handler = &route.handler;
-    if let Handler::Files(files_route) = handler {
-        let head = &request.head;
-        let target = head.target().map_err(|error| error.status())?;
-        let asked_path = target.path;
-        let target = Target { path: path.unwrap_or(asked_path), ..target };
-        let is_passed_on = is_passed_on(route, files_route, target, head);
-        let ready = match looked.is_done || is_passed_on {
-            true => None,
-            false => files.ready(files_route, target.path, head),
-        };
-        let answer = match ready {
-            Some(response) => FileAnswer::Response(response),
-            None if is_passed_on => FileAnswer::Missing,
-            None => files.respond(files_route, target, asked_path, request).await?,
-        };
-        match (answer, &route.missing) {
-            (FileAnswer::Response(response), _) => return Ok(Step::Answer(response.into())),
-            (FileAnswer::Elsewhere(path), _) => return Ok(Step::Led(path)),
-            (FileAnswer::Missing, Some(missing)) => {
-                // One that was found before is another route's.
-                request.program = None;
-                handler = missing;
+    let handler = match &route.handler {
+        Handler::Files(own) => {
+            match by_files(files, (site, route, own), path, request, looked.is_done).await? {
+                Filed::Step(step) => return Ok(step),
+                Filed::Left(handler) => handler,
             }
-            (FileAnswer::Program(program), Some(missing))
-                if !site.is_kept_from(files_route, &program, request) =>
-            {
-                request.program = Some(program);
-                handler = missing;
-            }
-            (FileAnswer::Missing | FileAnswer::Program(_), _) => return Err(404.into()),
         }
-    }
+        handler => handler,
+    };
     let mut answer = match handler {
         // Asked above.
         Handler::Files(_) => return Err(404.into()),
@@ -388,7 +365,9 @@ async fn by_handler(
             );
             answer.await?
         }
-        Handler::Fixed(fixed) => fixed_answer(fixed)?,
+        Handler::Fixed(fixed) => {
+            fixed_answer(fixed, path_of(&request.head, path)?, Asked::of(request), site.words())?
+        }
         Handler::Nothing(configured) => not_found(request, configured)?,
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await?.into(),
@@ -399,6 +378,53 @@ async fn by_handler(
         compress(Some(route), files, &request.head, response);
     }
     Ok(Step::Answer(answer))
+}
+
+/// What comes of a route's files.
+#[expect(clippy::large_enum_variant, reason = "one lives for a moment, once a request")]
+enum Filed<'r> {
+    Step(Step),
+    /// Another handler is to answer.
+    Left(&'r Handler),
+}
+
+async fn by_files<'r>(
+    files: &Files,
+    (site, route, own): (&Site, &'r Route, &Arc<FileRoute>),
+    path: Option<&str>,
+    request: &mut Request<'_>,
+    is_done: bool,
+) -> Result<Filed<'r>, Failure> {
+    let head = &request.head;
+    let target = head.target().map_err(|error| error.status())?;
+    let asked_path = target.path;
+    let target = Target { path: path.unwrap_or(asked_path), ..target };
+    let is_passed_on = is_passed_on(route, own, target, head);
+    let ready = match is_done || is_passed_on {
+        true => None,
+        false => files.ready(own, target.path, head),
+    };
+    let answer = match ready {
+        Some(response) => FileAnswer::Response(response),
+        None if is_passed_on => FileAnswer::Missing,
+        None => files.respond(own, target, asked_path, request).await?,
+    };
+    Ok(match (answer, &route.missing) {
+        (FileAnswer::Response(response), _) => Filed::Step(Step::Answer(response.into())),
+        (FileAnswer::Elsewhere(path), _) => Filed::Step(Step::Led(path)),
+        (FileAnswer::Missing, Some(missing)) => {
+            // One that was found before is another route's.
+            request.program = None;
+            Filed::Left(missing)
+        }
+        (FileAnswer::Program(program), Some(missing))
+            if !site.is_kept_from(own, &program, request) =>
+        {
+            request.program = Some(program);
+            Filed::Left(missing)
+        }
+        (FileAnswer::Missing | FileAnswer::Program(_), _) => return Err(404.into()),
+    })
 }
 
 /// True if a backend answers without a look for a file: no file has such a path, and none takes anything but these methods.
@@ -423,10 +449,15 @@ fn path_of<'p>(head: &'p Head, path: Option<&'p str>) -> Result<&'p str, HttpErr
     path.map_or_else(|| head.path().map_err(|error| error.status().into()), Ok)
 }
 
-fn fixed_answer(fixed: &Arc<Fixed>) -> Result<Answer, Failure> {
+fn fixed_answer(
+    fixed: &Fixed,
+    path: &str,
+    asked: Asked<'_>,
+    words: &WordSource,
+) -> Result<Answer, Failure> {
     match fixed.closes {
         true => Ok(Answer::Nothing(Nothing::closed())),
-        false => Ok(fixed.response()?.into()),
+        false => Ok(fixed.response(path, asked, words)?.into()),
     }
 }
 

@@ -97,7 +97,7 @@ impl Before {
             settings: settings.clone(),
             when,
             paths: Paths::before(settings),
-            fixed: fixed.map(|it| Arc::new(Fixed::new(it, configured()))),
+            fixed: fixed.map(|it| Arc::new(Fixed::new(it, settings.regex.as_ref(), configured()))),
         }
     }
 
@@ -129,10 +129,15 @@ impl Before {
             if let Some(response) = paths.redirect(target, asked, words, configured)? {
                 return Ok(Some(Beforehand::Redirect(response)));
             }
-            if let Some(rewritten) = paths.rewritten(target)? {
+            if let Some(rewritten) = paths.rewritten(target, asked_path(asked))? {
                 return Ok(Some(Beforehand::Rewritten(rewritten)));
             }
         }
         Ok(fixed.as_ref().map(|fixed| Beforehand::Fixed(Arc::clone(fixed))))
     }
+}
+
+/// The path that the client asked for.
+fn asked_path(asked: Asked<'_>) -> &str {
+    asked.head.target().map_or("", |target| target.path)
 }

@@ -51,7 +51,11 @@ pub(super) fn build_routes(
             None => {
                 let configured = ConfiguredFields::of(site, route);
                 match &route.respond {
-                    Some(respond) => Handler::Fixed(Arc::new(Fixed::new(respond, configured))),
+                    Some(respond) => Handler::Fixed(Arc::new(Fixed::new(
+                        respond,
+                        route.regex.as_ref(),
+                        configured,
+                    ))),
                     None => Handler::Nothing(Box::new(configured)),
                 }
             }

@@ -126,8 +126,9 @@ impl Folders<'_> {
         };
         // The operator's own text hides nothing.
         let is_written = condition.file_path.as_ref().is_some_and(|path| !path.contains('{'));
-        let dotfiles = own.dotfiles || is_written;
-        let place = Route { symlinks: own.symlinks, dotfiles, index: Vec::new(), ..place };
+        let dotfiles = condition.file_dotfiles.unwrap_or(own.dotfiles) || is_written;
+        let symlinks = condition.file_symlinks.unwrap_or(own.symlinks);
+        let place = Route { symlinks, dotfiles, index: Vec::new(), ..place };
         match FileRoute::open(site, &place, &root.value) {
             Ok(mut folder) => {
                 folder.others = None;

@@ -15,8 +15,8 @@ fn identity(subject: &str, chain: &[&[u8]]) -> PeerIdentity {
 /// A request for `/` of which nothing else is known.
 fn bare(source: &WordSource) -> Words<'_> {
     let (reference, scheme) = ("/".into(), Scheme::Https);
-    let (head, host, path, client, certificate) = (None, None, None, None, None);
-    Words { head, host, reference, path, scheme, client, certificate, source }
+    let (head, host, path, client, certificate, answer) = (None, None, None, None, None, None);
+    Words { head, host, reference, path, scheme, client, certificate, answer, source }
 }
 
 fn filled(words: &Words<'_>, template: &str) -> Option<String> {

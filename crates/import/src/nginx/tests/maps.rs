@@ -8,7 +8,7 @@ fn maps_that_are_asked_are_carried_over() {
     let maps = "map $http_origin $cors { default ''; \"https://A.example\" $http_origin; ~^https://(?<n>[a-z]+)\\.b$ $n-$1; }
          map $uri $unused { default 1; }
          map $cors$arg_x $both { volatile; hostnames; default no; '' \"none {\"; *.c.example yes; ~*bot ''; \\default d; }
-         map $sent_http_content_type $lost { default 1; }";
+         map $upstream_addr $lost { default 1; }";
     let words = "root /srv; add_header A $cors; add_header B ${both}x always; add_header C $lost;
                  if ($both = yes) { return 403; }";
     let text = server(words).replace("http {", &format!("http {{ {maps}"));
@@ -28,7 +28,7 @@ fn maps_that_are_asked_are_carried_over() {
         "when = [{ of = \"{map:both}\", text = \"yes\" }]",
         "headers = { \"A\" = \"{map:cors}\", \"B\" = \"{map:both}x\" }",
         "`add_header C $lost` is not carried over",
-        "`map $sent_http_content_type $lost` is not carried over",
+        "`map $upstream_addr $lost` is not carried over",
     ] {
         assert!(made.toml.contains(line), "{line}\n{}", made.toml);
     }

@@ -28,7 +28,16 @@ fn a_location_for_one_path_is_for_nothing_else() {
         ("default_type text/x; return 200 ok;", "type = \"text/x\" }\n"),
         ("return 204;", "respond = { status = 204 }\n"),
         ("return 444;", "respond = { close = true }\n"),
-        ("return 200 $uri;", "deny = [\"0.0.0.0/0\", \"::/0\"]\n"),
+        (
+            "return 200 'a {$uri $status';",
+            "respond = { status = 200, text = \"a {{{path} 200\", type = \"text/plain\" }\n",
+        ),
+        ("default_type text/html; return 200 $uri;", "deny = [\"0.0.0.0/0\", \"::/0\"]\n"),
+        (
+            "default_type text/html; return 200 $scheme;",
+            "text = \"{scheme}\", type = \"text/html\" }",
+        ),
+        ("return 418;", "respond = { status = 418, body = \"\" }\n"),
         ("access_log off; stub_status;", closed),
         ("access_log off; scgi_pass e;", closed),
     ] {

@@ -28,7 +28,8 @@ fn a_location_for_php_becomes_a_route_with_programs() {
     for (regex, tries, split, fallback, path_info) in [
         (r"\.php$", "", "", None, false),
         (r"\.php$", "try_files $uri =404;", "", None, false),
-        (r"\.php$", "try_files $uri $uri/ /doku.php;", "", Some("/doku.php"), false),
+        (r"\.php$", "try_files $uri $uri/ /doku.php;", "", None, false),
+        (r"\.php(/|$)", "try_files $uri $uri/ /doku.php;", "", Some("/doku.php"), false),
         (
             r"[^/]\.php(/|$)",
             "try_files $fastcgi_script_name =404;",
@@ -98,7 +99,7 @@ fn what_would_run_any_file_is_closed() {
         format!("location ~ \\.(php|inc)$ {{ {PARAMS} fastcgi_pass a:9000; }}"),
         format!("location /all/ {{ {PARAMS} fastcgi_pass a:9000; }}"),
         format!(
-            "location ~ \\.php$ {{ try_files $uri /index.php?q=$uri; {PARAMS} fastcgi_pass a:9000; }}"
+            "location ~ \\.php(/|$) {{ try_files $uri /index.php?q=$uri; {PARAMS} fastcgi_pass a:9000; }}"
         ),
         format!("location ~ \\.php$ {{ root /srv/$host; {PARAMS} fastcgi_pass a:9000; }}"),
         "location /app/ { try_files $uri =404; fastcgi_pass a:9000; }".to_owned(),

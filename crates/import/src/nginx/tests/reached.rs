@@ -27,9 +27,11 @@ fn no_condition_becomes_looser() {
             "|{1}->302 /open/* /",
         ),
         ("if ($bad) { rewrite ^ /denied last; }", "/!"),
-        ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/!"),
+        ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "|{1}-> /open/* /"),
+        ("if (-f /other/maintenance) { return 503; }", "/!"),
+        ("if (-x $request_filename) { return 503; }", "/!"),
         ("if ($cookie_key = \"\") { root /pub; }", "/!"),
-        ("if (-f /srv/maintenance) { return 503; }", "/!"),
+        ("if (-f /srv/maintenance) { return 503; }", "|{1}:503 /open/* /"),
         ("if ($host = a.example) { return 301 https://b.example/; }", "|{1}->301 /open/* /"),
         (
             "if ($scheme = http) { rewrite ^ https://$host$request_uri permanent; }",

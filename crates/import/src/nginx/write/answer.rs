@@ -7,7 +7,7 @@ use super::settings::{type_of, with_charset};
 use crate::nginx::regex::{is_of_all, translated};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Part, Said, is_group, parts, with_said};
+use crate::nginx::variables::{Part, Said, field_at, is_group, parts, with_said};
 
 /// What a `return` does.
 pub(super) enum Returned<'t> {
@@ -53,7 +53,9 @@ pub(super) fn returned<'t>(
         [status, text] => (status.parse().map_err(|_| UNKNOWN)?, Some(text)),
         _ => return Err(UNKNOWN),
     };
-    let text = text.map(|text| with_said(text, known.said).ok_or(VARIABLES)).transpose()?;
+    let mut said = known.said.clone();
+    said.entry("status".to_owned()).or_insert_with(|| Some(status.to_string()));
+    let text = text.map(|text| with_said(text, &said).ok_or(VARIABLES)).transpose()?;
     if let (301 | 302 | 303 | 307 | 308, Some(text)) = (status, &text) {
         let rule = redirect(text, status, None, directive, known).ok_or(TARGET)?;
         return Ok(Returned::Redirect(rule));
@@ -62,15 +64,24 @@ pub(super) fn returned<'t>(
     if let Some(named) = named(status, scope).filter(|_| text.is_none()) {
         return Ok(Returned::Named(named));
     }
-    let body = text.unwrap_or_default();
+    let body = text.clone().unwrap_or_default();
     if body.contains('$') {
-        return Err(VARIABLES);
+        let kind = with_charset(scope, type_of_answer(scope, place));
+        let text = answer_text(&body, &kind, scope, known).ok_or(VARIABLES)?;
+        let has_body = (200..600).contains(&status) && ![204, 205, 304, 444].contains(&status);
+        let table =
+            format!("{{ status = {status}, text = {}, type = {} }}", quoted(&text), quoted(&kind));
+        return has_body.then_some(Returned::Answer(Answer::Text(table))).ok_or(UNKNOWN);
     }
     let table = match status {
         444 => "{ close = true }".to_owned(),
         200..=299 if body.is_empty() && ![204, 205].contains(&status) => {
             let kind = with_charset(scope, type_of_answer(scope, place));
             format!("{{ status = {status}, type = {} }}", quoted(&kind))
+        }
+        // nginx has no page for it.
+        400..=599 if body.is_empty() && (text.is_some() || !PAGES.contains(&status)) => {
+            format!("{{ status = {status}, body = \"\" }}")
         }
         200..=599 if body.is_empty() || [204, 205, 304].contains(&status) => {
             format!("{{ status = {status} }}")
@@ -82,6 +93,30 @@ pub(super) fn returned<'t>(
         _ => return Err(UNKNOWN),
     };
     Ok(Returned::Answer(Answer::Text(table)))
+}
+
+/// A text with kettle's words for nginx's variables; nothing where one has none, or where a client would say what browsers may take
+/// for a page.
+fn answer_text(text: &str, kind: &str, scope: &Scope<'_>, known: &Known<'_>) -> Option<String> {
+    let is_harmless = ["text/plain", "application/octet-stream"]
+        .contains(&kind.split(';').next().unwrap_or_default());
+    let mut out = String::new();
+    for part in parts(text) {
+        match part {
+            Part::Text(text) => out.push_str(&text.replace('{', "{{")),
+            Part::Variable(name) if !is_harmless && !HARMLESS.contains(&name) => return None,
+            // There is no answer yet that has one.
+            Part::Variable("status") => return None,
+            Part::Variable(name) => {
+                let group = known.expression.and_then(|it| it.group_number(name));
+                match group.filter(|number| *number > 0) {
+                    Some(_) => out.push_str(&format!("{{{name}}}")),
+                    None => out.push_str(&field_at(&format!("${{{name}}}"), scope, false)?),
+                }
+            }
+        }
+    }
+    (out.len() <= BODY_BYTES_MAX).then_some(out)
 }
 
 /// The location without a path that an `error_page` leads to.
@@ -225,7 +260,7 @@ fn words(text: &str, known: &Known<'_>, is_rewrite: bool) -> Option<(String, boo
             Part::Variable("uri" | "document_uri") => to.push_str("{path}"),
             Part::Variable("1") if known.is_path => to.push_str("{path}"),
             Part::Variable("request_uri") if Some(number) == last && !to.contains('?') => {
-                to.push_str("{path}");
+                to.push_str(if is_rewrite { "{asked_path}" } else { "{path}" });
                 keeps_query = true;
             }
             Part::Variable("args" | "query_string") if is_rewrite && to.contains('?') => {
@@ -265,5 +300,12 @@ const TARGET: &str = "a redirect or a rewrite of kettle cannot say that";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it";
 const QUERY: &str =
     "the query that a rewrite says is followed by the client's, and by nothing else";
+/// Variables that browsers take for nothing but text.
+const HARMLESS: [&str; 5] = ["scheme", "remote_addr", "remote_port", "server_port", "server_name"];
+/// Errors of which nginx has a page.
+const PAGES: [u16; 25] = [
+    400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 421, 429, 500,
+    501, 502, 503, 504, 505, 507,
+];
 /// As kettle has it.
 const BODY_BYTES_MAX: usize = 64 * 1024;

@@ -1,12 +1,16 @@
 //! `if` as conditions of a route.
 
-use kettle_config::{Expression, quoted};
+use std::path::Path;
+
+use kettle_config::{Expression, Template, quoted};
 
 use super::referer;
+use super::settings::symlinks_of;
+use super::there::file_condition;
 use crate::nginx::regex::translated;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::{Said, field, with_said};
+use crate::nginx::variables::{Part, Said, field, parts, with_said};
 use crate::offer::list;
 
 /// What an `if` asks.
@@ -22,11 +26,16 @@ pub(super) fn read(
     condition: &Directive,
     said: &Said,
     scope: &Scope<'_>,
+    root: Option<&Path>,
 ) -> Result<Asked, &'static str> {
     let words = inside(condition);
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["$invalid_referer"] | ["$invalid_referer", "=", "1"] => {
             referer::invalid(scope).map(Asked::When).ok_or(UNKNOWN)
+        }
+        [operator @ ("-f" | "!-f" | "-d" | "!-d" | "-e" | "!-e"), path] => {
+            let path = with_said(path, said).ok_or(FILES)?;
+            there(operator, &path, scope, root.ok_or(FILES)?).map(|it| Asked::When(vec![it]))
         }
         [variable] => truth(variable, said),
         [variable, operator @ ("=" | "!="), value] => {
@@ -39,6 +48,43 @@ pub(super) fn read(
         }
         _ => Err(UNKNOWN),
     }
+}
+
+/// A file below the root of the place, or elsewhere.
+fn there(
+    operator: &str,
+    path: &str,
+    scope: &Scope<'_>,
+    root: &Path,
+) -> Result<String, &'static str> {
+    let kind = match operator.trim_start_matches('!') {
+        "-f" => "file",
+        "-d" => "folder",
+        _ => "any",
+    };
+    let own = ["$document_root", "${document_root}", "$realpath_root", "${realpath_root}"];
+    let below = own.into_iter().find_map(|it| path.strip_prefix(it));
+    let path = match path {
+        "$request_filename" | "${request_filename}" => "{path}".to_owned(),
+        _ => {
+            let below = below.or(path.strip_prefix(&*root.display().to_string()));
+            let below = below.ok_or(FILES)?;
+            let mut text = String::new();
+            for part in parts(below) {
+                match part {
+                    Part::Text(own) if own.contains(['{', '}']) => return Err(FILES),
+                    Part::Text(own) => text.push_str(own),
+                    Part::Variable("uri" | "document_uri") => text.push_str("{path}"),
+                    Part::Variable(_) => return Err(FILES),
+                }
+            }
+            text
+        }
+    };
+    let is_known = Template::of_try(&path).is_some();
+    let condition =
+        file_condition(kind, &path, root, symlinks_of(scope), !operator.starts_with('!'));
+    is_known.then_some(condition).ok_or(FILES)
 }
 
 /// The names of a server that an `if` about the host fits which has groups: conditions for each, and what its groups are. Nothing
@@ -230,5 +276,6 @@ fn is_host(value: &str) -> bool {
 
 const NOT: &str = ", not = true }";
 const UNKNOWN: &str = "no condition of kettle asks that";
+const FILES: &str = "files are looked for by their path below the root of the place, which has no variables and is there";
 const VALUE: &str = "a condition of kettle has a value that is the same for all requests";
 const EXPRESSION: &str = "kettle's regular expressions have nothing like it";

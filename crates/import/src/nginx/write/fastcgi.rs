@@ -12,7 +12,9 @@ use super::route::{Answer, Route, Setting, spoken};
 use super::settings::{table, values};
 use super::target::Kind;
 use crate::nginx::location::Shut;
+use crate::nginx::map;
 use crate::nginx::measure;
+use crate::nginx::regex::translated as translated_regex;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, field, parts};
@@ -29,13 +31,13 @@ enum Script<'t> {
 }
 
 impl Writer<'_> {
-    /// Gives a route programs, to which a `fastcgi_pass` leads.
+    /// Gives a route programs, to which a `fastcgi_pass` leads. If it `is_led`, what is not there has routes of its own.
     pub(super) fn fastcgi<'t>(
         &mut self,
         scope: &Scope<'t>,
         directive: &'t Directive,
         mut route: Route,
-        spot: &Spot<'t>,
+        (spot, is_led): (&Spot<'t>, bool),
     ) -> Result<Route, Shut<'t>> {
         let origin = &directive.origin;
         if directive.word(0).contains('$') {
@@ -52,7 +54,8 @@ impl Writer<'_> {
         let (mut settings, mut folder) = (Vec::new(), None);
         match &script {
             Script::Asked(root, ending) => {
-                let Some((path, of_files)) = self.program_files(scope, root, spot)? else {
+                let Some((path, of_files)) = self.program_files(scope, root, (spot, is_led))?
+                else {
                     route.answer = Answer::Text("{ status = 404 }".to_owned());
                     return Ok(route);
                 };
@@ -62,7 +65,8 @@ impl Writer<'_> {
             Script::Fixed(script) => own.push(("script", quoted(script))),
             Script::Application => {}
         }
-        if !matches!(script, Script::Asked(..))
+        if !is_led
+            && !matches!(script, Script::Asked(..))
             && let Some(directive) = scope.own().iter().find(|it| it.name == "try_files")
             && std::ptr::eq(scope.own(), spot.scope.own())
         {
@@ -103,7 +107,7 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         root: &Root<'t>,
-        spot: &Spot<'t>,
+        (spot, is_led): (&Spot<'t>, bool),
     ) -> Result<Option<(PathBuf, Vec<Setting>)>, Shut<'t>> {
         let place = &root.directive.origin;
         let path = self.below_prefix(&root.folder.display().to_string(), place);
@@ -119,7 +123,10 @@ impl Writer<'_> {
         if root.strips {
             settings.push(("strip_prefix", "true".to_owned(), place.clone()));
         }
-        settings.extend(tried(scope)?);
+        // What is not there was led elsewhere before.
+        if !is_led {
+            settings.extend(tried(scope)?);
+        }
         Ok(Some((path, settings)))
     }
 
@@ -148,6 +155,13 @@ impl Writer<'_> {
                     && !matches!(script, Script::Application);
             // The last one of a name counts.
             told.retain(|(known, _)| known != name);
+            if name == "DOCUMENT_URI"
+                && let Some(regex) = script_tried(&spot.scope)
+            {
+                let map = map::of_script(&mut self.maps, &regex, &param.origin);
+                told.push((name.to_owned(), values(&[map])));
+                continue;
+            }
             if is_usual || is_of_path || name == "HTTP_PROXY" {
                 continue;
             }
@@ -240,6 +254,13 @@ fn tried<'t>(scope: &Scope<'t>) -> Result<Option<Setting>, Shut<'t>> {
         }
         _ => Err(shut),
     }
+}
+
+/// The expression for the name of a program, where nginx looks for that, and goes on with it as the path.
+fn script_tried(scope: &Scope<'_>) -> Option<String> {
+    let tries = scope.own().iter().find(|it| it.name == "try_files")?;
+    let regex = translated_regex(scope.find("fastcgi_split_path_info")?.word(0), false)?;
+    (tries.word(0) == "$fastcgi_script_name").then_some(regex)
 }
 
 /// How long a program has, and how long a body may be.

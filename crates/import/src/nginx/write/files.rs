@@ -6,8 +6,11 @@ use kettle_config::{Template, quoted};
 
 use super::Writer;
 use super::answer::QUERIES;
-use super::place::{Spot, aliased};
+use super::missing::Led;
+use super::place::{Here, Spot, aliased};
 use super::route::{Answer, Place, Route, Setting, spoken};
+use super::settings::{elsewhere_of, symlinks_of};
+use super::there::{file_condition, is_asked_whole, none_of, say_alike};
 use crate::nginx::location::{self, NAMED, Shut};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -29,8 +32,26 @@ struct Tries<'t> {
     directive: &'t Directive,
     paths: Vec<String>,
     fallback: Option<String>,
-    /// What is asked where nothing is there, and in which scope.
+    /// What is asked where nothing is there, and in which scope: by the same route.
     backend: Option<(Scope<'t>, &'t Directive)>,
+    /// What answers there by routes of its own.
+    led: Option<Led<'t>>,
+    /// True if the paths of the place are others below its folder.
+    is_below: bool,
+}
+
+impl Tries<'_> {
+    /// True if what is not there is 404.
+    fn ends(&self) -> bool {
+        self.fallback.is_none() && self.backend.is_none() && self.led.is_none()
+    }
+}
+
+/// Where the files of a place are asked for, and whether by the whole path.
+#[derive(Clone, Copy)]
+struct Searched<'f> {
+    folder: &'f Path,
+    is_whole: bool,
 }
 
 impl Writer<'_> {
@@ -39,19 +60,15 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         mut route: Route,
-        spot: &Spot<'t>,
-    ) -> Result<Route, Shut<'t>> {
-        if let Some(shut) = location::asked_for_missing(scope) {
-            return Err(shut);
-        }
-        let none =
-            |route: Route| Route { answer: Answer::Text("{ status = 404 }".to_owned()), ..route };
+        here: Here<'_, 't>,
+    ) -> Result<Vec<Route>, Shut<'t>> {
+        let (_, spot) = here;
         let Some(root) = root_of(spot, scope)?.or_else(|| self.usual_root(scope, spot)) else {
             if let Some(first) = scope.own().first().or(spot.location) {
                 let message = format!("{} gets 404, because no root is named", spot.what());
                 self.output.warn(&first.origin, message, NO_ROOT);
             }
-            return Ok(none(route));
+            return Ok(vec![not_found(route)]);
         };
         let mut root = root;
         if route.rules.iter().any(|it| it.stays) && root.directive.name == "alias" {
@@ -68,26 +85,46 @@ impl Writer<'_> {
         }
         let place = &root.directive.origin;
         let folder = self.below_prefix(&root.folder.display().to_string(), place);
-        let tries = self.tries(scope, &root, spot)?;
+        let mut tries = self.tries(scope, &root, here)?;
+        let is_whole = is_asked_whole(&route) && !root.strips && root.path.is_none();
+        let asked = Searched { folder: &folder, is_whole };
+        let mut routes = self.missing_files(scope, &route, here, &mut tries, asked)?;
         if self.is_missing(&folder) {
+            // Nothing but them answers.
+            if routes.iter().any(|it| it.when.len() == route.when.len()) {
+                return Ok(routes);
+            }
             let message =
                 format!("{} is not there, so that {} gets 404", folder.display(), spot.what());
             let help = "make it, and import anew: kettle starts with folders that are there";
             self.output.lose(place, message, help);
-            return Ok(none(route));
+            return Ok(vec![not_found(route)]);
         }
         let mut backend = None;
         if let Some(tries) = &tries
             && let Some((scope, pass)) = &tries.backend
         {
             let passed = match pass.name.as_str() {
-                "fastcgi_pass" => self.fastcgi(scope, pass, route.clone(), spot)?,
+                "fastcgi_pass" => self.fastcgi(scope, pass, route.clone(), (spot, false))?,
                 _ => self.pass(scope, pass, route.clone(), spot)?,
             };
             route.settings = passed.settings;
             backend = Some(passed.answer);
         }
         let settings = self.file_settings(scope, spot, &root, tries.as_ref());
+        self.add_settings(&mut route, settings, spot);
+        route.answer = match backend {
+            Some(Answer::Backend(backend)) => Answer::Files(folder, Some(backend)),
+            Some(Answer::Programs(None, backend)) => Answer::Programs(Some(folder), backend),
+            _ => Answer::Files(folder, None),
+        };
+        route.origin = place.clone();
+        routes.push(route);
+        Ok(routes)
+    }
+
+    /// Adds what is said of files, where a backend of the same route does not say otherwise.
+    fn add_settings(&mut self, route: &mut Route, settings: Vec<Setting>, spot: &Spot<'_>) {
         for (key, value, origin) in settings {
             match route.settings.iter().find(|(known, ..)| *known == key) {
                 None => route.settings.push((key, value, origin)),
@@ -102,13 +139,79 @@ impl Writer<'_> {
                 }
             }
         }
-        route.answer = match backend {
-            Some(Answer::Backend(backend)) => Answer::Files(folder, Some(backend)),
-            Some(Answer::Programs(None, backend)) => Answer::Programs(Some(folder), backend),
-            _ => Answer::Files(folder, None),
+    }
+
+    /// The routes for what is not there of the files of a place, before the one of those that are.
+    fn missing_files<'t>(
+        &mut self,
+        scope: &Scope<'t>,
+        route: &Route,
+        here: Here<'_, 't>,
+        tries: &mut Option<Tries<'t>>,
+        asked: Searched<'_>,
+    ) -> Result<Vec<Route>, Shut<'t>> {
+        let Searched { folder, is_whole } = asked;
+        let mut routes = Vec::new();
+        let conditions = |paths: &[String]| match self.is_missing(folder) {
+            true => Vec::new(),
+            false => none_of(paths, folder, symlinks_of(scope)),
         };
-        route.origin = place.clone();
-        Ok(route)
+        if let Some(shut) = location::asked_for_missing(scope) {
+            let named = scope.named(shut.directive.words.last().map_or("", String::as_str));
+            let is_plain = shut.directive.words.get(..2).is_some_and(|it| it == ["404", "="]);
+            let named = named.filter(|_| is_plain && is_whole).ok_or(shut)?;
+            let conditions = match tries {
+                None => {
+                    let any = file_condition("any", "{path}", folder, symlinks_of(scope), false);
+                    vec!["{ method = [\"GET\", \"HEAD\"] }".to_owned(), any]
+                }
+                Some(tries) if tries.ends() => conditions(&tries.paths),
+                Some(_) => return Err(shut),
+            };
+            return self.missing(scope, route, here, Led::Named(named), conditions);
+        }
+        if let Some(tries) = tries
+            && let Some(led) = tries.led
+        {
+            let conditions = conditions(&tries.paths);
+            let all = match is_whole {
+                true => self.missing(scope, route, here, led, conditions),
+                false => Err(Shut { directive: tries.directive, why: NAMED }),
+            };
+            match all {
+                Ok(led) => routes = led,
+                Err(shut) if tries.is_below => return Err(shut),
+                Err(_) => tries.fallback = Some(self.closed_named(tries.directive, led)),
+            }
+        }
+        if is_whole {
+            routes.extend(self.index_elsewhere(scope, route, here, folder));
+        }
+        Ok(routes)
+    }
+
+    /// The routes for folders without an index of their own, where a path of the whole site is one.
+    fn index_elsewhere<'t>(
+        &mut self,
+        scope: &Scope<'t>,
+        route: &Route,
+        here: Here<'_, 't>,
+        folder: &Path,
+    ) -> Vec<Route> {
+        let Some((index, at)) = scope.find("index").and_then(|it| Some((it, elsewhere_of(it)?)))
+        else {
+            return Vec::new();
+        };
+        let (names, path) = index.words.split_at(at);
+        let Some(path) = path.first() else { return Vec::new() };
+        let symlinks = symlinks_of(scope);
+        let mut conditions = vec![
+            "{ of = \"{path}\", regex = \"/$\" }".to_owned(),
+            file_condition("folder", "{path}", folder, symlinks, true),
+        ];
+        let names: Vec<String> = names.iter().map(|name| format!("{{path}}{name}")).collect();
+        conditions.extend(none_of(&names, folder, symlinks));
+        self.missing(scope, route, here, Led::Path(path, index), conditions).unwrap_or_default()
     }
 
     /// The folder that nginx looks into where nobody names one, where its package has made that.
@@ -167,7 +270,7 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         root: &Root<'_>,
-        spot: &Spot<'t>,
+        (spots, spot): Here<'_, 't>,
     ) -> Result<Option<Tries<'t>>, Shut<'t>> {
         let Some(directive) = scope.own().iter().find(|it| it.name == "try_files") else {
             return Ok(None);
@@ -190,6 +293,8 @@ impl Writer<'_> {
             paths: paths.ok_or(shut(OTHER_FILES))?,
             fallback: None,
             backend: None,
+            led: None,
+            is_below,
         };
         let prefix = match &spot.key.place {
             Place::Prefix(prefix) => prefix.as_str(),
@@ -212,16 +317,19 @@ impl Writer<'_> {
                 }
                 None => self.tell_of_last(directive),
             },
-            None if last.starts_with('@') => match self.named_backend(scope, last) {
-                Ok(Some(backend)) => tries.backend = Some(backend),
-                Ok(None) => self.tell_of_last(directive),
-                Err(()) if is_below => return Err(shut(NAMED)),
-                Err(()) => tries.fallback = Some(self.closed_named(directive, last)),
+            None if last.starts_with('@') => match scope.named(last) {
+                None => self.tell_of_last(directive),
+                Some(named) => match self.named_backend(scope, named) {
+                    Some(backend) => tries.backend = Some(backend),
+                    None => tries.led = Some(Led::Named(named)),
+                },
             },
+            // The query of the client goes along with `fallback`.
             None => match below.filter(|it| !it.contains(['$', '?', '{'])) {
-                Some(below) => tries.fallback = Some(below.to_owned()),
-                None if is_below => return Err(shut(NAMED)),
-                None => tries.fallback = Some(self.closed_named(directive, "@closed")),
+                Some(below) if is_below || path != last || !spots.asks_at(path) => {
+                    tries.fallback = Some(below.to_owned());
+                }
+                _ => tries.led = Some(Led::Path(last, directive)),
             },
         }
         Ok(Some(tries))
@@ -233,24 +341,25 @@ impl Writer<'_> {
     }
 
     /// The path where nobody is answered, in place of a location that would answer for what is not there.
-    fn closed_named(&mut self, directive: &Directive, name: &str) -> String {
+    fn closed_named(&mut self, directive: &Directive, led: Led<'_>) -> String {
         let message = format!("what is not there answers 403 because of `{}`", spoken(directive));
         self.output.lose(&directive.origin, message, CLOSED_NAMED);
         self.closed += 1;
+        let name = match led {
+            Led::Named(named) => named.word(0),
+            Led::Path(..) => "@closed",
+        };
         self.named_answer(name, Answer::Closed, &directive.origin)
     }
 
-    /// The `proxy_pass` of a location without a path that does nothing else; an error where it asks servers in another way, or others.
+    /// What a location without a path passes requests to, where one route can say that of files and of a backend.
     fn named_backend<'t>(
         &self,
         scope: &Scope<'t>,
-        name: &str,
-    ) -> Result<Option<(Scope<'t>, &'t Directive)>, ()> {
-        let is_it = |it: &&Directive| it.name == "location" && it.words.as_slice() == [name];
-        let Some(named) = scope.settings().flatten().find(is_it) else { return Ok(None) };
+        named: &'t Directive,
+    ) -> Option<(Scope<'t>, &'t Directive)> {
         let inner = scope.server().with_location(named);
-        let pass = named.inner().iter().find(|it| it.name.ends_with("_pass"));
-        let Some(pass) = pass else { return Ok(None) };
+        let pass = named.inner().iter().find(|it| it.name.ends_with("_pass"))?;
         let decides = ["if", "return", "rewrite", "set", "try_files", "limit_except"];
         let is_plain = (pass.name == "proxy_pass" || has_one_program(&inner, pass))
             && !named.inner().iter().any(|it| decides.contains(&&*it.name))
@@ -260,8 +369,13 @@ impl Writer<'_> {
             Some(access.into_iter().map(|(key, value, _)| (key, value)).collect::<Vec<_>>())
         };
         let is_alike = said(&inner).is_some_and(|own| Some(own) == said(scope));
-        if is_plain && is_alike { Ok(Some((inner, pass))) } else { Err(()) }
+        let is_one = is_plain && is_alike && say_alike(scope, &inner);
+        is_one.then_some((inner, pass))
     }
+}
+
+fn not_found(route: Route) -> Route {
+    Route { answer: Answer::Text("{ status = 404 }".to_owned()), ..route }
 }
 
 /// What answers with a status where no file is found.

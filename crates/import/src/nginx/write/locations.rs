@@ -5,7 +5,7 @@ use kettle_config::{Expression, Origin, Template};
 use super::Writer;
 use super::before::Left;
 use super::phase::{Found, Way};
-use super::place::{Spot, Spots};
+use super::place::{Here, Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule, Setting, spoken};
 use crate::nginx::location::{self, Shut};
 use crate::nginx::scope::Scope;
@@ -31,7 +31,10 @@ impl Writer<'_> {
             }
         };
         let spots = Spots::of(server)?;
-        let rules = before.iter().flat_map(|it| &it.rules);
+        // What is for missing files leads no file away.
+        let is_of_missing =
+            |it: &&Route| it.when.iter().any(|it| it.contains(ASKED) && it.ends_with(NOT));
+        let rules = before.iter().filter(|it| !is_of_missing(it)).flat_map(|it| &it.rules);
         let rewrites = rules.filter(|rule| rule.status.is_none());
         let asked =
             rewrites.filter_map(|rule| Expression::new(rule.regex.as_deref().unwrap_or("^")).ok());
@@ -81,9 +84,9 @@ impl Writer<'_> {
             self.tell(spot.location.map_or(&[], |location| location.inner()));
             for route in &mut found.routes {
                 route.settings.extend(internal.clone());
-                let is_asked =
-                    matches!(route.answer, Answer::Backend(_) | Answer::Files(_, Some(_)));
-                route.settings.extend(self.pages_of_route(&spot.scope, is_asked));
+                if !route.has_pages {
+                    self.add_pages(&spot.scope, route);
+                }
             }
             return found.routes;
         };
@@ -97,6 +100,13 @@ impl Writer<'_> {
         route.settings.extend(self.route_log(&spot.scope));
         route.settings.extend(internal);
         vec![route]
+    }
+
+    /// Adds the pages for errors of a route, where not all have those of their server.
+    pub(super) fn add_pages(&mut self, scope: &Scope<'_>, route: &mut Route) {
+        let is_asked = matches!(route.answer, Answer::Backend(_) | Answer::Files(_, Some(_)));
+        route.settings.extend(self.pages_of_route(scope, is_asked));
+        route.has_pages = true;
     }
 
     fn leave_out(&mut self, shut: &Shut<'_>, what: &str) {
@@ -114,8 +124,9 @@ impl Writer<'_> {
         &mut self,
         scope: &Scope<'t>,
         route: Route,
-        spot: &Spot<'t>,
+        (spots, spot): Here<'_, 't>,
     ) -> Result<Vec<Route>, Shut<'t>> {
+        let here = (spots, spot);
         let is_own =
             |shut: &Shut<'_>| spot.scope.own().iter().any(|it| std::ptr::eq(it, shut.directive));
         let mut guards = location::guards(scope);
@@ -130,7 +141,7 @@ impl Writer<'_> {
             return Err(Shut { directive, why });
         }
         let Some(limit) = spot.scope.own().iter().find(|it| it.name == "limit_except") else {
-            return self.answered(scope, scope, route, spot);
+            return self.answered(scope, scope, route, here);
         };
         let mut methods: Vec<&str> = limit.words.iter().map(String::as_str).collect();
         if methods.contains(&"GET") && !methods.contains(&"HEAD") {
@@ -138,7 +149,7 @@ impl Writer<'_> {
         }
         let mut allowed = route.clone();
         allowed.when.push(format!("{{ method = {} }}", list(methods.into_iter())));
-        let mut routes = self.answered(scope, scope, allowed, spot)?;
+        let mut routes = self.answered(scope, scope, allowed, here)?;
         let others = scope.with(limit.inner());
         routes.extend(match self.access(&others) {
             Err(shut) if shut.is_of_nginx() => {
@@ -148,7 +159,7 @@ impl Writer<'_> {
                 vec![refusal]
             }
             Err(shut) => return Err(shut),
-            Ok(_) => self.answered(&others, scope, route, spot)?,
+            Ok(_) => self.answered(&others, scope, route, here)?,
         });
         Ok(routes)
     }
@@ -159,16 +170,16 @@ impl Writer<'_> {
         guards: &Scope<'t>,
         scope: &Scope<'t>,
         route: Route,
-        spot: &Spot<'t>,
+        here: Here<'_, 't>,
     ) -> Result<Vec<Route>, Shut<'t>> {
         let access = self.access(guards)?;
         let mut routes = Vec::new();
         if let Some(conditions) = self.free_networks(guards)?.filter(|it| !it.is_empty()) {
             let mut free = route.clone();
             free.when.extend(conditions);
-            routes.push(self.admitted(guards, scope, free, spot)?);
+            routes.extend(self.admitted(guards, scope, free, here)?);
         }
-        routes.push(self.admitted(guards, scope, Route { access, ..route }, spot)?);
+        routes.extend(self.admitted(guards, scope, Route { access, ..route }, here)?);
         Ok(routes)
     }
 
@@ -177,20 +188,23 @@ impl Writer<'_> {
         guards: &Scope<'t>,
         scope: &Scope<'t>,
         mut route: Route,
-        spot: &Spot<'t>,
-    ) -> Result<Route, Shut<'t>> {
+        (spots, spot): Here<'_, 't>,
+    ) -> Result<Vec<Route>, Shut<'t>> {
         if route.access.iter().any(|(key, ..)| *key == "basic_auth") {
             self.tell_of_users(guards);
         }
         route.access.extend(self.rate_limit(scope));
         let own = scope.own().iter().chain(spot.scope.own());
         if let Some(directive) = own.clone().find(|it| it.name == "proxy_pass") {
-            return self.pass(scope, directive, route, spot);
+            return Ok(vec![self.pass(scope, directive, route, spot)?]);
         }
         if let Some(directive) = own.clone().find(|it| it.name == "fastcgi_pass") {
-            return self.fastcgi(scope, directive, route, spot);
+            let mut routes = self.missing_programs(scope, &route, (spots, spot))?;
+            let is_led = !routes.is_empty();
+            routes.push(self.fastcgi(scope, directive, route, (spot, is_led))?);
+            return Ok(routes);
         }
-        self.files(scope, route, spot)
+        self.files(scope, route, (spots, spot))
     }
 
     /// Leaves out what answers for a folder and is rewritten before routes, with all that nginx looks for behind it: nginx rewrites an
@@ -222,6 +236,9 @@ impl Writer<'_> {
         self.before.iter().any(|it| samples.iter().any(|path| it.fits(path)))
     }
 }
+
+const ASKED: &str = "file_path = \"{path}\"";
+const NOT: &str = ", not = true }";
 
 /// What nginx answers to those whom it lets in nowhere.
 fn refused(shut: &Shut<'_>) -> Answer {

@@ -19,6 +19,11 @@ impl Writer<'_> {
         let mut entries: Vec<(String, String)> = Vec::new();
         for page in &all {
             let Some((codes, target)) = target_of(page, scope) else {
+                // A route for what is missing leads there.
+                let is_of_files = !scope.is_on("proxy_intercept_errors");
+                if is_of_files && page.words.get(..2).is_some_and(|it| it == ["404", "="]) {
+                    continue;
+                }
                 let message = format!("`{}` is not carried over", spoken(page));
                 let help = "`error_pages` lead errors to a path, or elsewhere";
                 self.output.warn(&page.origin, message, help);
@@ -91,10 +96,12 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     };
     let with = |status: Option<u16>| status.map_or(String::new(), |it| format!(", status = {it}"));
     let target = if uri.starts_with('@') {
-        let is_it =
-            |it: &&Directive| it.name == "location" && it.words.as_slice() == [uri.as_str()];
-        let named = scope.settings().flatten().find(is_it)?;
+        let named = scope.named(uri)?;
         let (_, own) = text_of(named, &scope.server().with_location(named))?;
+        // Without `=` it is another one for each error.
+        if status.is_none() && named.inner().iter().any(|it| it.word(1).contains("$status")) {
+            return None;
+        }
         let status = status.map(|_| own).or(Some(own));
         format!("{{ route = {}{} }}", quoted(&path_of_named(uri)), with(status))
     } else if uri.contains("://") {
@@ -114,10 +121,10 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
     let decides = |it: &&Directive| ["if", "rewrite", "return", "set"].contains(&&*it.name);
     let directive = location.inner().iter().find(decides).filter(|it| it.name == "return")?;
     let status =
-        directive.word(0).parse().ok().filter(|it| (200..600).contains(it) && *it != 444)?;
+        directive.word(0).parse::<u16>().ok().filter(|it| (200..600).contains(it) && *it != 444)?;
     let mut page = directive.clone();
     page.words.first_mut()?.replace_range(.., "200");
-    let said = Said::new();
+    let said = Said::from([("status".to_owned(), Some(status.to_string()))]);
     let known = Known { said: &said, scheme: None, expression: None, is_path: false };
     let place = Place::Exact(kind_of(&location.words).1.to_owned());
     // It is no page without a text.

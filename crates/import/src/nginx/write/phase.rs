@@ -9,7 +9,7 @@ use super::condition::{self, Asked};
 use super::place::{Spot, Spots};
 use super::route::{Answer, Key, Place, Route, Rule};
 use crate::nginx::location::{Shut, guards};
-use crate::nginx::regex::literal;
+use crate::nginx::regex::{excluded, literal};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::nginx::variables::{Part, Said, is_group, parts, with_said};
@@ -98,7 +98,8 @@ impl Writer<'_> {
                     }
                 }
                 "if" => {
-                    let asked = condition::read(directive, &way.said, &way.scope);
+                    let root = self.asked_root(&way.scope, key);
+                    let asked = condition::read(directive, &way.said, &way.scope, root.as_deref());
                     let asked = asked.map_err(|why| Shut { directive, why })?;
                     let mut inner = way.clone();
                     inner.scope = found.spot.scope.with(directive.inner());
@@ -125,7 +126,7 @@ impl Writer<'_> {
             let mut route = route.clone();
             route.when.extend(when);
             self.said = said;
-            let routes = self.content(&way.scope, route, found.spot);
+            let routes = self.content(&way.scope, route, (found.spots, found.spot));
             self.said = Said::new();
             found.routes.extend(routes?);
         }
@@ -191,13 +192,8 @@ impl Writer<'_> {
                 Returned::Named(named) => {
                     way.scope = way.scope.server().with_location(named);
                     let inner: Vec<&'t Directive> = named.inner().iter().collect();
-                    if self.depth > NAMED_MAX {
-                        return Err(Shut { directive, why: TOO_MANY });
-                    }
-                    self.depth += 1;
-                    let followed = self.follow(&inner, way, found);
-                    self.depth -= 1;
-                    return followed;
+                    let shut = Shut { directive, why: TOO_MANY };
+                    return self.deeper(shut, |writer| writer.follow(&inner, way, found));
                 }
             };
             route.settings.extend(self.header_settings(&way.scope, &directive.origin));
@@ -217,8 +213,26 @@ impl Writer<'_> {
         found: &mut Found<'_, 't>,
     ) -> Result<bool, Shut<'t>> {
         let shut = |why| Shut { directive, why };
-        let read = rewritten(directive, &way.known(self.only_scheme()));
+        let known = way.known(self.only_scheme());
+        let mut read = rewritten(directive, &known);
+        let mut kept = None;
+        if read.is_err()
+            && let Some((goes_on, begins)) = excluded(directive.word(0))
+        {
+            let mut other = directive.clone();
+            other.words.first_mut().into_iter().for_each(|it| it.clone_from(&begins));
+            read = rewritten(&other, &known).map(|(rule, flag, _)| (rule, flag, false));
+            kept = Some(goes_on);
+        }
         let (rule, flag, is_whole) = read.map_err(shut)?;
+        if let Some(regex) = kept {
+            if flag == Flag::Redirect || !way.rules.is_empty() {
+                return Err(shut(ORDER));
+            }
+            // The first rule that fits counts, and this one leaves the path as it is.
+            let (regex, to) = (Some(regex), "{path}".to_owned());
+            way.rules.push(Rule { regex, to, stays: true, ..rule.clone() });
+        }
         match flag {
             Flag::Redirect if way.rules.iter().any(|it| it.status.is_none()) => {
                 return Err(shut(ORDER));
@@ -347,5 +361,3 @@ const CHOICES: &str = "a map that chooses a server has 16 texts at most, the sam
 const CHOICES_MAX: usize = 16;
 /// Routes of one place.
 const ROUTES_MAX: usize = 64;
-/// Locations without a path that lead to each other.
-const NAMED_MAX: usize = 4;

@@ -32,6 +32,9 @@ pub(super) struct Spots<'t> {
     pub(super) dead: Vec<(&'t Directive, &'t Directive)>,
 }
 
+/// The places of a server, and one of them.
+pub(super) type Here<'s, 't> = (&'s Spots<'t>, &'s Spot<'t>);
+
 /// Locations for expressions that are asked at a place, each with the block around it.
 type Bound<'t> = Vec<(Scope<'t>, &'t Directive)>;
 
@@ -78,6 +81,12 @@ impl<'t> Spots<'t> {
     pub(super) fn has_path(&self, path: &str) -> bool {
         let places = [Place::Exact, Place::Text, Place::Prefix];
         places.into_iter().any(|place| self.numbers.contains_key(&(place(path.to_owned()), None)))
+    }
+
+    /// True if a server or a program is asked for a path.
+    pub(super) fn asks_at(&self, path: &str) -> bool {
+        let spot = self.owner(path).and_then(|it| self.all.get(it));
+        spot.is_none_or(Spot::is_asked)
     }
 
     /// Adds the locations of a block for prefixes and paths, and what is in them. `around` are the expressions that are asked there.
@@ -212,10 +221,17 @@ impl Place {
     }
 }
 
-impl Spot<'_> {
+impl<'t> Spot<'t> {
     /// True if it is for an expression that a path fits.
     pub(super) fn fits(&self, path: &str) -> bool {
         self.expression.as_ref().is_some_and(|it| it.fits(path))
+    }
+
+    /// The same place, where a location without a path answers.
+    pub(super) fn led_to(&self, scope: Scope<'t>, location: &'t Directive) -> Self {
+        let (key, path) = (self.key.clone(), self.path.clone());
+        let expression = self.expression.clone();
+        Self { key, expression, scope, location: Some(location), path, shut: None }
     }
 
     /// True if it asks a server.

@@ -95,6 +95,8 @@ pub(super) struct Route {
     /// What takes the place of its text in the path that is looked for.
     pub(super) replaced: Option<String>,
     pub(super) settings: Vec<Setting>,
+    /// True if its settings say which pages errors have.
+    pub(super) has_pages: bool,
     pub(super) origin: Origin,
 }
 
@@ -108,6 +110,7 @@ impl Route {
             rules: Vec::new(),
             replaced: None,
             settings: Vec::new(),
+            has_pages: false,
             origin: origin.clone(),
         }
     }

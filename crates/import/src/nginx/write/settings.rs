@@ -10,6 +10,7 @@ use super::route::{Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
+use crate::nginx::variables::{Part, parts};
 use crate::offer::list;
 
 impl Writer<'_> {
@@ -190,7 +191,7 @@ impl Writer<'_> {
     fn index(&mut self, index: &Directive) -> Vec<String> {
         let is_name = |word: &String| !word.contains(['/', '$']) && !word.is_empty();
         let names: Vec<String> = index.words.iter().filter(|word| is_name(word)).cloned().collect();
-        if names.len() < index.words.len() {
+        if names.len() < elsewhere_of(index).unwrap_or(index.words.len()) {
             let help = "an index is the name of a file in its folder";
             self.output.warn(&index.origin, format!("not all of `{}`", spoken(index)), help);
         }
@@ -240,7 +241,7 @@ impl Writer<'_> {
             let (name, value) = (directive.word(0), directive.word(1).trim());
             let always = directive.word(2) == "always";
             let message = format!("`{}` is not carried over", spoken(directive));
-            let said = self.words(value, scope, false);
+            let said = self.words(&with_status(value, scope), scope, false);
             let said = said.filter(|it| !is_of_expiry(name) || !it.contains('{'));
             if is_own_header(name) {
                 let help = "kettle writes that header itself, to fit each response";
@@ -263,6 +264,37 @@ impl Writer<'_> {
             }
         }
         headers
+    }
+}
+
+/// A text of an answer's field with the word for its status, which is that of the server where one was asked.
+fn with_status(text: &str, scope: &Scope<'_>) -> String {
+    let is_passed = scope.own().iter().any(|it| it.name.ends_with("_pass"))
+        && !scope.is_on("proxy_intercept_errors");
+    let mut out = String::new();
+    for part in parts(text) {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Variable("upstream_status") if !is_passed => out.push_str("${upstream_status}"),
+            Part::Variable("status" | "upstream_status") => out.push_str("${status}"),
+            Part::Variable(name) => out.push_str(&format!("${{{name}}}")),
+        }
+    }
+    out
+}
+
+/// The number of the path that answers for folders which have none of the names before it.
+pub(super) fn elsewhere_of(index: &Directive) -> Option<usize> {
+    let at = index.words.iter().position(|word| word.starts_with('/'))?;
+    let names = index.words.get(..at)?;
+    names.iter().all(|name| !name.contains(['/', '$', '{']) && !name.is_empty()).then_some(at)
+}
+
+/// What happens at symbolic links.
+pub(super) fn symlinks_of(scope: &Scope<'_>) -> &'static str {
+    match scope.find("disable_symlinks") {
+        Some(it) if ["on", "if_not_owner"].contains(&it.word(0)) => "never",
+        _ => "follow",
     }
 }
 

@@ -25,6 +25,7 @@ fn words(source: &WordSource) -> Words<'_> {
         scheme: Scheme::Https,
         client: None,
         certificate: None,
+        answer: None,
         source,
     }
 }

@@ -86,7 +86,9 @@ impl Site {
                     continue;
                 }
                 Ok(Beforehand::Redirect(response)) => Ok(response.into()),
-                Ok(Beforehand::Fixed(fixed)) => fixed_answer(&fixed),
+                Ok(Beforehand::Fixed(fixed)) => {
+                    fixed_answer(&fixed, target.path, asked, self.words())
+                }
                 Err(error) => Err(error.into()),
             }));
         }

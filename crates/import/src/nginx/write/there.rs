@@ -1,0 +1,66 @@
+//! What is there for a place: conditions about files, and locations that answer for what is missing.
+
+use std::path::Path;
+
+use kettle_config::quoted;
+
+use super::route::{Place, Route};
+use crate::nginx::scope::Scope;
+
+/// Conditions of which one holds not where any of these paths is there, below a folder.
+pub(super) fn none_of(paths: &[String], folder: &Path, symlinks: &str) -> Vec<String> {
+    let condition = |path: &String| {
+        let kind = if path.ends_with('/') { "folder" } else { "file" };
+        file_condition(kind, path, folder, symlinks, false)
+    };
+    paths.iter().map(condition).collect()
+}
+
+/// A condition about a file, as nginx looks for it.
+pub(super) fn file_condition(
+    kind: &str,
+    path: &str,
+    folder: &Path,
+    symlinks: &str,
+    is_there: bool,
+) -> String {
+    let folder = quoted(&folder.display().to_string());
+    let path = quoted(path);
+    let not = if is_there { "" } else { ", not = true" };
+    format!(
+        "{{ file = \"{kind}\", file_path = {path}, file_root = {folder}, file_symlinks = \"{symlinks}\", file_dotfiles = true{not} }}"
+    )
+}
+
+/// True if the files of a route lie where a condition finds them, which looks for whole paths.
+pub(super) fn is_asked_whole(route: &Route) -> bool {
+    let is_whole = !matches!(&route.key.place, Place::Prefix(prefix) if !prefix.is_empty());
+    is_whole && route.rules.is_empty() && route.replaced.is_none()
+}
+
+/// True if answers say the same in both scopes: what one route can say of files and of a backend.
+pub(super) fn say_alike(files: &Scope<'_>, backend: &Scope<'_>) -> bool {
+    let is_same = |name: &&str| {
+        let (one, other) = (files.all(name), backend.all(name));
+        one.len() == other.len()
+            && one.iter().zip(&other).all(|(one, other)| std::ptr::eq(*one, *other))
+    };
+    let hides = backend.find("proxy_hide_header").or(backend.find("fastcgi_hide_header"));
+    ANSWERS.iter().all(is_same) && (hides.is_none() || files.all("add_header").is_empty())
+}
+
+/// What is said of answers by files and by backends.
+const ANSWERS: [&str; 12] = [
+    "add_header",
+    "expires",
+    "limit_rate",
+    "limit_rate_after",
+    "access_log",
+    "gzip",
+    "gzip_types",
+    "gzip_min_length",
+    "gzip_proxied",
+    "brotli",
+    "error_page",
+    "proxy_intercept_errors",
+];
