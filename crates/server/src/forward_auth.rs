@@ -83,9 +83,17 @@ impl ForwardAuth {
         words: &WordSource,
     ) -> Option<Self> {
         let settings = route.forward_auth.as_ref()?;
+        // What it is to say no client says to it, unless that is how clients say who they are.
+        let copied = settings.copied().flat_map(|(from, to)| [from, to]);
+        let copied = copied.map(str::to_ascii_lowercase).filter(|name| {
+            let is_asked = settings.request_headers.iter().any(|it| it.eq_ignore_ascii_case(name));
+            !is_asked && !CREDENTIALS.contains(&name.as_str())
+        });
+        let mut request_headers = settings.headers.clone();
+        request_headers.extend(copied.map(|name| (name, Vec::new())));
         let way = Route {
             backend_host: settings.backend_host.clone(),
-            request_headers: settings.headers.clone(),
+            request_headers,
             timeout: settings.timeout,
             ..Route::default()
         };
@@ -308,6 +316,8 @@ impl Passed {
 pub const WORD: &str = "auth";
 /// and for one in its place.
 const UNREACHABLE: &str = "auth-unreachable";
+/// Fields by which clients say who they are.
+const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
 /// What of a refusal is passed on,
 const PASSED_ON: [&str; 3] = ["location", "www-authenticate", "set-cookie"];
 /// and what belongs to its body.

@@ -299,6 +299,29 @@ fn an_answer_that_names_a_file_is_not_stored() {
     assert!(kettle.ctl(&["cache", "status"]).succeed().contains("main: 0 objects"));
 }
 
+/// A write whose answer names a file is one all the same.
+#[test]
+fn a_write_that_is_answered_by_a_file_leaves_nothing_stored_of_its_url() {
+    let cached = "[[site.route]]\nprefix = \"/kept\"\nbackend = \"app\"\ncache = { store = \"main\" }\n\
+        [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
+    let app = Backend::listen();
+    let kettle = Kettle::start(setup(&app, "", "", cached).file("kept/.keep", ""));
+    let mut client = Dialer::default().connect(kettle.address());
+    let (mut kept, fresh) =
+        (None, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\n");
+    client.send(&get("/kept/x")).unwrap();
+    answer(app.asked(&mut kept), &format!("{fresh}one"));
+    assert_eq!(client.response().body, b"one");
+    assert_eq!(client.get("/kept/x").body, b"one");
+    client.send(&request("POST", "/kept/x", "Content-Length: 0\r\n")).unwrap();
+    let said = "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /files/a.txt\r\nContent-Length: 0\r\n\r\n";
+    answer(app.asked(&mut kept), said);
+    assert_eq!(client.response().body, b"0123456789");
+    client.send(&get("/kept/x")).unwrap();
+    answer(app.asked(&mut kept), &format!("{fresh}two"));
+    assert_eq!(client.response().body, b"two");
+}
+
 #[test]
 fn a_program_names_a_file_too() {
     let app = Backend::listen();

@@ -71,6 +71,26 @@ fn no_spelling_of_a_copied_field_comes_behind_the_body() {
     assert!(body.contains("x-ours: ok") && !body.contains("root"), "{body}");
 }
 
+/// A service may take such a field for the word of a proxy.
+#[test]
+fn no_client_tells_the_service_what_that_is_to_say() {
+    let table = ", request_headers = [\"*\"], copy = [\"remote-user\", \"authorization\", \"x-mail>x-own\"]";
+    let it = Running::with(table, "");
+    let mut client = it.client();
+    let fields = "Remote-User: root\r\nX-Mail: root\r\nX-Own: root\r\nAuthorization: Bearer client\r\nX-Other: 1\r\n";
+    client.send(&request("GET", "/app/x", fields)).unwrap();
+    let said = "HTTP/1.1 200 OK\r\nAuthorization: Bearer service\r\nContent-Length: 0\r\n\r\n";
+    let asked = answer(&mut it.auth.accept(), said);
+    assert!(!asked.contains("root"), "{asked}");
+    assert!(asked.contains("Bearer client") && asked.contains("X-Other: 1"), "{asked}");
+    let passed = ok(&mut it.app.accept(), "in");
+    // By its other name it is the client's, and nobody's word for it.
+    assert_eq!(passed.matches("root").count(), 1, "{passed}");
+    assert!(passed.contains("X-Mail: root") && !passed.contains("client"), "{passed}");
+    assert!(passed.contains("authorization: Bearer service\r\n"), "{passed}");
+    assert_eq!(client.response().body, b"in");
+}
+
 #[test]
 fn a_copied_field_over_http2_is_the_service_s() {
     let (auth, app) =
