@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -136,9 +136,7 @@ impl ForwardAuth {
             return Err(Stopped::Refused(Refusal::new(UNREACHABLE, 400)));
         };
         let tag = self.passed.as_ref().map(|passed| passed.key.hash(&[&question.head()]));
-        if let Some(fields) =
-            self.passed.as_ref().zip(tag.as_ref()).and_then(|(it, tag)| it.find(tag))
-        {
+        if let Some(fields) = tag.as_ref().and_then(Passed::find) {
             self.note(request, None, fields, Vec::new());
             return Ok(());
         }
@@ -150,8 +148,8 @@ impl ForwardAuth {
         let Ok(said) = said else { return Err(Stopped::Gone) };
         match said.unwrap_or(Err(Silent::TimedOut)) {
             Ok(Said::Yes { fields, cookies }) => {
-                if let (Some(passed), Some(tag)) = (&self.passed, tag) {
-                    passed.remember(tag, &fields, &cookies, self.settings.cache);
+                if let Some(tag) = tag {
+                    Passed::remember(tag, &fields, &cookies, self.settings.cache);
                 }
                 self.note(request, None, fields, cookies);
                 Ok(())
@@ -275,12 +273,15 @@ pub fn refusal_of(response: &Response) -> Refusal {
     Refusal::new(WORD, error)
 }
 
-/// Requests that may go on, by what would be asked about them, and for how long.
+/// What is remembered of requests that may go on, of all routes together: its memory is the process's.
+static KNOWN: LazyLock<Mutex<Cache<Mac, Known>>> =
+    LazyLock::new(|| Mutex::new(Cache::new(PASSED_MAX)));
+
+/// Requests of a route that may go on, by what would be asked about them.
 #[derive(Debug)]
 struct Passed {
-    /// No field of a client's is kept.
+    /// The route's own: nobody else finds what it remembers, and after a reload nobody does. No field of a client's is kept.
     key: MacKey,
-    known: Mutex<Cache<Mac, Known>>,
 }
 
 #[derive(Clone, Debug)]
@@ -291,24 +292,24 @@ struct Known {
 
 impl Default for Passed {
     fn default() -> Self {
-        Self { key: MacKey::random(), known: Mutex::new(Cache::new(PASSED_MAX)) }
+        Self { key: MacKey::random() }
     }
 }
 
 impl Passed {
-    fn find(&self, tag: &Mac) -> Option<VouchedFields> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(tag).cloned()?;
+    fn find(tag: &Mac) -> Option<VouchedFields> {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(tag).cloned()?;
         (CoarseClock.monotonic() < known.until).then_some(known.fields)
     }
 
     /// Remembers what is short, and has no cookie, which is for one answer.
-    fn remember(&self, tag: Mac, fields: &VouchedFields, cookies: &[Vec<u8>], time: Duration) {
+    fn remember(tag: Mac, fields: &VouchedFields, cookies: &[Vec<u8>], time: Duration) {
         let bytes: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
         if !cookies.is_empty() || bytes > FIELD_BYTES_MAX {
             return;
         }
         let known = Known { fields: Arc::clone(fields), until: CoarseClock.monotonic() + time };
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(tag, known);
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(tag, known);
     }
 }
 
@@ -324,6 +325,6 @@ const PASSED_ON: [&str; 3] = ["location", "www-authenticate", "set-cookie"];
 const OF_BODY: [&str; 3] = ["content-type", "content-encoding", "content-language"];
 /// The longest body that is passed on.
 const BODY_BYTES_MAX: u64 = 64 * 1_024;
-/// Requests of a route that are remembered, and the fields of one.
-const PASSED_MAX: usize = 4_096;
+/// Requests that are remembered, and the fields of one.
+const PASSED_MAX: usize = 8_192;
 const FIELD_BYTES_MAX: usize = 1_024;
