@@ -19,6 +19,6 @@ pub use head::{BODY_ALIGNMENT, BodyExtent, DamagedHead, HEAD_BYTES_MAX, ObjectHe
 pub use name::Name;
 pub use purges::Purge;
 pub use store::{
-    AtOnce, FileState, FoundAtOnce, Known, Left, Moment, Object, ObjectWriter, Reference, Status,
-    Store, StoreSettings,
+    AtOnce, FileState, FormOf, FoundAtOnce, Known, Left, Moment, Object, ObjectWriter, Reference,
+    Status, Store, StoreSettings,
 };

@@ -9,6 +9,7 @@
 
 mod at_once;
 mod find;
+mod form;
 mod naming;
 mod own_files;
 mod purge;
@@ -40,6 +41,7 @@ use room::is_full;
 
 pub use at_once::{AtOnce, FoundAtOnce, Left};
 pub use find::Object;
+pub use form::FormOf;
 pub use own_files::FileState;
 pub use writer::ObjectWriter;
 

@@ -24,6 +24,8 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 pub struct EncoderPlaces {
     files: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    /// The one place for the forms of stored objects.
+    forms: Arc<Semaphore>,
 }
 
 impl EncoderPlaces {
@@ -31,7 +33,13 @@ impl EncoderPlaces {
     #[must_use]
     pub fn new(places: usize, stream_bytes: usize) -> Self {
         let units = (stream_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
-        Self { files: Arc::new(Semaphore::new(places)), streams: Arc::new(Semaphore::new(units)) }
+        let [files, streams, forms] = [places, units, 1].map(|it| Arc::new(Semaphore::new(it)));
+        Self { files, streams, forms }
+    }
+
+    /// The place to make the form of a stored object at; none while another is made.
+    pub(crate) fn form_place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.forms).try_acquire_owned().ok()
     }
 
     /// A place, which its encoder keeps until it has ended; none if all are taken for a while.

@@ -14,11 +14,12 @@
 //!
 //! The task that lets an object arrive, `fetching`, belongs to no request: it asks the backend, sees whether what was there is still good (`validating`),
 //! keeps a small body behind its answer (`whole`) and writes others as they come, until nobody wants them (`abandoned_fetch`). `stored_response` makes a response of
-//! an object.
+//! an object, `coded_form` finds the compressed form of one.
 
 mod abandoned_fetch;
 mod at_hand;
 mod cache_request;
+mod coded_form;
 mod fetching;
 mod interim;
 mod lines;
@@ -28,6 +29,7 @@ mod stored_response;
 mod validating;
 mod whole;
 
+use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -47,11 +49,12 @@ use crate::files::file_route::next_number;
 use crate::files::handler::Files;
 use crate::files::object::ReadyObject;
 use crate::proxy::{self, BodyStore, ProxyRoute};
-use crate::request::Request;
+use crate::request::{Head, Request};
 use crate::response::{Answer, Held, LogNotes, Response};
 use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
 pub use at_hand::{Begun, ready};
+pub use coded_form::{CodedForm, coded_form};
 use lookup::{CacheAnswer, CacheLookup};
 use stored_response::StoredResponse;
 
@@ -71,12 +74,19 @@ pub struct CachedRoute {
     tags: Option<String>,
     /// The field of responses that is for this cache alone.
     targeted: Option<String>,
+    /// True if compressed forms are kept beside objects.
+    keeps_forms: bool,
 }
 
 impl CachedRoute {
-    /// The route of a configuration; `None` if there is no such store.
+    /// The route of a configuration, which may compress what it answers; `None` if there is no such store.
     #[must_use]
-    pub fn new(settings: &RouteCache, proxy: Arc<ProxyRoute>, stores: &Stores) -> Option<Self> {
+    pub fn new(
+        settings: &RouteCache,
+        proxy: Arc<ProxyRoute>,
+        stores: &Stores,
+        compresses: bool,
+    ) -> Option<Self> {
         let mut vary: Vec<_> = settings.vary.iter().map(|it| it.to_ascii_lowercase()).collect();
         vary.sort_unstable();
         vary.dedup();
@@ -93,6 +103,7 @@ impl CachedRoute {
             ignores_cookies: settings.ignore_cookies,
             tags: settings.tags.as_ref().map(|it| it.to_ascii_lowercase()),
             targeted: settings.targeted.clone(),
+            keeps_forms: compresses,
         })
     }
 
@@ -214,7 +225,7 @@ impl CachedRoute {
     /// the client asks for something else.
     fn stale(
         &self,
-        object: &ReadyObject,
+        object: &Rc<ReadyObject>,
         request: &Request<'_>,
         notes: &mut LogNotes,
     ) -> Option<Result<Response, HttpError>> {
@@ -233,11 +244,24 @@ impl CachedRoute {
         request: &Request<'_>,
         status: &str,
     ) -> Option<Result<Response, HttpError>> {
-        match kept.respond(&self.proxy.configured, &request.head, SystemTime::now()) {
+        match self.respond_from(kept, &request.head, SystemTime::now()) {
             Ok(response) => Some(Ok(with_status(response, status))),
             Err(SelectionError::PreconditionFailed) => None,
             Err(error) => Some(Err(refused(error.into(), status))),
         }
+    }
+
+    fn respond_from(
+        &self,
+        kept: &StoredResponse<'_>,
+        head: &Head,
+        now: SystemTime,
+    ) -> Result<Response, SelectionError> {
+        let mut response = kept.respond(&self.proxy.configured, head, now)?;
+        if self.keeps_forms && response.status == 200 {
+            response.stored = kept.object.cloned().map(|object| object as Rc<dyn Any>);
+        }
+        Ok(response)
     }
 
     /// Whatever is the operator's matter is counted and said.

@@ -10,7 +10,9 @@ mod held;
 mod log_notes;
 mod send_rate;
 
+use std::any::Any;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -53,6 +55,8 @@ pub struct Response {
     pub log: Destination,
     /// What is let go of once it is sent, or given up.
     pub held: Held,
+    /// The stored object that the body is the whole of, on a route that compresses. Only the cache knows what it is.
+    pub stored: Option<Rc<dyn Any>>,
 }
 
 impl Response {
@@ -60,7 +64,8 @@ impl Response {
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
         let (tx_path, rate, notes, log) = (None, None, None, Destination::Common);
-        Self { status, fields, body, tx_path, rate, notes, log, held: Held::default() }
+        let (held, stored) = (Held::default(), None);
+        Self { status, fields, body, tx_path, rate, notes, log, held, stored }
     }
 
     /// What the log says of it.

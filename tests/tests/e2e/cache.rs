@@ -8,6 +8,7 @@ mod bodies;
 mod ends;
 mod fills;
 mod folder;
+mod forms;
 mod hot;
 mod keeps;
 mod kernel;

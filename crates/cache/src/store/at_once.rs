@@ -99,7 +99,7 @@ impl Store {
         file.is_ok_and(|file| state.lasts(file))
     }
 
-    fn see(
+    pub(super) fn see(
         &self,
         name: Name,
         entry: Entry,

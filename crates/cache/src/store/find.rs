@@ -28,6 +28,20 @@ pub struct Object {
     pub state: Option<FileState>,
 }
 
+impl Object {
+    /// Reads the body once, so that the kernel has it at hand.
+    pub(super) fn read_through(&self) -> Result<(), Errno> {
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut at = self.body.offset;
+        loop {
+            match read_at(&self.file, &mut piece, at)? {
+                0 => return Ok(()),
+                bytes => at += bytes as u64,
+            }
+        }
+    }
+}
+
 impl Store {
     /// Finds the object for a key and the request whose fields `value_of` says. Touches the disk, except where nothing of
     /// the key is there.

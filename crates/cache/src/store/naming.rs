@@ -46,7 +46,7 @@ impl Store {
         self.settle(head, name, serial)
     }
 
-    fn write(
+    pub(super) fn write(
         self: &Arc<Self>,
         head: &ObjectHead,
         body: &[u8],
@@ -109,6 +109,20 @@ impl Store {
         name: Name,
         serial: u64,
     ) -> Result<Reference, StoreError> {
+        self.settle_alone(head, name, serial)?;
+        if !name.is_first() {
+            self.mark(head)?;
+        }
+        Ok(Reference { name, serial, marker: None })
+    }
+
+    /// The same, but for what leads to a variant.
+    pub(super) fn settle_alone(
+        &self,
+        head: &ObjectHead,
+        name: Name,
+        serial: u64,
+    ) -> Result<(), StoreError> {
         // What was purged since it was linked is met by nobody; its room is free at once.
         if self.purges.covers_arriving(head) {
             self.remove(name, Some(serial));
@@ -117,9 +131,8 @@ impl Store {
         self.evict();
         if !name.is_first() {
             self.remove_surplus(name);
-            self.mark(head)?;
         }
-        Ok(Reference { name, serial, marker: None })
+        Ok(())
     }
 
     /// Lets lookup find the variants of this key by the fields this one was chosen by, and says until when one is fresh.

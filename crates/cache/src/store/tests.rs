@@ -10,18 +10,18 @@ use crate::fill::FillState;
 use crate::head::{ObjectHead, Times};
 use crate::purges::Purge;
 
-const KEY: &str = "https://example.org/a";
+pub(super) const KEY: &str = "https://example.org/a";
 
 fn settings(folder: &Path) -> StoreSettings {
     let directory = folder.to_owned();
     StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 }
 }
 
-fn store(folder: &TempDir) -> Arc<Store> {
+pub(super) fn store(folder: &TempDir) -> Arc<Store> {
     Arc::new(Store::open(settings(folder.path())).unwrap())
 }
 
-fn head(store: &Store, key: &str) -> ObjectHead {
+pub(super) fn head(store: &Store, key: &str) -> ObjectHead {
     let generation = store.generation();
     ObjectHead { key: key.into(), status: 200, generation, ..ObjectHead::default() }
 }
@@ -43,7 +43,7 @@ fn find_for(store: &Store, key: &str, value: &str) -> Option<(Object, Vec<u8>)> 
     Some((object, body))
 }
 
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
     let below = folders.iter().flat_map(|folder| self::files(folder));
@@ -51,11 +51,11 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     files.into_iter().filter(|file| !own.contains(file)).chain(below).collect()
 }
 
-fn key(text: &str) -> Purge {
+pub(super) fn key(text: &str) -> Purge {
     Purge::Key(Name::of_key(text))
 }
 
-fn vary(value: &str) -> Vec<(String, Vec<u8>)> {
+pub(super) fn vary(value: &str) -> Vec<(String, Vec<u8>)> {
     vec![("accept".into(), value.into())]
 }
 

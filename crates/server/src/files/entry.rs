@@ -61,7 +61,7 @@ pub enum Mark {
 }
 
 /// Where a file's bytes are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Content {
     /// In memory, all of them.
     Memory(Bytes),

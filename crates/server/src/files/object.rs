@@ -1,6 +1,6 @@
 //! Objects of stores as a worker remembers them: ready to be answered with, for as long as their store says that they are current.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -12,15 +12,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_cache::{
-    AtOnce, BodyExtent, FileState, FoundAtOnce, Known, Moment, Object, ObjectHead, Reference,
-    Store, StoreError,
+    AtOnce, BodyExtent, FileState, FormOf, FoundAtOnce, Known, Moment, Object, ObjectHead,
+    Reference, Store, StoreError,
 };
+use kettle_config::Coding;
 use kettle_kernel::transfer::{self, Wait};
+use rustix::io::Errno;
 
 use super::OpenFile;
 use super::entry::Content;
 use super::find::PASSING_BYTES_MAX;
 use super::memory::FileMemory;
+use super::precompressed::token;
 use crate::clock::Clock;
 use crate::disk::{self, Device, ReadMode};
 
@@ -41,6 +44,17 @@ pub struct ReadyObject {
     moment: Cell<Moment>,
     /// When its file was looked at last.
     pub checked: Cell<Duration>,
+    /// Its compressed forms that are in memory.
+    forms: RefCell<Vec<(Coding, Bytes)>>,
+}
+
+/// A compressed form of an object, as it is at hand. An empty one says that the coding makes the object no smaller.
+#[derive(Debug)]
+pub struct ReadyForm {
+    /// Where its bytes are.
+    pub content: Content,
+    /// Where they lie in a file.
+    pub body: BodyExtent,
 }
 
 /// An object that was found on the disk, and its body if that is small.
@@ -85,10 +99,10 @@ impl FoundObject {
         memory: Option<&FileMemory>,
         met: ObjectMeeting,
     ) -> Option<Self> {
-        let ObjectLook { store, known, moment, .. } = look;
+        let ObjectLook { store, device, clock, known, moment } = look;
         let is_passing = |bytes| met.is_kept || bytes <= PASSING_BYTES_MAX;
         let how = AtOnce {
-            read: &|file, page, more_bytes| look.read(file, page, more_bytes),
+            read: &|file, page, more_bytes| read_at_hand(device, *clock, file, page, more_bytes),
             takes: &|bytes| memory.is_some_and(|it| it.is_for(bytes)) && is_passing(bytes),
             wants_state: met.wants_state,
         };
@@ -109,7 +123,7 @@ impl FoundObject {
             Err(left) => left,
         };
         if let Some((file, bytes)) = left {
-            look.device.close(file, bytes);
+            device.close(file, bytes);
         }
         None
     }
@@ -165,31 +179,30 @@ impl<'l> ObjectLook<'l> {
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
+}
 
-    /// Reads the beginning of a file where that holds up nobody, as a body is read.
-    fn read(
-        &self,
-        file: BorrowedFd<'_>,
-        page: &mut [u8],
-        more_bytes: usize,
-    ) -> Option<(usize, Vec<u8>)> {
-        let mut read = |wait| transfer::read_beginning(file, page, more_bytes, wait);
-        let reading = || self.device.reading(self.clock.monotonic());
-        if reading() == ReadMode::IfResident {
-            match read(Wait::Never) {
-                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                    self.device.refused_to_say();
-                }
-                read => return read.ok(),
-            }
+/// Reads the beginning of a file where that holds up nobody, as a body is read.
+fn read_at_hand(
+    device: &Device,
+    clock: &dyn Clock,
+    file: BorrowedFd<'_>,
+    page: &mut [u8],
+    more_bytes: usize,
+) -> Option<(usize, Vec<u8>)> {
+    let mut read = |wait| transfer::read_beginning(file, page, more_bytes, wait);
+    let reading = || device.reading(clock.monotonic());
+    if reading() == ReadMode::IfResident {
+        match read(Wait::Never) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => device.refused_to_say(),
+            read => return read.ok(),
         }
-        if reading() != ReadMode::AtOnce {
-            return None;
-        }
-        let (read, waited) = disk::waited(|| read(Wait::Allowed));
-        self.device.held_up(waited, self.clock.monotonic());
-        read.ok()
     }
+    if reading() != ReadMode::AtOnce {
+        return None;
+    }
+    let (read, waited) = disk::waited(|| read(Wait::Allowed));
+    device.held_up(waited, clock.monotonic());
+    read.ok()
 }
 
 impl FoundObject {
@@ -220,9 +233,81 @@ impl ReadyObject {
             Some(bytes) => Content::Memory(bytes),
             None => Content::File(Arc::new(OpenFile::new(file, body.bytes, device))),
         };
-        let (moment, checked) = (Cell::new(moment), Cell::new(now));
+        let (moment, checked, forms) = (Cell::new(moment), Cell::new(now), RefCell::default());
         let store = Arc::clone(store);
-        Rc::new(Self { head, content, body, store, reference, state, moment, checked })
+        Rc::new(Self { head, content, body, store, reference, state, moment, checked, forms })
+    }
+
+    /// The form of it in a coding that is in memory, or that the kernel has at hand; `None` if a thread has to
+    /// [keep](Self::keeping_form) it.
+    #[must_use]
+    pub fn form_at_once(
+        &self,
+        coding: Coding,
+        device: &Arc<Device>,
+        clock: &dyn Clock,
+        memory: Option<&FileMemory>,
+    ) -> Option<ReadyForm> {
+        let known = |bytes: &Bytes| {
+            let body = BodyExtent { offset: 0, bytes: bytes.len() as u64, sum: None };
+            ReadyForm { content: Content::Memory(bytes.clone()), body }
+        };
+        if let Some((_, bytes)) = self.forms.borrow().iter().find(|(it, _)| *it == coding) {
+            return Some(known(bytes));
+        }
+        let how = AtOnce {
+            read: &|file, page, more_bytes| read_at_hand(device, clock, file, page, more_bytes),
+            takes: &|bytes| memory.is_some_and(|it| it.is_for(bytes)),
+            wants_state: false,
+        };
+        let found = self.store.find_form_at_once(&self.form_of(coding), &how);
+        let FoundAtOnce { object, body } = found
+            .map_err(|left| {
+                if let Some((file, bytes)) = left {
+                    device.close(file, bytes);
+                }
+            })
+            .ok()?;
+        let room = body.as_ref().and_then(|body| memory?.room(body.len() as u64));
+        if let (Some(body), Some(room)) = (body, room) {
+            let bytes = room.filled(body);
+            self.forms.borrow_mut().push((coding, bytes.clone()));
+            return Some(known(&bytes));
+        }
+        let Object { file, body, .. } = object;
+        let file = OpenFile::new(file, body.bytes, Arc::clone(device));
+        Some(ReadyForm { content: Content::File(Arc::new(file)), body })
+    }
+
+    /// A call that makes and keeps the form in a coding, unless it is there. It touches the disk, and takes its time.
+    pub fn keeping_form(
+        &self,
+        coding: Coding,
+        compress: impl FnOnce(&[u8]) -> Option<Bytes> + Send + 'static,
+    ) -> impl FnOnce() -> Result<(), StoreError> + Send + 'static {
+        let (store, head, body) = (Arc::clone(&self.store), self.head.clone(), self.body);
+        let (reference, content) = (self.reference, self.content.clone());
+        let plain = move || match content {
+            Content::Memory(bytes) => Ok(bytes),
+            Content::File(file) => {
+                let mut bytes = vec![0; usize::try_from(body.bytes).unwrap_or_default()];
+                let own = file.file().try_clone_to_owned().map(File::from);
+                let read = own.and_then(|own| own.read_exact_at(&mut bytes, body.offset));
+                read.map(|()| bytes.into()).map_err(|error| StoreError::Disk {
+                    action: "read an object",
+                    errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+                })
+            }
+        };
+        move || {
+            let of = FormOf { reference: &reference, head: &head, body, coding: token(coding) };
+            store.keep_form(&of, || Ok(compress(&plain()?).map(Into::into)))
+        }
+    }
+
+    fn form_of(&self, coding: Coding) -> FormOf<'_> {
+        let Self { reference, head, body, .. } = self;
+        FormOf { reference, head, body: *body, coding: token(coding) }
     }
 
     /// Whether it is still what its name stands for. Takes no lock where nothing in its store has ended.

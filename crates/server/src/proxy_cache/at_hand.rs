@@ -58,7 +58,7 @@ pub fn ready(
         let (_, now) = files.now();
         if let (true, Use::Fresh(left)) = (is_allowed, stored_response::usable(&object.head, now))
             && let Ok(response) =
-                StoredResponse::whole(object).respond(&route.proxy.configured, &request.head, now)
+                route.respond_from(&StoredResponse::whole(object), &request.head, now)
         {
             route.count(CacheOutcome::Hit, notes);
             return Ok(with_status(response, &hit(left)));

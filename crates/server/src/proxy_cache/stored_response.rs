@@ -1,5 +1,6 @@
 //! From an object, whole or growing, to a response: preconditions, ranges, its age.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +23,8 @@ use crate::stores::FetchBody;
 /// An object and where its bytes are.
 pub(super) struct StoredResponse<'k> {
     head: &'k ObjectHead,
+    /// The object, where all of it is stored.
+    pub(super) object: Option<&'k Rc<ReadyObject>>,
     source: StoredResponseSource,
     /// Its length, if that is known.
     bytes: Option<u64>,
@@ -38,12 +41,13 @@ enum StoredResponseSource {
 
 impl<'k> StoredResponse<'k> {
     /// An object of the store.
-    pub(super) fn whole(object: &'k ReadyObject) -> Self {
+    pub(super) fn whole(object: &'k Rc<ReadyObject>) -> Self {
         let source = match &object.content {
             Content::Memory(bytes) => StoredResponseSource::Memory(bytes.clone()),
             Content::File(file) => StoredResponseSource::File(Arc::clone(file), object.body.offset),
         };
-        Self { head: &object.head, source, bytes: Some(object.body.bytes) }
+        let bytes = Some(object.body.bytes);
+        Self { head: &object.head, object: Some(object), source, bytes }
     }
 
     /// One that arrives.
@@ -57,7 +61,8 @@ impl<'k> StoredResponse<'k> {
             FetchBody::InFile { fill, .. } => fill,
             FetchBody::Whole { bytes, .. } => {
                 let source = StoredResponseSource::Memory(bytes.clone());
-                return Self { head, source, bytes: Some(bytes.len() as u64) };
+                let bytes = Some(bytes.len() as u64);
+                return Self { head, object: None, source, bytes };
             }
         };
         // Its length in the file changes.
@@ -65,7 +70,8 @@ impl<'k> StoredResponse<'k> {
         let progress = fill.progress();
         let is_complete = progress.state == FillState::Complete;
         let bytes = fill.announced_bytes().or(is_complete.then_some(progress.filled));
-        Self { head, source: StoredResponseSource::Growing(fill.clone(), file, patience), bytes }
+        let source = StoredResponseSource::Growing(fill.clone(), file, patience);
+        Self { head, object: None, source, bytes }
     }
 
     /// The response to GET or HEAD.

@@ -8,9 +8,10 @@ use kettle_http::{field, range};
 use crate::encoder::OF_BYTES;
 use crate::files::handler::Files;
 use crate::files::precompressed::{CodingPreference, CompressionRules, token};
+use crate::proxy_cache::{self, CodedForm};
 use crate::request::Head;
 use crate::response::{Response, ResponseFields};
-use crate::route::Route;
+use crate::route::{Handler, Route};
 
 /// Has the response of a route compressed where its client takes that. All responses of what may be compressed say so, for caches.
 pub(super) fn compress(route: Option<&Route>, files: &Files, head: &Head, response: &mut Response) {
@@ -28,12 +29,27 @@ pub(super) fn compress(route: Option<&Route>, files: &Files, head: &Head, respon
         return;
     }
     let accepted = head.header_values("accept-encoding");
-    let mut codings = CodingPreference::negotiate(&compression.codings, accepted).codings();
+    let preference = CodingPreference::negotiate(&compression.codings, accepted);
+    let mut codings = preference.codings();
     if response.status == NOT_MODIFIED {
         if codings.next().is_some() {
             weaken_unless_known(head, response);
         }
         return;
+    }
+    if let Some(stored) = response.stored.take()
+        && let Some(Route { handler: Handler::Cached(cached), .. }) = route
+        && let Some(coding) = preference.codings().next()
+    {
+        match proxy_cache::coded_form(cached, files, stored, coding) {
+            CodedForm::Smaller(body) => {
+                response.body = body;
+                response.fields = coded(mem::take(&mut response.fields), coding);
+                return;
+            }
+            CodedForm::NoSmaller => return,
+            CodedForm::NotAtHand => {}
+        }
     }
     let bytes = response.body.length();
     let encoder =

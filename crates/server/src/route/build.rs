@@ -40,7 +40,9 @@ pub(super) fn build_routes(
             .map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it), words.clone())));
         let mut backend = proxy.map(|proxy| {
             let cache = route.cache.as_ref();
-            match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {
+            let compresses = !route.compress.is_empty();
+            match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores, compresses))
+            {
                 Some(cached) => Handler::Cached(Arc::new(cached)),
                 None => Handler::Proxy(proxy),
             }
