@@ -14,6 +14,7 @@ pub mod encoder;
 pub mod error_page;
 pub mod files;
 mod fixed;
+pub mod forward_auth;
 pub mod guard;
 mod head_buffers;
 pub mod http2;

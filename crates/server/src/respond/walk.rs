@@ -1,29 +1,28 @@
 //! From place to place: a request that needs more than a look at what is remembered. A rewrite may lead it to another route, whose
 //! guard is asked then.
 
+mod handed;
+mod handling;
 mod in_place;
 mod start;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use kettle_http::RequestError;
 use kettle_http::target::Target;
-use kettle_http::{Method, RequestError};
 
-use super::compress::compress;
 use super::{Responder, own_page};
 use crate::disk::DiskDeadline;
 use crate::error_page::{self, ErrorPage, HttpError};
-use crate::files::file_route::FileRoute;
-use crate::files::handler::{FileAnswer, Files, allow};
-use crate::fixed::Fixed;
+use crate::forward_auth::{self, Stopped};
 use crate::guard::{CacheControl, Refusal};
-use crate::proxy::{self, BodyStore, ProxyRoute};
-use crate::proxy_cache::{self, Begun};
-use crate::request::{Head, Request, as_read_otherwise};
-use crate::response::{Answer, ConfiguredFields, Held, LogNotes, Nothing};
-use crate::route::{Handler, Route, Site};
-use crate::words::{Asked, WordSource};
+use crate::proxy_cache::Begun;
+use crate::request::{Handed, Head, Request, as_read_otherwise};
+use crate::response::{Answer, CACHE_CONTROL, ConfiguredFields, Held, LogNotes, Nothing, Response};
+use crate::route::{Route, Site};
+use crate::words::Asked;
+use handed::HandedOver;
+use handling::{Looked, by_handler, not_found, path_of};
 use in_place::{in_place_of, intercepted};
 pub(super) use start::Start;
 use start::{knowing, take_query};
@@ -32,6 +31,8 @@ use start::{knowing, take_query};
 pub(super) enum Failure {
     /// The rules of its route refuse it.
     Refused(Refusal),
+    /// A service does, by this answer.
+    Denied(Box<Response>),
     /// Anything else.
     Error(HttpError),
 }
@@ -43,6 +44,8 @@ pub(super) enum Step {
     Elsewhere(String),
     /// A file stands for what is looked for.
     Led(String),
+    /// A server names what is to be sent.
+    Handed(Box<Handed>),
 }
 
 impl From<Refusal> for Failure {
@@ -102,7 +105,7 @@ pub(super) async fn respond_slowly<'s>(
     if !request.head.has_target() || request.head.is_for_server() {
         route = None;
     }
-    let mut is_first = true;
+    let (mut is_first, mut over) = (true, HandedOver::default());
     // Whoever was not let in on the way sees nothing of where it led.
     let mut control = None;
     for _ in 0..STEPS_MAX {
@@ -116,18 +119,24 @@ pub(super) async fn respond_slowly<'s>(
             Ok(Step::Elsewhere(next)) => {
                 let find = |asked: Asked<'_>| site.route(&next, asked);
                 match knowing(&responder.files, site, request, find).await {
-                    Ok(found) => route = found,
+                    Ok(found) => (route, path) = (found, Some(next)),
                     Err(error) => outcome = Some(Err(error.into())),
                 }
-                (path, is_first) = (Some(next), false);
             }
             Ok(Step::Led(next)) => {
                 let led = site.led(&responder.files, next, request).await;
-                (route, path, is_first) = (led.route, led.path, false);
+                (route, path) = (led.route, led.path);
                 outcome = led.outcome.map(|outcome| (*outcome).map(Step::Answer));
+            }
+            Ok(Step::Handed(next)) => {
+                match over.go_on(*next, (&responder.files, site), request, &mut notes).await {
+                    Ok((found, owner)) => (path, route) = (Some(found), owner),
+                    Err(error) => outcome = Some(Err(error.into())),
+                }
             }
             step => outcome = Some(step),
         }
+        is_first = false;
     }
     #[cfg(test)]
     if responder.forgets_notes.get() {
@@ -135,16 +144,11 @@ pub(super) async fn respond_slowly<'s>(
     }
     let outcome = match outcome {
         Some(Ok(Step::Answer(answer))) => intercepted(site, route, answer),
-        Some(Ok(Step::Elsewhere(_) | Step::Led(_))) | None => {
+        Some(Ok(Step::Elsewhere(_) | Step::Led(_) | Step::Handed(_))) | None => {
             notes.refusal = Some("rewrite_loop");
             Err(500.into())
         }
-        Some(Err(Failure::Error(error))) => Err(error),
-        Some(Err(Failure::Refused(refusal))) => {
-            notes.refusal = Some(refusal.reason);
-            control = control.max(cache_control(route, true));
-            Err(refusal.error)
-        }
+        Some(Err(failure)) => failed(failure, route, &mut control, &mut notes),
     };
     let (mut answer, said_by) = match outcome {
         Ok(answer) => (answer, route),
@@ -156,21 +160,67 @@ pub(super) async fn respond_slowly<'s>(
     if !same(said_by, route) {
         control = control.max(cache_control(said_by, false));
     }
+    over.end(request, &mut answer);
     let guard = route.and_then(Route::guard);
     if let Some(response) = answer.response_mut() {
-        control.inspect(|control| control.say(response));
-        // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
-        let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
-        own.or(guard).inspect(|guard| guard.add_cors(&request.head, response));
+        say_of_guards((route, said_by), control, request, response);
     }
     hold(&mut answer, guard.is_some(), notes, held);
     Outcome { answer, route, said_by, control }
 }
 
+/// The answer or the error that a failure leads to.
+fn failed(
+    failure: Failure,
+    route: Option<&Route>,
+    control: &mut Option<CacheControl>,
+    notes: &mut LogNotes,
+) -> Result<Answer, HttpError> {
+    let (reason, outcome) = match failure {
+        Failure::Error(error) => return Err(error),
+        Failure::Denied(response) => (forward_auth::WORD, Ok((*response).into())),
+        Failure::Refused(refusal) => (refusal.reason, Err(refusal.error)),
+    };
+    notes.refusal = Some(reason);
+    *control = (*control).max(cache_control(route, true));
+    outcome
+}
+
+/// Says of an answer what follows from who may have it.
+fn say_of_guards(
+    (route, said_by): (Option<&Route>, Option<&Route>),
+    control: Option<CacheControl>,
+    request: &mut Request<'_>,
+    response: &mut Response,
+) {
+    let vouched = request.vouched.take();
+    vouched.inspect(|vouched| add_cookies(&vouched.cookies, response));
+    control.inspect(|control| control.say(response));
+    // What takes the place of an error is an answer of the route that failed, unless its own says who may read it.
+    let own = said_by.and_then(Route::guard).filter(|guard| guard.has_cors());
+    let guard = own.or(route.and_then(Route::guard));
+    guard.inspect(|guard| guard.add_cors(&request.head, response));
+}
+
+/// Adds cookies of a service's. What has one is for one client, whatever is said of the rest.
+fn add_cookies(cookies: &[Vec<u8>], response: &mut Response) {
+    if cookies.is_empty() {
+        return;
+    }
+    cookies.iter().for_each(|cookie| response.fields.add("set-cookie", cookie));
+    let is_said = |value: &[u8]| [&b"private"[..], b"no-store"].contains(&value);
+    if !response.fields.values(CACHE_CONTROL).any(is_said) {
+        response.fields.add(CACHE_CONTROL, b"private");
+    }
+}
+
 /// Gives an answer what the log is told of it, and what is let go of with it.
 fn hold(answer: &mut Answer, is_guarded: bool, notes: LogNotes, held: Held) {
-    let is_noted =
-        is_guarded || notes.upstream.is_some() || notes.cache.is_some() || notes.refusal.is_some();
+    let is_noted = is_guarded
+        || notes.auth_time.is_some()
+        || notes.upstream.is_some()
+        || notes.cache.is_some()
+        || notes.refusal.is_some();
     let notes = is_noted.then(|| Box::new(notes));
     match answer {
         Answer::Response(response) => (response.notes, response.held) = (notes, held),
@@ -185,7 +235,9 @@ fn hold(answer: &mut Answer, is_guarded: bool, notes: LogNotes, held: Held) {
 
 /// What a route tells caches of its responses, or of what it refuses.
 fn cache_control(route: Option<&Route>, is_refused: bool) -> Option<CacheControl> {
-    route.and_then(Route::guard).and_then(|guard| guard.cache_control(is_refused))
+    let rules = route?.rules.as_ref()?;
+    let own = rules.guard.as_ref().and_then(|guard| guard.cache_control(is_refused));
+    own.max(rules.forward_auth.as_ref().and_then(|auth| auth.cache_control(is_refused)))
 }
 
 fn same(one: Option<&Route>, other: Option<&Route>) -> bool {
@@ -241,6 +293,20 @@ impl Place<'_> {
             let admitted = guard.admit(guards, configured, self.path, request, held, notes).await;
             if let Some(answer) = admitted? {
                 return Ok(Step::Answer(answer.into()));
+            }
+        }
+        if let Some(auth) = rules.and_then(|rules| rules.forward_auth.as_ref()) {
+            match auth.ask(&responder.pool, configured, request, notes).await {
+                Ok(()) => {}
+                Err(Stopped::Gone) => {
+                    return Ok(Step::Answer(Answer::Nothing(Nothing::client_gone())));
+                }
+                // The operator's own page comes first, as for any other refusal.
+                Err(Stopped::Denied(it)) if site.error_page(self.route, it.status).is_some() => {
+                    return Err(forward_auth::refusal_of(&it).into());
+                }
+                Err(Stopped::Denied(it)) => return Err(Failure::Denied(Box::new(it))),
+                Err(Stopped::Refused(refusal)) => return Err(refusal.into()),
             }
         }
         // As any other request it was counted.
@@ -312,158 +378,24 @@ impl Place<'_> {
         }
         // Of a route without rules, `respond` has asked for a ready response already.
         let begun = Looked { is_done: self.is_first && route.rules.is_none(), begun };
-        by_handler(responder, (site, route), path, request, begun, (held, notes)).await
-    }
-}
-
-/// What was asked for what it has ready.
-struct Looked {
-    is_done: bool,
-    begun: Option<Begun>,
-}
-
-/// The answer of a route's handler, for this path if not the one that was asked for.
-async fn by_handler(
-    Responder { files, pool, spool, .. }: &Responder,
-    (site, route): (&Site, &Route),
-    path: Option<&str>,
-    request: &mut Request<'_>,
-    looked: Looked,
-    (held, notes): (&mut Held, &mut LogNotes),
-) -> Result<Step, Failure> {
-    let bodies = BodyStore { spool, disks: files.disks() };
-    let handler = match &route.handler {
-        Handler::Files(own) => {
-            match by_files(files, (site, route, own), path, request, looked.is_done).await? {
-                Filed::Step(step) => return Ok(step),
-                Filed::Left(handler) => handler,
+        let step = by_handler(responder, (site, route), path, request, begun, (held, notes)).await;
+        match (step, request.handed.take()) {
+            (Err(Failure::Error(_)), Some(handed)) if site.takes_over() => {
+                // An error has its page, as in nginx.
+                let has_page = site.error_page(Some(route), handed.status).is_some();
+                match route.intercepts_errors && handed.status >= 300 && has_page {
+                    true => Err(handed.status.into()),
+                    false => Ok(Step::Handed(handed)),
+                }
             }
+            (step, _) => step,
         }
-        handler => handler,
-    };
-    let mut answer = match handler {
-        // Asked above.
-        Handler::Files(_) => return Err(404.into()),
-        Handler::Proxy(it) => proxy::respond(it, pool, bodies, path, request, notes).await?,
-        Handler::Cached(it) if is_for_many(&it.proxy, path, request) => {
-            proxy::respond(&it.proxy, pool, bodies, path, request, notes).await?
-        }
-        Handler::Cached(cached) => {
-            let path = path_of(&request.head, path)?.to_owned();
-            let begun = match looked.begun {
-                Some(begun) => begun,
-                None => match proxy_cache::ready(cached, files, &path, request, notes) {
-                    Ok(mut response) => {
-                        compress(Some(route), files, &request.head, &mut response);
-                        return Ok(Step::Answer(response.into()));
-                    }
-                    Err(begun) => begun,
-                },
-            };
-            let answer = proxy_cache::respond(
-                cached, files, pool, bodies, &path, begun, request, held, notes,
-            );
-            answer.await?
-        }
-        Handler::Fixed(fixed) => {
-            fixed_answer(fixed, path_of(&request.head, path)?, Asked::of(request), site.words())?
-        }
-        Handler::Nothing(configured) => not_found(request, configured)?,
-        #[cfg(test)]
-        Handler::Echo(echo) => echo.respond(request).await?.into(),
-    };
-    if let (Handler::Proxy(_) | Handler::Cached(_), Answer::Response(response)) =
-        (handler, &mut answer)
-    {
-        compress(Some(route), files, &request.head, response);
     }
-    Ok(Step::Answer(answer))
-}
-
-/// What comes of a route's files.
-#[expect(clippy::large_enum_variant, reason = "one lives for a moment, once a request")]
-enum Filed<'r> {
-    Step(Step),
-    /// Another handler is to answer.
-    Left(&'r Handler),
-}
-
-async fn by_files<'r>(
-    files: &Files,
-    (site, route, own): (&Site, &'r Route, &Arc<FileRoute>),
-    path: Option<&str>,
-    request: &mut Request<'_>,
-    is_done: bool,
-) -> Result<Filed<'r>, Failure> {
-    let head = &request.head;
-    let target = head.target().map_err(|error| error.status())?;
-    let asked_path = target.path;
-    let target = Target { path: path.unwrap_or(asked_path), ..target };
-    let is_passed_on = is_passed_on(route, own, target, head);
-    let ready = match is_done || is_passed_on {
-        true => None,
-        false => files.ready(own, target.path, head),
-    };
-    let answer = match ready {
-        Some(response) => FileAnswer::Response(response),
-        None if is_passed_on => FileAnswer::Missing,
-        None => files.respond(own, target, asked_path, request).await?,
-    };
-    Ok(match (answer, &route.missing) {
-        (FileAnswer::Response(response), _) => Filed::Step(Step::Answer(response.into())),
-        (FileAnswer::Elsewhere(path), _) => Filed::Step(Step::Led(path)),
-        (FileAnswer::Missing, Some(missing)) => {
-            // One that was found before is another route's.
-            request.program = None;
-            Filed::Left(missing)
-        }
-        (FileAnswer::Program(program), Some(missing))
-            if !site.is_kept_from(own, &program, request) =>
-        {
-            request.program = Some(program);
-            Filed::Left(missing)
-        }
-        (FileAnswer::Missing | FileAnswer::Program(_), _) => return Err(404.into()),
-    })
-}
-
-/// True if a backend answers without a look for a file: no file has such a path, and none takes anything but these methods.
-fn is_passed_on(route: &Route, files: &FileRoute, target: Target<'_>, head: &Head) -> bool {
-    let is_of_file = matches!(head.method(), Method::Get | Method::Head);
-    route.missing.is_some() && !files.runs_programs() && (target.has_encoded_slash || !is_of_file)
 }
 
 /// The operator's fields for what a route answers, or none.
 pub(super) fn configured_of<'c>(site: &'c Site, route: Option<&'c Route>) -> &'c ConfiguredFields {
     route.and_then(|route| route.handler.configured()).unwrap_or(&site.configured)
-}
-
-/// True if a program was led to from another path. It is told that path and says different things of each, and a store would keep one.
-fn is_for_many(proxied: &ProxyRoute, path: Option<&str>, request: &Request<'_>) -> bool {
-    let is_other = |path| request.head.path().is_ok_and(|asked| asked != path);
-    proxied.runs_programs() && path.is_some_and(is_other)
-}
-
-/// This path, or else the one that was asked for.
-fn path_of<'p>(head: &'p Head, path: Option<&'p str>) -> Result<&'p str, HttpError> {
-    path.map_or_else(|| head.path().map_err(|error| error.status().into()), Ok)
-}
-
-fn fixed_answer(
-    fixed: &Fixed,
-    path: &str,
-    asked: Asked<'_>,
-    words: &WordSource,
-) -> Result<Answer, Failure> {
-    match fixed.closes {
-        true => Ok(Answer::Nothing(Nothing::closed())),
-        false => Ok(fixed.response(path, asked, words)?.into()),
-    }
-}
-
-fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Answer, HttpError> {
-    let allowed = allow(request.head.method(), configured, true);
-    allowed.unwrap_or_else(|| Err(404.into())).map(Answer::from)
 }
 
 /// How often a route is looked for: as with nginx.

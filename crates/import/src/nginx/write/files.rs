@@ -108,7 +108,7 @@ impl Writer<'_> {
                 "fastcgi_pass" => self.fastcgi(scope, pass, route.clone(), (spot, false))?,
                 _ => self.pass(scope, pass, route.clone(), spot)?,
             };
-            route.settings = passed.settings;
+            (route.settings, route.access) = (passed.settings, passed.access);
             backend = Some(passed.answer);
         }
         let settings = self.file_settings(scope, spot, &root, tries.as_ref());

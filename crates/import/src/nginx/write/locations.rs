@@ -35,10 +35,12 @@ impl Writer<'_> {
         let is_of_missing =
             |it: &&Route| it.when.iter().any(|it| it.contains(ASKED) && it.ends_with(NOT));
         let rules = before.iter().filter(|it| !is_of_missing(it)).flat_map(|it| &it.rules);
-        let rewrites = rules.filter(|rule| rule.status.is_none());
-        let asked =
-            rewrites.filter_map(|rule| Expression::new(rule.regex.as_deref().unwrap_or("^")).ok());
+        let asked = rules.filter_map(|rule| {
+            let rewrites = rule.status.is_none();
+            Some((Expression::new(rule.regex.as_deref().unwrap_or("^")).ok()?, rewrites))
+        });
         self.before = asked.collect();
+        self.sign_ons = self.sign_ons(&spots);
         for (directive, other) in &spots.dead {
             let (message, other) = (format!("`{}` is left out", spoken(directive)), spoken(other));
             let help = format!("its requests come to `{other}`, which is not around it");
@@ -71,6 +73,15 @@ impl Writer<'_> {
     ) -> Vec<Route> {
         let own: Vec<&'t Directive> =
             spot.location.into_iter().flat_map(Directive::inner).collect();
+        let internal = own.iter().find(|it| it.name == "internal");
+        let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
+        if let Some(internal) = internal.clone().filter(|_| self.is_service(spots, spot)) {
+            self.tell(spot.location.map_or(&[], Directive::inner));
+            let answer = Answer::Text("{ status = 404 }".to_owned());
+            let mut route = Route::new(&spot.key, answer, &internal.2);
+            route.settings.push(internal);
+            return vec![route];
+        }
         let mut found = Found { spots, spot, routes: Vec::new() };
         let followed = match spot.shut {
             Some(shut) => Err(shut),
@@ -78,8 +89,6 @@ impl Writer<'_> {
                 .into_iter()
                 .try_for_each(|start| self.follow(&own, start, &mut found)),
         };
-        let internal = own.iter().find(|it| it.name == "internal");
-        let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
         let Err(shut) = followed else {
             self.tell(spot.location.map_or(&[], |location| location.inner()));
             for route in &mut found.routes {
@@ -233,7 +242,8 @@ impl Writer<'_> {
     fn is_led_before(&self, spot: &Spot<'_>, name: &str) -> bool {
         let folder = spot.folder();
         let samples = [format!("{folder}/{name}"), format!("{folder}/a/{name}")];
-        self.before.iter().any(|it| samples.iter().any(|path| it.fits(path)))
+        let mut all = self.before.iter();
+        all.any(|(it, rewrites)| *rewrites && samples.iter().any(|path| it.fits(path)))
     }
 }
 
@@ -283,5 +293,8 @@ fn slash_added(spots: &Spots<'_>, spot: &Spot<'_>) -> Option<Route> {
     let rule = Rule { regex: None, to, status, keeps_query: true, stays: false, origin };
     let rules = if answer == Answer::Rules { vec![rule] } else { Vec::new() };
     let is_passed = spot.is_asked() && !is_taken;
-    is_passed.then(|| Route { rules, ..Route::new(&key, answer, &directive.origin) })
+    let internal = directive.inner().iter().find(|it| it.name == "internal");
+    let internal = internal.map(|it| ("internal", "true".to_owned(), it.origin.clone()));
+    let settings = internal.into_iter().collect();
+    is_passed.then(|| Route { rules, settings, ..Route::new(&key, answer, &directive.origin) })
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use kettle_http::target::Target;
 
-use super::{Failure, fixed_answer};
+use super::Failure;
+use super::handling::fixed_answer;
 use crate::error_page::HttpError;
 use crate::files::file_route::FileRoute;
 use crate::files::handler::Files;
