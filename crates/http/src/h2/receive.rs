@@ -165,10 +165,7 @@ impl Connection {
     fn taken_back(&mut self, code: ErrorCode) {
         let number = self.frame.stream;
         let unread_bytes = match self.stream(number) {
-            Some(stream) if stream.reset.is_none() => {
-                stream.is_taken_back = true;
-                stream.reset(code)
-            }
+            Some(stream) if stream.code_of_reset().is_none() => stream.reset(code, true),
             _ => return,
         };
         self.release_window(unread_bytes);
@@ -232,7 +229,7 @@ impl Connection {
         let change = i64::from(windows.last) - self.initial_send_bytes;
         self.initial_send_bytes += change;
         let mut most_bytes = i64::from(windows.most);
-        for stream in self.streams.iter_mut().filter(|stream| stream.reset.is_none()) {
+        for stream in self.streams.iter_mut().filter(|stream| stream.code_of_reset().is_none()) {
             most_bytes = most_bytes.max(stream.send_bytes + most_change);
             stream.send_bytes += change;
             stream.wake();
@@ -268,7 +265,7 @@ impl Connection {
             if self.send_bytes > WINDOW_BYTES_MAX {
                 return Err(Fault::Connection(ErrorCode::FLOW_CONTROL_ERROR));
             }
-        } else if let Some(stream) = self.stream(number).filter(|it| it.reset.is_none()) {
+        } else if let Some(stream) = self.stream(number).filter(|it| it.code_of_reset().is_none()) {
             stream.send_bytes += bytes;
             stream.wake();
             if stream.send_bytes > WINDOW_BYTES_MAX {

@@ -85,7 +85,7 @@ impl Connection {
     /// Nobody hears it.
     pub fn room(&mut self, number: u32) -> Result<Room, ErrorCode> {
         let (connection_bytes, is_closed) = (self.send_bytes, self.is_closed);
-        let stream = self.stream(number).filter(|stream| !is_closed && stream.reset.is_none());
+        let stream = self.stream(number).filter(|it| !is_closed && it.code_of_reset().is_none());
         let stream_bytes = stream.ok_or(ErrorCode::CANCEL)?.send_bytes;
         Ok(match usize::try_from(stream_bytes.min(connection_bytes)) {
             Ok(bytes @ 1..) => Room::Bytes(bytes),
@@ -109,19 +109,10 @@ impl Connection {
         change: impl FnOnce(&mut Stream) -> Result<(), ErrorCode>,
     ) -> Result<(), ErrorCode> {
         let is_closed = self.is_closed;
-        match self.stream(number) {
-            Some(stream) if !is_closed && stream.reset.is_none() => {
-                if stream.is_sent {
-                    return Err(ErrorCode::INTERNAL_ERROR);
-                }
-                change(stream)?;
-                if is_end {
-                    stream.is_sent = true;
-                }
-                Ok(())
-            }
-            _ => Err(ErrorCode::CANCEL),
-        }
+        let stream = self.stream(number).filter(|_| !is_closed).ok_or(ErrorCode::CANCEL)?;
+        stream.send(false)?;
+        change(stream)?;
+        stream.send(is_end)
     }
 
     fn write_fields(&mut self, number: u32, status: Option<u16>, lines: &[u8], is_end: bool) {

@@ -21,11 +21,11 @@ impl Connection {
         let Some(stream) = self.stream(number).filter(|_| !is_closed) else {
             return Poll::Ready(Err(ErrorCode::CANCEL));
         };
-        if let Some(code) = stream.reset {
+        if let Some(code) = stream.code_of_reset() {
             return Poll::Ready(Err(code));
         }
         let given_bytes = std::mem::take(&mut stream.given_bytes);
-        let is_told = given_bytes > 0 && !stream.is_received;
+        let is_told = given_bytes > 0 && !stream.is_received();
         let opened = if is_told { stream.release_window(given_bytes) } else { None };
         let incoming = stream.poll_incoming(context);
         self.write_window_update(number, opened);
@@ -42,14 +42,14 @@ impl Connection {
         self.find(number)
             .ok()
             .and_then(|place| self.streams.get(place))
-            .is_some_and(|it| it.has_body || it.is_received)
+            .is_some_and(|it| it.has_body || it.is_received())
     }
 
     /// Ready when the stream was reset, or the connection is over.
     pub fn poll_reset(&mut self, number: u32, context: &mut Context<'_>) -> Poll<()> {
         let is_closed = self.is_closed;
         match self.stream(number) {
-            Some(stream) if stream.reset.is_none() && !is_closed => {
+            Some(stream) if stream.code_of_reset().is_none() && !is_closed => {
                 stream.waker = Some(context.waker().clone());
                 Poll::Pending
             }
@@ -84,12 +84,12 @@ impl Connection {
         let (mut unread_bytes, mut is_known) = (0, false);
         if let Some(stream) = self.stream(number) {
             // Who took it back and goes on is told of that.
-            if stream.reset.is_some() && !(stream.is_taken_back && code == ErrorCode::STREAM_CLOSED)
-            {
+            let is_told = stream.is_taken_back() && code == ErrorCode::STREAM_CLOSED;
+            if stream.code_of_reset().is_some() && !is_told {
                 return;
             }
-            is_known = stream.is_received || stream.is_taken_back;
-            unread_bytes = stream.reset(code);
+            is_known = stream.is_received() || stream.is_taken_back();
+            unread_bytes = stream.reset(code, false);
         }
         // Of a stream that was never begun nothing is on its way.
         let is_idle = number > self.last_stream;

@@ -11,14 +11,7 @@ use crate::error::RequestError;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) number: u32,
-    /// Whether the client has ended its side.
-    pub(super) is_received: bool,
-    /// Whether we have ended ours.
-    pub(super) is_sent: bool,
-    /// Why it ended before its end, whoever said so.
-    pub(super) reset: Option<ErrorCode>,
-    /// Whether it was the client: it sends nothing more of it then.
-    pub(super) is_taken_back: bool,
+    state: State,
     /// Of the body, not yet asked for: pieces of [`PIECE_BYTES`], and what came behind them.
     pieces: VecDeque<Vec<u8>>,
     received: Vec<u8>,
@@ -41,6 +34,28 @@ pub(super) struct Stream {
     pub(super) priority: Option<Priority>,
     /// Who serves it.
     pub(super) waker: Option<Waker>,
+}
+
+/// The states of RFC 9113 §5.1 that a stream is in from its request on; the others are those of numbers that nobody serves.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Both sides may say more.
+    Open,
+    /// Half-closed (remote): the client has ended its side.
+    Received,
+    /// Half-closed (local): we have ended ours.
+    Sent,
+    /// Closed at its end.
+    Over,
+    /// Closed before its end.
+    Reset {
+        /// The reason, whoever gave it.
+        code: ErrorCode,
+        /// True if the client has reset it: it sends nothing more of it.
+        is_taken_back: bool,
+        /// True if the client had ended its side.
+        is_received: bool,
+    },
 }
 
 /// What comes next of a request's body.
@@ -67,10 +82,7 @@ impl Stream {
     pub(super) fn new(number: u32, window_bytes: u32, send_bytes: i64) -> Self {
         Self {
             number,
-            is_received: false,
-            is_sent: false,
-            reset: None,
-            is_taken_back: false,
+            state: State::Open,
             pieces: VecDeque::new(),
             received: Vec::new(),
             given_bytes: 0,
@@ -86,20 +98,60 @@ impl Stream {
         }
     }
 
-    /// Whether it counts among those that a client may have at a time.
+    /// True if it counts among those that a client may have at a time.
     pub(super) fn is_open(&self) -> bool {
-        self.reset.is_none() && !(self.is_received && self.is_sent)
+        matches!(self.state, State::Open | State::Received | State::Sent)
     }
 
-    /// Whether the client may still send something of it.
+    /// True if the client may still send something of it.
     pub(super) fn is_receiving(&self) -> bool {
-        self.reset.is_none() && !self.is_received
+        matches!(self.state, State::Open | State::Sent)
+    }
+
+    /// True if the client has ended its side.
+    pub(super) fn is_received(&self) -> bool {
+        match self.state {
+            State::Received | State::Over => true,
+            State::Reset { is_received, .. } => is_received,
+            State::Open | State::Sent => false,
+        }
+    }
+
+    /// True if the client has reset it.
+    pub(super) fn is_taken_back(&self) -> bool {
+        matches!(self.state, State::Reset { is_taken_back: true, .. })
+    }
+
+    /// The reason why it ended before its end, if it did.
+    pub(super) fn code_of_reset(&self) -> Option<ErrorCode> {
+        match self.state {
+            State::Reset { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// Says that something more is sent of it, and whether that is the end.
+    ///
+    /// # Errors
+    /// It was reset, or has ended.
+    pub(super) fn send(&mut self, is_end: bool) -> Result<(), ErrorCode> {
+        self.state = match (self.state, is_end) {
+            (State::Reset { .. }, _) => return Err(ErrorCode::CANCEL),
+            (State::Sent | State::Over, _) => return Err(ErrorCode::INTERNAL_ERROR),
+            (State::Open, true) => State::Sent,
+            (State::Received, true) => State::Over,
+            (state, false) => state,
+        };
+        Ok(())
     }
 
     /// What it is reset with before its end: no error where its response is whole, and only the rest of its request is of no
     /// interest (RFC 9113 §8.1).
     pub(super) fn code_of_release(&self) -> ErrorCode {
-        if self.is_sent { ErrorCode::NO_ERROR } else { ErrorCode::CANCEL }
+        match self.state {
+            State::Sent | State::Over => ErrorCode::NO_ERROR,
+            _ => ErrorCode::CANCEL,
+        }
     }
 
     pub(super) fn wake(&mut self) {
@@ -108,10 +160,11 @@ impl Stream {
         }
     }
 
-    /// Ends it. Returns how much of its body was held.
-    pub(super) fn reset(&mut self, code: ErrorCode) -> usize {
-        self.reset = Some(code);
-        self.is_sent = true;
+    /// Ends it, for the client if it `is_taken_back`. Returns how much of its body was held.
+    pub(super) fn reset(&mut self, code: ErrorCode, is_taken_back: bool) -> usize {
+        let is_received = self.is_received();
+        let is_taken_back = is_taken_back || self.is_taken_back();
+        self.state = State::Reset { code, is_taken_back, is_received };
         self.wake();
         let held_bytes = self.held_bytes();
         (self.pieces, self.received, self.given_bytes) = (VecDeque::new(), Vec::new(), 0);
@@ -120,7 +173,8 @@ impl Stream {
 
     /// Whether its request is over and had nothing but a head.
     pub(super) fn is_head_only(&self) -> bool {
-        self.reset.is_none() && self.is_received && !self.has_body && self.trailers.is_none()
+        let is_whole = matches!(self.state, State::Received | State::Over);
+        is_whole && !self.has_body && self.trailers.is_none()
     }
 
     /// How much of its body is held, here or by whoever serves it.
@@ -162,7 +216,7 @@ impl Stream {
             self.given_bytes = data.len();
             return Poll::Ready(Incoming::Data(data));
         }
-        if self.is_received {
+        if self.is_received() {
             let trailers = self.trailers.take().unwrap_or_else(|| Ok(Vec::new()));
             return Poll::Ready(Incoming::End(trailers));
         }
@@ -202,7 +256,11 @@ impl Stream {
         if self.missing_bytes.is_some_and(|missing| missing > 0) {
             return Err(ErrorCode::PROTOCOL_ERROR);
         }
-        self.is_received = true;
+        self.state = match self.state {
+            State::Open => State::Received,
+            State::Sent => State::Over,
+            state => state,
+        };
         self.wake();
         Ok(())
     }

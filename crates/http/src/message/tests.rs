@@ -1,6 +1,7 @@
 //! What a head says about its fields and its connection.
 
 use crate::sample::{get, head};
+use crate::target::{Form, Target};
 
 #[test]
 fn fields_are_found_in_any_case_and_in_order() {
@@ -22,6 +23,26 @@ fn a_target_is_kept_as_it_was_sent_also_where_it_cannot_be_served() {
         let request = format!("GET {target} HTTP/1.1\r\nHost: example.com\r\n\r\n");
         let head = head(request.as_bytes());
         assert_eq!((head.raw_target(), head.has_target()), (target, is_served));
+    }
+}
+
+/// Guards ask for parts, and what they let pass is looked for by the whole.
+#[test]
+fn parts_of_a_target_are_those_of_the_whole() {
+    for target in ["/", "/a?b", "/a%20b/../c?d", "/a%2Fb", "/a%252Fb", "*", "http://a/x?y", "/%zz"]
+    {
+        for method in ["GET", "OPTIONS"] {
+            let request = format!("{method} {target} HTTP/1.1\r\nHost: example.com\r\n\r\n");
+            let mut head = head(request.as_bytes());
+            for query in [None, Some("other")] {
+                query.into_iter().for_each(|query| head.set_query(query.to_owned()));
+                let whole = head.target();
+                assert_eq!(head.path(), whole.map(|it| it.path), "{request}");
+                let of_whole = |is: fn(Target<'_>) -> bool| whole.is_ok_and(is);
+                assert_eq!(head.has_encoded_slash(), of_whole(|it| it.has_encoded_slash));
+                assert_eq!(head.is_for_server(), of_whole(|it| it.form == Form::Asterisk));
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     Endpoints, Header, Parse, ProxyError, Speaker, TlsFacts, Tlv, V1_BYTES_MAX, V2_BYTES_MAX,
     Version, parse, write_v1, write_v2,
 };
+use ProxyError::*;
 
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
@@ -87,7 +88,7 @@ fn version_1_is_read_strictly() {
         "PROXY TCP4 192.0.2.1\t192.0.2.2 40000 443\r\n",
         "PROXY TCP4 192.0.2.\u{663} 192.0.2.2 40000 443\r\n",
     ] {
-        assert_eq!(parse(line.as_bytes()), Err(ProxyError::Malformed), "{line:?}");
+        assert_eq!(parse(line.as_bytes()), Err(Malformed), "{line:?}");
     }
 }
 
@@ -102,12 +103,7 @@ fn what_begins_otherwise_has_no_header() {
         b"\r\n\r\nG",
         b"\0",
     ] {
-        assert_eq!(
-            parse(bytes),
-            Err(ProxyError::Missing),
-            "{:?}",
-            bytes.escape_ascii().to_string()
-        );
+        assert_eq!(parse(bytes), Err(Missing), "{:?}", bytes.escape_ascii().to_string());
     }
 }
 
@@ -115,14 +111,14 @@ fn what_begins_otherwise_has_no_header() {
 fn version_1_may_have_107_bytes_and_no_more() {
     let line = |bytes: usize| format!("{:x<1$}\r\n", "PROXY UNKNOWN ", bytes - 2);
     assert_eq!(whole(line(V1_BYTES_MAX).as_bytes()).1, V1_BYTES_MAX);
-    assert_eq!(parse(line(V1_BYTES_MAX + 1).as_bytes()), Err(ProxyError::TooLong));
+    assert_eq!(parse(line(V1_BYTES_MAX + 1).as_bytes()), Err(TooLong));
     let endless = "PROXY UNKNOWN ".to_owned() + &"x".repeat(200);
     assert_eq!(
         parse(&endless.as_bytes()[..V1_BYTES_MAX - 1]),
         Ok(Parse::Partial { missing_bytes: 1 })
     );
-    assert_eq!(parse(&endless.as_bytes()[..V1_BYTES_MAX]), Err(ProxyError::TooLong));
-    assert_eq!(parse(endless.as_bytes()), Err(ProxyError::TooLong));
+    assert_eq!(parse(&endless.as_bytes()[..V1_BYTES_MAX]), Err(TooLong));
+    assert_eq!(parse(endless.as_bytes()), Err(TooLong));
 }
 
 #[test]
@@ -169,7 +165,7 @@ fn version_2_is_read_strictly() {
         ("TLS with half a value", v2(0x21, 0x11, &with(&[0x20, 0, 7, 1, 0, 0, 0, 0, 0x21, 0]))),
         ("a checksum of 3 bytes", v2(0x21, 0x11, &with(&[3, 0, 3, 1, 2, 3]))),
     ] {
-        assert_eq!(parse(&header), Err(ProxyError::Malformed), "{what}");
+        assert_eq!(parse(&header), Err(Malformed), "{what}");
     }
 }
 
@@ -179,7 +175,7 @@ fn version_2_may_have_4096_bytes_and_no_more() {
     assert_eq!(whole(&largest).1, V2_BYTES_MAX);
     let larger = v2(0x20, 0, &vec![0; V2_BYTES_MAX - 15]);
     // Refused as soon as it says how long it is.
-    assert_eq!(parse(&larger[..16]), Err(ProxyError::TooLong));
+    assert_eq!(parse(&larger[..16]), Err(TooLong));
     for missing_bytes in 1..16 {
         let begun = &larger[..16 - missing_bytes];
         assert_eq!(parse(begun), Ok(Parse::Partial { missing_bytes }));
@@ -193,7 +189,7 @@ fn a_checksum_must_be_right() {
     assert_eq!(super::crc32c::crc32c(b"123456789".iter().copied()), 0xe306_9283);
     let mut header =
         v2(0x21, 0x11, &[IPV4_BLOCK.as_slice(), &[3, 0, 4, 0, 0, 0, 0], &[4, 0, 1, 9]].concat());
-    assert_eq!(parse(&header), Err(ProxyError::WrongChecksum));
+    assert_eq!(parse(&header), Err(WrongChecksum));
     let checksum = super::crc32c::crc32c(header.iter().copied());
     header[31..35].copy_from_slice(&checksum.to_be_bytes());
     assert_eq!(whole(&header).0.endpoints.client(), Some(address("192.0.2.1:40000")));
@@ -370,12 +366,7 @@ proptest! {
 #[test]
 fn logs_and_metrics_get_a_word_for_everything() {
     assert_eq!([Version::V1, Version::V2].map(Version::as_str), ["v1", "v2"]);
-    let errors = [
-        ProxyError::Missing,
-        ProxyError::TooLong,
-        ProxyError::Malformed,
-        ProxyError::WrongChecksum,
-    ];
+    let errors = [Missing, TooLong, Malformed, WrongChecksum];
     assert_eq!(
         errors.map(ProxyError::reason),
         ["missing", "too_long", "malformed", "wrong_checksum"]

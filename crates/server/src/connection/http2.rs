@@ -436,7 +436,8 @@ impl Driver {
         };
         self.served += 1;
         let progress = stream.progress();
-        let serve = Rc::clone(&self.shared).serve(request, stream, answering, self.begun);
+        let (shared, number) = (Rc::clone(&self.shared), self.begun);
+        let serve = || shared.serve(request, stream, answering, number);
         self.inline.begin(serve, progress, &mut self.streams);
         self.leave_if_due(ticks);
     }

@@ -290,7 +290,7 @@ impl Http2Stream {
 
     /// Ready when the kernel has all of its response, or will never have it: whether it has.
     pub(crate) fn poll_sent(&self, context: &mut Context<'_>) -> Poll<bool> {
-        match self.progress.is_sent() {
+        match self.progress.is_taken() {
             true => Poll::Ready(true),
             false => self.poll_gone(context).map(|()| false),
         }

@@ -33,15 +33,15 @@ struct Unsent {
 pub(crate) struct StreamProgress {
     pub(super) written_bytes: Cell<u64>,
     pub(super) sent_bytes: Cell<u64>,
-    pub(super) is_sent: Cell<bool>,
+    pub(super) is_taken: Cell<bool>,
     /// Whether somebody waits for what was written, and not for the end alone.
     pub(super) is_watched: Cell<bool>,
 }
 
 impl StreamProgress {
     /// Whether the kernel has its end.
-    pub(crate) fn is_sent(&self) -> bool {
-        self.is_sent.get()
+    pub(crate) fn is_taken(&self) -> bool {
+        self.is_taken.get()
     }
 
     /// Whether the kernel has all of its body that was written.
@@ -103,7 +103,7 @@ impl Written {
         while let Some(unsent) = self.unsent.pop_front_if(|it| it.until_bytes <= sent_bytes) {
             let progress = &unsent.progress;
             progress.sent_bytes.set(progress.sent_bytes.get() + unsent.data_bytes);
-            progress.is_sent.set(progress.is_sent.get() || unsent.is_end);
+            progress.is_taken.set(progress.is_taken.get() || unsent.is_end);
             if unsent.is_end || tells_all || progress.is_watched.get() {
                 tell(unsent.number);
             }

@@ -1,7 +1,7 @@
 //! The connections to servers that a worker keeps for the next request, bounded for each server by number and by time.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::backend::{Backend, PeerAddress, Server, ServerState, Slot, UseCount};
 #[derive(Default)]
 pub struct Pool {
     /// By where they lead to, the one that was used longest ago first.
-    idle: RefCell<HashMap<Place, VecDeque<Idle>>>,
+    idle: RefCell<BTreeMap<Place, VecDeque<Idle>>>,
     /// Those of the configuration in force, after the first reload.
     upstreams: RefCell<Option<Arc<Upstreams>>>,
     /// Memory that the last response was received into, for the next one.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sample::{get, head};
+use RequestError::*;
 
 /// Field lines besides Host, and the framing they give.
 const CASES: &[(&str, Result<BodyFraming, RequestError>)] = &[
@@ -13,53 +14,38 @@ const CASES: &[(&str, Result<BodyFraming, RequestError>)] = &[
     ("Content-Length: 007\r\n", Ok(BodyFraming::Length(7))),
     ("Content-Length: 9223372036854775808\r\n", Ok(BodyFraming::Length(1 << 63))),
     ("Content-Length: 18446744073709551615\r\n", Ok(BodyFraming::Length(u64::MAX))),
-    ("Content-Length: 18446744073709551616\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 99999999999999999999999\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length:\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: +5\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: -5\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 5,5\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 5, 5\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 5 5\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 0x5\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 5.0\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: \u{665}\r\n", Err(RequestError::ContentLengthInvalid)),
-    ("Content-Length: 5\r\nContent-Length: 5\r\n", Err(RequestError::ContentLengthRepeated)),
-    ("Content-Length: 5\r\nContent-Length: 6\r\n", Err(RequestError::ContentLengthRepeated)),
+    ("Content-Length: 18446744073709551616\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 99999999999999999999999\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length:\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: +5\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: -5\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 5,5\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 5, 5\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 5 5\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 0x5\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 5.0\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: \u{665}\r\n", Err(ContentLengthInvalid)),
+    ("Content-Length: 5\r\nContent-Length: 5\r\n", Err(ContentLengthRepeated)),
+    ("Content-Length: 5\r\nContent-Length: 6\r\n", Err(ContentLengthRepeated)),
     ("Content_Length: 5\r\n", Ok(BodyFraming::None)),
     ("Transfer-Encoding: chunked\r\n", Ok(BodyFraming::Chunked)),
     ("Transfer-Encoding: CHUNKED\r\n", Ok(BodyFraming::Chunked)),
     ("Transfer-Encoding: \t chunked \t\r\n", Ok(BodyFraming::Chunked)),
     ("Transfer-Encoding: ,chunked,\r\n", Ok(BodyFraming::Chunked)),
-    ("Transfer-Encoding:\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: identity\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: gzip\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: xchunked\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: chunked;a=b\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: \"chunked\"\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: chunked, identity\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: chunked, chunked\r\n", Err(RequestError::TransferEncodingInvalid)),
-    ("Transfer-Encoding: gzip, chunked\r\n", Err(RequestError::TransferCodingUnsupported)),
-    (
-        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
-        Err(RequestError::TransferCodingUnsupported),
-    ),
-    (
-        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-        Err(RequestError::TransferEncodingInvalid),
-    ),
-    (
-        "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
-        Err(RequestError::TransferEncodingInvalid),
-    ),
-    (
-        "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
-        Err(RequestError::TransferEncodingWithContentLength),
-    ),
-    (
-        "Content-Length: x\r\nTransfer-Encoding: chunked\r\n",
-        Err(RequestError::TransferEncodingWithContentLength),
-    ),
+    ("Transfer-Encoding:\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: identity\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: gzip\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: xchunked\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked;a=b\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: \"chunked\"\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked, identity\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked, chunked\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: gzip, chunked\r\n", Err(TransferCodingUnsupported)),
+    ("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", Err(TransferCodingUnsupported)),
+    ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n", Err(TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", Err(TransferEncodingWithContentLength)),
+    ("Content-Length: x\r\nTransfer-Encoding: chunked\r\n", Err(TransferEncodingWithContentLength)),
 ];
 
 #[test]
@@ -73,7 +59,7 @@ fn framing_follows_the_table() {
 #[test]
 fn a_transfer_coding_in_http_1_0_is_refused() {
     let request = head(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");
-    assert_eq!(body_framing(&request), Err(RequestError::TransferEncodingInHttp10));
+    assert_eq!(body_framing(&request), Err(TransferEncodingInHttp10));
 }
 
 #[test]

@@ -20,19 +20,19 @@ pub(super) struct InlineStream {
 type ServedStream = Pin<Box<dyn Future<Output = ()>>>;
 
 impl InlineStream {
-    /// Takes a stream.
-    pub(super) fn begin(
+    /// Takes a stream. What serves it is large: it is made where it stays.
+    pub(super) fn begin<F: Future<Output = ()> + 'static>(
         &mut self,
-        serve: impl Future<Output = ()> + 'static,
+        serve: impl FnOnce() -> F,
         progress: Rc<StreamProgress>,
         tasks: &mut JoinSet<()>,
     ) {
         if self.is_empty() && tasks.is_empty() {
-            self.alone = Some((Box::pin(serve), progress));
+            self.alone = Some((Box::pin(serve()), progress));
             return;
         }
         self.give_task(tasks);
-        tasks.spawn_local(serve);
+        tasks.spawn_local(serve());
     }
 
     /// Gives the stream that was alone a task: it is no more, or nobody looks at it any more.
@@ -58,7 +58,7 @@ impl InlineStream {
 
     /// Lets it end if the kernel has its response.
     pub(super) fn end(&mut self, context: &mut Context<'_>) {
-        if self.alone.as_ref().is_some_and(|(_, progress)| progress.is_sent()) {
+        if self.alone.as_ref().is_some_and(|(_, progress)| progress.is_taken()) {
             self.look(context);
         }
     }

@@ -52,6 +52,6 @@ impl Shared {
         let number = self.connection.borrow().number;
         ends.carry((client, Vec::new()), (worker, None), Rc::clone(&deadline), number).await;
         self.deadlines.borrow_mut().push(deadline);
-        self.note_end(progress.is_sent());
+        self.note_end(progress.is_taken());
     }
 }

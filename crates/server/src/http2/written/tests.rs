@@ -31,7 +31,7 @@ fn a_stream_is_sent_when_the_kernel_has_the_record_of_its_last_frame() {
         assert_eq!(settle(&mut written, false), told, "{queued_bytes}");
         assert_eq!((one.1.sent_bytes.get(), three.1.sent_bytes.get()), expected, "{queued_bytes}");
     }
-    assert!(one.1.is_sent() && three.1.is_sent() && three.1.is_drained());
+    assert!(one.1.is_taken() && three.1.is_taken() && three.1.is_drained());
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn what_the_kernel_takes_is_sent_byte_by_byte() {
     for (taken_bytes, is_sent) in [(108, false), (1, true)] {
         written.taken(taken_bytes);
         settle(&mut written, false);
-        assert_eq!(one.1.is_sent(), is_sent);
+        assert_eq!(one.1.is_taken(), is_sent);
     }
 }
 
@@ -55,5 +55,5 @@ fn behind_a_client_s_end_each_piece_is_told() {
     assert!(!one.1.is_drained());
     written.sent(0);
     assert_eq!(settle(&mut written, true), [1]);
-    assert!(one.1.is_drained() && !one.1.is_sent());
+    assert!(one.1.is_drained() && !one.1.is_taken());
 }
