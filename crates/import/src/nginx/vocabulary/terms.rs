@@ -296,6 +296,7 @@ pub(super) static TERMS: &[Term] = &[
     dropped("proxy_send_timeout", "hsl", "`timeout` of the route is for both directions"),
     not_here("proxy_http_version", "hsl"),
     not_here("proxy_buffering", "hsl"),
+    carried("proxy_pass_request_body", "hsl"),
     carried("proxy_request_buffering", "hsl"),
     carried("proxy_hide_header", "hsl"),
     carried("proxy_redirect", "hsl"),

@@ -9,7 +9,7 @@ use super::settings::table;
 use crate::nginx::location::kind_of;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
-use crate::nginx::variables::Said;
+use crate::nginx::variables::{Part, Said, parts};
 
 impl Writer<'_> {
     /// The pages of a server.
@@ -29,6 +29,11 @@ impl Writer<'_> {
                 self.output.warn(&page.origin, message, help);
                 continue;
             };
+            if target.contains(PATH) {
+                let message = format!("`{}` leads on without the query", spoken(page));
+                let help = "a redirect of an error says {path} of what was asked for";
+                self.output.warn(&page.origin, message, help);
+            }
             for code in codes {
                 if !entries.iter().any(|(other, _)| *other == code) {
                     entries.push((code, target.clone()));
@@ -97,6 +102,10 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
     let with = |status: Option<u16>| status.map_or(String::new(), |it| format!(", status = {it}"));
     let target = if uri.starts_with('@') {
         let named = scope.named(uri)?;
+        if let Some((status, to)) = sent_by(named) {
+            let target = format!("{{ redirect = {}, status = {status} }}", quoted(&to));
+            return (!codes.is_empty()).then_some((codes, target));
+        }
         let (_, own) = text_of(named, &scope.server().with_location(named))?;
         // Without `=` it is another one for each error.
         if status.is_none() && named.inner().iter().any(|it| it.word(1).contains("$status")) {
@@ -114,6 +123,28 @@ fn target_of(page: &Directive, scope: &Scope<'_>) -> Option<(Vec<String>, String
         is_plain.then(|| format!("{{ route = {}{} }}", quoted(uri), with(status)))?
     };
     (!codes.is_empty()).then_some((codes, target))
+}
+
+/// Where a location without a path sends clients that does nothing else, and by which status.
+fn sent_by(location: &Directive) -> Option<(u16, String)> {
+    let decides = |it: &&Directive| {
+        ["if", "rewrite", "set", "return"].contains(&&*it.name) || it.name.ends_with("_pass")
+    };
+    let directive = location.inner().iter().find(decides).filter(|it| it.name == "return")?;
+    let status: u16 = directive.word(0).parse().ok()?;
+    let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
+    let mut to = String::new();
+    for part in parts(directive.words.get(1).filter(|_| is_redirect)?) {
+        to.push_str(match part {
+            Part::Text(text) if text.contains(['{', '}']) => return None,
+            Part::Text(text) => text,
+            Part::Variable("request_uri") => PATH,
+            Part::Variable("host" | "http_host") => "{host}",
+            Part::Variable("scheme") => "{scheme}",
+            Part::Variable(_) => return None,
+        });
+    }
+    Template::is_destination(&to).then_some((status, to))
 }
 
 /// The answer of a location that is nothing but a text, and its status: it is sent as a page.
@@ -139,3 +170,6 @@ fn text_of(location: &Directive, scope: &Scope<'_>) -> Option<(String, u16)> {
 pub(super) fn path_of_named(name: &str) -> String {
     format!("/.named/{}", name.trim_start_matches('@'))
 }
+
+/// What was asked for, in a redirect.
+const PATH: &str = "{path}";

@@ -187,6 +187,12 @@ impl Writer<'_> {
             0 => BODY_BYTES_MAX,
             bytes => bytes.min(BODY_BYTES_MAX),
         };
+        let without = scope.find("proxy_pass_request_body").filter(|it| it.word(0) == "off");
+        if let Some(directive) = without {
+            let message = format!("`{}` is for requests without a body here", spoken(directive));
+            self.output.warn(&directive.origin, message, "others get 413: `request_body` is 0");
+        }
+        let bytes = if without.is_some() { 0 } else { bytes };
         settings.push(("request_body", bytes.to_string(), origin.clone()));
         // As nginx does, which takes a whole body before it asks, and leaves interim responses out.
         let buffering = scope.find("proxy_request_buffering").filter(|it| it.word(0) == "off");
@@ -376,7 +382,7 @@ fn by_file<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 pub(super) const TAKEN_OUT: [&str; 4] =
     ["more_clear_input_headers", "more_set_input_headers", "proxy_method", "proxy_set_body"];
 const REQUEST_ID: &str = "X-Request-Id";
-const SWITCHED_OFF: [&str; 2] = ["proxy_pass_request_body", "proxy_pass_request_headers"];
+const SWITCHED_OFF: [&str; 1] = ["proxy_pass_request_headers"];
 /// The host that the client asks for.
 const HOSTS: [&str; 4] = ["$http_host", "${http_host}", "$host", "${host}"];
 const FOLLOWED: &str = "what a server names in `X-Accel-Redirect` is sent wherever the server has an internal location";
