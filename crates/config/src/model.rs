@@ -4,6 +4,7 @@
 //! and bounds; the parser, `docs/config.md` and the JSON schema are made from the declaration.
 
 mod access;
+mod acme;
 mod alpn_routes;
 mod answers;
 mod backend;
@@ -24,6 +25,9 @@ mod site;
 mod tls;
 
 pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
+pub use acme::{
+    Acme, AcmeCertificate, ChallengeKind, ExternalAccount, KeyType, ListenerAcme, WantedCertificate,
+};
 pub use alpn_routes::AlpnRoutes;
 pub use answers::{AnswerRewrite, CookieFlag, CookieFlags};
 pub use backend::{
@@ -95,6 +99,8 @@ settings! {
         pub maps: Vec<Map> as "map" = sections(),
         /// A disk store for responses of backends.
         pub caches: Vec<Cache> as "cache" = sections(),
+        /// An authority that certificates are fetched from (RFC 8555).
+        pub acme: Vec<Acme> = sections(),
     }
     beside {
         /// The file the configuration came from; empty when it came from the command line.
