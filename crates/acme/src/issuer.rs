@@ -74,6 +74,8 @@ struct Issuer {
     jobs: JoinSet<Finished>,
     clock: Clock,
     leads: bool,
+    /// Until when orders under way are waited for, where another configuration is to be read.
+    ends: Option<TokioInstant>,
 }
 
 /// How it stands with a site.
@@ -101,6 +103,8 @@ struct Finished {
 enum Outcome {
     Obtained(Obtained),
     Rehearsed,
+    /// What an operator's rehearsal has come to, which is only told.
+    Tried { reason: String },
     Asked,
     Failed { failure: Failure, retry_after: Option<SystemTime> },
 }
@@ -130,7 +134,7 @@ impl Issuer {
         let states = sites.iter().map(|_| SiteState::default()).collect();
         let shared = Rc::new(Shared { server, state, authorities, clients, sites });
         let clock = Clock { wall: SystemTime::UNIX_EPOCH, since: Instant::now() };
-        Self { shared, sites: states, orders, jobs: JoinSet::new(), clock, leads: false }
+        Self { shared, sites: states, orders, jobs: JoinSet::new(), clock, leads: false, ends: None }
     }
 
     async fn run(mut self) -> io::Result<Ended> {
@@ -138,7 +142,10 @@ impl Issuer {
         self.lead()?;
         server.tell(Report::Begun { leads: self.leads });
         loop {
-            let until = self.look();
+            if self.ends.is_some_and(|end| self.jobs.is_empty() || end <= TokioInstant::now()) {
+                return Ok(Ended::ReadAgain);
+            }
+            let until = self.ends.unwrap_or_else(|| self.look());
             let order = tokio::select! {
                 order = server.next_order() => order,
                 Some(finished) = self.jobs.join_next() => {
@@ -153,7 +160,9 @@ impl Issuer {
                 }
             };
             match order {
-                Ok(Order::ReadAgain) => return Ok(Ended::ReadAgain),
+                Ok(Order::ReadAgain) => {
+                    self.ends.get_or_insert(TokioInstant::now() + FINISH_TIME_MAX);
+                }
                 Ok(order) => self.obey(order),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return Ok(Ended::ServerGone);
@@ -212,7 +221,7 @@ impl Issuer {
             return None;
         }
         if state.rehearses {
-            self.begin(number, Work::Rehearse { authority: 0 });
+            self.begin(number, Work::Rehearse { authority: 0, is_asked_for: true });
             return None;
         }
         let wish = self.wish(site, now);
@@ -223,7 +232,9 @@ impl Issuer {
                 let authority = wish.authorities.iter().position(is_its_own)?;
                 Work::AskWindow { authority, certificate }
             }
-            Step::Begin { authority, is_rehearsal: true, .. } => Work::Rehearse { authority },
+            Step::Begin { authority, is_rehearsal: true, .. } => {
+                Work::Rehearse { authority, is_asked_for: false }
+            }
             Step::Begin { authority, replaces, is_rehearsal: false } => {
                 Work::Order { authority, start: Start::New { replaces } }
             }
@@ -317,6 +328,10 @@ impl Issuer {
                 shared.server.log(Level::Info, text);
             }
             Outcome::Asked => {}
+            Outcome::Tried { reason } => {
+                let text = format!("{}: a rehearsal at {name} failed: {reason}", site.name());
+                shared.server.log(Level::Warn, text);
+            }
             Outcome::Failed { failure, .. } => {
                 let text = format!("no certificate for {}: {}", site.name(), failure.reason);
                 state.tell(&shared.server, Level::Warn, text, now);
@@ -328,7 +343,8 @@ impl Issuer {
 /// What is done for a site, at one of its authorities.
 enum Work {
     AskWindow { authority: usize, certificate: String },
-    Rehearse { authority: usize },
+    /// One that the operator asked for changes nothing.
+    Rehearse { authority: usize, is_asked_for: bool },
     Order { authority: usize, start: Start },
 }
 
@@ -336,7 +352,7 @@ impl Work {
     fn authority(&self) -> usize {
         match self {
             Self::AskWindow { authority, .. }
-            | Self::Rehearse { authority }
+            | Self::Rehearse { authority, .. }
             | Self::Order { authority, .. } => *authority,
         }
     }
@@ -368,6 +384,10 @@ impl Shared {
                 job.ask_window(standing, &certificate, random()).await;
                 return Outcome::Asked;
             }
+            Work::Rehearse { is_asked_for: true, .. } => match job.rehearse(standing).await {
+                Ok(_) => return Outcome::Rehearsed,
+                Err(failure) => return Outcome::Tried { reason: failure.reason },
+            },
             Work::Rehearse { .. } => match job.rehearse(standing).await {
                 Ok(_) => {
                     standing.rehearsed();
@@ -437,6 +457,9 @@ fn random() -> u64 {
 
 /// How often all is looked at, whatever the clock says meanwhile.
 const LOOK_PERIOD: Duration = Duration::from_mins(1);
+
+/// What is broken off while its names are validated would have failed.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A mistake in here must not keep a processor busy.
 const PAUSE_MIN: Duration = Duration::from_millis(20);

@@ -132,7 +132,10 @@ impl Job<'_> {
     ) -> Result<Installed, Failure> {
         let account = account::of(self).await?;
         let mut order = match start {
-            Start::New { replaces } => self.new_order(&account, replaces, standing).await?,
+            Start::New { replaces } => {
+                self.drop_order(standing)?;
+                self.new_order(&account, replaces, standing).await?
+            }
             Start::Open(open) => match account.order(open.url).await {
                 Ok(order) => order,
                 Err(error) => return Err(self.void_if_unknown(standing, error)),
@@ -198,8 +201,6 @@ impl Job<'_> {
         replaces: Option<String>,
         standing: &mut Standing,
     ) -> Result<instant_acme::Order, Failure> {
-        self.state.forget_order_key(&self.site.folder)?;
-        standing.order = None;
         let identifiers: Vec<Identifier> = self.site.names.iter().map(|it| identifier(it)).collect();
         let mut order = NewOrder::new(&identifiers);
         if let Some(profile) = &self.authority.profile {

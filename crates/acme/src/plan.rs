@@ -286,7 +286,6 @@ impl Standing {
     pub fn rehearsed(&mut self) {
         self.failures.is_rehearsing = false;
         self.failures.wait_until = None;
-        self.order = None;
     }
 
     /// Notes that a try led to nothing, and for how long nothing is tried. `retry_after` is what the authority said.

@@ -69,6 +69,8 @@ pub enum Report {
         /// True if it has the lock of the state folder.
         leads: bool,
     },
+    /// It has ended. That is the warden's word.
+    Ended,
     /// Answer a challenge.
     Present {
         /// The number of the request, which `Presented` has too.

@@ -223,7 +223,11 @@ pub fn all_folders(state_directory: &Path) -> Vec<PathBuf> {
     vec![root.join(CERTIFICATES), root.join(ORDERS), accounts]
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+/// Makes a folder that only its owner sees, and those above it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

@@ -9,7 +9,7 @@ use kettle_config::{Acme, ChallengeKind, Config, KeyType, WantedCertificate};
 use kettle_kernel::keeper;
 use kettle_tls::connector::Trust;
 use kettle_tls::identity::{Identity, KeyKind};
-use kettle_tls::issue;
+use kettle_tls::issue::CertificateKey;
 use kettle_tls::trust::Roots;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -169,13 +169,14 @@ impl Site {
 
     /// A new key, in PEM.
     pub(crate) fn new_key(&self) -> Result<String, String> {
-        let key = issue::new_key(self.key).map_err(|error| error.to_string())?;
-        Ok(key.to_string())
+        let key = CertificateKey::generate(self.key).map_err(|error| error.to_string())?;
+        Ok(key.to_pem().to_string())
     }
 
     /// The request for a certificate with this key, in DER.
     pub(crate) fn request(&self, key: &str) -> Result<Vec<u8>, String> {
-        issue::request(key, &self.names).map_err(|error| error.to_string())
+        let key = CertificateKey::from_pem(key).map_err(|error| error.to_string())?;
+        key.request(&self.names).map_err(|error| error.to_string())
     }
 
     /// The certificate that is in force, if one is.

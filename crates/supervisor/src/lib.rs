@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +15,7 @@ use std::time::Instant;
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
+use kettle_tls::Challenges;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{mpsc, watch};
 
@@ -33,6 +34,7 @@ mod bind;
 mod endpoint;
 mod ends;
 mod file_watch;
+mod issuer;
 mod keeper;
 mod main_loop;
 mod memory;
@@ -80,6 +82,9 @@ pub struct Supervisor {
     admin: Option<AdminSocket>,
     metrics_listener: Option<std::net::TcpListener>,
     terminal: Option<BorrowedFd<'static>>,
+    /// Our end of the issuer's pair, and the challenges that it presents.
+    issuer: Option<OwnedFd>,
+    challenges: Challenges,
     started: Instant,
 }
 
@@ -139,6 +144,7 @@ impl Supervisor {
         let terminal = main_loop::terminal_in_front();
         let inherited = bind::inherited(&config)?;
         keeper::start(&config, loader.as_ref());
+        let issuer = issuer::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
         process::limit_heaps(config.server.workers.unwrap_or(1) + HEAPS_BESIDE_WORKERS);
@@ -193,6 +199,8 @@ impl Supervisor {
             admin,
             metrics_listener,
             terminal,
+            issuer,
+            challenges,
             started,
         })
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_http::date;
 
-use super::{Issuer, Outcome, SiteState};
+use super::{Issuer, SiteState};
 use crate::order::Obtained;
 use crate::plan::{self, Standing, Step};
 use crate::protocol::{Level, Order, Report, SITES_MAX, SiteStatus};
