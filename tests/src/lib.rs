@@ -20,6 +20,7 @@ pub mod kernel_counts;
 pub mod kettle;
 mod key_schedule;
 pub mod mounted;
+pub mod pebble;
 pub mod raw_handshake;
 pub mod raw_session;
 pub mod raw_ticket;

@@ -26,6 +26,7 @@ pub struct Setup {
     more: String,
     files: Vec<(String, Vec<u8>)>,
     certificate: Option<Issued>,
+    is_certificate_named: bool,
     pub(crate) launcher: Vec<String>,
     pub(crate) is_alone: bool,
 }
@@ -42,6 +43,7 @@ impl Default for Setup {
             more: String::new(),
             files: Vec::new(),
             certificate: None,
+            is_certificate_named: true,
             launcher: Vec::new(),
             is_alone: false,
         };
@@ -151,6 +153,13 @@ impl Setup {
         self
     }
 
+    /// No certificate of the site in a file: what the site says of certificates is in its settings.
+    #[must_use]
+    pub fn without_certificate(mut self) -> Self {
+        self.is_certificate_named = false;
+        self
+    }
+
     /// Another certificate of the site, in `NAME.pem` and `NAME.key`.
     #[must_use]
     pub fn site_certificate(mut self, name: &str) -> Self {
@@ -203,7 +212,11 @@ impl Setup {
         }
         text.push_str(&self.listeners.join("\n"));
         writeln!(text, "\n[[site]]\nnames = [\"localhost\"]\n{}", self.site.join("\n")).unwrap();
-        text.push_str("[[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n");
+        if self.is_certificate_named {
+            text.push_str(
+                "[[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n",
+            );
+        }
         text.push_str(&self.more_certificates);
         writeln!(text, "[[site.route]]\nroot = \"www\"\n{}", self.route.join("\n")).unwrap();
         text.push_str(&self.more);

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,6 +33,7 @@ mod bind;
 mod endpoint;
 mod ends;
 mod file_watch;
+mod issuer;
 mod keeper;
 mod main_loop;
 mod memory;
@@ -80,6 +81,8 @@ pub struct Supervisor {
     admin: Option<AdminSocket>,
     metrics_listener: Option<std::net::TcpListener>,
     terminal: Option<BorrowedFd<'static>>,
+    /// Our end of the issuer's pair.
+    issuer: Option<OwnedFd>,
     started: Instant,
 }
 
@@ -139,6 +142,7 @@ impl Supervisor {
         let terminal = main_loop::terminal_in_front();
         let inherited = bind::inherited(&config)?;
         keeper::start(&config, loader.as_ref());
+        let issuer = issuer::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
         process::limit_heaps(config.server.workers.unwrap_or(1) + HEAPS_BESIDE_WORKERS);
@@ -193,6 +197,7 @@ impl Supervisor {
             admin,
             metrics_listener,
             terminal,
+            issuer,
             started,
         })
     }

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::admin::STOPPING;
 use super::bind::{BoundAddress, bind, configure};
+use super::issuer;
 use super::prepare::{LoadFor, LoadedConfig, prepare};
 use super::resources::Resources;
 use super::retired::Retired;
@@ -298,7 +299,8 @@ impl ReloadTask {
         };
         let is_renewal = self.scope == ReloadScope::Renewal;
         let load_for = if is_renewal { LoadFor::Renewal } else { LoadFor::Reload }(&self.in_force);
-        let out_of_reach = self.sandbox.refusals(&config, is_renewal);
+        let mut out_of_reach = self.sandbox.refusals(&config, is_renewal);
+        out_of_reach.extend(issuer::refusals(&config));
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);
         }

@@ -236,6 +236,15 @@ fn written_by_reloads(config: &Config) -> [PathBuf; 2] {
     [config.server.generated_certificates(), config.server.stored_bodies()]
 }
 
+/// What the issuer of a server opens: what looking up names takes, and the state of certificates.
+pub(crate) fn files_of_issuer(config: &Config) -> Files {
+    let mut read: Vec<PathBuf> = OF_RESOLVER.iter().map(PathBuf::from).collect();
+    read.extend(RealPaths::default().around(Path::new("/etc/resolv.conf"), true));
+    let mut write = kettle_acme::state::all_folders(&config.server.state_directory);
+    write.push(PathBuf::from("/dev/null"));
+    Files { read, write, connect: true, ..Files::default() }
+}
+
 /// The folder of a log, in which rotation makes another, and of what it is a link to; only the file itself where that would
 /// be too much.
 fn written_around(path: &Path) -> Vec<PathBuf> {
@@ -352,6 +361,20 @@ const USUAL: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
     "/dev/zero",
+];
+
+/// What the C library reads to look up a name.
+const OF_RESOLVER: &[&str] = &[
+    "/etc",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
+    "/lib64",
+    "/nix/store",
+    "/gnu/store",
+    "/run/systemd/resolve",
+    "/dev/urandom",
 ];
 
 /// Folders whose other content is none of a server's business, though one of its folders lies there.
