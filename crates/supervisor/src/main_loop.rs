@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
+use crate::admin::acme::AcmeQuestions;
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
 use crate::admin::tunnels::{self, TunnelsScreen};
@@ -55,7 +56,7 @@ pub(super) async fn run(
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
     let challenges = supervisor.live.loaded().served.challenges.clone().unwrap_or_default();
-    let issuer = Issuer::new(supervisor.issuer.take(), challenges)?;
+    let issuer = Issuer::new(supervisor.issuer.take(), challenges, Arc::clone(&supervisor.acme))?;
     let mut main_loop = MainLoop::new(supervisor, files, issuer);
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);
@@ -83,6 +84,9 @@ pub(super) async fn run(
                 }
             }
             () = watching.watch() => {}
+            Some(answered) = main_loop.questions.next() => {
+                main_loop.questions.take(answered, &mut main_loop.issuer);
+            }
             () = main_loop.issuer.next_renewal() => main_loop.reloads.ask_for_files(),
             never = &mut keeper_watch => match never {},
             ended = main_loop.supervisor.workers.next_end() => {
@@ -119,6 +123,7 @@ struct MainLoop {
     stop_replies: Vec<oneshot::Sender<Reply>>,
     reloads: Reloads,
     issuer: Issuer,
+    questions: AcmeQuestions,
     files: FileWatch,
     /// Why changed files were not taken, which is said once.
     files_refused: Vec<Diagnostic>,
@@ -153,6 +158,7 @@ impl MainLoop {
             stop_replies: Vec::new(),
             reloads: Reloads::default(),
             issuer,
+            questions: AcmeQuestions::default(),
             files,
             files_refused: Vec::new(),
             purges: Purges::default(),
@@ -203,6 +209,10 @@ impl MainLoop {
             }
             Request::Drain { backend, server, is_draining } => {
                 self.drain_server(&backend, &server, is_draining)
+            }
+            Request::Acme { request } => {
+                let config = &self.supervisor.live.loaded().served.config;
+                return self.questions.begin(request, (config, &mut self.issuer), reply);
             }
             Request::Stop => {
                 self.stop_replies.push(reply);
