@@ -1,9 +1,9 @@
 //! The account at an authority: made once, kept beside the state, and made anew where the authority knows it no longer.
 
-use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount, Problem};
+use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount};
 use serde::{Deserialize, Serialize};
 
-use crate::order::{Failure, Job};
+use crate::job::{Failure, Job};
 use crate::protocol::Level;
 
 /// An account as it is kept.
@@ -46,7 +46,8 @@ async fn make(job: &Job<'_>) -> Result<Account, Failure> {
         only_return_existing: false,
     };
     // The directory for rehearsals is another authority's, as far as accounts go.
-    let external = authority.external_account.as_ref().filter(|_| job.directory == authority.directory);
+    let external =
+        authority.external_account.as_ref().filter(|_| job.directory == authority.directory);
     let external = external.map(|(id, key)| ExternalAccountKey::new(id.clone(), key));
     let builder = Account::builder_with_http(Box::new(job.client.clone()));
     let made = builder.create(&wanted, job.directory.to_owned(), external.as_ref()).await;
@@ -56,14 +57,9 @@ async fn make(job: &Job<'_>) -> Result<Account, Failure> {
     })?;
     let kept = Kept { credentials, contact: authority.contact.clone() };
     job.state.keep_account(job.directory, &kept)?;
-    job.server.log(Level::Info, format!("there is an account at {} now: {}", authority.name, account.id()));
+    job.server.log(
+        Level::Info,
+        format!("there is an account at {} now: {}", authority.name, account.id()),
+    );
     Ok(account)
-}
-
-/// True if the authority does not know the account any more, or has put it out of use.
-pub(crate) fn is_gone(problem: &Problem) -> bool {
-    let kind = problem.r#type.as_deref().unwrap_or_default();
-    let says = |word: &str| problem.detail.as_deref().is_some_and(|detail| detail.contains(word));
-    kind.ends_with(":accountDoesNotExist")
-        || kind.ends_with(":unauthorized") && (says("deactivated") || says("revoked"))
 }

@@ -64,7 +64,8 @@ impl ClientTask {
     #[must_use]
     pub fn begin(trust: Trust, policy: Policy) -> Self {
         let (asked, requests) = mpsc::channel(REQUESTS_MAX);
-        let hosts = Rc::new(Hosts { trust, policy, pool: Rc::default(), known: RefCell::default() });
+        let hosts =
+            Rc::new(Hosts { trust, policy, pool: Rc::default(), known: RefCell::default() });
         Self { asked, task: spawn_local(run(hosts, requests)) }
     }
 
@@ -95,7 +96,8 @@ impl HttpClient for Client {
         request: Request<BodyWrapper<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
         let (asked, notes) = (self.asked.clone(), Arc::clone(&self.notes));
-        let note = move |noted: Notes| *notes.lock().unwrap_or_else(PoisonError::into_inner) = noted;
+        let note =
+            move |noted: Notes| *notes.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         Box::pin(async move {
             note(Notes::default());
             let (parts, mut body) = request.into_parts();
@@ -286,7 +288,11 @@ fn outgoing(request: &Request<Bytes>, uri: &Uri) -> Result<OutgoingRequest, Erro
     }
     outgoing.field("accept-language", "en");
     let length = request.body().len() as u64;
-    outgoing.announce_body(if length == 0 { BodyFraming::None } else { BodyFraming::Length(length) });
+    outgoing.announce_body(if length == 0 {
+        BodyFraming::None
+    } else {
+        BodyFraming::Length(length)
+    });
     Ok(outgoing)
 }
 

@@ -350,13 +350,23 @@ impl Standing {
         let moment = |(start, end): (SystemTime, SystemTime)| {
             let length = end.duration_since(start).unwrap_or_default();
             let drawn = start + length.mul_f64(fraction(random));
-            if end > installed.not_after { drawn.min(installed.not_before + lifetime.mul_f64(LATEST)) } else { drawn }
+            if end > installed.not_after {
+                drawn.min(installed.not_before + lifetime.mul_f64(LATEST))
+            } else {
+                drawn
+            }
         };
         self.window = match (found, before) {
             (Some((start, end)), before) => {
                 let known = before.filter(|_| !is_other).map(|window| window.moment);
                 let moment = known.unwrap_or_else(|| moment((start, end)));
-                Some(RenewalWindow { certificate: certificate.to_owned(), start, end, moment, ask_again })
+                Some(RenewalWindow {
+                    certificate: certificate.to_owned(),
+                    start,
+                    end,
+                    moment,
+                    ask_again,
+                })
             }
             (None, Some(before)) => Some(RenewalWindow { ask_again, ..before }),
             (None, None) => {

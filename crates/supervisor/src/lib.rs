@@ -15,7 +15,6 @@ use std::time::Instant;
 use kettle_config::{Config, Diagnostic, ListenAddress};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
-use kettle_tls::Challenges;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{mpsc, watch};
 
@@ -82,9 +81,8 @@ pub struct Supervisor {
     admin: Option<AdminSocket>,
     metrics_listener: Option<std::net::TcpListener>,
     terminal: Option<BorrowedFd<'static>>,
-    /// Our end of the issuer's pair, and the challenges that it presents.
+    /// Our end of the issuer's pair.
     issuer: Option<OwnedFd>,
-    challenges: Challenges,
     started: Instant,
 }
 
@@ -200,7 +198,6 @@ impl Supervisor {
             metrics_listener,
             terminal,
             issuer,
-            challenges,
             started,
         })
     }

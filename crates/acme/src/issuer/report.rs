@@ -55,11 +55,13 @@ impl Issuer {
         change: impl FnOnce(&mut SiteState, &str) -> String,
     ) -> Result<String, String> {
         if !self.leads {
-            return Err("another server has the lock of the state folder, and orders certificates".to_owned());
+            return Err("another server has the lock of the state folder, and orders certificates"
+                .to_owned());
         }
         let sites = self.shared.sites.iter().zip(&mut self.sites);
         let mut found = sites.filter(|(site, _)| site.names.iter().any(|known| known == name));
-        let (site, state) = found.next().ok_or_else(|| format!("no certificate is fetched for {name}"))?;
+        let (site, state) =
+            found.next().ok_or_else(|| format!("no certificate is fetched for {name}"))?;
         if state.is_busy {
             return Err(format!("{name}: an order is under way; ask again after it"));
         }
@@ -115,14 +117,15 @@ impl Issuer {
         else {
             return;
         };
-        let is_told = state.told_urgent.is_some_and(|told| {
-            now.duration_since(told).is_ok_and(|age| age < URGENT_AGAIN)
-        });
+        let is_told = state
+            .told_urgent
+            .is_some_and(|told| now.duration_since(told).is_ok_and(|age| age < URGENT_AGAIN));
         if is_told || state.is_busy || !state.standing.is_urgent(now) {
             return;
         }
         let Some(installed) = &state.standing.installed else { return };
-        let reason = state.standing.failures.reason.as_deref().unwrap_or("it is about to be renewed");
+        let reason =
+            state.standing.failures.reason.as_deref().unwrap_or("it is about to be renewed");
         // One that was just found late is renewed before anybody is alarmed.
         if state.standing.failures.count > 0 {
             let text = format!(
@@ -137,12 +140,7 @@ impl Issuer {
 }
 
 /// The line of a new certificate.
-pub(super) fn issued(
-    name: &str,
-    authority: &str,
-    obtained: &Obtained,
-    next: SystemTime,
-) -> String {
+pub(super) fn issued(name: &str, authority: &str, obtained: &Obtained, next: SystemTime) -> String {
     let installed = &obtained.installed;
     let lifetime = installed.not_after.duration_since(installed.not_before).unwrap_or_default();
     let kind = obtained.kind.map_or("validated before", |kind| kind.as_str());
