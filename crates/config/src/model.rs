@@ -194,6 +194,13 @@ impl Config {
         self.listeners.iter().filter_map(Listener::tls).flat_map(|tls| &tls.certificates)
     }
 
+    /// The certificates that are to be fetched: those of sites in the order of the file, then those of listeners.
+    pub fn wanted_certificates(&self) -> impl Iterator<Item = WantedCertificate<'_>> {
+        let of_sites = self.sites.iter().filter_map(Site::wanted_certificate);
+        let of_listeners = self.listeners.iter().filter_map(Listener::tls);
+        of_sites.chain(of_listeners.filter_map(TlsListener::wanted_certificate))
+    }
+
     /// What clients are asked for, by sites and by listeners.
     pub fn client_auths(&self) -> impl Iterator<Item = &ClientAuth> {
         let of_sites = self.sites.iter().filter_map(|site| site.client_auth.as_ref());

@@ -303,11 +303,11 @@ const HEAPS_BESIDE_WORKERS: usize = 3;
 
 /// Opens the folder for bodies that are stored: as the user that serves, and before the sandbox knows what there is.
 fn open_spool(config: &Config, resources: &Resources) -> Arc<Spool> {
-    let directory = &config.server.state_directory;
+    let directory = config.server.stored_bodies();
     let bytes_max = config.limits.request_spool_bytes;
     let (memory_bytes_max, files_max) =
         (resources.spooled_memory_bytes(), resources.spooled_files());
-    let spool = Spool::new(directory, bytes_max, memory_bytes_max, files_max);
+    let spool = Spool::new(&directory, bytes_max, memory_bytes_max, files_max);
     if config.stores_bodies()
         && let Err(error) = spool.open()
     {

@@ -54,7 +54,8 @@ pub(super) async fn run(
     let (mut looking, mut memory) = (interval(LOOK_PERIOD), IdleMemory::after_start());
     looking.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (files, mut changed) = FileWatch::new();
-    let issuer = Issuer::new(supervisor.issuer.take(), kettle_tls::Challenges::default())?;
+    let challenges = supervisor.live.loaded().served.challenges.clone().unwrap_or_default();
+    let issuer = Issuer::new(supervisor.issuer.take(), challenges)?;
     let mut main_loop = MainLoop::new(supervisor, files, issuer);
     let mut watching = BackendWatch::default();
     main_loop.watch_backends(&mut watching);

@@ -93,6 +93,8 @@ pub struct Acceptors {
     others: Others,
     is_alpn_required: bool,
     challenges: Option<Challenges>,
+    /// Where certificates are fetched: those there are.
+    fetched: Option<Arc<Identities>>,
 }
 
 impl Acceptors {
@@ -117,6 +119,7 @@ impl Acceptors {
             others: Others::Taken,
             is_alpn_required: false,
             challenges: None,
+            fetched: None,
         }
     }
 
@@ -148,6 +151,11 @@ impl Acceptors {
     /// Answers the challenges of authorities, too.
     pub fn answer(&mut self, challenges: &Challenges) {
         self.challenges = Some(challenges.clone());
+    }
+
+    /// Refuses clients that ask for a name whose certificate is fetched and not there yet.
+    pub fn refuse_awaited(&mut self, identities: &Arc<Identities>) {
+        self.fetched = identities.may_lack_any().then(|| Arc::clone(identities));
     }
 
     /// The same for clients that must offer a protocol.
@@ -192,10 +200,14 @@ impl Acceptors {
         Ok(Some(Acceptor::new(&config, &[Version::Tls12, Version::Tls13])))
     }
 
+    /// True if the certificate for a name is fetched and not there yet.
+    pub(crate) fn awaits(&self, server_name: Option<&str>) -> bool {
+        self.fetched.as_ref().is_some_and(|it| it.awaits(server_name.filter(is_no_address)))
+    }
+
     /// The acceptor for a client that asks for this name.
     pub(crate) fn choose(&self, server_name: Option<&str>) -> Result<&Acceptor, Violation> {
-        // An address is no name (RFC 6066 §3): rustls takes it for none.
-        let named = server_name.filter(|name| name.parse::<IpAddr>().is_err());
+        let named = server_name.filter(is_no_address);
         let own = named.and_then(|name| self.by_name.find(name));
         match own.and_then(|own| self.of_sites.get(own.value)) {
             Some(acceptor) => Ok(acceptor),
@@ -206,6 +218,11 @@ impl Acceptors {
             None => Err(UNKNOWN_NAME),
         }
     }
+}
+
+/// An address is no name (RFC 6066 §3): rustls takes it for none.
+fn is_no_address(name: &&str) -> bool {
+    name.parse::<IpAddr>().is_err()
 }
 
 /// What becomes of clients that ask for a name that was not added, or for none.

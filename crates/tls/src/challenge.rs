@@ -4,7 +4,7 @@
 //! All of it lies in memory and goes with the process. Nothing here is looked at for clients that are no authority.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -25,6 +25,12 @@ use crate::hello::ClientHello;
 /// The challenges that are answered at this moment, shared by all who have a clone.
 #[derive(Clone, Default)]
 pub struct Challenges(Arc<Shared>);
+
+impl fmt::Debug for Challenges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Challenges").finish_non_exhaustive()
+    }
+}
 
 #[derive(Default)]
 struct Shared {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
+use super::process::ServerSettings;
+use super::tls::Certificate;
 use crate::located::Located;
 use crate::read::Reader;
 use crate::setting::{
@@ -157,6 +159,14 @@ impl<'c> WantedCertificate<'c> {
         Some(first.strip_prefix("*.").map_or_else(|| first.clone(), |it| format!("_wildcard.{it}")))
     }
 
+    /// Its files, below the folder of all that is kept. What is to be said of them is said of the first name.
+    pub fn files(&self, server: &ServerSettings) -> Option<Certificate> {
+        let folder = server.fetched_certificates().join(self.folder()?).join("current");
+        let at = self.names.first()?.at;
+        let [chain, key] = ["chain.pem", "key.pem"].map(|it| Located::new(folder.join(it), at));
+        Some(Certificate { chain, key, ocsp: None })
+    }
+
     /// The authorities that may be asked, the preferred one first.
     pub fn authorities(&self, config: &'c Config) -> Vec<&'c Acme> {
         let named = |name: &Located<String>| config.acme.iter().find(|it| it.name == *name);
@@ -164,19 +174,5 @@ impl<'c> WantedCertificate<'c> {
             [] => config.acme.iter().collect(),
             names => names.iter().filter_map(named).collect(),
         }
-    }
-}
-
-impl Config {
-    /// The certificates that are to be fetched: those of sites in the order of the file, then those of listeners.
-    pub fn wanted_certificates(&self) -> impl Iterator<Item = WantedCertificate<'_>> {
-        let of_sites = self.sites.iter().filter_map(|site| {
-            Some(WantedCertificate { names: &site.names, how: site.acme.as_ref()? })
-        });
-        let of_listeners = self.listeners.iter().filter_map(|listener| {
-            let acme = listener.tls()?.acme.as_ref()?;
-            Some(WantedCertificate { names: &acme.names, how: &acme.certificate })
-        });
-        of_sites.chain(of_listeners)
     }
 }

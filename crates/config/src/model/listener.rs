@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::acme::ListenerAcme;
+use super::acme::{ListenerAcme, WantedCertificate};
 use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
@@ -289,6 +289,12 @@ impl TlsListener {
     /// True if it shows certificates of its own, and reaches no site.
     pub fn has_own_certificates(&self) -> bool {
         self.acme.is_some() || !self.certificates.is_empty()
+    }
+
+    /// The certificate of its own that is to be fetched.
+    pub fn wanted_certificate(&self) -> Option<WantedCertificate<'_>> {
+        let acme = self.acme.as_ref()?;
+        Some(WantedCertificate { names: &acme.names, how: &acme.certificate })
     }
 
     /// The protocols that its backend speaks, preferred first. Clients of PostgreSQL ask for its protocol since version 17,

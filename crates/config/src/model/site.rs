@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::acme::AcmeCertificate;
+use super::acme::{AcmeCertificate, WantedCertificate};
 use super::before::Before;
 use super::error_page::{ErrorPage, error_pages};
 use super::listener::TxPathChoice;
@@ -117,6 +117,11 @@ impl Site {
     /// True if it has a certificate, if only a generated one or one that is fetched yet.
     pub fn has_certificate(&self) -> bool {
         self.self_signed || self.acme.is_some() || !self.certificates.is_empty()
+    }
+
+    /// The certificate that is to be fetched for it.
+    pub fn wanted_certificate(&self) -> Option<WantedCertificate<'_>> {
+        Some(WantedCertificate { names: &self.names, how: self.acme.as_ref()? })
     }
 
     /// True if it is the default site of the listeners that have it.

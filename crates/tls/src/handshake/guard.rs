@@ -206,12 +206,15 @@ impl Guard {
         }
     }
 
-    fn choose(&mut self, hello: &ClientHello<'_>) -> Result<(), Violation> {
+    fn choose(&mut self, hello: &ClientHello<'_>) -> Result<(), HandshakeError> {
         if let Some(challenge) = self.acceptors.challenge(hello)? {
             (self.chosen, self.is_choice_new, self.is_challenge) = (challenge, true, true);
             return Ok(());
         }
         let chosen = self.acceptors.choose(hello.server_name())?;
+        if self.acceptors.awaits(hello.server_name()) {
+            return Err(HandshakeError::CertificateAwaited);
+        }
         if !chosen.is_same(&self.chosen) {
             (self.chosen, self.is_choice_new) = (chosen.clone(), true);
         }
