@@ -90,12 +90,13 @@ fn blame_of(problem: &Problem, status: Option<u16>) -> Blame {
     }
 }
 
-/// True if the authority has something against the order, and is well.
+/// True if the authority may have something against what the order says of another certificate.
 pub(crate) fn is_about_the_order(error: &Error) -> bool {
     match error {
         Error::Api(problem) => {
             let kind = problem.r#type.as_deref().unwrap_or_default();
-            !["rateLimited", "serverInternal", "badNonce", "accountDoesNotExist"]
+            // Pebble says so of a certificate that it does not find: an error of the server.
+            !["rateLimited", "badNonce", "accountDoesNotExist"]
                 .iter()
                 .any(|own| kind.ends_with(own))
         }

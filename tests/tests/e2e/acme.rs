@@ -80,7 +80,7 @@ fn a_restart_orders_nothing() {
 
 #[test]
 fn a_short_certificate_is_renewed_three_times_without_a_failed_handshake() {
-    let setup = PebbleSetup::default().lifetime(12);
+    let setup = PebbleSetup::default().lifetime(36);
     let Some(pebble) = setup.start_or_skip() else { return };
     let kettle = Kettle::start(fetching(&setup, ""));
     wait_until_served(&kettle, &pebble);
