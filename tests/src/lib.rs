@@ -14,6 +14,7 @@ pub mod content;
 pub mod control_group;
 pub mod environment;
 pub mod false_start;
+pub mod front;
 pub mod fuse;
 pub mod http;
 pub mod kernel_counts;

@@ -88,10 +88,17 @@ impl PebbleSetup {
     /// The table of an authority of this name in kettle's configuration, with more settings.
     #[must_use]
     pub fn table(&self, name: &str, more: &str) -> String {
-        let directory = self.directory();
+        self.table_at(name, &self.directory(), more)
+    }
+
+    /// The same for a directory elsewhere, such as a [front's](crate::front::Front).
+    #[must_use]
+    pub fn table_at(&self, name: &str, directory: &str, more: &str) -> String {
+        // Where none is asked for, it draws one by lot.
+        let profile = if more.contains("profile") { "" } else { "profile = \"default\"\n" };
         format!(
             "[[acme]]\nname = \"{name}\"\ndirectory = \"{directory}\"\naccept_terms = true\nroots = \"authority.pem\"\n\
-             validations_per_hour = 1000\norders_per_minute = 1000\n{more}\n"
+             validations_per_hour = 1000\norders_per_minute = 1000\n{profile}{more}\n"
         )
     }
 

@@ -84,8 +84,13 @@ impl Setup {
 
     /// Another listener, with these settings and no others.
     #[must_use]
-    pub fn bare_listener(mut self, settings: &str) -> Self {
-        let address = unused_address();
+    pub fn bare_listener(self, settings: &str) -> Self {
+        self.listener_at(unused_address(), settings)
+    }
+
+    /// The same at an address that others know already.
+    #[must_use]
+    pub fn listener_at(mut self, address: SocketAddr, settings: &str) -> Self {
         self.listeners.push(format!("[[listener]]\naddress = \"{address}\"\n{settings}\n"));
         self
     }

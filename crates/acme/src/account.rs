@@ -1,9 +1,9 @@
 //! The account at an authority: made once, kept beside the state, and made anew where the authority knows it no longer.
 
-use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount, Problem};
+use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount};
 use serde::{Deserialize, Serialize};
 
-use crate::order::{Failure, Job};
+use crate::job::{Failure, Job};
 use crate::protocol::Level;
 
 /// An account as it is kept.
@@ -62,12 +62,4 @@ async fn make(job: &Job<'_>) -> Result<Account, Failure> {
         format!("there is an account at {} now: {}", authority.name, account.id()),
     );
     Ok(account)
-}
-
-/// True if the authority does not know the account any more, or has put it out of use.
-pub(crate) fn is_gone(problem: &Problem) -> bool {
-    let kind = problem.r#type.as_deref().unwrap_or_default();
-    let says = |word: &str| problem.detail.as_deref().is_some_and(|detail| detail.contains(word));
-    kind.ends_with(":accountDoesNotExist")
-        || kind.ends_with(":unauthorized") && (says("deactivated") || says("revoked"))
 }

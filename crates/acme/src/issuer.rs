@@ -1,6 +1,7 @@
 //! The issuer's loop: looks at all sites, does what `plan` says for those whose time has come, and hears the server meanwhile.
 
 mod report;
+mod work;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,18 +11,17 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kettle_tls::policy::Policy;
-use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant as TokioInstant, sleep_until};
 
-use crate::account;
 use crate::client::ClientTask;
-use crate::order::{Failure, Job, Obtained, Start};
+use crate::order::Start;
 use crate::plan::{self, AuthorityWish, SiteWish, Standing, Step};
 use crate::protocol::{Level, Order, Report};
 use crate::server::Server;
 use crate::state::StateFolder;
 use crate::wishes::{Authority, Site, Wishes};
+use work::{Finished, Outcome, Shared, Work, random};
 
 /// Why the issuer is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +56,6 @@ pub fn run(
     ended
 }
 
-/// What all jobs share.
-struct Shared {
-    server: Server,
-    state: StateFolder,
-    authorities: Vec<Authority>,
-    /// One task a trust: the authorities, in their order.
-    clients: Vec<ClientTask>,
-    sites: Vec<Site>,
-}
-
 struct Issuer {
     shared: Rc<Shared>,
     sites: Vec<SiteState>,
@@ -90,28 +80,6 @@ struct SiteState {
     told: Option<(String, SystemTime)>,
     /// When it was said last that it is late.
     told_urgent: Option<SystemTime>,
-}
-
-/// What a job has come to.
-struct Finished {
-    site: usize,
-    authority: usize,
-    standing: Standing,
-    outcome: Outcome,
-}
-
-enum Outcome {
-    Obtained(Obtained),
-    Rehearsed,
-    /// What an operator's rehearsal has come to, which is only told.
-    Tried {
-        reason: String,
-    },
-    Asked,
-    Failed {
-        failure: Failure,
-        retry_after: Option<SystemTime>,
-    },
 }
 
 /// A clock that never goes back while this process lives: one that was set back must not put renewals off.
@@ -356,110 +324,6 @@ impl Issuer {
     }
 }
 
-/// What is done for a site, at one of its authorities.
-enum Work {
-    AskWindow {
-        authority: usize,
-        certificate: String,
-    },
-    /// One that the operator asked for changes nothing.
-    Rehearse {
-        authority: usize,
-        is_asked_for: bool,
-    },
-    Order {
-        authority: usize,
-        start: Start,
-    },
-}
-
-impl Work {
-    fn authority(&self) -> usize {
-        match self {
-            Self::AskWindow { authority, .. }
-            | Self::Rehearse { authority, .. }
-            | Self::Order { authority, .. } => *authority,
-        }
-    }
-}
-
-impl Shared {
-    async fn carry_out(
-        &self,
-        site: usize,
-        authority: usize,
-        standing: &mut Standing,
-        work: Work,
-    ) -> Outcome {
-        let found = (self.sites.get(site), self.authorities.get(authority));
-        let (Some(site), Some(authority), Some(task)) =
-            (found.0, found.1, self.clients.get(authority))
-        else {
-            return Outcome::Asked;
-        };
-        let client = task.client();
-        let directory = match &work {
-            Work::Rehearse { .. } => authority.test_directory.as_deref(),
-            _ => None,
-        };
-        let directory = directory.unwrap_or(&authority.directory);
-        let (state, server) = (&self.state, &self.server);
-        let job = Job { site, authority, directory, state, server, client: &client };
-        let failed = match work {
-            Work::AskWindow { certificate, .. } => {
-                job.ask_window(standing, &certificate, random()).await;
-                return Outcome::Asked;
-            }
-            Work::Rehearse { is_asked_for: true, .. } => match job.rehearse(standing).await {
-                Ok(_) => return Outcome::Rehearsed,
-                Err(failure) => return Outcome::Tried { reason: failure.reason },
-            },
-            Work::Rehearse { .. } => match job.rehearse(standing).await {
-                Ok(_) => {
-                    standing.rehearsed();
-                    return Outcome::Rehearsed;
-                }
-                Err(failure) => failure,
-            },
-            Work::Order { start, .. } => match job.obtain(standing, start).await {
-                Ok(obtained) => return Outcome::Obtained(obtained),
-                Err(failure) => failure,
-            },
-        };
-        Outcome::Failed { failure: failed, retry_after: client.notes().retry_after }
-    }
-}
-
-impl Job<'_> {
-    /// Asks when the certificate is to be renewed. That the authority does not say is no failure.
-    async fn ask_window(&self, standing: &mut Standing, certificate: &str, random: u64) {
-        let asked = async {
-            let account = account::of(self).await.ok()?;
-            let (issuer, serial) = certificate.split_once('.')?;
-            let identifier = instant_acme::CertificateIdentifier {
-                authority_key_identifier: issuer.into(),
-                serial: serial.into(),
-            };
-            account.renewal_info(&identifier).await.ok()
-        };
-        let answer = tokio::time::timeout(ASK_TIME_MAX, asked).await.ok().flatten();
-        let window = answer.as_ref().map(|(info, _)| {
-            let window = &info.suggested_window;
-            (SystemTime::from(window.start), SystemTime::from(window.end))
-        });
-        let retry_after = answer.map(|(_, after)| after);
-        let (name, now) = (self.site.name(), SystemTime::now());
-        if standing.asked(certificate, window, retry_after, now, random)
-            && let Some(window) = &standing.window
-        {
-            let day = report::day(window.moment);
-            let text =
-                format!("{} wants {name} renewed, which is done about {day}", self.authority.name);
-            self.server.log(Level::Info, text);
-        }
-    }
-}
-
 impl SiteState {
     /// Says something that is another reason than before, or was last said a day ago.
     fn tell(&mut self, server: &Server, level: Level, text: String, now: SystemTime) {
@@ -470,15 +334,6 @@ impl SiteState {
             server.log(level, text.clone());
             self.told = Some((text, now));
         }
-    }
-}
-
-fn random() -> u64 {
-    let mut bytes = [0; 8];
-    // Where there is none, the moment will do: it is only to keep servers apart.
-    match getrandom(&mut bytes, GetRandomFlags::empty()) {
-        Ok(_) => u64::from_ne_bytes(bytes),
-        Err(_) => u64::from(SystemTime::now().elapsed().unwrap_or_default().subsec_nanos()) << 32,
     }
 }
 
@@ -502,5 +357,3 @@ const WAIT_MAX: Duration = Duration::from_hours(48);
 
 /// What goes on is said again after this.
 const TOLD_AGAIN: Duration = Duration::from_hours(24);
-
-const ASK_TIME_MAX: Duration = Duration::from_mins(2);

@@ -8,6 +8,7 @@
 mod account;
 mod client;
 mod issuer;
+mod job;
 mod order;
 pub mod plan;
 pub mod protocol;

@@ -8,34 +8,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use instant_acme::{
     Account, AuthorizationStatus, Challenge, ChallengeType, Error, Identifier, NewOrder,
-    OrderStatus, Problem,
+    OrderStatus,
 };
 use kettle_tls::identity::Identity;
 use tokio::time::{sleep, timeout};
 
 use crate::account;
-use crate::client::Client;
+use crate::job::{Failure, Job, is_about_the_order, text_of};
 use crate::plan::{Blame, Installed, OpenOrder, Standing};
 use crate::protocol::Kind;
-use crate::server::{Presented, Server};
-use crate::state::{Issued, Origin, StateFolder};
-use crate::wishes::{Authority, Site};
-
-/// What is needed for an order.
-pub struct Job<'a> {
-    /// The site that the certificate is for.
-    pub site: &'a Site,
-    /// The authority that is asked.
-    pub authority: &'a Authority,
-    /// The URL of its directory, or of the one for rehearsals.
-    pub directory: &'a str,
-    /// The state.
-    pub state: &'a StateFolder,
-    /// The server, which answers challenges.
-    pub server: &'a Server,
-    /// How the authority is asked.
-    pub client: &'a Client,
-}
+use crate::server::Presented;
+use crate::state::{Issued, Origin};
 
 /// How an order begins.
 pub enum Start {
@@ -53,33 +36,6 @@ pub struct Obtained {
     pub kind: Option<Kind>,
     /// How long it took.
     pub took: Duration,
-}
-
-/// Why there is no certificate.
-#[derive(Debug)]
-pub struct Failure {
-    /// To whom it is put down.
-    pub blame: Blame,
-    /// The reason.
-    pub reason: String,
-    /// The kind of the last challenge that was answered.
-    pub kind: Option<Kind>,
-}
-
-impl Failure {
-    pub(crate) fn new(blame: Blame, reason: impl Into<String>) -> Self {
-        Self { blame, reason: reason.into(), kind: None }
-    }
-
-    fn here(what: &str, error: impl std::fmt::Display) -> Self {
-        Self::new(Blame::Here, format!("{what}: {error}"))
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self::here("the state folder", error)
-    }
 }
 
 impl Job<'_> {
@@ -318,10 +274,9 @@ impl Job<'_> {
 
     /// The problem of each name that did not validate.
     async fn why_invalid(&self, order: &mut instant_acme::Order) -> Failure {
+        // The order's own problem is that of a name, where one has failed.
+        let of_order = order.state().error.as_ref().map(text_of);
         let mut reasons = Vec::new();
-        if let Some(problem) = &order.state().error {
-            reasons.push(text_of(problem));
-        }
         let mut authorizations = order.authorizations();
         while let Some(Ok(mut authorization)) = authorizations.next().await {
             let name = name_of(authorization.identifier().identifier);
@@ -332,7 +287,8 @@ impl Job<'_> {
             }
         }
         if reasons.is_empty() {
-            reasons.push("the authority does not say why the order is invalid".to_owned());
+            let unknown = || "the authority does not say why the order is invalid".to_owned();
+            return Failure::new(Blame::Result, of_order.unwrap_or_else(unknown));
         }
         Failure::new(Blame::Validation, reasons.join("; "))
     }
@@ -447,71 +403,6 @@ impl Job<'_> {
         let is_of_name = failure.blame == Blame::Operator || failure.blame == Blame::Result;
         if is_of_name { Failure { blame: Blame::Validation, ..failure } } else { failure }
     }
-
-    /// What an error is put down to, and its reason with all that the authority said.
-    pub(crate) fn failure(&self, error: Error) -> Failure {
-        let name = &self.authority.name;
-        match error {
-            Error::Api(problem) => {
-                let mut text = format!("{name} says: {}", text_of(&problem));
-                if account::is_gone(&problem) && self.state.forget_account(self.directory).is_ok() {
-                    text += "; another account is made, and records in the DNS that name the old one have to be changed";
-                }
-                Failure::new(blame_of(&problem, self.client.notes().status), text)
-            }
-            // What is no JSON comes from something in front of the authority.
-            Error::Json(error) => {
-                let status = self.client.notes().status.unwrap_or_default();
-                let reason = format!("{name} answers {status}, and not as an authority: {error}");
-                Failure::new(Blame::Authority, reason)
-            }
-            other => Failure::new(Blame::Authority, format!("{name}: {other}")),
-        }
-    }
-}
-
-/// Who can mend a problem (RFC 8555 §6.7).
-fn blame_of(problem: &Problem, status: Option<u16>) -> Blame {
-    let kind = problem.r#type.as_deref().unwrap_or_default();
-    match kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or_default() {
-        "rateLimited" | "serverInternal" | "badNonce" => Blame::Authority,
-        "userActionRequired" | "externalAccountRequired" => Blame::Operator,
-        _ if account::is_gone(problem) => Blame::Authority,
-        "unauthorized" => Blame::Operator,
-        "connection" | "dns" | "tls" | "caa" | "incorrectResponse" => Blame::Validation,
-        _ if matches!(status, Some(429 | 500..)) => Blame::Authority,
-        "alreadyReplaced" => Blame::Authority,
-        _ => Blame::Result,
-    }
-}
-
-/// True if the authority has something against the order, and is well.
-fn is_about_the_order(error: &Error) -> bool {
-    match error {
-        Error::Api(problem) => {
-            let kind = problem.r#type.as_deref().unwrap_or_default();
-            !["rateLimited", "serverInternal", "badNonce", "accountDoesNotExist"]
-                .iter()
-                .any(|own| kind.ends_with(own))
-        }
-        // It was not echoed (RFC 9773 §5), or the authority knows nothing of it.
-        Error::Unsupported(_) => true,
-        Error::Other(error) => error.to_string().starts_with("replaces"),
-        _ => false,
-    }
-}
-
-/// A problem document in one line.
-fn text_of(problem: &Problem) -> String {
-    let mut text = problem.detail.clone().unwrap_or_else(|| "no reason".to_owned());
-    if let Some(kind) = &problem.r#type {
-        text += &format!(" ({kind})");
-    }
-    for sub in &problem.subproblems {
-        text += &format!("; {sub}");
-    }
-    // It goes into a log, of which each line is one line.
-    text.chars().map(|each| if each.is_control() { ' ' } else { each }).collect()
 }
 
 fn refusals(challenges: &[Challenge], name: &str) -> String {

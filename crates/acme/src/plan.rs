@@ -350,11 +350,9 @@ impl Standing {
         let moment = |(start, end): (SystemTime, SystemTime)| {
             let length = end.duration_since(start).unwrap_or_default();
             let drawn = start + length.mul_f64(fraction(random));
-            if end > installed.not_after {
-                drawn.min(installed.not_before + lifetime.mul_f64(LATEST))
-            } else {
-                drawn
-            }
+            let latest = installed.not_before + lifetime.mul_f64(LATEST);
+            // A draw of the last minutes would leave no time for an order that fails.
+            if end > installed.not_after { drawn.min(latest) } else { drawn.min(latest.max(start)) }
         };
         self.window = match (found, before) {
             (Some((start, end)), before) => {

@@ -15,11 +15,11 @@ mod tests;
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, flock, symlinkat};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -254,7 +254,8 @@ fn fill(new: &Path, issued: &Issued<'_>) -> io::Result<()> {
 fn exchange(folder: &Path, name: &str) -> io::Result<()> {
     let link = folder.join("current.new");
     remove(&link)?;
-    symlink(name, &link)?;
+    // By this call, which the sandbox has.
+    symlinkat(name, CWD, &link)?;
     fs::rename(&link, folder.join(CURRENT))?;
     sync_folder(folder)
 }

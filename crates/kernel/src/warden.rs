@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -50,7 +51,10 @@ pub fn start(names: Names, work: impl FnMut(OwnedFd) -> Ending) -> io::Result<Ow
     let (ours, its) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     match process::fork()? {
-        Fork::Parent { .. } => Ok(ours),
+        Fork::Parent { .. } => {
+            IS_THERE.store(true, Ordering::Relaxed);
+            Ok(ours)
+        }
         Fork::Child => {
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 if settle(its.as_fd(), names).is_ok() {
@@ -60,6 +64,12 @@ pub fn start(names: Names, work: impl FnMut(OwnedFd) -> Ending) -> io::Result<Ow
             process::exit_at_once(0)
         }
     }
+}
+
+/// True if this process has started one.
+#[must_use]
+pub fn is_there() -> bool {
+    IS_THERE.load(Ordering::Relaxed)
 }
 
 /// Lets go of the server's descriptors and of its terminal.
@@ -162,6 +172,8 @@ pub fn confine(files: Option<&Files>) -> io::Result<()> {
     }
     Ok(())
 }
+
+static IS_THERE: AtomicBool = AtomicBool::new(false);
 
 /// The exit status of one that is to begin again.
 const AGAIN: i32 = 3;

@@ -80,5 +80,5 @@ impl NamedCounters for AcmeCounters {
     }
 }
 
-/// A hundred authorities and more.
+/// A hundred authorities, and more.
 const ATTEMPTS_MAX: usize = 256;

@@ -5,13 +5,13 @@ use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kettle_acme::protocol::{End, Kind, Level, Order, Report};
 use kettle_acme::wishes::Wishes;
 use kettle_acme::{Ended, state};
-use kettle_config::{Config, Diagnostic, Sandboxing};
+use kettle_config::{Config, Sandboxing};
 use kettle_kernel::keeper::{self, is_written_by_root};
 use kettle_kernel::process::{self, Account};
 use kettle_kernel::warden::{self, Ending, Names};
@@ -51,10 +51,7 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) -> Option<OwnedFd>
         }
     };
     match warden::start(NAMES, work) {
-        Ok(socket) => {
-            let _ = IS_THERE.set(());
-            Some(socket)
-        }
+        Ok(socket) => Some(socket),
         Err(error) => {
             tracing::error!(%error, "no certificate is fetched: there is no process for it");
             None
@@ -94,16 +91,6 @@ fn make_folders(config: &Config, account: Option<&Account>) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What a server that started without an issuer cannot be told.
-pub(crate) fn refusals(config: &Config) -> Vec<Diagnostic> {
-    let Some(first) = config.acme.first().filter(|_| IS_THERE.get().is_none()) else {
-        return Vec::new();
-    };
-    let message = "this server cannot fetch certificates: since its start it has no issuer";
-    let help = Some("restart it".to_owned());
-    vec![config.diagnostic(first.name.at, &first.name, message.to_owned(), help)]
 }
 
 /// True if what is to be fetched is the same by both.
@@ -264,7 +251,7 @@ impl Issuer {
         match (&self.end, self.is_up) {
             (Some(_), true) => "running".to_owned(),
             (Some(_), false) => "not running; it is started again within a minute".to_owned(),
-            (None, _) if IS_THERE.get().is_some() => GONE.to_owned(),
+            (None, _) if warden::is_there() => GONE.to_owned(),
             (None, _) => String::new(),
         }
     }
@@ -285,6 +272,3 @@ const QUESTIONS_MAX: usize = 16;
 
 /// Reloads for certificates that come one after the other.
 const RENEWALS_APART: Duration = Duration::from_secs(1);
-
-/// Set if this process has one.
-static IS_THERE: OnceLock<()> = OnceLock::new();

@@ -13,7 +13,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use crate::admin::acme::AcmeQuestions;
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::purge::Purges;
 use crate::admin::tunnels::{self, TunnelsScreen};
@@ -32,10 +31,12 @@ use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::BackendWatch;
 use kettle_server::tx_path::switch::TxPathOverride;
 
+mod acme;
 mod reloads;
 mod signals;
 mod status;
 
+use acme::AcmeQuestions;
 use reloads::{Asker, Reloads};
 pub(crate) use signals::terminal_in_front;
 use signals::{Event, Signals};

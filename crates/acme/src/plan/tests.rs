@@ -114,6 +114,13 @@ fn a_window_that_ends_after_the_certificate_is_cut() {
 }
 
 #[test]
+fn of_a_window_up_to_the_end_no_moment_is_drawn_that_leaves_no_time() {
+    let mut standing = standing(installed(0, 6 * DAY));
+    standing.asked("aki.0", Some((at(4 * DAY), at(6 * DAY))), None, at(0), u64::MAX);
+    assert_eq!(standing.window.unwrap().moment, at(5 * DAY));
+}
+
+#[test]
 fn an_authority_is_asked_for_the_window_neither_too_often_nor_too_seldom() {
     for (lifetime, said, expected) in [
         (90 * DAY, Some(1), 3_600),
